@@ -1,0 +1,183 @@
+"""Value, Node, Graph: frozen; the one structure that flows from the readers to the report.
+
+A graph knows no file format. Names are unique inside one graph: a node is found by its full name
+(``Default/q-Dense/MatMul-op0``), a value by its own. Two edges between the same two nodes are two edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        "bool": 1, "int4": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
+        "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A place in the user's code.
+
+    ``line`` counts from 1, 0 is unknown; ``code`` is the source text of that line, stripped.
+    """
+
+    file: str
+    line: int
+    code: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor or scalar that flows along edges.
+
+    Attributes:
+        name: unique in the graph.
+        shape: sizes; a string or -1 for a size that is not known before run time.
+        dtype: NumPy's name (``float32``, ``bfloat16``, ``bool`` …), or the reader's text for what is not a tensor.
+        kind: ``input`` (handed over at each call), ``parameter`` (a weight), ``constant`` or ``result`` (of a node).
+        data: the constant itself (number, string, or nested tuples) when the file holds it, else None.
+        format: memory layout as the framework names it.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+    kind: str = "result"
+    data: Any = None
+    format: str = "DefaultFormat"
+
+    @property
+    def is_dynamic(self) -> bool:
+        return any(not isinstance(size, int) or size < 0 for size in self.shape)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; sizes that are not known count as 1."""
+        return prod(size if isinstance(size, int) and size >= 0 else 1 for size in self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory; 0 for what is not a tensor of a known dtype."""
+        return self.elements * DTYPE_BYTES.get(self.dtype, 0)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator, or one fused kernel (then ``body`` holds its operators).
+
+    Attributes:
+        name: full name with scope, unique in the graph.
+        op: operator type (``Add``); for a fused kernel the framework's name for it.
+        inputs: names of values, in the operator's order.
+        outputs: names of values.
+        attrs: attributes as sorted (name, value) pairs, so that the node stays hashable; see `attr`.
+        sources: places in the user's code, the line nearest to the operator last.
+        expand_from: the operator that the framework expanded into this one, if any.
+        subgraph: name of the compiled sub-graph it lives in; operators of two sub-graphs are never fused.
+        body: the operators inside a fused kernel. Its inputs and outputs stand in the order of the node's own.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: tuple[tuple[str, Any], ...] = ()
+    sources: tuple[Source, ...] = ()
+    expand_from: str | None = None
+    subgraph: str = ""
+    body: Graph | None = None
+
+    @property
+    def is_fused_kernel(self) -> bool:
+        """Whether a generator built it; with a single operator in its body it still is no fusion."""
+        return self.body is not None
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return dict(self.attrs).get(name, default)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`value` goes from `producer` to input number `index` of `consumer`; both are node names."""
+
+    producer: str
+    consumer: str
+    value: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in topological order, with their values.
+
+    Attributes:
+        name: what the file calls it.
+        nodes: in an order in which every value is made before it is used.
+        values: all values by name: inputs, parameters, constants and results.
+        inputs: names of the values that come from outside, parameters included.
+        outputs: names of the values handed back.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    values: Mapping[str, Value]
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def producers(self) -> dict[str, Node]:
+        """Value name → the node that makes it."""
+        return {value: node for node in self.nodes for value in node.outputs}
+
+    @cached_property
+    def consumers(self) -> dict[str, tuple[Node, ...]]:
+        """Value name → the nodes that read it, one entry for each reading."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for value in node.inputs:
+                found.setdefault(value, []).append(node)
+        return {value: tuple(nodes) for value, nodes in found.items()}
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        return tuple(
+            Edge(self.producers[value].name, node.name, value, index)
+            for node in self.nodes
+            for index, value in enumerate(node.inputs)
+            if value in self.producers
+        )
+
+    def node(self, name: str) -> Node:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def inputs_of(self, node: Node) -> tuple[Value, ...]:
+        return tuple(self.values[name] for name in node.inputs)
+
+    def outputs_of(self, node: Node) -> tuple[Value, ...]:
+        return tuple(self.values[name] for name in node.outputs)

@@ -1,0 +1,218 @@
+"""The ledger: fused kernels ↔ original operators, a reason for each edge left apart, numbers, receipts.
+
+Only records live here; `ms_fusion.join` fills them. All of it is frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ms_fusion.graph import Graph, Source, Value
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The four stages of running one kernel once, in µs: launch, read, compute, write (modelled)."""
+
+    launch_us: float
+    read_us: float
+    compute_us: float
+    write_us: float
+
+    @property
+    def total_us(self) -> float:
+        """Reading, computing and writing overlap: launch + the longest of (read + write) and compute."""
+        return self.launch_us + max(self.read_us + self.write_us, self.compute_us)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What running something once costs.
+
+    Attributes:
+        flops: floating-point operations (an exp counts as the number in `ms_fusion.cost`).
+        bytes_read: bytes read from memory.
+        bytes_written: bytes written to memory.
+        launches: kernels launched.
+    """
+
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    launches: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.flops + other.flops,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+            self.launches + other.launches,
+        )
+
+    @property
+    def bytes(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """FLOP per byte moved; 0 when nothing moves."""
+        return self.flops / self.bytes if self.bytes else 0.0
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One fused kernel against float64, beside its unfused operators against the same float64.
+
+    `inputs` says what it was fed: ``captured`` (what it received in this run), ``seeded`` or ``edges`` (with NaN, ±inf, ±0).
+    ULP are of the output's dtype.
+    """
+
+    inputs: str
+    fused_max_ulp: float
+    fused_max_abs: float
+    unfused_max_ulp: float | None = None
+    unfused_max_abs: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """One kernel that the generator built out of two or more operators.
+
+    Attributes:
+        name: the kernel's own name (``Fused_Mul_Add_fusion_…``), else its full name.
+        full_name: full name with scope in the compiled graph, as the profiler prints it.
+        operators: types of the original operators, in order.
+        nodes: their full names, in the same order.
+        body: types of the basic operators that were compiled, in order; `body_graph` holds them whole.
+        inputs, outputs: what it reads and writes.
+        sources: places in the user's code, one for each distinct line.
+        work: what it costs; `work_unfused`: what its operators cost apart.
+        stages: its four stages; `stages_unfused`: those of each operator apart, in order.
+        bound: ``memory`` or ``compute``: the roof that bounds it.
+        launches: how often it ran in this capture (the receipt); None when nothing ran.
+        time_us, unfused_time_us: measured, per call; None when not measured.
+        predicted_saving_us: from the model; measured_saving_us: unfused − fused.
+        accuracy: against float64, one entry for each kind of inputs.
+        generator: who built it.
+    """
+
+    name: str
+    full_name: str
+    operators: tuple[str, ...]
+    nodes: tuple[str, ...]
+    body: tuple[str, ...]
+    body_graph: Graph
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    sources: tuple[Source, ...] = ()
+    work: Work = Work()
+    work_unfused: Work = Work()
+    stages: Stages | None = None
+    stages_unfused: tuple[Stages, ...] = ()
+    bound: str = "memory"
+    launches: int | None = None
+    time_us: float | None = None
+    unfused_time_us: float | None = None
+    predicted_saving_us: float | None = None
+    accuracy: tuple[Accuracy, ...] = ()
+    generator: str = "mindspore"
+    subgraph: str = ""
+
+    @property
+    def measured_saving_us(self) -> float | None:
+        if self.time_us is None or self.unfused_time_us is None:
+            return None
+        return self.unfused_time_us - self.time_us
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """The smallest change that would make an edge fuse.
+
+    `kind` is ``flag`` (then `flags` holds what to add to the flag string), ``composite`` or ``code``.
+    """
+
+    kind: str
+    text: str
+    flags: str = ""
+
+
+@dataclass(frozen=True)
+class UnfusedEdge:
+    """An edge whose two ends did not land in one kernel, with the reason.
+
+    Attributes:
+        producer, consumer: full names of the original operators; an empty consumer means that the value leaves the
+            sub-graph (control flow).
+        producer_op, consumer_op: their types.
+        value: what flows.
+        reason: a code of `ms_fusion.why_not.REASONS`.
+        detail: one sentence with this edge's own facts.
+        bytes_at_stake: bytes that one kernel would not have moved.
+        suggestion: the smallest change that would fuse it, when one is known to work.
+    """
+
+    producer: str
+    consumer: str
+    producer_op: str
+    consumer_op: str
+    value: Value
+    reason: str
+    detail: str
+    bytes_at_stake: int
+    suggestion: Suggestion | None = None
+    producer_source: Source | None = None
+    consumer_source: Source | None = None
+
+
+@dataclass(frozen=True)
+class HotSpot:
+    """An operator that takes a large share of the time, with what bounds it and what helps."""
+
+    node: str
+    op: str
+    time_us: float
+    share: float
+    detail: str
+    remedy: str = ""
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole graph in numbers; `graph` is the graph itself."""
+
+    graph: Graph
+    nodes: int
+    edges: int
+    launches: int
+    bytes_moved: int
+    peak_memory_bytes: int
+    flops: int
+    time_us: float | None = None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Everything that is known of one net's fusion.
+
+    `kernels` holds fusions only: two or more operators in the body. A generated kernel with one operator stands in
+    `single_operator_kernels`.
+    """
+
+    title: str
+    kernels: tuple[FusedKernel, ...]
+    unfused: tuple[UnfusedEdge, ...]
+    before: Summary
+    after: Summary
+    single_operator_kernels: tuple[FusedKernel, ...] = ()
+    hot_spots: tuple[HotSpot, ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    flags: str = ""
+    preset: str = ""
+    notes: tuple[str, ...] = ()
+    output_max_ulp: float | None = None
+    output_max_abs: float | None = None

@@ -1,0 +1,92 @@
+"""What MindSpore's graph kernel fusion does with each operator, as measured on 2.10 (CPU) and read in its source (Ascend).
+
+Plain tables: presets choose flags from them, the linter knows names from them, the ledger explains by them.
+"""
+
+from __future__ import annotations
+
+CPU_CLUSTERED = frozenset(
+    """Abs Add Cast Equal Exp Log Maximum Minimum Mul Neg Pow RealDiv Reciprocal ReduceSum Reshape Round Rsqrt Sqrt Sub
+    Tanh Transpose LogicalNot Mod ReduceMax Select Less LessEqual""".split()
+)
+"""Clustered on CPU by default."""
+
+CPU_EXPANDED = frozenset(
+    """AddN AssignAdd ExpandDims GeLU GeLUGrad SqrtGrad Square Tile OnesLike BiasAdd BiasAddGrad ReLU MaximumGrad
+    MinimumGrad Adam TanhGrad Softplus SoftplusGrad""".split()
+)
+"""Expanded into basic operators on CPU by default."""
+
+CPU_CLUSTERABLE = frozenset(
+    """Div NotEqual Greater GreaterEqual LogicalAnd LogicalOr Sin Cos Atan Erf Floor FloorDiv FloorMod IsNan IsInf
+    IsFinite Sign StridedSlice ReduceMin BroadcastTo Tile OneHot CumSum""".split()
+)
+"""Clustered on CPU when asked (`--enable_cluster_ops`), and built by MindSpore's own generator."""
+
+CPU_CLUSTERABLE_ELSEWHERE = frozenset(
+    """Tan ACos Asin Atan2 Asinh Acosh Atanh Erfc Expm1 Log1p Ceil Trunc Rint Slice ReduceProd ReduceAll ReduceAny
+    ReduceMean Gather Concat Sinh Cosh Inv Conv2D MatMul BatchMatMul BatchNorm MaxPool Conv2DBackpropInput
+    Conv2DBackpropFilter MaxPoolGrad""".split()
+)
+"""Clustered on CPU when asked, but only a generator other than MindSpore's own can build them."""
+
+CPU_EXPANDABLE = frozenset(
+    """Sigmoid SigmoidGrad ReluGrad SquaredDifference Squeeze Slice ReduceMean Softmax LogSoftmax LayerNorm Erfc SiLU
+    HSigmoid HSwish Sinh Cosh Erf Tanh SquareSumAll FastGeLU""".split()
+)
+"""Expanded into basic operators on CPU when asked (`--enable_expand_ops`)."""
+
+ASCEND_CLUSTERED = frozenset(
+    """Abs Add BroadcastTo Cast Exp Log Maximum Minimum Mul Neg Pow Div RealDiv Reciprocal Rsqrt Sqrt Sub Equal NotEqual
+    Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot Select Assign ReduceSum IsFinite Transpose Floor
+    Ceil Trunc""".split()
+)
+"""Clustered on Ascend by default."""
+
+ASCEND_CLUSTERED_LEVEL_1 = frozenset("Reshape MatMul BatchMatMul GroupedMatmul".split())
+"""Clustered on Ascend too from `--fusion_ops_level=1`."""
+
+KNOWN = (
+    CPU_CLUSTERED
+    | CPU_EXPANDED
+    | CPU_CLUSTERABLE
+    | CPU_CLUSTERABLE_ELSEWHERE
+    | CPU_EXPANDABLE
+    | ASCEND_CLUSTERED
+    | ASCEND_CLUSTERED_LEVEL_1
+    | frozenset(
+        """LayerNormGrad SoftmaxGrad BatchNormGrad Dropout DropoutGrad ReLU6 LeakyReLU Mish Assign AssignSub ArgMax
+        Softmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits ApplyMomentum""".split()
+    )
+)
+"""Every operator name the linter knows; MindSpore itself is silent about a name it does not know."""
+
+CRASHES = {
+    "Round": None,
+    "Pow": frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),
+    "Sqrt": frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}),
+}
+"""Operators with which MindSpore's own CPU generator dies, and for which dtypes (None: all). bfloat16 kills it everywhere."""
+
+WRONG = {
+    "Cast": "float64 to float16 gives garbage",
+    "Reciprocal": "of integers gives 0",
+    "ReduceSum": "of bool gives parity",
+    "Neg": "of uint32 gives 0",
+    "Exp": "float32 is 2.8e-4 off and never reaches inf",
+    "Log": "of NaN, inf and 0 is wrong",
+}
+"""Operators that MindSpore's own CPU generator computes wrongly, and how."""
+
+REDUCTIONS = frozenset("ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceAll ReduceAny CumSum".split())
+
+CORRECTLY_ROUNDED = frozenset(
+    """Abs Add Cast Div Equal Floor Ceil Trunc Greater GreaterEqual IsFinite IsInf IsNan Less LessEqual LogicalAnd
+    LogicalNot LogicalOr Maximum Minimum Mul Neg NotEqual RealDiv Reshape Select Sign Sqrt Sub""".split()
+)
+"""Operators whose result is one rounding of the exact one, so that fusing them cannot change a bit (contraction aside)."""
+
+BOOKKEEPING = frozenset(
+    """Load Depend UpdateState MakeTuple TupleGetItem Return TensorMove StopGradient RealMakeTuple RealTupleGetItem""".split()
+)
+"""Nodes of the framework that compute nothing and launch no kernel."""

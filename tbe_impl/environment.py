@@ -1,0 +1,56 @@
+"""Every environment variable of the project, read and checked in one place (listed in docs/environment.md)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tbe_impl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable: its name, the values it takes (empty: free text), its default, what it does."""
+
+    name: str
+    choices: tuple[str, ...]
+    default: str
+    doc: str
+
+    def read(self) -> str:
+        """The value in force; raises `InputError` that lists the good values."""
+        value = os.environ.get(self.name, "") or self.default
+        if self.choices and value not in self.choices:
+            raise InputError(
+                "unknown value of an environment variable",
+                place=self.name,
+                expected=" or ".join(self.choices),
+                got=repr(value),
+            )
+        return value
+
+
+FUSION = Variable(
+    "MS_FUSION", ("on", "off"), "on", "`off` makes `enable()` and every patch do nothing (said once)."
+)
+CACHE_DIR = Variable(
+    "MS_FUSION_CACHE_DIR", (), "", "Directory of compiled kernels; by default the user's cache directory."
+)
+
+VARIABLES = (FUSION, CACHE_DIR)
+
+
+def is_off() -> bool:
+    """Whether `MS_FUSION=off` disables everything that changes a program."""
+    return FUSION.read() == "off"
+
+
+def cache_dir() -> Path:
+    """Directory for compiled kernels and for MindSpore's own kernel files; it need not exist yet."""
+    chosen = CACHE_DIR.read()
+    if chosen:
+        return Path(chosen)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("ms_fusion")
