@@ -1,1 +1,63 @@
-"""Operator fusion in MindSpore: visible, provable and fast."""
+"""Operator fusion in MindSpore: visible, provable and fast.
+
+Importing it loads no framework: each public name is fetched from its module when it is first used.
+
+>>> import ms_fusion as mf
+>>> mf.__version__
+'0.1.0'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ms_fusion.capture import assert_fused, explain, read
+    from ms_fusion.ledger import Ledger
+    from ms_fusion.presets import check, disable, enable, fusion, patch
+    from tbe_impl.errors import FusionError, FusionNotFound
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FusionError",
+    "FusionNotFound",
+    "Ledger",
+    "assert_fused",
+    "check",
+    "disable",
+    "enable",
+    "explain",
+    "fusion",
+    "patch",
+    "read",
+]
+
+_HOMES = {
+    "FusionError": "tbe_impl.errors",
+    "FusionNotFound": "tbe_impl.errors",
+    "Ledger": "ms_fusion.ledger",
+    "assert_fused": "ms_fusion.capture",
+    "check": "ms_fusion.presets",
+    "disable": "ms_fusion.presets",
+    "enable": "ms_fusion.presets",
+    "explain": "ms_fusion.capture",
+    "fusion": "ms_fusion.presets",
+    "patch": "ms_fusion.presets",
+    "read": "ms_fusion.capture",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch a public name from its home (PEP 562) and keep it."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

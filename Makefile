@@ -1,0 +1,47 @@
+# Each target sets up what it needs. `make env` builds .venv once; later calls find it and are quick.
+
+SHELL := /bin/sh
+PYTHON ?=
+BIN := .venv/bin
+STAMP := .venv/.stamp
+
+.PHONY: env demo test lint format types clean
+.DEFAULT_GOAL := env
+
+env: $(STAMP)
+
+$(STAMP): requirements.txt setup.cfg pyproject.toml
+	@set -e; \
+	found=; \
+	for candidate in $(PYTHON) python3.11 python3.12 python3.10 python3; do \
+		if "$$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; \
+		then found=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "make env: no Python 3.10, 3.11 or 3.12 found; install one, or name it: make env PYTHON=/path/to/python" >&2; \
+		exit 2; \
+	fi; \
+	$(BIN)/python -c '' 2>/dev/null || { echo "building .venv with $$found (about 3 GB, once)"; "$$found" -m venv --clear .venv; }; \
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.txt; \
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .; \
+	touch $(STAMP)
+
+demo: env
+	@$(BIN)/python -m ms_fusion demo --output build/demo
+
+test: env
+	$(BIN)/python -m pytest -n 2
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: env
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: env
+	$(BIN)/mypy
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
