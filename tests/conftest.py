@@ -1,0 +1,43 @@
+"""What every test can use: where the repository is, and a reason printed for each test that cannot run here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# MindSpore's log lines and a user's own switches must not change what a test sees.
+os.environ.setdefault("GLOG_v", "3")
+for _name in ("MS_FUSION", "MS_FUSION_CACHE_DIR", "MS_DEV_GRAPH_KERNEL_FLAGS"):
+    os.environ.pop(_name, None)
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+def _absent(item: pytest.Item) -> str | None:
+    """Why this test cannot run on this machine, or None."""
+    if item.get_closest_marker("mindspore") and importlib.util.find_spec("mindspore") is None:
+        return "MindSpore is not installed: pip install 'ms_fusion[cpu]'"
+    if item.get_closest_marker("device"):
+        return "no Ascend or GPU device on this machine"
+    if item.get_closest_marker("browser") and not any(map(shutil.which, BROWSERS)):
+        return "no Chromium on this machine"
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        reason = _absent(item)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))

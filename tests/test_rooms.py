@@ -1,0 +1,195 @@
+"""The layout holds: imports go one way, the front door is small and quick, files stay small, each says what it is."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("tbe_impl", "custom_ops", "ms_fusion")
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FRAMEWORKS = ("mindspore", "torch", "onnx", "onnxruntime", "onnxscript", "onnx_ir", "matplotlib")
+
+# A module may import those of an earlier or its own row; what is not listed here is a leaf of its package.
+ORDER = {
+    "tbe_impl": (
+        ("errors",),
+        ("environment", "soc"),
+        ("dsl",),
+        ("backends", "cache"),
+        ("compat",),
+        ("ops",),
+    ),
+    "custom_ops": (("specs",), ("primitive",), ("operators",), ("functional",)),
+    "ms_fusion": (
+        ("graph", "operators"),
+        ("formats", "cost", "ledger"),
+        ("rewrite", "rules", "replay", "accuracy", "join", "why_not", "flags", "target"),
+        ("presets",),
+        ("capture",),
+        ("kernel_server", "onnx_fusion"),
+        ("report",),
+        ("doctor", "demo"),
+        ("cli",),
+        ("__main__",),
+    ),
+}
+MAY_LOAD_A_FRAMEWORK = {"ms_fusion/demo_block.py"}
+LINE_CEILING = 600
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(tree: ast.AST) -> set[str]:
+    """Every module that is imported anywhere in it, functions included."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute here"
+            found.add(node.module or "")
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def imports_at_load(tree: ast.Module) -> set[str]:
+    """Modules imported when the file is loaded: not those inside functions or under TYPE_CHECKING."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting.extend(node.orelse)
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= imports_of(node)
+        waiting.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def rank(package: str, module: str) -> int | None:
+    """The row of ORDER in which a module of a package stands, None when it stands in none."""
+    for row, names in enumerate(ORDER[package]):
+        if module in names:
+            return row
+    return None
+
+
+def backward_imports(name: str, tree: ast.AST) -> list[str]:
+    """The imports that go against the direction of the rooms."""
+    package, _, rest = name.partition(".")
+    own = rank(package, rest.split(".")[0])
+    wrong = []
+    for target in sorted(imports_of(tree)):
+        other, _, inner = target.partition(".")
+        if other not in PACKAGES:
+            continue
+        if PACKAGES.index(other) > PACKAGES.index(package):
+            wrong.append(target)
+        elif other == package and own is not None:
+            row = rank(package, inner.split(".")[0])
+            if row is not None and row > own:
+                wrong.append(target)
+    return wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_go_one_way(path: Path) -> None:
+    name = name_of(path)
+    if name in PACKAGES:
+        return  # the front door names its rooms
+    assert backward_imports(name, ast.parse(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "wrong"),
+    [
+        ("tbe_impl.cache", "import ms_fusion.graph", ["ms_fusion.graph"]),
+        ("tbe_impl.errors", "def f():\n    from tbe_impl import cache", ["tbe_impl.cache"]),
+        ("ms_fusion.graph", "from ms_fusion.report import html", ["ms_fusion.report"]),
+        ("ms_fusion.report.html", "from ms_fusion.graph import Graph", []),
+        ("custom_ops.specs", "import ms_fusion", ["ms_fusion"]),
+    ],
+)
+def test_a_backward_import_is_seen(name: str, code: str, wrong: list[str]) -> None:
+    found = backward_imports(name, ast.parse(code))
+    assert all(item in found for item in wrong)
+    assert bool(found) == bool(wrong)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_framework_is_imported_at_load(path: Path) -> None:
+    if path.relative_to(ROOT).as_posix() in MAY_LOAD_A_FRAMEWORK:
+        return
+    loaded = {
+        name.partition(".")[0] for name in imports_at_load(ast.parse(path.read_text("utf-8")))
+    }
+    assert loaded.isdisjoint(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_says_what_it_is_and_stays_small(path: Path) -> None:
+    text = path.read_text("utf-8")
+    docstring = ast.get_docstring(ast.parse(text))
+    assert docstring, f"{path}: no module docstring"
+    assert len(text.splitlines()) <= LINE_CEILING
+
+
+def in_a_child(code: str) -> str:
+    """What a fresh interpreter prints when it runs this from the repository root."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_package_is_quick_and_loads_no_framework() -> None:
+    # Processor time, not wall time: other tests run beside this one.
+    out = in_a_child(
+        "import sys, time\n"
+        "before = time.process_time()\n"
+        "import ms_fusion\n"
+        "spent = time.process_time() - before\n"
+        f"heavy = [name for name in {(*FRAMEWORKS, 'numpy', 'rich', 'jinja2')!r} if name in sys.modules]\n"
+        "print(spent < 0.3, heavy)"
+    )
+    assert out == "True []"
+
+
+def test_the_command_line_starts_without_a_framework() -> None:
+    out = in_a_child(
+        "import sys\n"
+        "import ms_fusion.cli\n"
+        f"print([name for name in {FRAMEWORKS!r} if name in sys.modules])"
+    )
+    assert out == "[]"
+
+
+def test_the_front_door_is_small_and_every_name_on_it_opens() -> None:
+    import ms_fusion
+
+    assert len(ms_fusion.__all__) <= 12
+    assert sorted(ms_fusion.__all__) == sorted(ms_fusion._HOMES)
+    assert set(ms_fusion.__all__) <= set(dir(ms_fusion))
+    for name in ms_fusion.__all__:
+        assert getattr(ms_fusion, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ms_fusion.nothing
+
+
+def test_packages_ship_what_they_need() -> None:
+    for package in PACKAGES:
+        assert (ROOT / package / "py.typed").is_file()
+        assert (ROOT / package / "__init__.py").is_file()
