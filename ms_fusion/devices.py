@@ -1,0 +1,159 @@
+"""What the model of costs has to know of a device: bandwidth, rates, launch cost, on-chip memory, and where each figure is from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device as the roofline sees it.
+
+    Attributes:
+        name: key in `DEVICES`.
+        bandwidth_bytes_per_s: main memory, reading and writing together.
+        flops_per_s: peak of the unit that does matrix products.
+        launch_us: cost of one more kernel in a compiled graph.
+        on_chip_bytes: memory next to one core that a fused kernel can keep a tile in.
+        source: where the figures are from.
+        vector_flops_per_s: peak of the unit that does everything else; None where it is the same unit.
+    """
+
+    name: str
+    bandwidth_bytes_per_s: float
+    flops_per_s: float
+    launch_us: float
+    on_chip_bytes: int
+    source: str
+    vector_flops_per_s: float | None = None
+
+    def rate(self, *, matrix: bool) -> float:
+        """FLOP per second of the unit that does matrix products, or of the one that does the rest."""
+        return (
+            self.flops_per_s
+            if matrix or self.vector_flops_per_s is None
+            else self.vector_flops_per_s
+        )
+
+
+CPU_LAUNCH_US = 1.2
+"""µs for each further operator in a compiled graph, measured on MindSpore 2.10 on CPU."""
+
+_CANN = "CANN's published platform_config/{}.ini: cores x bytes per cycle x clock, cores x 2 x 16^3 x clock, ub_size"
+_ASSUMED_LAUNCH = "; the launch cost is an assumption, measure it"
+
+DEVICES: Mapping[str, Device] = MappingProxyType(
+    {
+        device.name: device
+        for device in (
+            Device(
+                name="ascend910a",
+                bandwidth_bytes_per_s=32 * 32 * 1.0e9,
+                flops_per_s=32 * 2 * 16**3 * 1.0e9,
+                vector_flops_per_s=32 * 64 * 1.0e9,
+                launch_us=5.0,
+                on_chip_bytes=262_144,
+                source=_CANN.format("Ascend910A")
+                + " (its HBM alone: 1.2 TB/s, Hot Chips 31)"
+                + _ASSUMED_LAUNCH,
+            ),
+            Device(
+                name="ascend910b",
+                bandwidth_bytes_per_s=24 * 32 * 1.8e9,
+                flops_per_s=24 * 2 * 16**3 * 1.8e9,
+                vector_flops_per_s=48 * 64 * 1.8e9,
+                launch_us=5.0,
+                on_chip_bytes=196_608,
+                source=_CANN.format("Ascend910B2C") + _ASSUMED_LAUNCH,
+            ),
+            Device(
+                name="ascend310p",
+                bandwidth_bytes_per_s=204.0e9,
+                flops_per_s=8 * 2 * 16**3 * 1.08e9,
+                vector_flops_per_s=8 * 64 * 1.08e9,
+                launch_us=5.0,
+                on_chip_bytes=262_144,
+                source="Atlas 300I Duo, two processors: 408 GB/s, 280 TOPS int8 (140 TFLOPS float16)"
+                + _ASSUMED_LAUNCH,
+            ),
+            Device(
+                name="gpu",
+                bandwidth_bytes_per_s=1.555e12,
+                flops_per_s=19.5e12,
+                launch_us=4.0,
+                on_chip_bytes=196_608,
+                source="NVIDIA A100 40 GB, Ampere white paper: 1555 GB/s, 19.5 TFLOPS float32, 192 KB per processor"
+                + _ASSUMED_LAUNCH,
+            ),
+        )
+    }
+)
+"""Devices by name; the CPU is measured instead, see `measure_cpu`."""
+
+
+@cache
+def measure_cpu() -> Device:
+    """This machine's CPU: best of three ways to copy 32 MiB, and a float32 product of 512 x 512 matrices; well under 1 s.
+
+    The bandwidth counts bytes read and written. Measured once in a process.
+    """
+    import time
+
+    import numpy as np
+
+    def best_seconds(action: Callable[[], object], repeats: int) -> float:
+        action()
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            action()
+            times.append(time.perf_counter() - start)
+        return max(min(times), 1e-9)
+
+    source = np.ones(8 << 20, np.float32)
+    target = np.empty_like(source)
+    matrix = np.ones((512, 512), np.float32)
+    product = np.empty_like(matrix)
+    copies = (
+        lambda: np.copyto(target, source),
+        lambda: np.add(source, 1.0, out=target),
+        lambda: np.concatenate((source,), out=target),
+    )
+    copy_s = min(best_seconds(copy, 4) for copy in copies)
+    product_s = best_seconds(lambda: np.dot(matrix, matrix, out=product), 8)
+    return Device(
+        name="cpu",
+        bandwidth_bytes_per_s=2 * source.nbytes / copy_s,
+        flops_per_s=2 * 512**3 / product_s,
+        launch_us=CPU_LAUNCH_US,
+        on_chip_bytes=_cache_bytes(),
+        source="measured here with NumPy: best of three copies of 32 MiB, 512 x 512 float32 product; launch: MindSpore 2.10",
+    )
+
+
+def _cache_bytes() -> int:
+    """Size of one core's level-2 cache; 1 MiB where the system does not say."""
+    try:
+        return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
+    except (ValueError, OSError, AttributeError):
+        return 1 << 20
+
+
+def device(name: str) -> Device:
+    """A device by name, ``cpu`` measured on the spot.
+
+    Raises:
+        InputError: unknown name.
+    """
+    from tbe_impl.errors import InputError
+
+    key = name.lower()
+    if key == "cpu":
+        return measure_cpu()
+    if key not in DEVICES:
+        raise InputError("unknown device", expected=" or ".join(("cpu", *DEVICES)), got=repr(name))
+    return DEVICES[key]
