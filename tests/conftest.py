@@ -41,3 +41,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = _absent(item)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write what is seen to tests/golden; then read it by eye"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest):
+    """``golden(name, text)``: `text` is what stands in tests/golden/`name`."""
+
+    def compare(name: str, text: str) -> None:
+        path = ROOT / "tests" / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: run pytest --update-golden and read it by eye"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

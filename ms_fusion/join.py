@@ -1,0 +1,323 @@
+"""Which original operators went into which fused kernel: the states of one compilation, joined.
+
+MindSpore renames and rewrites on the way, and what it generates keeps no pointer home. So the join goes step by step
+through the states that it dumps, each step by what that step cannot change:
+
+``before → expanded``: operators keep their names, or are replaced one for one, in order, by a sub-graph.
+``expanded → clustered``: operators are only moved into clusters; a value is recognised by its structure (what computes it).
+``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of; inside, operators are simplified and
+renumbered, so they are matched by kind and order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ms_fusion.formats.dumps import Dumps
+from ms_fusion.graph import Graph, Node, Value
+
+SAME_KIND = {"RealDiv": "Div", "BiasAdd": "Add"}
+"""Basic operators that a simplification renames."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The two ends of one compilation and what connects them.
+
+    Attributes:
+        before: the original operators.
+        after: what was built: fused kernels (nodes with a body) among MindSpore's own.
+        origins: full name of a kernel → for each operator of its body the full name of the original one, or "".
+        placement: full name of an original operator → full names of the kernels it went into.
+        cluster: full name of an original operator → the cluster it was put in before splitting.
+    """
+
+    before: Graph
+    after: Graph
+    origins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    placement: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cluster: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Basic:
+    """A basic operator in a graph whose kernels have been opened; `container` is the kernel's name, "" outside of one."""
+
+    node: Node
+    container: str
+    key: int
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        return SAME_KIND.get(self.node.op, self.node.op), self.node.expand_from or ""
+
+
+def join(dumps: Dumps) -> Joined:
+    """Connects the original operators in `dumps` with the kernels that were built from them.
+
+    Without the states between (a low dump level) the original operators are read off the kernels themselves.
+    """
+    states = list(zip(dumps.before, dumps.expanded, dumps.clustered, dumps.built, strict=False))
+    if len(states) < len(dumps.built):
+        return combine([unfused_from_built(module.graph) for module in dumps.built])
+    return combine(
+        [
+            _join_one(before.graph, expanded.graph, clustered.graph, built.graph)
+            for before, expanded, clustered, built in states
+        ]
+    )
+
+
+def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:
+    expansion = match_expanded(before, expanded)
+    members = match_clusters(expanded, clustered, expansion)
+    instances = match_kernels(clustered, built)
+    origins: dict[str, tuple[str, ...]] = {}
+    for cluster, kernels in instances.items():
+        remaining = list(members[cluster])
+        for kernel in kernels:
+            origins[kernel.name] = _take_origins(kernel, remaining)
+    cluster_of = {origin: cluster for cluster, basics in members.items() for _, origin in basics if origin}
+    return Joined(before, built, origins, _placement(origins), cluster_of)
+
+
+def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
+    """Name of a node in `expanded` → name of the original in `before`.
+
+    A node that was not expanded keeps its name; the n-th ``GraphKernel_X`` stands for the n-th ``X`` that is gone.
+    """
+    kept = {node.name for node in expanded if not node.is_fused_kernel}
+    gone: dict[str, list[str]] = defaultdict(list)
+    for node in before:
+        if node.name not in kept:
+            gone[node.op].append(node.name)
+    matched: dict[str, str] = {}
+    for node in expanded:
+        if node.is_fused_kernel:
+            waiting = gone.get(node.op)
+            matched[node.name] = waiting.pop(0) if waiting else ""
+        else:
+            matched[node.name] = node.name if node.name in before else ""
+    return matched
+
+
+def match_clusters(
+    expanded: Graph, clustered: Graph, expansion: Mapping[str, str]
+) -> dict[str, list[tuple[Basic, str]]]:
+    """Name of a cluster → its basic operators in order, each with the name of its original."""
+    origins: dict[int, list[str]] = defaultdict(list)
+    for basic in flatten(expanded):
+        origins[basic.key].append(expansion.get(basic.container or basic.node.name, ""))
+    members: dict[str, list[tuple[Basic, str]]] = {node.name: [] for node in clustered if node.is_fused_kernel}
+    for basic in flatten(clustered):
+        waiting = origins.get(basic.key, [])
+        origin = waiting.pop(0) if len(waiting) > 1 else waiting[0] if waiting else ""
+        if basic.container:
+            members[basic.container].append((basic, origin or expansion.get(basic.node.name, "")))
+    return members
+
+
+def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
+    """Name of a cluster → the kernels that were built from it, pieces in order."""
+    clusters: dict[str, list[Node]] = defaultdict(list)
+    for node in clustered:
+        if node.is_fused_kernel:
+            clusters[node.op].append(node)
+    families: dict[str, dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    for node in built:
+        if node.is_fused_kernel:
+            family, piece = family_of(node)
+            families[family][piece].append(node)
+    found: dict[str, list[Node]] = {node.name: [] for nodes in clusters.values() for node in nodes}
+    for family, pieces in families.items():
+        instances = clusters.get(family, [])
+        for kernels in (pieces[piece] for piece in sorted(pieces)):
+            for kernel, cluster in zip(kernels, _in_best_order(kernels, instances, clustered, built), strict=False):
+                found[cluster.name].append(kernel)
+    return found
+
+
+def family_of(kernel: Node) -> tuple[str, int]:
+    """Name of the cluster that `kernel` was made from, and which piece of it this is (0 for a whole cluster)."""
+    piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
+    return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
+
+
+def _in_best_order(
+    kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
+) -> Iterable[Node]:
+    """Clusters in the order of `kernels`: by the parameters both read where that tells them apart, else as they stand."""
+    free = list(clusters)
+    for kernel in kernels:
+        if not free:
+            return
+        read = _parameters(kernel, built)
+        best = max(free, key=lambda cluster: len(read & _parameters(cluster, clustered)))
+        free.remove(best)
+        yield best
+
+
+def _parameters(node: Node, graph: Graph) -> frozenset[str]:
+    return frozenset(name for name in node.inputs if graph.values[name].kind == "parameter")
+
+
+def _take_origins(kernel: Node, remaining: list[tuple[Basic, str]]) -> tuple[str, ...]:
+    """Original of each operator in the kernel's body; what is taken leaves `remaining`."""
+    assert kernel.body is not None
+    taken: list[str] = []
+    for node in kernel.body:
+        kind = Basic(node, "", 0).kind
+        index = next((i for i, (basic, _) in enumerate(remaining) if basic.kind == kind), None)
+        if index is None and node.expand_from:
+            index = next((i for i, (basic, _) in enumerate(remaining) if basic.kind[1] == kind[1]), None)
+            taken.append(remaining[index][1] if index is not None else (taken[-1] if taken else ""))
+        elif index is None:
+            taken.append("")
+        else:
+            taken.append(remaining.pop(index)[1])
+    return tuple(taken)
+
+
+def _placement(origins: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    placed: dict[str, list[str]] = defaultdict(list)
+    for kernel, names in origins.items():
+        for name in dict.fromkeys(names):
+            if name:
+                placed[name].append(kernel)
+    return {name: tuple(kernels) for name, kernels in placed.items()}
+
+
+def flatten(graph: Graph) -> list[Basic]:
+    """The basic operators of `graph` with its kernels opened, each with a key that depends only on how it is computed.
+
+    Two operators have the same key when the same operators compute the same thing from the same inputs.
+    """
+    keys: dict[str, int] = {name: _leaf_key(value) for name, value in graph.values.items() if value.kind != "result"}
+    basics: list[Basic] = []
+    for node in graph:
+        if node.body is None:
+            key = _node_key(node, keys, graph)
+            keys.update({name: hash((key, i)) for i, name in enumerate(node.outputs)})
+            basics.append(Basic(node, "", key))
+            continue
+        inner = {name: _leaf_key(value) for name, value in node.body.values.items() if value.kind == "constant"}
+        inner.update(zip(node.body.inputs, (keys.get(name, 0) for name in node.inputs), strict=False))
+        for member in node.body:
+            key = _node_key(member, inner, node.body)
+            inner.update({name: hash((key, i)) for i, name in enumerate(member.outputs)})
+            basics.append(Basic(member, node.name, key))
+        keys.update(zip(node.outputs, (inner.get(name, 0) for name in node.body.outputs), strict=False))
+    return basics
+
+
+def _leaf_key(value: Value) -> int:
+    return hash((value.dtype, repr(value.data))) if value.kind == "constant" else hash(value.name)
+
+
+def _node_key(node: Node, keys: Mapping[str, int], graph: Graph) -> int:
+    shapes = tuple(graph.values[name].shape for name in node.outputs)
+    return hash((node.op, node.expand_from, shapes, tuple(keys.get(name, 0) for name in node.inputs)))
+
+
+def unfused_from_built(built: Graph) -> Joined:
+    """The original operators as far as the kernels themselves tell: bodies opened, expanded operators put together again.
+
+    Neighbours in a body that were expanded from the same operator count as one.
+    """
+    nodes: list[Node] = []
+    values = dict(built.values)
+    origins: dict[str, tuple[str, ...]] = {}
+    for node in built:
+        if node.body is None:
+            nodes.append(node)
+            continue
+        members, names = _open(node, values)
+        nodes.extend(members)
+        origins[node.name] = names
+    before = Graph(built.name, tuple(nodes), values, built.inputs, built.outputs)
+    placement = _placement(origins)
+    cluster = {name: kernels[0] for name, kernels in placement.items()}
+    return Joined(before, built, origins, placement, cluster)
+
+
+def _open(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
+    """The kernel's operators as nodes of the outer graph, and the original's name for each operator of the body."""
+    body = kernel.body
+    assert body is not None
+    outer = dict(zip(body.inputs, kernel.inputs, strict=False))
+    outer.update(zip(body.outputs, kernel.outputs, strict=False))
+    for name, value in body.values.items():
+        if name not in outer:
+            outer[name] = f"{kernel.name}/{name}"
+            values[outer[name]] = replace(value, name=outer[name])
+    nodes: list[Node] = []
+    names: list[str] = []
+    for member in body:
+        inputs, outputs = tuple(outer[name] for name in member.inputs), tuple(outer[name] for name in member.outputs)
+        last = nodes[-1] if nodes else None
+        if last is not None and member.expand_from and last.op == member.expand_from:
+            known = {*last.inputs, *last.outputs}
+            nodes[-1] = replace(
+                last,
+                inputs=last.inputs + tuple(name for name in inputs if name not in known),
+                outputs=last.outputs + outputs,
+                sources=last.sources or member.sources,
+            )
+        else:
+            nodes.append(
+                replace(
+                    member,
+                    name=f"{kernel.name}/{member.name}",
+                    op=member.expand_from or member.op,
+                    inputs=inputs,
+                    outputs=outputs,
+                    expand_from=None,
+                    subgraph=kernel.subgraph,
+                )
+            )
+        names.append(nodes[-1].name)
+    return nodes, tuple(names)
+
+
+def combine(parts: Sequence[Joined]) -> Joined:
+    """Several kernel graphs of one program (control flow cuts it) as one; each node still says which it lives in."""
+    if len(parts) == 1:
+        return parts[0]
+    merged = Joined(merge([part.before for part in parts]), merge([part.after for part in parts]))
+    return replace(
+        merged,
+        origins={name: origin for part in parts for name, origin in part.origins.items()},
+        placement={name: kernels for part in parts for name, kernels in part.placement.items()},
+        cluster={name: f"{part.before.name}/{c}" for part in parts for name, c in part.cluster.items()},
+    )
+
+
+def merge(graphs: Sequence[Graph]) -> Graph:
+    """One graph of several; values of the same name stay apart unless they are the same parameter."""
+    nodes: list[Node] = []
+    values: dict[str, Value] = {}
+    inputs: list[str] = []
+    outputs: list[str] = []
+    for graph in graphs:
+        names: dict[str, str] = {}
+        for name, value in graph.values.items():
+            shared = name not in values or (value.kind == "parameter" and values[name] == value)
+            names[name] = name if shared else f"{graph.name}/{name}"
+            values[names[name]] = replace(value, name=names[name])
+        nodes.extend(
+            replace(
+                node,
+                inputs=tuple(names[name] for name in node.inputs),
+                outputs=tuple(names[name] for name in node.outputs),
+                subgraph=node.subgraph or graph.name,
+            )
+            for node in graph
+        )
+        inputs.extend(names[name] for name in graph.inputs)
+        outputs.extend(names[name] for name in graph.outputs)
+    return Graph(
+        graphs[0].name if graphs else "", tuple(nodes), values, tuple(dict.fromkeys(inputs)), tuple(dict.fromkeys(outputs))
+    )
