@@ -175,11 +175,12 @@ def bound(work: Work, device: Device, *, matrix: bool = False) -> str:
 
 
 def predicted_saving_us(
-    before: Iterable[Work], after: Work, device: Device, *, matrix: bool = False
+    before: Iterable[Work], after: Work | Iterable[Work], device: Device, *, matrix: bool = False
 ) -> float:
-    """µs that one kernel with the work `after` saves against the works `before`, each a kernel of its own."""
+    """µs that the kernels `after` (one, or several) save against the kernels `before`, each launched by itself."""
+    kernels = (after,) if isinstance(after, Work) else after
     apart = sum(stages(work, device, matrix=matrix).total_us for work in before)
-    return apart - stages(after, device, matrix=matrix).total_us
+    return apart - sum(stages(work, device, matrix=matrix).total_us for work in kernels)
 
 
 Rule = Callable[[Node, Graph], Work]

@@ -306,6 +306,7 @@ def test_predicted_saving_is_launch_and_bytes():
     together = Work(64, 256, 128, 1)
     # one launch of 3 µs, and 256 bytes at 1 GB/s
     assert cost.predicted_saving_us(apart, together, DEVICE) == pytest.approx(3.0 + 0.256)
+    assert cost.predicted_saving_us(apart, apart, DEVICE) == 0.0
 
 
 def test_dynamic_sizes_count_as_one():
@@ -319,7 +320,7 @@ def test_device_table():
         d.source and d.bandwidth_bytes_per_s > 1e9 and d.on_chip_bytes > 0
         for d in cost.DEVICES.values()
     )
-    assert cost.device("Ascend910B") is cost.DEVICES["ascend910b"]
+    assert cost.device("Ascend910B") is cost.device("Ascend") is cost.DEVICES["ascend910b"]
 
 
 def test_this_cpu_is_measured_once():
