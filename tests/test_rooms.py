@@ -18,8 +18,8 @@ FRAMEWORKS = ("mindspore", "torch", "onnx", "onnxruntime", "onnxscript", "onnx_i
 ORDER = {
     "tbe_impl": (
         ("errors",),
-        ("environment", "soc"),
-        ("dsl",),
+        ("environment", "soc", "machine"),
+        ("dsl", "cache_entry"),
         ("backends", "cache"),
         ("compat",),
         ("ops",),

@@ -1,0 +1,451 @@
+"""Compiled kernels on disk: found again in a millisecond, never half written, never another's.
+
+A directory per key, ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``, is staged beside its place, synced and
+renamed into it; whoever loses a race throws its own away. A place that cannot be used (read-only, full, a file, a
+dangling link, mounted noexec, another user's) is replaced, with one warning, by a private directory that goes with the
+process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from tbe_impl import environment, machine
+from tbe_impl.cache_entry import (
+    KERNEL,
+    META,
+    SCHEMA,
+    check_owner,
+    fsync_directory,
+    read_entry,
+    seal,
+)
+from tbe_impl.errors import CacheError, FusionError, InputError
+
+LIMIT_BYTES = 1 << 30
+FREE_BYTES_MIN = 16 << 20
+LOCK_TIMEOUT_S = 120.0
+IN_USE_S = 60.0
+LEFTOVER_S = 3600.0
+PLACE_ERRORS = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EIO,
+        errno.ESTALE,
+        errno.EEXIST,
+        errno.ENOTDIR,
+    }
+)
+"""System errors that speak of the directory, not of the builder."""
+
+_log = logging.getLogger(__name__)
+_KEY = re.compile(r"[0-9a-f]{64}\Z")
+_PREFIX = re.compile(r"[0-9a-f]{2}\Z")
+_OURS = re.compile(r"(\.(stage|gone)-[0-9a-f]{16}-.*|[0-9a-f]{64}\.lock)\Z")
+_LEASE = re.compile(r"user-(\d+)-(\d+)\Z")
+_warned: set[str] = set()
+
+Build = Callable[[Path], Mapping[str, Any] | None]
+"""Writes the kernel to the path it is given and may hand back plain JSON values to be kept beside it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kernel on disk.
+
+    Attributes:
+        key: its key.
+        path: its directory.
+        bytes: size of its files.
+        used: when it was last loaded or stored, in seconds since 1970.
+    """
+
+    key: str
+    path: Path
+    bytes: int
+    used: float
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """The cache in numbers; `problem` says why `root` is not used, empty when it is."""
+
+    root: Path
+    entries: int
+    bytes: int
+    limit_bytes: int
+    free_bytes: int
+    problem: str = ""
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"bytes": hashlib.sha256(value).hexdigest()}
+    raise InputError("a part of a cache key is no plain value", got=type(value).__name__)
+
+
+def make_key(**parts: Any) -> str:
+    """The SHA-256 (64 hexadecimal digits) over `parts`, this machine, our version and the schema.
+
+    Args:
+        parts: what else decides the compiled code: source, compiler with its version, flags. Strings, bytes, numbers,
+            lists and mappings of them.
+
+    >>> make_key(source="a") == make_key(source="a")
+    True
+    >>> make_key(source="a") == make_key(source="b")
+    False
+    """
+    whole = {"schema": SCHEMA, "machine": machine.identity(), "parts": parts}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=_canonical)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_place(root: Path) -> None:
+    """Raise `CacheError` unless kernels can be stored in and loaded from `root`, which is made when absent."""
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = root.stat()
+    except OSError as error:
+        raise CacheError(
+            "the cache directory cannot be made", place=str(root), got=error.strerror
+        ) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise CacheError("the cache directory is not a directory", place=str(root))
+    check_owner(status, root)
+    if machine.is_noexec(root):
+        raise CacheError("the cache directory is mounted noexec", place=str(root))
+    if not _can_write(root):
+        raise CacheError("the cache directory cannot be written", place=str(root))
+    free = shutil.disk_usage(root).free
+    if free < FREE_BYTES_MIN:
+        raise CacheError(
+            "the disk of the cache directory is full", place=str(root), got=f"{free} bytes free"
+        )
+
+
+def _can_write(root: Path) -> bool:
+    try:
+        handle, name = tempfile.mkstemp(prefix=".stage-" + "0" * 16 + "-", dir=root)
+        os.close(handle)
+        Path(name).unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _private_place() -> Path:
+    """A directory of this process alone, from which code may be loaded; removed at exit."""
+    for parent in ("/dev/shm", tempfile.gettempdir()):
+        try:
+            if not machine.is_noexec(Path(parent)):
+                made = Path(tempfile.mkdtemp(prefix="ms_fusion-", dir=parent))
+                atexit.register(_remove_own, made, os.getpid())
+                return made
+        except OSError:
+            continue
+    raise CacheError(
+        "there is no directory from which a compiled kernel could be loaded",
+        remedy=f"Set {environment.CACHE_DIR.name} to a directory of yours that is not mounted noexec",
+    )
+
+
+def _remove_own(directory: Path, pid: int) -> None:
+    if os.getpid() == pid:  # a forked child leaves its parent's directory alone
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class KernelCache:
+    """A directory of compiled kernels, safe to share between processes and threads.
+
+    Args:
+        root: the directory; by default ``kernels`` in `tbe_impl.environment.cache_dir`.
+        limit_bytes: above it the least recently used entries go, never one in use.
+    """
+
+    def __init__(self, root: Path | str | None = None, *, limit_bytes: int = LIMIT_BYTES):
+        self.root = Path(root) if root is not None else environment.cache_dir() / "kernels"
+        self.limit_bytes = limit_bytes
+        self._fallback: KernelCache | None = None
+        self._is_private = False
+        self._bytes_known: int | None = None
+        self._leases: set[tuple[int, str]] = set()
+
+    key = staticmethod(make_key)
+
+    def load(self, key: str) -> Path | None:
+        """The kernel of `key` after every check, or None when there is none that can be trusted."""
+        entry = self._entry(key)
+        try:
+            check_owner(self.root.stat(), self.root)
+            check_owner(entry.parent.lstat(), entry.parent)
+            read_entry(entry, key)
+        except (CacheError, OSError) as error:
+            if os.path.lexists(entry):
+                _log.info("cache entry refused: %s", error)
+            return self._fallback.load(key) if self._fallback else None
+        self._lease(entry, key)
+        return entry / KERNEL
+
+    def get_or_build(self, key: str, build: Build) -> Path:
+        """The kernel of `key`, built and stored first when need be; no two processes build the same key at once.
+
+        Args:
+            key: from `make_key`.
+            build: writes the kernel to the path it is given; files beside that path are dropped.
+
+        Raises:
+            Whatever `build` raises; nothing is stored then.
+            CacheError: there is no place at all for a compiled kernel.
+        """
+        found = self.load(key)
+        if found is not None:
+            return found
+        if self._fallback is None:
+            try:
+                check_place(self.root)
+                return self._build(key, build)
+            except (FusionError, OSError) as error:
+                reason = self._reason_to_leave(error)
+                if reason is None:
+                    raise
+                self._leave(reason)
+        assert self._fallback is not None
+        return self._fallback.get_or_build(key, build)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every entry, the least recently used first; none of them checked."""
+        found = []
+        for path in self._entry_paths():
+            try:
+                sizes = sum(item.stat(follow_symlinks=False).st_size for item in os.scandir(path))
+                used = (path / META).lstat().st_mtime
+            except OSError:
+                sizes, used = 0, 0.0
+            found.append(Entry(path.name, path, sizes, used))
+        return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
+
+    def verify(self) -> tuple[tuple[Entry, str], ...]:
+        """Check every entry; each that is damaged or foreign, with the reason. Such an entry is never used."""
+        wrong = []
+        for entry in self.entries():
+            try:
+                read_entry(entry.path, entry.key)
+            except CacheError as error:
+                wrong.append((entry, str(error)))
+        return tuple(wrong)
+
+    def clear(self) -> int:
+        """Remove every entry and everything left over; files that are not the cache's stay. Returns their number."""
+        removed = 0
+        for path in list(self._entry_paths()):
+            removed += self._remove(path)
+        self._reap(older_than_s=0.0)
+        self._bytes_known = None
+        return removed
+
+    def info(self) -> CacheInfo:
+        """The cache in numbers; makes nothing."""
+        entries = self.entries()
+        nearest = self.root
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+        problem = ""
+        if os.path.lexists(self.root):
+            try:
+                check_place(self.root)
+            except CacheError as error:
+                problem = str(error)
+        return CacheInfo(
+            self.root,
+            len(entries),
+            sum(entry.bytes for entry in entries),
+            self.limit_bytes,
+            shutil.disk_usage(nearest).free,
+            problem,
+        )
+
+    def _entry(self, key: str) -> Path:
+        if not _KEY.match(key):
+            raise InputError("not a cache key", expected="64 hexadecimal digits", got=repr(key))
+        return self.root / key[:2] / key
+
+    def _prefixes(self) -> Iterator[Path]:
+        try:
+            found = sorted(item.name for item in os.scandir(self.root) if _PREFIX.match(item.name))
+        except OSError:
+            return
+        for name in found:
+            path = self.root / name
+            if path.is_dir() and not path.is_symlink():
+                yield path
+
+    def _entry_paths(self) -> Iterator[Path]:
+        for prefix in self._prefixes():
+            try:
+                names = sorted(item.name for item in os.scandir(prefix) if _KEY.match(item.name))
+            except OSError:
+                continue
+            yield from (prefix / name for name in names)
+
+    def _build(self, key: str, build: Build) -> Path:
+        entry = self._entry(key)
+        entry.parent.mkdir(mode=0o700, exist_ok=True)
+        check_owner(entry.parent.lstat(), entry.parent)
+        lock = FileLock(entry.parent / f"{key}.lock", timeout=LOCK_TIMEOUT_S, mode=0o600)
+        try:
+            lock.acquire()
+        except Timeout:
+            # Whoever holds it hangs; building twice costs time, waiting for ever costs more.
+            _log.warning("waited %.0f s for another process to build a kernel", LOCK_TIMEOUT_S)
+        try:
+            found = self.load(key)
+            if found is not None:
+                return found
+            self._remove(entry)
+            return self._publish(entry, key, build)
+        finally:
+            lock.release()
+
+    def _publish(self, entry: Path, key: str, build: Build) -> Path:
+        stage = Path(tempfile.mkdtemp(prefix=f".stage-{key[:16]}-", dir=entry.parent))
+        try:
+            told = dict(build(stage / KERNEL) or {})
+            for path in list(stage.iterdir()):
+                if path.name != KERNEL:
+                    _delete(path)
+            seal(stage, key, told)
+            try:
+                stage.rename(entry)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            fsync_directory(entry.parent)
+        finally:
+            _delete(stage)
+        found = self.load(key)
+        if found is None:
+            raise CacheError("the entry just stored cannot be read back", place=str(entry))
+        self._stay_below_limit(entry)
+        return found
+
+    def _stay_below_limit(self, newest: Path) -> None:
+        if self._bytes_known is not None:
+            self._bytes_known += sum(item.stat().st_size for item in newest.iterdir())
+        if self._bytes_known is not None and self._bytes_known <= self.limit_bytes:
+            return
+        self._reap(older_than_s=LEFTOVER_S)
+        entries = self.entries()
+        total = sum(entry.bytes for entry in entries)
+        for entry in entries:
+            if total <= self.limit_bytes:
+                break
+            if entry.path != newest and not self._is_in_use(entry) and self._remove(entry.path):
+                total -= entry.bytes
+        self._bytes_known = total
+
+    def _is_in_use(self, entry: Entry) -> bool:
+        """Whether a live process has loaded it, or anybody has within the last minute."""
+        if time.time() - entry.used < IN_USE_S:
+            return True
+        try:
+            names = [item.name for item in os.scandir(entry.path)]
+        except OSError:
+            return False
+        matches = filter(None, map(_LEASE.match, names))
+        return any(machine.process_start(match[1]) == match[2] for match in matches)
+
+    def _lease(self, entry: Path, key: str) -> None:
+        """Note that this process uses an entry; a cache that cannot be written simply has no such notes."""
+        pid, start = os.getpid(), machine.process_start() or "0"
+        try:
+            os.utime(entry / META)
+            lease = entry / f"user-{pid}-{start}"
+            if (pid, key) not in self._leases or not lease.exists():
+                lease.touch(mode=0o600)
+                self._leases.add((pid, key))
+        except OSError:
+            return
+
+    def _remove(self, path: Path) -> bool:
+        """Take an entry away at once, whatever stands in its place, then delete it."""
+        if not os.path.lexists(path):
+            return False
+        gone = path.parent / f".gone-{path.name[:16]}-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            path.rename(gone)
+        except OSError:
+            return False
+        _delete(gone)
+        return True
+
+    def _reap(self, older_than_s: float) -> None:
+        """Delete what killed processes left behind."""
+        now = time.time()
+        for prefix in self._prefixes():
+            try:
+                found = [item.name for item in os.scandir(prefix) if _OURS.match(item.name)]
+            except OSError:
+                continue
+            for name in found:
+                try:
+                    age = now - (prefix / name).lstat().st_mtime
+                except OSError:
+                    continue
+                if age >= older_than_s:
+                    _delete(prefix / name)
+
+    def _reason_to_leave(self, error: Exception) -> str | None:
+        """Why `root` cannot be used, or None when the error is not the directory's fault."""
+        if self._is_private:
+            return None
+        if isinstance(error, OSError) and error.errno in PLACE_ERRORS:
+            return f"{self.root}: {error.strerror}"
+        try:
+            check_place(self.root)
+        except CacheError as problem:
+            return str(problem)
+        return str(error) if isinstance(error, CacheError) else None
+
+    def _leave(self, reason: str) -> None:
+        self._fallback = KernelCache(_private_place(), limit_bytes=self.limit_bytes)
+        self._fallback._is_private = True
+        place = str(self.root)
+        if place not in _warned:
+            _warned.add(place)
+            _log.warning(
+                "kernels are not kept: %s (set %s to another directory)",
+                reason,
+                environment.CACHE_DIR.name,
+            )
+
+
+def _delete(path: Path) -> None:
+    """Remove a file, a link (never what it points to) or a whole directory, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.info("cannot be removed: %s", error)

@@ -1,0 +1,141 @@
+"""One entry of the kernel cache: checked before it is read, published whole or not at all.
+
+An entry is a directory named by its key that holds ``kernel.so`` and ``meta.json``. Nothing in it is believed: owner,
+mode, kind of file, size and SHA-256 are checked on open descriptors, so that no link can be slipped in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tbe_impl.errors import CacheError, CompileError
+
+SCHEMA = 1
+KERNEL = "kernel.so"
+META = "meta.json"
+META_BYTES_MAX = 1 << 20
+KERNEL_BYTES_MAX = 1 << 30
+
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """What is known of a compiled kernel; ``build`` is what its builder handed back (plain JSON values)."""
+
+    schema: int
+    key: str
+    size: int
+    sha256: str
+    build: dict[str, Any] = {}
+
+
+def check_owner(status: os.stat_result, place: Path) -> None:
+    """Raise `CacheError` unless the file belongs to this user and nobody else can write to it."""
+    if status.st_uid != os.geteuid():
+        raise CacheError(
+            "belongs to another user and is not used",
+            place=str(place),
+            expected=f"owner {os.geteuid()}",
+            got=f"owner {status.st_uid}",
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise CacheError(
+            "can be written by other users and is not used",
+            place=str(place),
+            got=f"mode {stat.S_IMODE(status.st_mode):04o}",
+            remedy=f"Run: chmod go-w {place}",
+        )
+
+
+def _read(directory: int, name: str, place: Path, limit: int) -> bytes:
+    """The bytes of a regular file of ours inside an open directory."""
+    path = place / name
+    try:
+        handle = os.open(name, _OPEN, dir_fd=directory)
+    except OSError as error:
+        raise CacheError("cannot be opened", place=str(path), got=error.strerror) from error
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise CacheError("is not a regular file", place=str(path))
+        check_owner(status, path)
+        if status.st_size > limit:
+            raise CacheError("is too large", place=str(path), got=f"{status.st_size} bytes")
+        return file.read(limit + 1)
+
+
+def read_entry(entry: Path, key: str) -> Meta:
+    """Check an entry whole and return its metadata.
+
+    Raises:
+        CacheError: something is missing, damaged, foreign or not where it belongs.
+    """
+    try:
+        directory = os.open(entry, _OPEN | os.O_DIRECTORY)
+    except OSError as error:
+        raise CacheError("cannot be opened", place=str(entry), got=error.strerror) from error
+    try:
+        check_owner(os.fstat(directory), entry)
+        text = _read(directory, META, entry, META_BYTES_MAX)
+        try:
+            meta = msgspec.json.decode(text, type=Meta)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise CacheError("is damaged", place=str(entry / META), got=str(error)) from error
+        if meta.schema != SCHEMA or meta.key != key:
+            raise CacheError("belongs to another entry or schema", place=str(entry / META))
+        kernel = _read(directory, KERNEL, entry, KERNEL_BYTES_MAX)
+    finally:
+        os.close(directory)
+    if len(kernel) != meta.size or hashlib.sha256(kernel).hexdigest() != meta.sha256:
+        raise CacheError(
+            "is damaged",
+            place=str(entry / KERNEL),
+            expected=f"{meta.size} bytes with SHA-256 {meta.sha256[:12]}…",
+            got=f"{len(kernel)} bytes",
+        )
+    return meta
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def fsync_directory(directory: Path) -> None:
+    """Make the names in a directory survive a power failure."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def seal(stage: Path, key: str, build: dict[str, Any]) -> None:
+    """Turn a staging directory that holds a fresh ``kernel.so`` into a whole entry on disk, ready to be renamed.
+
+    Raises:
+        CompileError: the builder left no ``kernel.so``.
+    """
+    kernel = stage / KERNEL
+    try:
+        status = kernel.lstat()
+    except FileNotFoundError as error:
+        raise CompileError("the builder left no kernel", place=str(kernel)) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise CompileError("the builder left something that is not a file", place=str(kernel))
+    kernel.chmod(0o600)
+    content = kernel.read_bytes()
+    with kernel.open("rb") as file:
+        os.fsync(file.fileno())
+    meta = Meta(SCHEMA, key, len(content), hashlib.sha256(content).hexdigest(), build)
+    _write_durably(stage / META, msgspec.json.encode(meta))
+    fsync_directory(stage)

@@ -1,0 +1,439 @@
+"""The kernel cache survives: many processes, kill -9, damage, hostile entries, unusable places, its own limit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tbe_impl import cache as cache_module
+from tbe_impl import machine
+from tbe_impl.cache import KernelCache, make_key
+from tbe_impl.errors import CompileError, InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTENT = random.Random(7).randbytes(16_000)
+KEY = "ab" + "0" * 62
+OTHER = "ab" + "1" * 62
+
+
+def builder(content: bytes = CONTENT, **told: object):
+    """A build function that writes these bytes and counts its calls."""
+
+    def build(path: Path) -> Mapping[str, object]:
+        build.calls += 1
+        path.write_bytes(content)
+        (path.parent / "kernel.c").write_text("left over")
+        return told
+
+    build.calls = 0
+    return build
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> KernelCache:
+    return KernelCache(tmp_path / "cache")
+
+
+@pytest.fixture(autouse=True)
+def warn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_warned", set())
+
+
+def unused(cache: KernelCache, key: str, age_s: float) -> None:
+    """Make an entry look as if its last user had died `age_s` seconds ago."""
+    entry = cache.root / key[:2] / key
+    for lease in entry.glob("user-*"):
+        lease.rename(entry / "user-1-1")
+    past = time.time() - age_s
+    os.utime(entry / "meta.json", (past, past))
+
+
+def test_a_kernel_is_built_once_and_found_again(cache: KernelCache) -> None:
+    build = builder(seconds=0.5)
+    path = cache.get_or_build(KEY, build)
+    assert path.read_bytes() == CONTENT
+    assert cache.get_or_build(KEY, build) == path
+    assert KernelCache(cache.root).load(KEY) == path
+    assert build.calls == 1
+    names = {item.name for item in path.parent.iterdir() if not item.name.startswith("user-")}
+    assert names == {"kernel.so", "meta.json"}
+    meta = json.loads((path.parent / "meta.json").read_text())
+    assert meta["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert meta["build"] == {"seconds": 0.5}
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_failed_build_leaves_nothing(cache: KernelCache) -> None:
+    def build(path: Path) -> None:
+        path.write_bytes(b"half")
+        raise CompileError("the compiler says no")
+
+    with pytest.raises(CompileError, match="says no"):
+        cache.get_or_build(KEY, build)
+    assert cache.entries() == ()
+    assert [path.name for path in (cache.root / "ab").iterdir() if "stage" in path.name] == []
+    with pytest.raises(CompileError, match="left no kernel"):
+        cache.get_or_build(KEY, lambda path: None)
+    with pytest.raises(FileNotFoundError):
+        cache.get_or_build(KEY, lambda path: subprocess.run(["no-such-compiler"]) and None)
+
+
+@pytest.mark.parametrize("key", ["", "ab", "../" + "0" * 61, KEY.upper(), KEY + "\n", "g" * 64])
+def test_only_keys_name_entries(cache: KernelCache, key: str) -> None:
+    with pytest.raises(InputError, match="not a cache key"):
+        cache.load(key)
+
+
+MANY = """
+import random, sys, time
+from pathlib import Path
+from tbe_impl.cache import KernelCache
+root, key, log = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+content = random.Random(7).randbytes(16000)
+def build(path):
+    with log.open("a") as file:
+        file.write("built\\n")
+    time.sleep(0.05)
+    path.write_bytes(content)
+assert KernelCache(root).get_or_build(key, build).read_bytes() == content
+"""
+
+
+def child(code: str, *args: object, **options: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, args)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_eight_processes_build_one_kernel_once(tmp_path: Path) -> None:
+    for turn in range(3):
+        key = make_key(turn=turn)
+        log = tmp_path / f"log-{turn}"
+        running = [child(MANY, tmp_path / "cache", key, log) for _ in range(8)]
+        errors = [process.communicate(timeout=60)[1] for process in running]
+        assert errors == [""] * 8
+        assert log.read_text() == "built\n"
+    cache = KernelCache(tmp_path / "cache")
+    assert len(cache.entries()) == 3
+    assert cache.verify() == ()
+
+
+def test_threads_share_one_cache(cache: KernelCache) -> None:
+    build, failures = builder(), []
+
+    def work() -> None:
+        for number in range(20):
+            key = make_key(number=number % 4)
+            if cache.get_or_build(key, build).read_bytes() != CONTENT:
+                failures.append(key)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert build.calls == 4
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from tbe_impl.cache import KernelCache, make_key
+def build(path):
+    with path.open("wb") as file:
+        for _ in range(50):
+            file.write(b"x" * 4096)
+            file.flush()
+print("ready", flush=True)
+cache = KernelCache(Path(sys.argv[1]))
+for number in range(10000):
+    cache.get_or_build(make_key(turn=sys.argv[2], number=number), build)
+"""
+
+
+def test_kill_at_any_moment_leaves_no_bad_entry(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path / "cache")
+    chance = random.Random(1)
+    for turn in range(12):
+        process = child(SLOW, cache.root, turn)
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(chance.uniform(0.0, 0.05))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert cache.verify() == ()
+    assert cache.entries() != ()
+    for entry in cache.entries():
+        assert cache.get_or_build(entry.key, builder()).read_bytes() == b"x" * 4096 * 50
+    cache.clear()
+    assert [path for path in cache.root.rglob("*") if path.is_file()] == []
+
+
+def damage_cases() -> list[tuple[str, object]]:
+    chance = random.Random(3)
+    cases: list[tuple[str, object]] = []
+    for cut in range(0, len(CONTENT), len(CONTENT) // 60):
+        cases.append((f"cut-{cut}", ("kernel.so", CONTENT[:cut])))
+    for _ in range(100):
+        place, bit = chance.randrange(len(CONTENT)), chance.randrange(8)
+        flipped = bytearray(CONTENT)
+        flipped[place] ^= 1 << bit
+        cases.append((f"flip-{place}-{bit}", ("kernel.so", bytes(flipped))))
+    garbage: list[bytes] = [b"", b"{", b"[]", b"null", b"[" * 100_000, b"\xff\xfe", b"{}" * 9]
+    garbage += [chance.randbytes(chance.randrange(200)) for _ in range(20)]
+    garbage += [b'{"schema":1,"key":"' + b"0" * 64 + b'","size":1,"sha256":"x"}', b"0" * (2 << 20)]
+    cases += [(f"meta-{index}", ("meta.json", text)) for index, text in enumerate(garbage)]
+    return cases
+
+
+def test_a_damaged_entry_is_never_used_and_heals(cache: KernelCache) -> None:
+    good = cache.get_or_build(KEY, builder())
+    for name, (file, content) in damage_cases():
+        (good.parent / file).write_bytes(content)
+        assert cache.load(KEY) is None, name
+        assert [entry.key for entry, _ in cache.verify()] == [KEY], name
+        build = builder()
+        assert cache.get_or_build(KEY, build).read_bytes() == CONTENT, name
+        assert build.calls == 1, name
+    assert cache.verify() == ()
+
+
+def make_world_writable(entry: Path, other: Path) -> None:
+    entry.chmod(0o777)
+
+
+def make_kernel_group_writable(entry: Path, other: Path) -> None:
+    (entry / "kernel.so").chmod(0o660)
+
+
+def make_prefix_world_writable(entry: Path, other: Path) -> None:
+    entry.parent.chmod(0o777)
+
+
+def make_kernel_a_link(entry: Path, other: Path) -> None:
+    (entry / "kernel.so").unlink()
+    (entry / "kernel.so").symlink_to(other / "kernel.so")
+
+
+def make_entry_a_link(entry: Path, other: Path) -> None:
+    entry.rename(entry.with_name("elsewhere"))
+    entry.symlink_to(entry.with_name("elsewhere"))
+
+
+def make_dangling(entry: Path, other: Path) -> None:
+    make_entry_a_link(entry, other)
+    entry.unlink()
+    entry.symlink_to("nowhere")
+
+
+def make_swapped_pair(entry: Path, other: Path) -> None:
+    (other / "kernel.so").replace(entry / "kernel.so")
+
+
+def make_swapped_entry(entry: Path, other: Path) -> None:
+    entry.rename(entry.with_name("elsewhere"))
+    other.rename(entry)
+
+
+def make_a_pipe(entry: Path, other: Path) -> None:
+    (entry / "kernel.so").unlink()
+    os.mkfifo(entry / "kernel.so")
+
+
+def make_a_file(entry: Path, other: Path) -> None:
+    entry.rename(entry.with_name("elsewhere"))
+    entry.write_bytes(b"")
+
+
+HOSTILE = [
+    make_world_writable, make_kernel_group_writable, make_kernel_a_link, make_entry_a_link, make_dangling,
+    make_swapped_pair, make_swapped_entry, make_a_pipe, make_a_file,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", HOSTILE)
+def test_a_hostile_entry_is_refused_and_replaced(cache: KernelCache, make) -> None:
+    entry = cache.get_or_build(KEY, builder()).parent
+    other = cache.get_or_build(OTHER, builder(b"other code")).parent
+    make(entry, other)
+    assert cache.load(KEY) is None
+    assert cache.get_or_build(KEY, builder()).read_bytes() == CONTENT
+    assert not entry.is_symlink()
+
+
+def test_another_owner_is_refused(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.get_or_build(KEY, builder())
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert cache.load(KEY) is None
+    assert "another user" in cache.verify()[0][1]
+
+
+def test_a_prefix_open_to_others_is_not_used(cache, caplog: pytest.LogCaptureFixture) -> None:
+    entry = cache.get_or_build(KEY, builder()).parent
+    make_prefix_world_writable(entry, entry)
+    assert cache.load(KEY) is None
+    assert cache.get_or_build(KEY, builder()).read_bytes() == CONTENT
+    assert "can be written by other users" in caplog.text
+
+
+def place_is_a_file(root: Path, patch: pytest.MonkeyPatch) -> None:
+    root.write_text("")
+
+
+def place_is_a_dangling_link(root: Path, patch: pytest.MonkeyPatch) -> None:
+    root.symlink_to("nowhere")
+
+
+def place_has_a_file_above(root: Path, patch: pytest.MonkeyPatch) -> None:
+    root.parent.rmdir()
+    root.parent.write_text("")
+
+
+def place_is_world_writable(root: Path, patch: pytest.MonkeyPatch) -> None:
+    root.mkdir()
+    root.chmod(0o777)
+
+
+def place_is_read_only(root: Path, patch: pytest.MonkeyPatch) -> None:
+    # The superuser, under whom tests often run, may write anywhere: the answer is given for it.
+    patch.setattr(cache_module, "_can_write", lambda path: path != root)
+
+
+def place_is_noexec(root: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(machine, "is_noexec", lambda path: path == root)
+
+
+def place_is_full(root: Path, patch: pytest.MonkeyPatch) -> None:
+    whole = cache_module.shutil.disk_usage
+
+    def usage(path: Path):
+        return whole(path)._replace(free=1000) if path == root else whole(path)
+
+    patch.setattr(cache_module.shutil, "disk_usage", usage)
+
+
+PLACES = [
+    place_is_a_file, place_is_a_dangling_link, place_has_a_file_above, place_is_world_writable, place_is_read_only,
+    place_is_noexec, place_is_full,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", PLACES)
+def test_an_unusable_place_costs_one_warning(
+    tmp_path: Path, spoil, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "above" / "cache"
+    root.parent.mkdir()
+    spoil(root, monkeypatch)
+    build = builder()
+    with caplog.at_level(logging.WARNING):
+        first = KernelCache(root)
+        path = first.get_or_build(KEY, build)
+        assert first.get_or_build(KEY, build) == path
+        assert first.load(KEY) == path
+        assert KernelCache(root).get_or_build(OTHER, builder()).read_bytes() == CONTENT
+    assert path.read_bytes() == CONTENT
+    assert root not in path.parents
+    assert build.calls == 1
+    assert len(caplog.records) == 1
+    assert "MS_FUSION_CACHE_DIR" in caplog.text
+
+
+def test_a_full_disk_in_the_middle_of_a_build(cache, caplog: pytest.LogCaptureFixture) -> None:
+    def build(path: Path) -> None:
+        if cache.root in path.parents:
+            raise OSError(28, "No space left on device")
+        path.write_bytes(CONTENT)
+
+    assert cache.get_or_build(KEY, build).read_bytes() == CONTENT
+    assert "No space left on device" in caplog.text
+    assert cache.entries() == ()
+
+
+def test_a_private_place_goes_with_its_process(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    code = (
+        "import sys; from pathlib import Path; from tbe_impl.cache import KernelCache\n"
+        "print(KernelCache(sys.argv[1]).get_or_build('0' * 64, lambda path: path.write_bytes(b'k') and None))"
+    )
+    out, _ = child(code, tmp_path / "cache").communicate(timeout=60)
+    path = Path(out.strip())
+    assert path.name == "kernel.so"
+    assert not path.parents[2].exists()
+
+
+def test_the_least_recently_used_goes_first_and_never_one_in_use(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path / "cache", limit_bytes=3 * len(CONTENT) + 3000)
+    keys = [make_key(number=number) for number in range(5)]
+    for age, key in zip((400, 300, 200), keys, strict=False):
+        cache.get_or_build(key, builder())
+        unused(cache, key, age)
+    # The oldest is in use by this process: it stays although it was used least recently.
+    cache.load(keys[0])
+    past = time.time() - 1000
+    os.utime(cache.root / keys[0][:2] / keys[0] / "meta.json", (past, past))
+    cache.get_or_build(keys[3], builder())
+    assert {entry.key for entry in cache.entries()} == {keys[0], keys[2], keys[3]}
+    unused(cache, keys[0], 1000)
+    unused(cache, keys[3], 100)
+    cache.get_or_build(keys[4], builder())
+    assert {entry.key for entry in cache.entries()} == {keys[2], keys[3], keys[4]}
+
+
+def test_each_part_alone_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {"source": b"int f;", "compiler": "cc 13.2", "flags": ["-O2", "-fopenmp"], "line": 1}
+    keys = {make_key(**parts)}
+    for change in (
+        {"source": b"int g;"}, {"compiler": "cc 13.3"}, {"flags": ["-O3", "-fopenmp"]},
+        {"flags": ["-O2 -fopenmp"]}, {"line": "1"},
+    ):  # fmt: skip
+        keys.add(make_key(**{**parts, **change}))
+    for name in ("cpu_features", "libc", "package", "architecture", "system"):
+        with monkeypatch.context() as patch:
+            patch.setattr(machine, "identity", lambda name=name: {**IDENTITY, name: "other"})
+            keys.add(make_key(**parts))
+    monkeypatch.setattr(cache_module, "SCHEMA", 2)
+    keys.add(make_key(**parts))
+    assert len(keys) == 12
+
+
+IDENTITY = machine.identity()
+
+
+def test_a_key_takes_plain_values_only() -> None:
+    with pytest.raises(InputError, match="no plain value"):
+        make_key(source=object())
+
+
+def test_clear_leaves_foreign_files_alone(cache: KernelCache) -> None:
+    cache.get_or_build(KEY, builder())
+    for path in (cache.root / "mine.txt", cache.root / "ab" / "mine.txt"):
+        path.write_text("keep me")
+    (cache.root / "zz").mkdir()
+    assert cache.clear() == 1
+    left = {path.relative_to(cache.root).as_posix() for path in cache.root.rglob("*")}
+    assert left == {"mine.txt", "ab", "ab/mine.txt", "zz"}
+
+
+def test_info_counts_and_makes_nothing(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path / "cache")
+    assert cache.info().entries == 0
+    assert not cache.root.exists()
+    cache.get_or_build(KEY, builder())
+    info = cache.info()
+    assert (info.entries, info.limit_bytes, info.problem) == (1, 1 << 30, "")
+    assert len(CONTENT) < info.bytes < len(CONTENT) + 1000
