@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ms_fusion.graph import Graph, Source, Value
@@ -216,3 +218,63 @@ class Ledger:
     notes: tuple[str, ...] = ()
     output_max_ulp: float | None = None
     output_max_abs: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "environment", _frozen(self.environment))
+
+    def __str__(self) -> str:
+        """The ledger as plain text of 100 columns."""
+        return str(_report("text").to_text(self))
+
+    def to_html(self, path: str | Path | None = None) -> str | Path:
+        """One self-contained page: its text, or with `path` the file that was written.
+
+        Raises:
+            InputError: the directory does not exist or cannot be written.
+        """
+        page: str = _report("html").to_html(self)
+        if path is None:
+            return page
+        written: Path = _report("write").write_text(path, page)
+        return written
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The ledger as JSON (docs/ledger.schema.json); with `path` it is written there as well.
+
+        Raises:
+            InputError: the directory does not exist or cannot be written.
+        """
+        text: str = _report("document").to_json(self)
+        if path is not None:
+            _report("write").write_text(path, text)
+        return text
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, file: str = "<ledger>") -> Ledger:
+        """The ledger that `to_json` wrote; `file` is named in errors.
+
+        Raises:
+            ParseError: damaged, or of another version.
+        """
+        ledger: Ledger = _report("document").from_json(text, file=file)
+        return ledger
+
+    def _repr_html_(self) -> str:
+        """Static HTML without scripts, for a notebook."""
+        return str(_report("notebook").to_static_html(self))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: HTML, and text where it cannot."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+
+def _report(module: str) -> Any:
+    """A module of the report, which imports this one: so it is fetched by name and only when asked for."""
+    return import_module(f"ms_fusion.report.{module}")
+
+
+def _frozen(value: Any) -> Any:
+    """Mappings copied, lists as tuples, all the way down."""
+    if isinstance(value, Mapping):
+        return {str(key): _frozen(item) for key, item in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

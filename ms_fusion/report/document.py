@@ -1,0 +1,314 @@
+"""The ledger as JSON, versioned, with a published schema (docs/ledger.schema.json).
+
+The wire types are derived from the ledger's own dataclasses, so a field added there appears here. What JSON cannot say
+is spelled out: a float field may hold the strings "nan", "inf" or "-inf"; in fields of any type such a float is
+``{"$float": "nan"}``, an array is a tuple, and a key that starts with ``$`` is written with one more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import math
+import operator
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
+from typing import Any, Literal, Union
+
+import msgspec
+
+from ms_fusion.ledger import Ledger
+from tbe_impl.errors import ParseError
+
+SCHEMA_VERSION = 1
+SCHEMA_ADDRESS = "ledger.schema.json"
+
+NonFinite = Literal["nan", "inf", "-inf"]
+Number = Union[float, NonFinite]  # noqa: UP007 - evaluated at run time by msgspec
+
+Convert = Callable[[Any], Any]
+
+
+def _any_to_plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+    if isinstance(value, tuple | list):
+        return [_any_to_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {
+            f"${key}" if str(key).startswith("$") else str(key): _any_to_plain(item)
+            for key, item in value.items()
+        }
+    return str(value)
+
+
+def _any_from_plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_any_from_plain(item) for item in value)
+    if isinstance(value, dict):
+        if value.keys() == {"$float"} and value["$float"] in typing.get_args(NonFinite):
+            return float(value["$float"])
+        return {key.removeprefix("$"): _any_from_plain(item) for key, item in value.items()}
+    return value
+
+
+def _float_to_plain(value: Any) -> Any:
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _optional(inner: Convert) -> Convert:
+    return lambda value: None if value is None else inner(value)
+
+
+def _fixed(parts: list[Convert], make: Callable[[Any], Any]) -> Convert:
+    return lambda value: make(part(item) for part, item in zip(parts, value, strict=True))
+
+
+@functools.cache
+def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
+    """Wire type of an annotation, and the functions from a value to plain JSON and from the wire back."""
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation is Any:
+        return Any, _any_to_plain, _any_from_plain
+    if annotation is float:
+        return Number, _float_to_plain, float
+    if annotation is int:
+        return int, int, _itself
+    if annotation is str:
+        # A lone surrogate is no UTF-8; it can only come from a damaged name.
+        return (
+            str,
+            lambda value: str(value).encode("utf-8", "backslashreplace").decode("utf-8"),
+            _itself,
+        )
+    if annotation in (bool, types.NoneType):
+        return annotation, _itself, _itself
+    if is_dataclass(annotation):
+        return _record(annotation)
+    if origin is tuple and parts[-1] is Ellipsis:
+        wire, dump, load = _wire(parts[0])
+        return (
+            tuple[wire, ...],  # type: ignore[valid-type]
+            lambda value: [dump(item) for item in value],
+            lambda value: tuple(load(item) for item in value),
+        )
+    if origin is tuple:
+        each = [_wire(part) for part in parts]
+        return (
+            tuple[tuple(wire for wire, _, _ in each)],  # type: ignore[misc]
+            _fixed([dump for _, dump, _ in each], list),
+            _fixed([load for _, _, load in each], tuple),
+        )
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        wire, dump, load = _wire(parts[1])
+        return (
+            dict[str, wire],  # type: ignore[valid-type]
+            lambda value: {str(key): dump(item) for key, item in value.items()},
+            lambda value: {key: load(item) for key, item in value.items()},
+        )
+    if origin in (Union, types.UnionType):
+        rest = [part for part in parts if part is not types.NoneType]
+        if len(rest) == 1:
+            wire, dump, load = _wire(rest[0])
+            if isinstance(wire, str):  # a record that holds itself
+                return f"{wire} | None", _optional(dump), _optional(load)
+            return wire | None, _optional(dump), _optional(load)
+        return functools.reduce(operator.or_, (_wire(part)[0] for part in parts)), _itself, _itself
+    raise TypeError(f"no JSON form for {annotation!r}")
+
+
+_open: set[type] = set()
+
+
+def _record(record: type) -> tuple[Any, Convert, Convert]:
+    """The wire form of a dataclass: a struct of the same name and fields."""
+    name = record.__name__
+    if record in _open:
+        return name, lambda value: _wire(record)[1](value), lambda value: _wire(record)[2](value)
+    _open.add(record)
+    hints = typing.get_type_hints(record)
+    plan, columns = [], []
+    for entry in fields(record):
+        wire, dump, load = _wire(hints[entry.name])
+        default = entry.default if entry.default_factory is MISSING else entry.default_factory()
+        plan.append((entry.name, default, dump, load))
+        columns.append(
+            (entry.name, wire)
+            if default is MISSING
+            else (entry.name, wire, _default(default, dump))
+        )
+    _open.discard(record)
+    struct = msgspec.defstruct(
+        name,
+        columns,  # type: ignore[arg-type]
+        module=__name__,
+        namespace={"__doc__": inspect.getdoc(record)},
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+    globals()[name if name != "Ledger" else "LedgerRecord"] = struct
+
+    def to_plain(value: Any) -> dict[str, Any]:
+        return {
+            key: dump(item)
+            for key, default, dump, _ in plan
+            if (item := getattr(value, key)) is not default
+            and (default is MISSING or item != default)
+        }
+
+    def from_wire(value: Any) -> Any:
+        # A default of the wire stands for the default of the record.
+        return record(**{key: load(getattr(value, key)) for key, _, _, load in plan})
+
+    return struct, to_plain, from_wire
+
+
+def _default(value: Any, dump: Convert) -> Any:
+    """A default that msgspec accepts and the schema can show: the plain form, empty containers made new."""
+    plain = dump(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        record: Any = type(value)
+        return msgspec.field(default_factory=lambda: _wire(record)[0]())
+    if isinstance(value, tuple):
+        return ()
+    if isinstance(plain, dict):
+        return msgspec.field(default_factory=dict)
+    return plain
+
+
+_LEDGER, _dump_ledger, _load_ledger = _wire(Ledger)
+
+
+class LedgerDocument(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One fusion ledger of ms_fusion."""
+
+    schema_version: Literal[1]
+    ledger: _LEDGER  # type: ignore[valid-type]
+
+
+def to_json(ledger: Ledger) -> str:
+    """The ledger as one line of JSON."""
+    document = {"schema_version": SCHEMA_VERSION, "ledger": _dump_ledger(ledger)}
+    return msgspec.json.encode(document).decode("utf-8") + "\n"
+
+
+def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
+    """Read back what `to_json` wrote.
+
+    Raises:
+        ParseError: it is no JSON, no ledger, or one of another version; names line and column.
+    """
+    data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else bytes(text)
+    try:
+        document = msgspec.json.decode(data, type=LedgerDocument)
+        return typing.cast(Ledger, _load_ledger(document.ledger))
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `")
+        line, column, context = _place_of_path(data.decode("utf-8", "replace"), path.rstrip("`"))
+        where = f" at {path.rstrip('`')}" if path else ""
+        raise ParseError(
+            f"this is not a ledger of schema version {SCHEMA_VERSION}: {what}{where}",
+            file=file,
+            line=line,
+            column=column,
+            text=context,
+            remedy="Write it again with Ledger.to_json of this version of ms_fusion",
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        line, column, context = _place_of_damage(data)
+        raise ParseError(
+            f"the JSON is damaged: {error}", file=file, line=line, column=column, text=context
+        ) from error
+    except RecursionError as error:
+        raise ParseError("the JSON is nested too deeply", file=file, line=1) from error
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of what `to_json` writes."""
+    found = msgspec.json.schema(LedgerDocument)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ADDRESS,
+        "title": "Fusion ledger",
+        **found,
+    }
+
+
+def schema_text() -> str:
+    """The schema as it stands in docs/ledger.schema.json."""
+    return json.dumps(schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _position(text: str, offset: int) -> tuple[int, int, str]:
+    """Line and column, both from 1, and the text around an offset."""
+    start = text.rfind("\n", 0, offset) + 1
+    return (
+        text.count("\n", 0, offset) + 1,
+        offset - start + 1,
+        text[max(start, offset - 40) : offset + 40].partition("\n")[0],
+    )
+
+
+def _place_of_damage(data: bytes) -> tuple[int, int, str]:
+    """Where the standard library stumbles over the same text."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _position(data.decode("latin-1"), error.start)
+    try:
+        json.loads(text)
+    except JSONDecodeError as error:
+        return _position(text, error.pos)
+    except (RecursionError, ValueError):
+        return _position(text, 0)
+    return _position(text, len(text))
+
+
+def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
+    """Where a path such as ``$.ledger.kernels[0].name`` stands in the text; as deep as it can be followed."""
+    offset = 0
+    skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]
+    decoder = json.JSONDecoder()
+
+    def blank(at: int) -> int:
+        return int(skip(text, at).end())
+
+    try:
+        offset = blank(0)
+        for step in path.replace("[", ".[").split(".")[1:]:
+            index = int(step[1:-1]) if step[1:-1].isdecimal() and step.startswith("[") else None
+            at, place = blank(offset + 1), 0
+            while True:
+                if text[offset] == "{":
+                    key, at = scanstring(text, at + 1, True)
+                    at = blank(blank(at) + 1)
+                    if key == step:
+                        break
+                elif place == index:
+                    break
+                _, at = decoder.raw_decode(text, at)
+                at = blank(at)
+                if text[at] != ",":
+                    return _position(text, offset)
+                at, place = blank(at + 1), place + 1
+            offset = at
+    except (ValueError, IndexError, RecursionError):
+        pass
+    return _position(text, offset)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema_text())

@@ -1,0 +1,327 @@
+"""The ledger as terminal text (rich): tables that fit 80 columns, plain when piped or under NO_COLOR."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Suggestion, UnfusedEdge
+from ms_fusion.report.printable import printable, scope_of
+from ms_fusion.report.units import (
+    ABSENT,
+    bytes_text,
+    count_text,
+    percent_text,
+    share_text,
+    time_text,
+    ulp_text,
+)
+
+UNFUSED_SHOWN = 10
+KERNELS_SHOWN = 40
+TEXT_WIDTH = 100
+KERNEL_NUMBERS_WIDTH = 58
+"""Columns that the numbers of the kernel table take."""
+
+_ASCII = str.maketrans({
+    "µ": "u", "→": "->", "…": "...", "–": "-", "−": "-", "·": "|", "×": "x", "±": "+-", "’": "'",
+    "│": "|", "─": "-", "└": "`", "├": "|",
+})  # fmt: skip
+
+
+class _Writer:
+    """Puts text on a console; on one that cannot show Unicode, in ASCII."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.ascii = not (console.encoding or "ascii").lower().replace("-", "").startswith("utf")
+
+    def text(self, content: str, style: str = "") -> Text:
+        """Text that is never read as markup, with what could steer the terminal escaped."""
+        shown = "\n".join(printable(line) for line in content.split("\n"))
+        if self.ascii:
+            shown = shown.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+        return Text(shown, style=style)
+
+    def lines(self, *parts: tuple[str, str]) -> Text:
+        """Several lines in one cell, each with its style; empty ones are left out."""
+        return Text("\n").join(self.text(content, style) for content, style in parts if content)
+
+    def put(self, content: str = "", style: str = "") -> None:
+        self.console.print(self.text(content, style), highlight=False, soft_wrap=False)
+
+    def heading(self, content: str, aside: str = "") -> None:
+        self.console.print()
+        title = self.text(content, "bold")
+        if aside:
+            title.append_text(self.text(f"  {aside}", "dim"))
+        self.console.print(title)
+
+    def table(self, *columns: tuple[str, str]) -> Table:
+        """A table with thin rules; a column is (heading, ``left`` or ``right`` or ``wide``)."""
+        table = Table(
+            box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False
+        )
+        for heading, kind in columns:
+            if kind == "wide":
+                table.add_column(self.text(heading), ratio=1, overflow="fold", min_width=20)
+            else:
+                table.add_column(self.text(heading), justify=kind, no_wrap=True)  # type: ignore[arg-type]
+        return table
+
+
+def render_text(ledger: Ledger, console: Console) -> None:
+    """Print the whole ledger on the console."""
+    write = _Writer(console)
+    _header(ledger, write)
+    _summary(ledger, write)
+    _kernels(ledger, write)
+    _unfused(ledger.unfused, write)
+    _suggestions(ledger.unfused, write)
+    _hot_spots(ledger, write)
+    if ledger.notes:
+        write.heading("Notes")
+        for note in ledger.notes:
+            _hanging(write, "· ", note)
+
+
+def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
+    """The ledger as plain text without colours."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, color_system=None, force_terminal=False, legacy_windows=False
+    )
+    render_text(ledger, console)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def environment_text(ledger: Ledger) -> str:
+    """Device, version and preset in one line."""
+    environment = ledger.environment
+    parts = [str(environment[key]) for key in ("device", "processor") if environment.get(key)]
+    if environment.get("mindspore"):
+        parts.append(f"MindSpore {environment['mindspore']}")
+    if ledger.preset:
+        parts.append(f"preset {ledger.preset}")
+    return " · ".join(parts)
+
+
+def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
+    """What changed, as (name, before, after, change)."""
+    before, after = ledger.before, ledger.after
+    rows: list[tuple[str, Any, Any, Any]] = [
+        ("nodes", before.nodes, after.nodes, count_text),
+        ("edges", before.edges, after.edges, count_text),
+        ("launches", before.launches, after.launches, count_text),
+        ("bytes moved", before.bytes_moved, after.bytes_moved, bytes_text),
+        ("peak memory", before.peak_memory_bytes, after.peak_memory_bytes, bytes_text),
+        ("time", before.time_us, after.time_us, time_text),
+    ]
+    return [(name, show(old), show(new), percent_text(new, old)) for name, old, new, show in rows]
+
+
+def _header(ledger: Ledger, write: _Writer) -> None:
+    write.put(f"Fusion ledger: {ledger.title}" if ledger.title else "Fusion ledger", "bold")
+    line = environment_text(ledger)
+    if line:
+        write.put(line)
+    if ledger.flags:
+        _hanging(write, "flags: ", ledger.flags, "dim")
+
+
+def _summary(ledger: Ledger, write: _Writer) -> None:
+    write.console.print()
+    table = write.table(("", "left"), ("before", "right"), ("after", "right"), ("change", "right"))
+    for name, before, after, change in summary_rows(ledger):
+        style = "green" if change.startswith("−") else "yellow" if change.startswith("+") else ""
+        table.add_row(
+            write.text(name), write.text(before), write.text(after), write.text(change, style)
+        )
+    write.console.print(table)
+    operators = sum(len(kernel.operators) for kernel in ledger.kernels)
+    line = f"{operators:,} of {ledger.before.nodes:,} operators run in {_plural(len(ledger.kernels), 'fused kernel')}"
+    if ledger.single_operator_kernels:
+        count = len(ledger.single_operator_kernels)
+        line += f"; {_plural(count, 'generated kernel')} of one operator {'is' if count == 1 else 'are'} no fusion"
+    write.put(line + ".")
+    if ledger.output_max_ulp is not None or ledger.output_max_abs is not None:
+        write.put(
+            f"Outputs differ from the unfused run by at most {ulp_text(ledger.output_max_ulp)} ULP"
+            f" ({ulp_text(ledger.output_max_abs)} absolute)."
+        )
+
+
+def bytes_saved(kernel: FusedKernel) -> int | None:
+    """Bytes that the kernel does not move and its operators apart did; None when no work was counted."""
+    return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
+
+
+def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
+    """The entry with the largest error in ULP on inputs without special values, else the first."""
+    entries = list(accuracy)
+    usual = [entry for entry in entries if entry.inputs != "edges"] or entries
+    return max(usual, key=lambda entry: entry.fused_max_ulp, default=None)
+
+
+def operators_text(operators: Sequence[str]) -> str:
+    """``Mul + Add``; long rows of the same operator are counted."""
+    parts: list[tuple[str, int]] = []
+    for operator in operators:
+        if parts and parts[-1][0] == operator:
+            parts[-1] = (operator, parts[-1][1] + 1)
+        else:
+            parts.append((operator, 1))
+    return " + ".join(f"{count}×{name}" if count > 1 else name for name, count in parts)
+
+
+def _kernels(ledger: Ledger, write: _Writer) -> None:
+    if not ledger.kernels:
+        write.heading("Fused kernels", "none")
+        return
+    kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
+    write.heading("Fused kernels", f"{len(kernels):,}, most bytes saved first")
+    table = write.table(
+        ("operators, kernel, source", "wide"), ("body", "right"), ("saved", "right"), ("time", "right"),
+        ("saving", "right"), ("runs", "right"), ("max ULP", "right"),
+    )  # fmt: skip
+    room = max(20, write.console.width - KERNEL_NUMBERS_WIDTH)
+    for kernel in kernels[:KERNELS_SHOWN]:
+        error = worst(kernel.accuracy)
+        table.add_row(
+            write.lines(
+                (operators_text(kernel.operators), "bold"),
+                (shorten(kernel.name, room), "dim"),
+                (_short_source(kernel, room), "cyan"),
+            ),
+            write.text(f"{len(kernel.body)} ops"),
+            write.text(bytes_text(bytes_saved(kernel)), "green"),
+            _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
+            _savings(write, kernel),
+            write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
+            _pair(write, ulp_text(error.unfused_max_ulp), ulp_text(error.fused_max_ulp), "→ ")
+            if error
+            else write.text(ABSENT),
+        )
+    write.console.print(table)
+    if len(kernels) > KERNELS_SHOWN:
+        write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
+
+
+def _pair(write: _Writer, before: str, after: str, arrow: str) -> Text:
+    if before == after == ABSENT:
+        return write.text(ABSENT)
+    return write.lines((before, "dim"), (f"{arrow}{after}", ""))
+
+
+def _savings(write: _Writer, kernel: FusedKernel) -> Text:
+    predicted, measured = kernel.predicted_saving_us, kernel.measured_saving_us
+    if predicted is None and measured is None:
+        return write.text(ABSENT)
+    style = "red" if measured is not None and measured < 0 else ""
+    return write.lines(
+        (f"model {time_text(predicted)}", "dim"), (f"real {time_text(measured)}", style)
+    )
+
+
+def shorten(text: str, width: int) -> str:
+    """The text with … in its middle where it is too long; the end, which tells names apart, stays longer."""
+    if len(text) <= width:
+        return text
+    head = max(0, (width - 1) // 3)
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def _short_source(kernel: FusedKernel, room: int) -> str:
+    if not kernel.sources:
+        return ""
+    more = f" +{len(kernel.sources) - 1}" if len(kernel.sources) > 1 else ""
+    return shorten(str(kernel.sources[0]), room - len(more)) + more
+
+
+def _unfused(edges: Sequence[UnfusedEdge], write: _Writer) -> None:
+    if not edges:
+        write.heading("Edges not fused", "none")
+        return
+    ordered = sorted(edges, key=lambda edge: -edge.bytes_at_stake)
+    write.heading("Edges not fused", f"{len(edges):,}, most bytes at stake first")
+    table = write.table(("edge", "wide"), ("at stake", "right"), ("why", "wide"))
+    room = max(20, (write.console.width - 16) // 2)
+    for edge in ordered[:UNFUSED_SHOWN]:
+        place = edge.consumer_source or edge.producer_source
+        table.add_row(
+            write.lines(
+                (f"{edge.producer_op} → {edge.consumer_op or 'out of the sub-graph'}", "bold"),
+                (shorten(scope_of(edge.consumer or edge.producer), room), "dim"),
+                (shorten(str(place), room) if place else "", "cyan"),
+            ),
+            write.text(bytes_text(edge.bytes_at_stake)),
+            write.lines((edge.reason, "yellow"), (edge.detail, "")),
+        )
+    write.console.print(table)
+    if len(ordered) > UNFUSED_SHOWN:
+        write.put(f"… and {len(ordered) - UNFUSED_SHOWN:,} more", "dim")
+
+
+def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
+    """Each suggestion once, with the edges it would fuse and the bytes at stake on them, most bytes first."""
+    found: dict[Suggestion, list[int]] = {}
+    for edge in edges:
+        if edge.suggestion is not None:
+            found.setdefault(edge.suggestion, []).append(edge.bytes_at_stake)
+    rows = [(suggestion, len(stakes), sum(stakes)) for suggestion, stakes in found.items()]
+    return sorted(rows, key=lambda row: -row[2])
+
+
+def _suggestions(edges: Sequence[UnfusedEdge], write: _Writer) -> None:
+    rows = suggestions(edges)
+    if not rows:
+        return
+    write.heading("Suggestions")
+    for suggestion, count, stake in rows:
+        at_stake = f" ({_plural(count, 'edge')}, {bytes_text(stake)} at stake)"
+        _hanging(write, f"{suggestion.kind}: ", suggestion.text + at_stake)
+        if suggestion.flags:
+            _hanging(write, "  add ", suggestion.flags, "cyan")
+
+
+def _hot_spots(ledger: Ledger, write: _Writer) -> None:
+    if not ledger.hot_spots:
+        return
+    write.heading("Hot spots")
+    table = write.table(
+        ("operator", "wide"), ("time", "right"), ("share", "right"), ("what bounds it", "wide")
+    )
+    room = max(20, (write.console.width - 20) // 2)
+    for spot in ledger.hot_spots:
+        table.add_row(
+            write.lines(
+                (spot.op, "bold"),
+                (shorten(scope_of(spot.node) or spot.node, room), "dim"),
+                (shorten(str(spot.source), room) if spot.source else "", "cyan"),
+            ),
+            write.text(time_text(spot.time_us)),
+            write.text(share_text(spot.share)),
+            write.lines(
+                (spot.detail, ""), (f"Remedy: {spot.remedy}" if spot.remedy else "", "green")
+            ),
+        )
+    write.console.print(table)
+
+
+def _hanging(write: _Writer, mark: str, content: str, style: str = "") -> None:
+    """A paragraph whose later lines stand under its first word."""
+    table = Table.grid(padding=0)
+    table.add_column(width=cell_len(mark), no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(write.text(mark, "bold"), write.text(content, style))
+    write.console.print(table)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,53 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tbe_impl.errors import InputError
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write the text as UTF-8 through a temporary file beside the target, then rename it into place.
+
+    Raises:
+        InputError: the directory does not exist, the target is a directory, or the place cannot be written.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(
+            "the directory of the report does not exist",
+            place=str(target),
+            remedy=f"Create it first: mkdir -p {target.parent}",
+        )
+    if target.is_dir():
+        raise InputError(
+            "the report needs a file name",
+            place=str(target),
+            got="a directory",
+            remedy=f"Use for example {target / 'fusion.html'}",
+        )
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(
+            handle, "w", encoding="utf-8", errors="backslashreplace", newline=""
+        ) as file:
+            file.write(text)
+        # mkstemp makes a private file; a report is as readable as any other new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(target)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise InputError(
+            "the report cannot be written",
+            place=str(target),
+            got=error.strerror or str(error),
+            remedy="Choose a place that can be written",
+        ) from error
+    return target
