@@ -1,0 +1,408 @@
+"""What each basic operator means: one visible ordered table from operator type to NumPy formula.
+
+Formulas see floating-point arrays in the dtype of the arithmetic (float64 as a rule), integers and bools in their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.graph import Node, Value
+
+Array = np.ndarray
+
+
+def is_float(name: str) -> bool:
+    """Whether a dtype, by NumPy's name, is floating-point."""
+    return name in ("float16", "bfloat16", "float32", "float64")
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """A dtype by name, bfloat16 included."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator being replayed.
+
+    Attributes:
+        node: the operator.
+        inputs: its arrays in order, constants included.
+        output: the first result as the graph describes it.
+        dtype: dtype of floating-point arithmetic.
+    """
+
+    node: Node
+    inputs: tuple[Array, ...]
+    output: Value
+    dtype: np.dtype[Any]
+
+    def flag(self, name: str, position: int | None = None) -> bool:
+        """A boolean argument; False when it is not there."""
+        return bool(self.number(name, position))
+
+    def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
+        """A numeric argument."""
+        found = self._argument(name, position)
+        return default if found is None or not found.size else float(found[0])
+
+    def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
+        """Axes, sizes and the like; None when they are not there."""
+        found = self._argument(name, position)
+        return None if found is None else tuple(int(number) for number in found)
+
+    def _argument(self, name: str, position: int | None) -> Array | None:
+        """An argument, which newer files hold as the input at `position` and older ones as the attribute `name`."""
+        if position is not None and position < len(self.inputs):
+            return self.inputs[position].reshape(-1)
+        found = self.node.attr(name)
+        return None if found is None else np.asarray(found).reshape(-1)
+
+
+Formula = Callable[[Call], Array]
+
+
+def _unary(function: Callable[[Array], Array]) -> Formula:
+    return lambda call: function(call.inputs[0])
+
+
+def _binary(function: Callable[[Array, Array], Array]) -> Formula:
+    return lambda call: function(call.inputs[0], call.inputs[1])
+
+
+def _pointwise(function: Callable[[float], float]) -> Formula:
+    """A function of one number from `math`, applied to each element; exact to an ULP of float64."""
+    vectorised = np.frompyfunc(function, 1, 1)
+    return lambda call: vectorised(np.asarray(call.inputs[0], np.float64)).astype(call.dtype)
+
+
+def _reduction(function: Callable[..., Array]) -> Formula:
+    def formula(call: Call) -> Array:
+        source = call.inputs[0]
+        axes = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
+        keep = call.flag("keep_dims", 2)
+        every = (
+            tuple(range(source.ndim))
+            if not axes
+            else tuple(axis % max(source.ndim, 1) for axis in axes)
+        )
+        result = np.asarray(function(source, axis=every if source.ndim else None, keepdims=keep))
+        return result.astype(source.dtype, copy=False) if source.dtype.kind in "iu" else result
+
+    return formula
+
+
+def _divide(x: Array, y: Array) -> Array:
+    """True division; for integers the quotient toward zero as in C, 0 where the divisor is 0."""
+    if x.dtype.kind not in "iu":
+        return np.true_divide(x, y)
+    safe = np.where(y == 0, 1, y)
+    quotient = np.floor_divide(x, safe)
+    truncated = quotient + ((np.remainder(x, safe) != 0) & ((x < 0) != (safe < 0)))
+    return np.where(y == 0, 0, truncated).astype(x.dtype)
+
+
+def _floor_divide(x: Array, y: Array) -> Array:
+    return (
+        np.floor(np.true_divide(x, y))
+        if x.dtype.kind == "f"
+        else np.floor_divide(x, np.where(y == 0, 1, y))
+    )
+
+
+def _modulo(x: Array, y: Array) -> Array:
+    """Mod and FloorMod: the sign of the divisor."""
+    return np.mod(x, y) if x.dtype.kind == "f" else np.mod(x, np.where(y == 0, 1, y))
+
+
+def _power(x: Array, y: Array) -> Array:
+    if x.dtype.kind in "iu" and np.any(np.asarray(y) < 0):
+        return np.power(x.astype(np.float64), y).astype(x.dtype)
+    return np.power(x, y)
+
+
+def _cast(call: Call) -> Array:
+    """Rounds to the new dtype; a float to an integer is cut toward zero."""
+    source, name = call.inputs[0], call.output.dtype
+    if name == "bool":
+        return source != 0
+    if is_float(name):
+        return source.astype(numpy_dtype(name)).astype(call.dtype)
+    return (
+        np.trunc(source).astype(np.int64).astype(name)
+        if source.dtype.kind == "f"
+        else source.astype(name)
+    )
+
+
+def _sizes(call: Call) -> tuple[int, ...]:
+    """The result's shape: as the graph says when it is known, else as the arguments say."""
+    if not call.output.is_dynamic:
+        return tuple(int(size) for size in call.output.shape)
+    return call.integers("shape", 1) or ()
+
+
+def _reshape(call: Call) -> Array:
+    return call.inputs[0].reshape(_sizes(call))
+
+
+def _broadcast(call: Call) -> Array:
+    return np.broadcast_to(call.inputs[0], _sizes(call))
+
+
+def _transpose(call: Call) -> Array:
+    return np.transpose(
+        call.inputs[0], call.integers("perm", 1) if len(call.inputs) > 1 else call.integers("perm")
+    )
+
+
+def _tile(call: Call) -> Array:
+    return np.tile(call.inputs[0], call.integers("multiples", 1) or call.integers("dims") or (1,))
+
+
+def _select(call: Call) -> Array:
+    condition, x, y = call.inputs[:3]
+    return np.where(condition, x, y)
+
+
+def _one_hot(call: Call) -> Array:
+    """(indices, depth, on, off) along an axis, the last by default."""
+    indices, axis = call.inputs[0], int(call.number("axis", 4, default=-1.0))
+    depth = int(call.number("depth", 1))
+    on, off = call.inputs[2], call.inputs[3]
+    hits = np.expand_dims(indices, axis) == np.arange(depth).reshape(
+        [-1 if dim == axis % (indices.ndim + 1) else 1 for dim in range(indices.ndim + 1)]
+    )
+    return np.where(hits, on, off)
+
+
+def _strided_slice(call: Call) -> Array:
+    """(x, begin, end, strides) with bit masks, as in TensorFlow."""
+    source = call.inputs[0]
+    begin, end, strides = (
+        call.integers(name, position) or ()
+        for name, position in (("begin", 1), ("end", 2), ("strides", 3))
+    )
+    masks = [
+        int(call.number(name, 4 + offset))
+        for offset, name in enumerate(
+            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+        )
+    ]
+    at: list[Any] = []
+    for axis, (first, last) in enumerate(zip(begin, end, strict=True)):
+        bit = 1 << axis
+        step = strides[axis] if axis < len(strides) else 1
+        if masks[2] & bit:
+            at.append(Ellipsis)
+        elif masks[3] & bit:
+            at.append(np.newaxis)
+        elif masks[4] & bit:
+            at.append(first)
+        else:
+            at.append(
+                slice(None if masks[0] & bit else first, None if masks[1] & bit else last, step)
+            )
+    return source[tuple(at)]
+
+
+def _slice(call: Call) -> Array:
+    begin, size = call.integers("begin", 1) or (), call.integers("size", 2) or ()
+    return call.inputs[0][
+        tuple(slice(b, None if s == -1 else b + s) for b, s in zip(begin, size, strict=True))
+    ]
+
+
+def _cumulative_sum(call: Call) -> Array:
+    axis = int(call.number("axis", 1))
+    source = call.inputs[0]
+    if call.flag("reverse", 3):
+        source = np.flip(source, axis)
+    total = np.cumsum(source, axis=axis)
+    if call.flag("exclusive", 2):
+        total = total - source
+    total = np.flip(total, axis) if call.flag("reverse", 3) else total
+    return total.astype(source.dtype, copy=False)
+
+
+def _gather(call: Call) -> Array:
+    table, indices = call.inputs[:2]
+    axis = int(call.number("axis", 2))
+    inside = (indices >= 0) & (indices < table.shape[axis])
+    taken = np.take(table, np.where(inside, indices, 0), axis=axis)
+    shape = [1] * axis + list(indices.shape) + [1] * (taken.ndim - axis - indices.ndim)
+    return np.where(inside.reshape(shape), taken, 0)
+
+
+def _concat(call: Call) -> Array:
+    arrays = list(call.inputs)
+    axis = call.node.attr("axis")
+    if axis is None:
+        axis = int(arrays.pop())
+    return np.concatenate(arrays, axis=int(axis))
+
+
+def _matrix_product(call: Call) -> Array:
+    left, right = call.inputs[:2]
+    if call.flag("transpose_a", 2 if _is_flag(call, 2) else None):
+        left = np.swapaxes(left, -1, -2)
+    if call.flag("transpose_b", 3 if _is_flag(call, 3) else None):
+        right = np.swapaxes(right, -1, -2)
+    product = np.matmul(left, right)
+    return product + call.inputs[2] if len(call.inputs) > 2 and not _is_flag(call, 2) else product
+
+
+def _is_flag(call: Call, position: int) -> bool:
+    return len(call.inputs) > position and call.inputs[position].dtype == np.bool_
+
+
+def _softmax(call: Call) -> Array:
+    axes = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
+    source = call.inputs[0]
+    powers = np.exp(source - np.max(source, axis=axes or -1, keepdims=True))
+    return powers / np.sum(powers, axis=axes or -1, keepdims=True)
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softplus(x: Array) -> Array:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _bias_add(call: Call) -> Array:
+    """The bias runs along axis 1, or along the last one for channels last."""
+    source, bias = call.inputs[:2]
+    last = source.ndim <= 2 or "NHWC" in str(call.node.attr("data_format"))
+    return source + (bias if last else bias.reshape((-1,) + (1,) * (source.ndim - 2)))
+
+
+def _same(call: Call) -> Array:
+    return call.inputs[0]
+
+
+FORMULAS: Mapping[str, Formula] = MappingProxyType(
+    {
+        # one tensor
+        "Abs": _unary(np.abs),
+        "Neg": _unary(np.negative),
+        "Sign": _unary(np.sign),
+        "Square": _unary(np.square),
+        "Sqrt": _unary(np.sqrt),
+        "Rsqrt": _unary(lambda x: 1 / np.sqrt(x)),
+        "Reciprocal": _unary(lambda x: 1 / x),
+        "Inv": _unary(lambda x: 1 / x),
+        "Exp": _unary(np.exp),
+        "Expm1": _unary(np.expm1),
+        "Log": _unary(np.log),
+        "Log1p": _unary(np.log1p),
+        "Sin": _unary(np.sin),
+        "Cos": _unary(np.cos),
+        "Tan": _unary(np.tan),
+        "Asin": _unary(np.arcsin),
+        "ACos": _unary(np.arccos),
+        "Atan": _unary(np.arctan),
+        "Sinh": _unary(np.sinh),
+        "Cosh": _unary(np.cosh),
+        "Tanh": _unary(np.tanh),
+        "Asinh": _unary(np.arcsinh),
+        "Acosh": _unary(np.arccosh),
+        "Atanh": _unary(np.arctanh),
+        "Erf": _pointwise(math.erf),
+        "Erfc": _pointwise(math.erfc),
+        "Floor": _unary(np.floor),
+        "Ceil": _unary(np.ceil),
+        "Trunc": _unary(np.trunc),
+        "Round": _unary(np.rint),
+        "Rint": _unary(np.rint),
+        "IsNan": _unary(np.isnan),
+        "IsInf": _unary(np.isinf),
+        "IsFinite": _unary(np.isfinite),
+        "LogicalNot": _unary(np.logical_not),
+        "Cast": _cast,
+        # two tensors
+        "Add": _binary(np.add),
+        "Sub": _binary(np.subtract),
+        "Mul": _binary(np.multiply),
+        "Div": _binary(_divide),
+        "RealDiv": _binary(_divide),
+        "FloorDiv": _binary(_floor_divide),
+        "Mod": _binary(_modulo),
+        "FloorMod": _binary(_modulo),
+        "Pow": _binary(_power),
+        "Atan2": _binary(np.arctan2),
+        "Maximum": _binary(np.maximum),
+        "Minimum": _binary(np.minimum),
+        "SquaredDifference": _binary(lambda x, y: np.square(x - y)),
+        "Equal": _binary(np.equal),
+        "NotEqual": _binary(np.not_equal),
+        "Less": _binary(np.less),
+        "LessEqual": _binary(np.less_equal),
+        "Greater": _binary(np.greater),
+        "GreaterEqual": _binary(np.greater_equal),
+        "LogicalAnd": _binary(np.logical_and),
+        "LogicalOr": _binary(np.logical_or),
+        "Select": _select,
+        # reductions
+        "ReduceSum": _reduction(np.sum),
+        "ReduceMax": _reduction(np.max),
+        "ReduceMin": _reduction(np.min),
+        "ReduceProd": _reduction(np.prod),
+        "ReduceMean": _reduction(np.mean),
+        "ReduceAll": _reduction(np.all),
+        "ReduceAny": _reduction(np.any),
+        "CumSum": _cumulative_sum,
+        # shapes and places
+        "Reshape": _reshape,
+        "ExpandDims": _reshape,
+        "Squeeze": _reshape,
+        "Flatten": _reshape,
+        "Transpose": _transpose,
+        "BroadcastTo": _broadcast,
+        "Tile": _tile,
+        "OneHot": _one_hot,
+        "StridedSlice": _strided_slice,
+        "Slice": _slice,
+        "Gather": _gather,
+        "Concat": _concat,
+        "OnesLike": _unary(np.ones_like),
+        "ZerosLike": _unary(np.zeros_like),
+        # in place: the new content of the first input
+        "Assign": lambda call: np.broadcast_to(call.inputs[1], call.inputs[0].shape),
+        "AssignAdd": _binary(np.add),
+        # products
+        "MatMul": _matrix_product,
+        "BatchMatMul": _matrix_product,
+        # bookkeeping
+        "Load": _same,
+        "Depend": _same,
+        "TensorMove": _same,
+        "StopGradient": _same,
+        # composites that a generator may be handed whole
+        "AddN": lambda call: sum(call.inputs[1:], call.inputs[0]),
+        "BiasAdd": _bias_add,
+        "ReLU": _unary(lambda x: np.maximum(x, 0)),
+        "Sigmoid": _unary(_sigmoid),
+        "SiLU": _unary(lambda x: x * _sigmoid(x)),
+        "Softplus": _unary(_softplus),
+        "GeLU": _unary(_gelu),
+        "Softmax": _softmax,
+    }
+)
+"""Operator type → its meaning in NumPy."""
