@@ -1,0 +1,327 @@
+"""``FILE.py:NAME`` and texts such as ``64x128:float32`` → a net and its inputs.
+
+The file is loaded as `python FILE.py` would find its neighbours, but not as ``__main__``, and nothing is written beside it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ms_fusion.graph import DTYPE_BYTES
+from tbe_impl.errors import InputError, MissingError
+
+DTYPES = tuple(name for name in DTYPE_BYTES if name != "int4")
+INPUT_BYTES_MAX = 1 << 36
+DIMENSIONS_MAX = 8
+INSTALL = "pip install 'ms_fusion[cpu]'"
+
+_SHAPE = re.compile(r"\d+(x\d+)*\Z", re.ASCII)
+_FACTORY = (
+    "Define a function without arguments that returns the net, and name that function instead."
+)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One input: seeded numbers of a shape and dtype, or, with `file`, the array in a ``.npy`` file."""
+
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
+    file: Path | None = None
+
+
+def parse_input(text: str) -> InputSpec:
+    """One ``--input``: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
+
+    Raises:
+        InputError: says what is wrong with it.
+
+    >>> parse_input("64x128:float16")
+    InputSpec(shape=(64, 128), dtype='float16', file=None)
+    >>> parse_input(":int32").shape
+    ()
+    """
+    place = f"--input {text}"
+    if text.endswith(".npy"):
+        path = Path(text)
+        if not path.is_file():
+            raise InputError("no such file", place=place, remedy="Check the path.")
+        return InputSpec(file=path)
+    shape_text, colon, dtype = text.partition(":")
+    dtype = dtype if colon else "float32"
+    if dtype not in DTYPES:
+        near = difflib.get_close_matches(dtype, DTYPES, 1)
+        raise InputError(
+            "unknown dtype",
+            place=place,
+            expected="one of " + ", ".join(DTYPES),
+            got=repr(dtype),
+            remedy=f"Did you mean {near[0]}?" if near else None,
+        )
+    if not (_SHAPE.match(shape_text) or (colon and not shape_text)):
+        raise InputError(
+            "not a shape",
+            place=place,
+            expected="sizes such as 64x128:float32, :int32 for a scalar, or a .npy file",
+            got=repr(shape_text),
+            remedy="Sizes are whole numbers: a net is compiled for one shape at a time.",
+        )
+    sizes = shape_text.split("x") if shape_text else []
+    if len(sizes) > DIMENSIONS_MAX or any(len(size) > 12 for size in sizes):
+        raise InputError("too many dimensions or too large a size", place=place)
+    shape = tuple(map(int, sizes))
+    wanted = prod(shape) * DTYPE_BYTES[dtype]
+    if wanted > INPUT_BYTES_MAX:
+        raise InputError("too large", place=place, got=f"{wanted / 2**30:.0f} GiB")
+    return InputSpec(shape, dtype)
+
+
+def split_target(text: str) -> tuple[Path, str]:
+    """``FILE.py:NAME`` → the existing file and the name.
+
+    Raises:
+        InputError: it has another form, or there is no such file.
+    """
+    file, colon, name = text.rpartition(":")
+    if not colon or not file or not name.isidentifier():
+        raise InputError(
+            "this does not name a net",
+            place=text,
+            expected="FILE.py:NAME",
+            remedy="For example: ms-fusion explain model.py:Net --input 64x128:float32",
+        )
+    path = Path(file)
+    if not path.is_file():
+        what = "this is a directory" if path.is_dir() else "no such file"
+        raise InputError(what, place=file, remedy="Name a Python file that defines the net.")
+    if path.suffix != ".py":
+        raise InputError("not a Python file", place=file, expected="a name that ends in .py")
+    return path, name
+
+
+def require_mindspore() -> None:
+    """Raise `MissingError`, with the line that installs it, unless MindSpore is there."""
+    if importlib.util.find_spec("mindspore") is None:
+        raise MissingError(
+            "MindSpore is not installed",
+            remedy=f"Run: {INSTALL} (Linux on x86-64 or aarch64; `ms-fusion read` works without it)",
+        )
+
+
+def load_target(
+    target: str, *, inputs: Sequence[str] = ()
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The net that ``FILE.py:NAME`` names, and Tensors for its inputs.
+
+    Args:
+        target: NAME is a Cell class without constructor arguments, a Cell, a function that takes the inputs
+            (``@ms.jit`` or plain), or a function without arguments that returns one of these.
+        inputs: one text for each input, see `parse_input`. Floats are normal with deviation 1 and seeded, integers and
+            booleans are 0 or 1.
+
+    Raises:
+        InputError: no such file or name, the file fails when loaded, the net does not take these inputs.
+        MissingError: MindSpore is not installed.
+    """
+    path, name = split_target(target)
+    specs = [parse_input(text) for text in inputs]
+    require_mindspore()
+    with _as_script(path):
+        module = _load(path)
+        net = _net_of(module, name, target, len(specs))
+    _check_arity(net, len(specs), target)
+    return net, tuple(_tensor(spec, seed) for seed, spec in enumerate(specs))
+
+
+@contextmanager
+def _as_script(path: Path) -> Iterator[None]:
+    """Find modules as `python FILE.py` would, and write no bytecode beside the user's files."""
+    wrote = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        yield
+    finally:
+        # The directory stays on the path: a net may import its neighbours when it is first called.
+        sys.dont_write_bytecode = wrote
+
+
+def _load(path: Path) -> ModuleType:
+    name = path.stem
+    if name in sys.modules or name in sys.stdlib_module_names or not name.isidentifier():
+        name = "ms_fusion_target_" + re.sub(r"\W", "_", name)
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        raise InputError(
+            f"the file fails when it is loaded: {_first_line(error)}",
+            place=_place_of(error, path),
+            remedy=f'Make `python {path}` run first; what trains belongs under `if __name__ == "__main__":`',
+        ) from error
+    return module
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _place_of(error: BaseException, path: Path) -> str:
+    """File and line: the innermost frame that lies in the user's file."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f"{error.filename or path}:{error.lineno}"
+    line = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path.resolve()):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}:{line}" if line else str(path)
+
+
+def _net_of(module: ModuleType, name: str, target: str, count: int) -> Callable[..., Any]:
+    from mindspore import nn
+
+    missing = object()
+    found = getattr(module, name, missing)
+    if found is missing:
+        names = sorted(
+            key
+            for key, value in vars(module).items()
+            if not key.startswith("_") and (inspect.isclass(value) or callable(value))
+        )
+        near = difflib.get_close_matches(name, names, 1) or names[:8]
+        raise InputError(
+            f"the file defines no {name}",
+            place=target,
+            remedy=f"Did you mean {' or '.join(near)}?" if near else None,
+        )
+    if inspect.isclass(found):
+        if not issubclass(found, nn.Cell):
+            raise InputError(
+                f"the class {name} is not a mindspore.nn.Cell", place=target, remedy=_FACTORY
+            )
+        return _made(found, target)
+    if isinstance(found, nn.Cell):
+        return found
+    if not callable(found):
+        raise InputError(
+            "this is not a net",
+            place=target,
+            expected="a Cell class, a Cell or a function",
+            got=type(found).__name__,
+        )
+    return _made(found, target) if _is_factory(found) else found
+
+
+def _is_factory(function: Callable[..., Any]) -> bool:
+    """Whether a function makes a net: it can be called without arguments and is not compiled itself."""
+    if hasattr(function, "__wrapped__"):  # @ms.jit
+        return False
+    return all(
+        parameter.default is not parameter.empty
+        or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        for parameter in inspect.signature(function).parameters.values()
+    )
+
+
+def _made(maker: Callable[..., Any], target: str) -> Callable[..., Any]:
+    signature = inspect.signature(maker)
+    try:
+        signature.bind()
+    except TypeError as error:
+        needed = [
+            parameter.name
+            for parameter in signature.parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
+        raise InputError(
+            f"its constructor needs arguments ({', '.join(needed)})", place=target, remedy=_FACTORY
+        ) from error
+    try:
+        net = maker()
+    except Exception as error:
+        raise InputError(
+            f"it fails when it is made: {_first_line(error)}",
+            place=target,
+            remedy=f"Make `{target.rpartition(':')[2]}()` work in Python first.",
+        ) from error
+    if not callable(net):
+        raise InputError(
+            "it returns no net",
+            place=target,
+            expected="a Cell or a function",
+            got=type(net).__name__,
+            remedy=_FACTORY,
+        )
+    result: Callable[..., Any] = net
+    return result
+
+
+def _check_arity(net: Callable[..., Any], count: int, target: str) -> None:
+    body = getattr(net, "construct", net)
+    try:
+        signature = inspect.signature(body)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError as error:
+        names = [
+            parameter.name
+            for parameter in signature.parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+        raise InputError(
+            "the net does not take these inputs",
+            place=target,
+            expected=f"{len(names)} ({', '.join(names)})" if names else "none",
+            got=str(count),
+            remedy="Give one --input for each, such as --input 64x128:float32.",
+        ) from error
+
+
+def _tensor(spec: InputSpec, seed: int) -> Any:
+    import mindspore
+    import numpy as np
+
+    if spec.file is not None:
+        try:
+            array = np.load(spec.file, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(
+                f"not an array that NumPy can read: {_first_line(error)}", place=str(spec.file)
+            ) from error
+        if array.dtype.name not in DTYPES:
+            raise InputError(
+                "dtype not supported",
+                place=str(spec.file),
+                expected="one of " + ", ".join(DTYPES),
+                got=array.dtype.name,
+            )
+        return mindspore.Tensor(array)
+    random = np.random.default_rng(seed)
+    numbers: Any
+    if spec.dtype.startswith(("float", "bfloat", "complex")):
+        numbers = random.standard_normal(spec.shape, np.float32)
+    else:
+        numbers = random.integers(0, 2, spec.shape, np.int8)
+    dtype = mindspore.bool_ if spec.dtype == "bool" else getattr(mindspore, spec.dtype)
+    return mindspore.Tensor(np.asarray(numbers), dtype=dtype)
