@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ms_fusion import cost
+from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source
 from ms_fusion.join import Joined
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Work
@@ -21,7 +22,7 @@ def assemble(
     joined: Joined,
     *,
     title: str,
-    device: cost.Device,
+    device: Device,
     device_target: str = "CPU",
     flags: str = "",
     preset: str = "",
@@ -45,8 +46,6 @@ def assemble(
     times_before, times_after = times_before or {}, times_after or {}
     builder = _KernelBuilder(joined, device, generator, times_before, times_after)
     built = tuple(builder.kernel(node) for node in joined.after if node.is_fused_kernel)
-    fused_ids = {kernel.full_name for kernel in built}
-    assert all(kernel in fused_ids for kernels in joined.placement.values() for kernel in kernels)
     return Ledger(
         title=title,
         kernels=tuple(kernel for kernel in built if len(kernel.body) > 1),
@@ -77,7 +76,7 @@ class _KernelBuilder:
     """Turns one fused node into its record; holds what all of them need."""
 
     def __init__(
-        self, joined: Joined, device: cost.Device, generator: str, times_before: Times, times_after: Times
+        self, joined: Joined, device: Device, generator: str, times_before: Times, times_after: Times
     ):
         self.joined, self.device, self.generator = joined, device, generator
         self.times_before, self.times_after = times_before, times_after
@@ -85,8 +84,7 @@ class _KernelBuilder:
     def kernel(self, node: Node) -> FusedKernel:
         assert node.body is not None
         after, before = self.joined.after, self.joined.before
-        origins = self.joined.origins.get(node.name, ())
-        members = [before.node(name) for name in dict.fromkeys(origins) if name in before]
+        members = [before.node(name) for name in self.joined.members.get(node.name, ())]
         work = cost.work_of(node, after)
         apart = [_share(cost.work_of(member, before), self._pieces(member)) for member in members]
         runs, time_us = self.times_after.get(node.name, (None, None))
@@ -94,7 +92,7 @@ class _KernelBuilder:
         return FusedKernel(
             name=str(node.attr("info_name") or node.name),
             full_name=node.name,
-            operators=_operator_names(node, origins, before),
+            operators=tuple(member.op for member in members) or tuple(member.op for member in node.body),
             nodes=tuple(member.name for member in members),
             body=tuple(member.op for member in node.body),
             body_graph=node.body,
@@ -109,7 +107,7 @@ class _KernelBuilder:
             launches=None if runs is None else round(runs),
             time_us=time_us,
             unfused_time_us=unfused_us,
-            predicted_saving_us=cost.predicted_saving_us(apart, [work], self.device),
+            predicted_saving_us=cost.predicted_saving_us(apart, work, self.device),
             generator=self.generator,
             subgraph=node.subgraph,
         )
@@ -132,20 +130,6 @@ def _share(work: Work, parts: int) -> Work:
     if parts == 1:
         return work
     return Work(work.flops // parts, work.bytes_read // parts, work.bytes_written // parts, work.launches)
-
-
-def _operator_names(node: Node, origins: Sequence[str], before: Graph) -> tuple[str, ...]:
-    """Types of the original operators in order; an operator of the body without an original stands for itself."""
-    assert node.body is not None
-    names: list[str] = []
-    seen: set[str] = set()
-    for member, origin in zip(node.body, origins or [""] * len(node.body), strict=True):
-        if origin not in before:
-            names.append(member.expand_from or member.op)
-        elif origin not in seen:
-            seen.add(origin)
-            names.append(before.node(origin).op)
-    return tuple(names)
 
 
 def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]:

@@ -31,6 +31,8 @@ class Joined:
         before: the original operators.
         after: what was built: fused kernels (nodes with a body) among MindSpore's own.
         origins: full name of a kernel → for each operator of its body the full name of the original one, or "".
+        members: full name of a kernel → full names of all original operators in it, in order; also those that a
+            simplification removed.
         placement: full name of an original operator → full names of the kernels it went into.
         cluster: full name of an original operator → the cluster it was put in before splitting.
     """
@@ -38,6 +40,7 @@ class Joined:
     before: Graph
     after: Graph
     origins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     placement: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cluster: Mapping[str, str] = field(default_factory=dict)
 
@@ -73,15 +76,16 @@ def join(dumps: Dumps) -> Joined:
 
 def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:
     expansion = match_expanded(before, expanded)
-    members = match_clusters(expanded, clustered, expansion)
-    instances = match_kernels(clustered, built)
+    clusters = match_clusters(expanded, clustered, expansion)
     origins: dict[str, tuple[str, ...]] = {}
-    for cluster, kernels in instances.items():
-        remaining = list(members[cluster])
+    members: dict[str, tuple[str, ...]] = {}
+    for cluster, kernels in match_kernels(clustered, built).items():
+        remaining = list(clusters[cluster])
         for kernel in kernels:
             origins[kernel.name] = _take_origins(kernel, remaining)
-    cluster_of = {origin: cluster for cluster, basics in members.items() for _, origin in basics if origin}
-    return Joined(before, built, origins, _placement(origins), cluster_of)
+        members.update(_complete(kernels, origins, [origin for _, origin in clusters[cluster]]))
+    cluster_of = {origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin}
+    return Joined(before, built, origins, members, _placement(members), cluster_of)
 
 
 def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
@@ -181,12 +185,30 @@ def _take_origins(kernel: Node, remaining: list[tuple[Basic, str]]) -> tuple[str
     return tuple(taken)
 
 
-def _placement(origins: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _complete(
+    kernels: Sequence[Node], origins: Mapping[str, tuple[str, ...]], cluster: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """All original operators of each kernel in the cluster's order.
+
+    One that a simplification removed is where its predecessor in the cluster is, or else its successor.
+    """
+    found: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
+    homes = {name: kernel.name for kernel in reversed(kernels) for name in origins[kernel.name] if name}
+    order = [name for name in dict.fromkeys(cluster) if name]
+    home = next((homes[name] for name in order if name in homes), None)
+    for name in order:
+        holders = [kernel.name for kernel in kernels if name in origins[kernel.name]]
+        home = holders[-1] if holders else home
+        for holder in holders or ([home] if home else []):
+            found[holder].append(name)
+    return {kernel: tuple(names) for kernel, names in found.items()}
+
+
+def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     placed: dict[str, list[str]] = defaultdict(list)
-    for kernel, names in origins.items():
-        for name in dict.fromkeys(names):
-            if name:
-                placed[name].append(kernel)
+    for kernel, names in members.items():
+        for name in names:
+            placed[name].append(kernel)
     return {name: tuple(kernels) for name, kernels in placed.items()}
 
 
@@ -238,9 +260,10 @@ def unfused_from_built(built: Graph) -> Joined:
         nodes.extend(members)
         origins[node.name] = names
     before = Graph(built.name, tuple(nodes), values, built.inputs, built.outputs)
-    placement = _placement(origins)
+    members = {kernel: tuple(dict.fromkeys(names)) for kernel, names in origins.items()}
+    placement = _placement(members)
     cluster = {name: kernels[0] for name, kernels in placement.items()}
-    return Joined(before, built, origins, placement, cluster)
+    return Joined(before, built, origins, members, placement, cluster)
 
 
 def _open(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
@@ -290,6 +313,7 @@ def combine(parts: Sequence[Joined]) -> Joined:
     return replace(
         merged,
         origins={name: origin for part in parts for name, origin in part.origins.items()},
+        members={name: names for part in parts for name, names in part.members.items()},
         placement={name: kernels for part in parts for name, kernels in part.placement.items()},
         cluster={name: f"{part.before.name}/{c}" for part in parts for name, c in part.cluster.items()},
     )
