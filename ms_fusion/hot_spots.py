@@ -1,0 +1,77 @@
+"""Where the time goes, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from ms_fusion import cost
+from ms_fusion.graph import Graph, Node
+from ms_fusion.ledger import HotSpot
+
+CONVOLUTIONS = frozenset("Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
+REFERENCE_GFLOPS = 10.0
+"""Below this a convolution with a window larger than 1×1 runs oneDNN's reference code (measured: 1.1–1.3 on AVX-512)."""
+
+ISA_REMEDY = (
+    "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at 86–150 GFLOP/s, "
+    "its MatMul at about half its speed (428 → 208 GFLOP/s; measured on an AVX-512 machine)"
+)
+
+
+def hot_spots(
+    before: Graph, times_us: Mapping[str, float], *, count: int = 10, device: str = "CPU"
+) -> tuple[HotSpot, ...]:
+    """The operators that take the largest share of the time, largest first.
+
+    Args:
+        before: the original operators.
+        times_us: full name of an operator → µs in one call; names that are not in the graph count in the total only.
+        count: how many to name.
+        device: where the times were taken; MindSpore's own convolution is judged on CPU only.
+    """
+    measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
+    total = sum(measured.values())
+    known = [node for node in before if node.name in measured]
+    known.sort(key=lambda node: -measured[node.name])
+    return tuple(_spot(node, before, measured[node.name], total, device) for node in known[:count])
+
+
+def _spot(node: Node, graph: Graph, time_us: float, total_us: float, device: str) -> HotSpot:
+    work = cost.work_of(node, graph)
+    gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
+    detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
+    remedy = ""
+    if not cost.has_rule(node.op):
+        detail += " (one FLOP for each element of its output assumed)"
+    if (
+        node.op in CONVOLUTIONS
+        and device == "CPU"
+        and gflops < REFERENCE_GFLOPS
+        and window(node, graph) > 1
+    ):
+        detail += ": MindSpore's own reference convolution, not a fast one"
+        remedy = ISA_REMEDY
+    return HotSpot(
+        node=node.name,
+        op=node.op,
+        time_us=time_us,
+        share=time_us / total_us,
+        detail=detail,
+        remedy=remedy,
+        source=node.sources[-1] if node.sources else None,
+    )
+
+
+def window(node: Node, graph: Graph) -> int:
+    """Number of positions under the window of a convolution or of its gradient (1 for 1×1)."""
+    inputs, outputs = graph.inputs_of(node), graph.outputs_of(node)
+    weight = outputs[:1] if node.op == "Conv2DBackpropFilter" else inputs[1:2]
+    if not weight or len(weight[0].shape) != 4:
+        return 1
+    height, width = weight[0].shape[2:]
+    return (
+        height * width
+        if isinstance(height, int) and isinstance(width, int) and height > 0 < width
+        else 1
+    )

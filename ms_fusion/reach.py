@@ -1,0 +1,77 @@
+"""Which groups of nodes can be merged without closing a path through a third: one bit per group, so it stays quick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ms_fusion.graph import Graph
+
+
+class Reach:
+    """Reachability between groups of nodes.
+
+    Args:
+        graph: nodes in topological order.
+        groups: node → name of its group; an empty name stands for a group of its own.
+
+    Time and memory grow with edges × groups / 64.
+    """
+
+    def __init__(self, graph: Graph, groups: Mapping[str, str]):
+        self._first: dict[int, str] = {}
+        numbers: dict[tuple[str, str], int] = {}
+        self._group: dict[str, int] = {}
+        for node in graph:
+            name = groups.get(node.name, "")
+            key = ("group", name) if name else ("node", node.name)
+            number = numbers.setdefault(key, len(numbers))
+            self._group[node.name] = number
+            self._first.setdefault(number, node.name)
+        self._after: dict[int, dict[int, str]] = {number: {} for number in range(len(numbers))}
+        for edge in graph.edges:
+            here, there = self._group[edge.producer], self._group[edge.consumer]
+            if here != there:
+                self._after[here].setdefault(there, edge.consumer)
+        self._reached = self._closure(len(numbers))
+
+    def _closure(self, count: int) -> list[int]:
+        """Bit set of the groups that each group reaches; groups that wait for each other reach what either reaches."""
+        reached = [1 << number for number in range(count)]
+        order = self._followers_first(count)
+        changed = True
+        while (
+            changed
+        ):  # once more than needed without such circles, which no compiler leaves behind
+            changed = False
+            for number in order:
+                bits = reached[number]
+                for follower in self._after[number]:
+                    bits |= reached[follower]
+                if bits != reached[number]:
+                    reached[number], changed = bits, True
+        return reached
+
+    def _followers_first(self, count: int) -> list[int]:
+        """All groups, each behind those that wait for it as far as circles allow."""
+        waiting = [0] * count
+        for followers in self._after.values():
+            for follower in followers:
+                waiting[follower] += 1
+        ready = [number for number in range(count) if not waiting[number]]
+        for number in ready:
+            for follower in self._after[number]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    ready.append(follower)
+        placed = set(ready)
+        return [number for number in range(count) if number not in placed] + ready[::-1]
+
+    def between(self, producer: str, consumer: str) -> str | None:
+        """A node of a third group that waits for the group of `producer` and that the group of `consumer` waits for."""
+        here, there = self._group[producer], self._group[consumer]
+        if here == there:
+            return None
+        for follower, entry in self._after[here].items():
+            if follower != there and self._reached[follower] >> there & 1:
+                return entry
+        return None
