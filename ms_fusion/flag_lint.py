@@ -1,0 +1,358 @@
+"""Find what is wrong in a graph kernel flag string; MindSpore itself is silent about most of it.
+
+An unknown operator or pattern name has no effect and no message, an unknown flag only a warning in the log, a bad pass
+name a warning when the process ends.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ms_fusion import operators
+from ms_fusion.flags import FLAGS, convert, split_flags
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found.
+
+    Attributes:
+        severity: ``error`` (MindSpore would ignore or misread it, or it kills the process), ``warning`` or ``note``.
+        code: short name of the kind of finding.
+        message: what is wrong, one sentence.
+        column: column in the flag string from 1; 0 when the finding is not about a flag string.
+        nearest: the nearest valid name, if one is near.
+        remedy: what to write or do instead.
+        place: what the finding is about, when not a flag string: a Cell, an operator, a line.
+    """
+
+    severity: str
+    code: str
+    message: str
+    column: int = 0
+    nearest: str = ""
+    remedy: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        where = (
+            f"column {self.column}: " if self.column else f"{self.place}: " if self.place else ""
+        )
+        return f"{self.severity}: {where}{self.message}" + (
+            f" {self.remedy}" if self.remedy else ""
+        )
+
+
+STAGES: dict[str, tuple[str, ...]] = {
+    "preprocess": tuple(
+        """getitem_tuple convert_input_to_attr depend_elimination cse1 save_output_shape split_assign
+        spread_update_state graph_kernel_cse""".split()
+    ),
+    "cluster": tuple(
+        """transpose_matmul_fusion floatstatus_fusion floatstatus_addn_fusion graph_kernel_expander
+        graph_kernel_cluster convert_mix_type eliminate_redundant_output""".split()
+    ),
+    "highlevelopt1": tuple(
+        """reorder_ops axis_normalizer insert_pad_ops arithmetic_simplify convert_bfloat16 raise_reduction_precision
+        graph_kernel_cse transform_op_optimizer""".split()
+    ),
+    "split": tuple(
+        """extend_output_for_update_state shape_ops_splitter symbol_engine_builder shrink_only_shape_needed
+        graph_kernel_splitter getitem_tuple merge_output_for_update_state graph_kernel_cse depend_edge_elimination
+        eliminate_redundant_output""".split()
+    ),
+    "highlevelopt2": tuple(
+        """graph_kernel_recompute atomic_clean stitch_atomic_clean tensor_inplace csr_atomic_add_process
+        optimize_assign extend_output_for_update_state merge_output_for_update_state
+        eliminate_redundant_output""".split()
+    ),
+    "combine": tuple(
+        "fold_updatestates spread_update_state parallel_fusion compact_tensor_liveness".split()
+    ),
+    "build": tuple(
+        """extend_output_for_update_state reduce_fake_output_memory graph_kernel_cluster_for_dynshape
+        symbol_engine_builder dyn_graph_kernel_splitter graph_kernel_build generated_depend_elimination getitem_tuple
+        merge_output_for_update_state""".split()
+    ),
+    "postprocess": tuple(
+        """shrink_update_state getitem_tuple rewrite_output_shape set_infershape_funtor convert_attr_to_input
+        bind_value_to_graph deal_with_side_effect add_attr convert_call_to_prim""".split()
+    ),
+}
+"""Stages of graph kernel fusion in their order, with their passes in order; a pass is `stage.pass` or two numbers."""
+
+BACKEND_PASSES = frozenset(
+    """replace_addn transpose_to_reshape FlashAttentionFusionV1 FlashAttentionFusionV2 add_layer_norm_fusion
+    add_layer_norm_v3_fusion add_layer_norm_ext_fusion inference_swiglu_fusion inference_matmul_split_fusion
+    shape_reshape add_rms_norm_quant_fusion rms_norm_quant_fusion add_rms_norm_fusion add_cast_rms_norm_cast_fusion
+    MatMulAllReduce split_concat_fusion matmul_elemwise_fusion inference_qbmm_add_fusion
+    inference_qbmm_allreduce_add_fusion""".split()
+)
+"""The back end's own fusion passes that the flags switch too, by name alone (all but the first two on Ascend only)."""
+
+PATTERNS = {
+    "elemwise_broadcast_fwd_depth": ("CPU", "GPU", "Ascend"),
+    "elemwise_broadcast_fwd_width": ("CPU", "GPU", "Ascend"),
+    "elemwise_broadcast_bwd_depth": ("CPU", "GPU", "Ascend"),
+    "elemwise_broadcast_bwd_width": ("CPU", "GPU", "Ascend"),
+    "reduce_fwd_depth": ("CPU", "GPU", "Ascend"),
+    "reduce_fwd_width": ("CPU", "GPU", "Ascend"),
+    "reshape": ("CPU", "GPU", "Ascend"),
+    "isolate_reshape": ("CPU", "GPU"),
+    "bind_virtual_node": ("CPU", "GPU", "Ascend"),
+    "slice": ("Ascend",),
+    "elemany_addn": ("Ascend",),
+    "matmul_depth": ("Ascend",),
+    "reduce_output_fuse": ("Ascend",),
+    "transdata": ("Ascend",),
+    "allreduce_fwd": ("Ascend",),
+    "allreduce_bwd": ("Ascend",),
+}
+"""Patterns by which the splitter joins operators, with the devices that know them."""
+
+GONE = {
+    "auto_tune": "it was removed; online_tuning took its place, and kills the process on CPU",
+    "cluster_limit": "it was removed; the size of a kernel is bounded by `--composite_op_limit_size=200`",
+    "enable_low_precision": "it was removed; use automatic mixed precision (`mindspore.amp`) instead",
+    "enable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: `--enable_pass=split.graph_kernel_cse`",
+    "disable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: `--disable_pass=split.graph_kernel_cse`",
+}
+"""Names met in tutorials and older versions that MindSpore 2.10 does not know, and what to write."""
+
+KILLERS = {
+    "kernel_generator": "MindSpore's own generator for this value does not exist on CPU",
+    "online_tuning": "tuning does not run on CPU",
+    "enable_dynamic_shape_fusion": "MindSpore 2.10 aborts in its shape inference on CPU",
+}
+"""Flags with values that kill the process on CPU, and why."""
+
+
+def lint(text: str, *, device: str = "CPU") -> tuple[Finding, ...]:
+    """Everything wrong in a flag string, in the order of its columns.
+
+    Args:
+        text: the string, as for `MS_DEV_GRAPH_KERNEL_FLAGS` or `JitConfig(graph_kernel_flags=…)`.
+        device: ``CPU``, ``GPU`` or ``Ascend``.
+    """
+    return tuple(sorted(_findings(text, device), key=lambda item: item.column))
+
+
+def _findings(text: str, device: str) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for column, key, value in split_flags(text):
+        if key is None:
+            yield _no_flag(column, value or "")
+            continue
+        if key in seen:
+            yield Finding(
+                "error",
+                "repeated",
+                f"`--{key}` is given twice (first in column {seen[key]}).",
+                column,
+                remedy="Write it once, names joined by commas.",
+            )
+        seen.setdefault(key, column)
+        if key in GONE:
+            yield Finding(
+                "error", "gone", f"MindSpore 2.10 has no flag `--{key}`: {GONE[key]}.", column
+            )
+            continue
+        if key not in FLAGS:
+            yield _unknown("flag", key, FLAGS, column, write="--{}")
+            continue
+        yield from _value_findings(key, value, column, device)
+    if seen and "opt_level" not in seen and "path" not in seen:
+        yield Finding(
+            "warning",
+            "off",
+            "without `--opt_level` nothing is fused when these flags come from the environment.",
+            1,
+            remedy="Write `--opt_level=2`.",
+        )
+    for only, others in (
+        ("enable_expand_ops_only", ("enable_expand_ops", "disable_expand_ops")),
+        ("enable_cluster_ops_only", ("enable_cluster_ops", "disable_cluster_ops")),
+        ("enable_fusion_pattern_only", ("disable_fusion_pattern",)),
+        ("enable_simplify_exprs_only", ("disable_simplify_exprs",)),
+    ):
+        for other in others:
+            if only in seen and other in seen:
+                yield Finding(
+                    "warning",
+                    "ignored",
+                    f"`--{other}` has no effect beside `--{only}`.",
+                    seen[other],
+                    nearest=only,
+                )
+
+
+def _no_flag(column: int, word: str) -> Finding:
+    name = word.lstrip("-").partition("=")[0]
+    if "," in word and "=" not in word:
+        remedy = "A list holds no spaces: `--enable_cluster_ops=Div,Erf`."
+    elif name in FLAGS:
+        remedy = f"Write `--{word.lstrip('-')}`."
+    else:
+        remedy = "Write `--key=value`."
+    return Finding("error", "no-flag", f"`{_shown(word)}` is no flag.", column, remedy=remedy)
+
+
+def _value_findings(key: str, value: str | None, column: int, device: str) -> Iterator[Finding]:
+    data = FLAGS[key].metadata
+    try:
+        parsed = convert(key, value)
+    except ValueError as problem:
+        got = "nothing" if value is None else f"`{_shown(value)}`"
+        choices = [str(choice) for choice in data["choices"]]
+        near = _nearest(value or "", choices)
+        usual = str(data["default"]).lower() if data["kind"] == "bool" else data["default"]
+        remedy = f"Write `--{key}={near or usual}`." if near or usual not in ("", ()) else ""
+        yield Finding(
+            "error", "value", f"`--{key}` takes {problem}, not {got}.", column, near, remedy
+        )
+        return
+    if device == "CPU" and parsed in data["killed_by"]:
+        yield Finding(
+            "error",
+            "fatal",
+            f"`--{key}={value}` kills the process: {KILLERS[key]}.",
+            column,
+            remedy="Leave it out.",
+        )
+    if not data["names"]:
+        return
+    position = column + len(key) + 3
+    for name in parsed:
+        yield from _name_findings(key, name, position, device)
+        position += len(name) + 1
+
+
+def _name_findings(key: str, name: str, column: int, device: str) -> Iterator[Finding]:
+    kind = FLAGS[key].metadata["names"]
+    if kind == "operator":
+        # MindSpore's own name for an empty list: nothing is called None
+        if name != "None" and name not in operators.KNOWN:
+            yield _unknown("operator", name, operators.KNOWN, column)
+        elif device == "CPU" and key in ("enable_cluster_ops", "enable_cluster_ops_only"):
+            yield from _cluster_findings(name, column)
+    elif kind == "pattern":
+        if name not in PATTERNS:
+            yield _unknown("fusion pattern", name, PATTERNS, column)
+        elif device not in PATTERNS[name]:
+            devices = ", ".join(PATTERNS[name])
+            yield Finding(
+                "warning", "device", f"the pattern `{name}` exists on {devices} only.", column
+            )
+    elif kind == "pass":
+        yield from _pass_findings(name, column)
+    elif kind == "number" and not re.fullmatch(r"[1-9]\d{0,3}", name):
+        yield Finding(
+            "error",
+            "value",
+            f"`--{key}` takes numbers of rewritings, not `{_shown(name)}`.",
+            column,
+            remedy="MindSpore's `arithmetic_simplify.cc` numbers them from 1.",
+        )
+
+
+def _cluster_findings(name: str, column: int) -> Iterator[Finding]:
+    if name in operators.CRASHES and operators.CRASHES[name] is None:
+        yield Finding(
+            "error",
+            "fatal",
+            f"clustering `{name}` kills MindSpore's own CPU generator.",
+            column,
+            remedy="Leave it out.",
+        )
+    elif name in operators.WRONG:
+        yield Finding(
+            "warning", "wrong", f"`{name}` is wrong when fused: {operators.WRONG[name]}.", column
+        )
+    elif name in operators.CPU_CLUSTERABLE_ELSEWHERE:
+        yield Finding(
+            "warning",
+            "generator",
+            f"MindSpore's own CPU generator cannot build `{name}`.",
+            column,
+            remedy="Leave it out.",
+        )
+    elif (
+        name in operators.CPU_EXPANDABLE | operators.CPU_EXPANDED
+        and name not in operators.CPU_CLUSTERABLE
+    ):
+        if name in operators.CPU_CLUSTERED:
+            return
+        yield Finding(
+            "warning",
+            "expand",
+            f"`{name}` is expanded, not clustered.",
+            column,
+            remedy=f"Write `--enable_expand_ops={name}`.",
+        )
+
+
+def _pass_findings(name: str, column: int) -> Iterator[Finding]:
+    if name in BACKEND_PASSES:
+        return
+    numbers = re.fullmatch(r"(\d+)\.(\d+)", name)
+    if numbers:
+        stage, number = int(numbers[1]), int(numbers[2])
+        stages = list(STAGES.items())
+        if stage >= len(stages):
+            message = f"there is no stage {stage}; stages go from 0 to {len(stages) - 1}."
+            yield Finding("error", "unknown", message, column)
+        elif number >= len(stages[stage][1]):
+            message = f"stage {stage} (`{stages[stage][0]}`) has passes 0 to {len(stages[stage][1]) - 1}, not {number}."
+            yield Finding("error", "unknown", message, column)
+        return
+    stage_name, dot, pass_name = name.partition(".")
+    if not dot:
+        every = [
+            f"{stage}.{item}" for stage, items in STAGES.items() for item in items if item == name
+        ]
+        if every:
+            yield Finding(
+                "error",
+                "unknown",
+                f"a pass is named with its stage, `{name}` alone has no effect.",
+                column,
+                every[0],
+                f"Write `{'` or `'.join(every)}`.",
+            )
+        else:
+            yield _unknown("pass", name, [*BACKEND_PASSES, *_pass_names()], column)
+    elif stage_name not in STAGES or pass_name not in STAGES[stage_name]:
+        yield _unknown("pass", name, _pass_names(), column)
+
+
+def _pass_names() -> list[str]:
+    return [f"{stage}.{name}" for stage, names in STAGES.items() for name in names]
+
+
+def _unknown(
+    kind: str, name: str, valid: Iterable[str], column: int, *, write: str = "{}"
+) -> Finding:
+    near = _nearest(name, valid)
+    remedy = f"Write `{write.format(near)}`." if near else ""
+    return Finding(
+        "error", "unknown", f"MindSpore has no {kind} `{_shown(name)}`.", column, near, remedy
+    )
+
+
+def _nearest(name: str, valid: Iterable[str]) -> str:
+    """The valid name nearest to `name` in any letter case; empty when none is near."""
+    by_lower = {item.lower(): item for item in sorted(valid, reverse=True)}
+    longer = sorted(item for item in by_lower if name and item.startswith(name.lower()))
+    if longer and len(name) > 2:
+        return by_lower[longer[0]]
+    # difflib is quadratic in the length, and no name is long
+    found = difflib.get_close_matches(name.lower()[:80], by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else ""
+
+
+def _shown(text: str) -> str:
+    cut = text if len(text) <= 60 else text[:57] + "…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
