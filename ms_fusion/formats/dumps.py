@@ -140,18 +140,15 @@ def _files_below(top: Path) -> list[Path]:
 
 def _root_of(top: Path, files: list[Path]) -> Path:
     """The directory itself, or the first ``rank_*`` below it that holds dumps."""
-
-    def holds_dumps(place: Path) -> bool:
-        states = place / "verbose_ir_files" / "graph_kernel"
-        return any(
-            path.parent == states or (path.parent == place and _BUILT.match(path.name))
-            for path in files
-        )
-
-    ranks = sorted(
-        {parent for path in files for parent in path.parents if _is_rank(parent)}, key=_rank_number
-    )
-    return next((place for place in (top, *ranks) if holds_dumps(place)), top)
+    holding = {path.parent for path in files if _BUILT.match(path.name)}
+    states = {path.parent for path in files if _STATE.match(path.name)}
+    holding |= {
+        place.parent.parent
+        for place in states
+        if place.parts[-2:] == ("verbose_ir_files", "graph_kernel")
+    }
+    ranks = sorted((place for place in holding if _is_rank(place)), key=_rank_number)
+    return next((place for place in (top, *ranks) if place in holding), top)
 
 
 def _is_rank(place: Path) -> bool:

@@ -121,10 +121,10 @@ _SPACE = re.compile(r"\s*")
 _PARAMETER = re.compile(r"%para(\d+)_")
 PLAIN_NAME = re.compile(r"[^\s,()\[\]{}]*")
 _LOCAL = re.compile(r"%(\d+)(?![\w(])")
-_GRAPH = re.compile(r"@[^\s,()\[\]{}@]+(?!\()")
+_GRAPH = re.compile(r"@[^\s,()\[\]{}@]+")
 _SCALAR = re.compile(r"(Bool|BF16|[IUF](?:4|8|16|32|64))\(([^()\n]{0,80})\)")
 _TENSOR = re.compile(r"Tensor\(shape=\[([-\w, ]*)\], dtype=(\w+), value=")
-_NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)(?=\s*[,)\]}]|$)")
+_NUMBER = re.compile(r"-?(?:\d{1,60}(?:\.\d{0,60})?(?:[eE][-+]?\d{1,5})?|inf|nan)(?=\s*[,)\]}]|$)")
 _MONAD = re.compile(r"(?:U|IO)Monad\[\w+\]")
 _PLAIN = re.compile(r"[^\[\](){},]+")
 _STRING_END = re.compile(r"\"(?=\s{0,8}[,)\]]|$)")
@@ -163,7 +163,8 @@ def read_term(
         return _read_string(cursor, _STRING_END_IN_ATTRIBUTES if in_attributes else _STRING_END)
     if first in "([":
         return _read_sequence(cursor, spellings, depth)
-    if first == "@" and (found := cursor.match(_GRAPH)):
+    if first == "@" and (found := _GRAPH.match(cursor.text, cursor.position)) and not _calls(found):
+        cursor.position = found.end()
         return Reference("graph", found[0][1:])
     if first == "$":
         return Reference("free", read_raw(cursor))
@@ -176,6 +177,11 @@ def read_term(
     if found := cursor.match(_NUMBER):
         return Literal(_number(found[0]), "int64" if _is_integer(found[0]) else "float64")
     return _word(read_raw(cursor).strip())
+
+
+def _calls(found: re.Match[str]) -> bool:
+    """Whether a bracket follows, as in ``@FuncUnion(@a, @b)``."""
+    return found.string.startswith("(", found.end())
 
 
 def read_raw(cursor: Cursor) -> str:
@@ -288,7 +294,7 @@ def read_items(
 
 
 def _is_integer(text: str) -> bool:
-    return text.lstrip("+-").isdecimal()
+    return text.removeprefix("-").isdecimal()
 
 
 def _number(text: str) -> int | float:
@@ -321,7 +327,7 @@ def _read_tensor(cursor: Cursor, found: re.Match[str]) -> Literal:
 
 
 def _size(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 20 else text
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 20 else text
 
 
 def _tensor_data(text: str, dtype: str, shape: tuple[int | str, ...]) -> Any:

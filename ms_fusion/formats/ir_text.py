@@ -112,7 +112,7 @@ def read_document(text: str, *, file: str) -> Document:
 _ENTRY = re.compile(r"# IR entry: @(\S+)\s*$")
 _TOTAL = re.compile(r"# Total subgraphs: (\d{1,9})\s*$")
 _HEAD_PARAMETER = re.compile(r"%para(\d+)_(.*?): (?=<Ref\[)|%para(\d+)_(.*?): (?=<)")
-_SUBGRAPH = re.compile(r"subgraph @(\S+?)(?: parent: \[.*?\])?\((.*)\) \{\s*$")
+_SUBGRAPH = re.compile(r"subgraph @([^\s(]+)(?: parent: \[[^\[\]]*\])?\((.*)\) \{$")
 _SECTION_PARAMETER = re.compile(r"%para(\d+)_(.*)", re.DOTALL)
 _BETWEEN_PARAMETERS = re.compile(r", (?=%para\d+_)")
 _SECTION_TYPES = re.compile(r"# Parameters: \d+, ?(?=\()")
@@ -120,8 +120,8 @@ _STATEMENT = re.compile(r"  %(\d+)\((.*?)\) = ")
 _INSTANCE_NAME = re.compile(r" \{instance name: ([^\n]*?)\}(?= \w+_attrs: \{|\s*$)")
 _ATTRIBUTE_BLOCK = re.compile(r" (\w+_attrs): (?=\{)")
 _NOTE = re.compile(r"      (?:: \(|# (?:Fullname|In file|Corresponding|Scope|SideEffect|Order))")
-_FULL_NAME = re.compile(r"      # Fullname with scope: \((.*)\)\s*$")
-_SOURCE = re.compile(r"\s*# In file (.+?):(\d{1,9})(?:~\d+)?(?:, \d+~\d+)?/(.*?)/?\s*$")
+_FULL_NAME = re.compile(r"      # Fullname with scope: \((.*)\)$")
+_SOURCE = re.compile(r" *# In file (.+?):(\d{1,9})(?:~\d+)?(?:, \d+~\d+)?/(.*)")
 _FORMAT = re.compile(r"<[A-Za-z0-9]+?x([A-Za-z]\w*)\[const vector\]\{")
 _HEAD_FORMAT = re.compile(r" :  <[A-Za-z0-9]+?x([A-Za-z]\w*)\[const vector\]\{")
 _SYMBOLS = re.compile(r"> : \[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]  :")
@@ -245,7 +245,7 @@ class _Reader:
 
     def _section(self, line: str, attributes: dict[str, Any], types: tuple[Type, ...]) -> Section:
         first = self.at
-        found = _SUBGRAPH.match(line)
+        found = _SUBGRAPH.match(line.rstrip())
         if not found:
             self._fail("this is no head 'subgraph @name(parameters) {'", self.at)
         parameters: list[Parameter] = []
@@ -357,7 +357,7 @@ class _Reader:
                 elif "[const vector]{" in line:
                     formats = self._formats(line)
             elif line.startswith("      # "):
-                if found := _FULL_NAME.match(line):
+                if found := _FULL_NAME.match(line.rstrip()):
                     full_name = found[1]
                 elif source := self._source(line):
                     sources.append(source)
@@ -399,9 +399,8 @@ class _Reader:
     def _source(self, line: str) -> Source | None:
         if line not in self.source_lines:
             found = _SOURCE.match(line)
-            self.source_lines[line] = (
-                Source(found[1], int(found[2]), found[3].strip()) if found else None
-            )
+            code = found[3].rstrip().removesuffix("/").strip() if found else ""
+            self.source_lines[line] = Source(found[1], int(found[2]), code) if found else None
         return self.source_lines[line]
 
 
@@ -415,7 +414,7 @@ def _with_symbols(kind: Type, tail: str) -> Type:
     if not isinstance(kind, Leaf) or -1 not in kind.shape:
         return kind
     found = _SYMBOLS.match(tail)
-    if not found:
+    if not found or len(found[1]) > 2000:
         return kind
     names = [symbol[1] for symbol in _ONE_SYMBOL.finditer(found[1])]
     if len(names) != len(kind.shape):

@@ -7,6 +7,7 @@ edge of the graph is a tensor that one operator hands to another.
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,21 +51,23 @@ def read_ir(path: str | Path) -> IrModule:
 
 
 def read_text(path: Path) -> str:
-    """Text of a file that is not larger than `MAX_BYTES`."""
+    """Text of a regular file that is not larger than `MAX_BYTES`; raises `InputError` for any other."""
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise InputError(
-                "the file is too large",
-                place=str(path),
-                expected=f"{MAX_BYTES} bytes",
-                got=f"{size}",
-            )
-        return path.read_bytes().decode("utf-8", errors="replace").replace("\r\n", "\n")
-    except OSError as error:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError("this is no regular file", place=str(path))
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
         raise InputError(
-            "the file cannot be read", place=str(path), got=error.strerror or str(error)
+            "the file cannot be read", place=str(path), got=reason or str(error)
         ) from error
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            "the file is too large", place=str(path), expected=f"at most {MAX_BYTES} bytes"
+        )
+    return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
 
 
 def parse_ir(text: str, *, file: str) -> IrModule:
@@ -117,6 +120,7 @@ _Operand = _Named | Literal | _Bundle | None
 """What a name of the file stands for; None for a monad."""
 
 _KERNEL_NAME = re.compile(r"(?:^|/)GraphKernel_(.+?)(?:-op\d+)?$")
+_CALLEE = re.compile(r"%(para)?(\d+)")
 _MAX_BUNDLE_DEPTH = 64
 
 
@@ -126,7 +130,13 @@ class _Projection:
     budget: int
     kernels: set[str] = field(default_factory=set)
     bodies: dict[tuple[str, str], Graph] = field(default_factory=dict)
+    entry_parameters: dict[str, Parameter] = field(default_factory=dict)
     open_graphs: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.entry_parameters = {
+            parameter.index: parameter for parameter in self.document.parameters
+        }
 
     def graph(self, section: Section, subgraph: str, formats: tuple[str, ...] = ()) -> Graph:
         if section.name in self.open_graphs:
@@ -140,9 +150,11 @@ class _Projection:
 
     def body(self, section: Section, subgraph: str, formats: tuple[str, ...]) -> Graph:
         """The body of a fused kernel, made once for each graph that calls it."""
-        self.kernels.add(section.name)
         key = (section.name, subgraph)
         if key not in self.bodies:
+            if section.name in self.kernels:
+                self.spend(100 * len(section.statements), section.line)
+            self.kernels.add(section.name)
             self.bodies[key] = self.graph(section, subgraph, formats)
         return self.bodies[key]
 
@@ -175,7 +187,7 @@ class _GraphBuilder:
         is_entry = self.section.name == self.projection.document.entry
         parameters = self.section.parameters
         if is_entry:
-            known = {parameter.index for parameter in self.projection.document.parameters}
+            known = self.projection.entry_parameters
             parameters = (
                 *self.projection.document.parameters,
                 *(parameter for parameter in parameters if parameter.index not in known),
@@ -271,12 +283,10 @@ class _GraphBuilder:
 
     def _parameter(self, index: str, line: int) -> _Operand:
         if index not in self.parameters:
-            for parameter in self.projection.document.parameters:
-                if parameter.index == index:
-                    self._declare(parameter, parameter.type, parameter.format)
-                    break
-            else:
+            parameter = self.projection.entry_parameters.get(index)
+            if parameter is None:
                 self.projection.fail(f"%para{index} is declared nowhere", line)
+            self._declare(parameter, parameter.type, parameter.format)
         return self.parameters[index]
 
     def _flatten(self, operands: Iterable[_Operand], line: int) -> Iterator[_Named | Literal]:
@@ -307,6 +317,9 @@ class _GraphBuilder:
 
     def _statement(self, statement: Statement) -> _Operand:
         operands = tuple(self._operand(term, statement.line) for term in statement.arguments)
+        if callee := _CALLEE.match(statement.head):
+            kind = "parameter" if callee[1] else "local"
+            operands = (self._operand(Reference(kind, callee[2]), statement.line), *operands)
         op = _operator(statement.head)
         resolved, operand = self._bookkeeping(op, operands, statement)
         return operand if resolved else self._node(op, operands, statement)
@@ -408,7 +421,7 @@ def _leaves(kind: Type) -> Iterator[Leaf]:
 
 def _operator(head: str) -> str:
     """Operator type: ``PrimFunc_Mul``, ``S-Prim-Mul`` and ``DoSignaturePrimitive::S-Prim-Mul`` are all Mul."""
-    if head.startswith(("call @", "%", "$(")):
+    if head.startswith(("call @", "%", "$(")) or "[@" in head:
         return "call"
     for prefix in (
         "DoSignaturePrimitive::",
