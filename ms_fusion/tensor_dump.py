@@ -1,0 +1,140 @@
+"""What each kernel received and gave in a real run: MindSpore's synchronous tensor dump on CPU.
+
+The dump is switched on by a file that `MINDSPORE_DUMP_CONFIG` names before MindSpore starts. It works for fused kernels
+(seen on 2.10). An input that a kernel overwrites is recorded as it stands after the launch.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tbe_impl.errors import InputError, ParseError
+
+VARIABLE = "MINDSPORE_DUMP_CONFIG"
+_ORDER = "ms_execution_order_graph_*.csv"
+_FILE = re.compile(
+    r"\.\d+\.\d+\.\d+\.(?P<side>input|output)\.(?P<index>\d{1,4})\.[^.]*\.[^.]*\.npy$"
+)
+_MAX_FILES = 200_000
+
+
+@dataclass(frozen=True)
+class KernelTensors:
+    """Tensors of one launch of one kernel, in the kernel's order; read from disk when asked for."""
+
+    input_files: tuple[Path, ...] = ()
+    output_files: tuple[Path, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[np.ndarray, ...]:
+        return tuple(_read(path) for path in self.input_files)
+
+    @property
+    def outputs(self) -> tuple[np.ndarray, ...]:
+        return tuple(_read(path) for path in self.output_files)
+
+
+def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
+    """Writes the file that `MINDSPORE_DUMP_CONFIG` has to name; tensors will land in `directory`.
+
+    `iteration` is ``0`` for the first call of each graph, ``0|2`` for two of them, ``all``.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "dump.json"
+    configuration = {
+        "common_dump_settings": {
+            "op_debug_mode": 0,
+            "dump_mode": 0,
+            "path": str(directory.resolve() / "tensors"),
+            "net_name": "net",
+            "iteration": iteration,
+            "saved_data": "tensor",
+            "input_output": 0,
+            "kernels": [],
+            "support_device": [0],
+        },
+        "e2e_dump_settings": {"enable": True, "trans_flag": True},
+    }
+    path.write_text(json.dumps(configuration), "utf-8")
+    return path
+
+
+def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
+    """The tensors of every kernel in a dump, by full name; of several iterations the first.
+
+    Args:
+        directory: the dump's own directory or one above it.
+
+    Raises:
+        InputError: no such directory, or no dump in it.
+    """
+    if not directory.is_dir():
+        raise InputError("there is no such directory", place=str(directory))
+    names = _full_names(directory)
+    if not names:
+        raise InputError(
+            "this is no tensor dump",
+            place=str(directory),
+            expected=f"a file {_ORDER} that lists the kernels",
+        )
+    found: dict[str, _Collected] = {}
+    for count, path in enumerate(sorted(directory.rglob("*.npy"), key=_by_iteration)):
+        if count >= _MAX_FILES:
+            raise InputError(
+                "the dump holds too many files",
+                place=str(directory),
+                expected=f"at most {_MAX_FILES:,}",
+            )
+        match = _FILE.search(path.name)
+        if match is None:
+            continue
+        name = names.get(path.name[: match.start()].partition(".")[2])
+        if name is not None:
+            found.setdefault(name, _Collected()).add(match["side"], int(match["index"]), path)
+    return {name: tensors.finished() for name, tensors in found.items()}
+
+
+@dataclass
+class _Collected:
+    files: dict[tuple[str, int], Path] = field(default_factory=dict)
+    folder: Path | None = None
+
+    def add(self, side: str, index: int, path: Path) -> None:
+        """Files of the first iteration win; within it, the first launch."""
+        if self.folder is None:
+            self.folder = path.parent
+        if path.parent == self.folder:
+            self.files.setdefault((side, index), path)
+
+    def finished(self) -> KernelTensors:
+        return KernelTensors(self._side("input"), self._side("output"))
+
+    def _side(self, side: str) -> tuple[Path, ...]:
+        return tuple(path for key, path in sorted(self.files.items()) if key[0] == side)
+
+
+def _full_names(directory: Path) -> dict[str, str]:
+    """Full names by the spelling that file names use, with ``_`` for ``/``."""
+    names: dict[str, str] = {}
+    for order in sorted(directory.rglob(_ORDER)):
+        for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:
+            if name := line.strip():
+                names.setdefault(name.replace("/", "_"), name)
+    return names
+
+
+def _by_iteration(path: Path) -> tuple[int, str]:
+    return int(path.parent.name) if path.parent.name.isdecimal() else 0, path.name
+
+
+def _read(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ParseError(f"this is no tensor: {error}", file=str(path), line=1) from error
