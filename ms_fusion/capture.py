@@ -7,7 +7,6 @@ process; `read` takes a directory of dumps that someone brought from another mac
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -21,10 +20,13 @@ import msgspec
 from ms_fusion import accuracy as certificates
 from ms_fusion import cost
 from ms_fusion.assemble import assemble, same_places, with_accuracy
+from ms_fusion.capture_child import CaptureRequest, run_child
+from ms_fusion.capture_run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.join import Joined, join
 from ms_fusion.ledger import FusedKernel, Ledger
-from tbe_impl.errors import CaptureError, FusionError, FusionNotFound, InputError
+from ms_fusion.parcel import pack
+from tbe_impl.errors import FusionNotFound, InputError
 
 Progress = Callable[[str], None]
 
@@ -36,6 +38,7 @@ def explain(
     flags: str | None = None,
     measure: bool = True,
     accuracy: bool = True,
+    isolate: bool = True,
     progress: Progress | None = None,
 ) -> Ledger:
     """Compiles and runs `net` without and with fusion and says what was fused, what was not, and why.
@@ -49,6 +52,8 @@ def explain(
         flags: explicit graph kernel flags instead of the preset's own.
         measure: also time whole calls and profile each operator (a second or two).
         accuracy: also compare each fused kernel with float64.
+        isolate: work in a child process if the net can be rebuilt there (a Cell of importable classes), so that a crash
+            of MindSpore is an error here; a net that cannot be carried is looked at in this process.
         progress: called with a few words before each long step.
 
     Returns:
@@ -59,19 +64,25 @@ def explain(
         UnsafeError: the flags are known to kill the process on this net.
         CaptureError: MindSpore could not compile or run it.
     """
-    from ms_fusion.capture_run import run_capture
-
     if not callable(net):
         raise InputError(
-            "this is not a net", expected="a Cell or a function", got=type(net).__name__, remedy="Pass the net itself."
+            "this is not a net",
+            expected="a Cell or a function",
+            got=type(net).__name__,
+            remedy="Pass the net itself.",
         )
     say = progress or (lambda text: None)
+    order = CaptureOrder(title=title_of(net), preset=preset, flags=flags, measure=measure)
     with _private_directory() as directory:
         say("compiling without and with fusion")
-        run_capture(
-            net, inputs, directory, title=title_of(net), preset=preset, flags=flags, measure=measure
-        )
-        say("joining")
+        content = pack(net, inputs) if isolate else None
+        if content is None:
+            run_capture(net, inputs, directory, order)
+        else:
+            (directory / "net.parcel").write_bytes(content)
+            run_child(
+                CaptureRequest(order=order, directory=str(directory), search_path=_search_path())
+            )
         return ledger_of(directory, accuracy=accuracy, progress=say)
 
 
@@ -84,99 +95,34 @@ def explain_target(
     measure: bool = True,
     accuracy: bool = True,
     progress: Progress | None = None,
-    timeout_s: float = 1800.0,
 ) -> Ledger:
-    """`explain` for ``FILE.py:Net``, in a child process: a crash of MindSpore is an error here, not the end.
+    """`explain` for ``FILE.py:NAME``, in a child process: a crash of MindSpore is an error here, not the end.
 
     Args:
         target: ``FILE.py:NAME``; the name of a Cell class, a Cell, or a function.
         input_specs: one text for each input, such as ``64x128:float32``.
-        timeout_s: after so many seconds the child is ended.
     """
     say = progress or (lambda text: None)
+    order = CaptureOrder(
+        title=target.rpartition(":")[2], preset=preset, flags=flags, measure=measure
+    )
     with _private_directory() as directory:
         say(f"compiling {target} without and with fusion")
-        request = CaptureRequest(
-            target=target,
-            inputs=tuple(input_specs),
-            preset=preset,
-            flags=flags,
-            measure=measure,
-            directory=str(directory),
+        run_child(
+            CaptureRequest(
+                order=order, directory=str(directory), target=target, inputs=tuple(input_specs)
+            )
         )
-        _run_child(request, directory, timeout_s)
-        say("joining")
         return ledger_of(directory, accuracy=accuracy, progress=say)
 
 
-class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the parent asks of its child process."""
-
-    target: str
-    inputs: tuple[str, ...]
-    preset: str
-    flags: str | None
-    measure: bool
-    directory: str
+def _search_path() -> tuple[str, ...]:
+    return tuple(str(Path(entry).absolute()) for entry in sys.path)
 
 
-class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A typed error on its way from the child to the parent."""
-
-    code: str
-    what: str
-    place: str | None = None
-    expected: str | None = None
-    got: str | None = None
-    remedy: str | None = None
-
-
-def _run_child(request: CaptureRequest, directory: Path, timeout_s: float) -> None:
-    question, failure = directory / "request.json", directory / "failure.json"
-    question.write_bytes(msgspec.json.encode(request))
-    kernels = directory / "kernels"
-    kernels.mkdir()
-    package_root = str(Path(__file__).resolve().parent.parent)
-    environment = {
-        **os.environ,
-        "MS_COMPILER_CACHE_PATH": str(kernels),
-        "PYTHONPATH": os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")])),
-    }
-    command = [sys.executable, "-m", "ms_fusion.capture_child", str(question)]
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, errors="replace", timeout=timeout_s
-        )
-    except subprocess.TimeoutExpired:
-        raise CaptureError(
-            f"{request.target} was not compiled and run within {timeout_s:g} s",
-            remedy="Try smaller inputs, or allow more time.",
-        ) from None
-    if failure.exists():
-        told = msgspec.json.decode(failure.read_bytes(), type=CaptureFailure)
-        family = {kind.code: kind for kind in _error_family()}
-        raise family.get(told.code, CaptureError)(
-            told.what, place=told.place, expected=told.expected, got=told.got, remedy=told.remedy
-        )
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise CaptureError(
-            f"the process that compiled {request.target} died ({ended}): {lines[-1] if lines else 'no message'}",
-            remedy="Run `ms-fusion doctor`; with --preset off it shows whether the net runs unfused.",
-        )
-
-
-def _error_family() -> Iterator[type[FusionError]]:
-    waiting: list[type[FusionError]] = [FusionError]
-    while waiting:
-        kind = waiting.pop()
-        waiting.extend(kind.__subclasses__())
-        if kind.__init__ is FusionError.__init__:
-            yield kind
-
-
-def read(directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None) -> Ledger:
+def read(
+    directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None
+) -> Ledger:
     """The ledger of a directory of MindSpore dumps, from any machine; MindSpore itself is not needed.
 
     Args:
@@ -215,10 +161,10 @@ def _guess_device(joined: Joined) -> str:
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"
 
 
-def ledger_of(directory: Path, *, accuracy: bool = True, progress: Progress | None = None) -> Ledger:
+def ledger_of(
+    directory: Path, *, accuracy: bool = True, progress: Progress | None = None
+) -> Ledger:
     """The ledger of a directory that `run_capture` filled."""
-    from ms_fusion.capture_run import Measurements
-
     seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
     fused, unfused = read_dumps(directory / "fused"), read_dumps(directory / "unfused")
     joined = join(fused)
@@ -285,7 +231,9 @@ def assert_fused(
     Raises:
         FusionNotFound: names the nearest kernel and the reason. It is an `AssertionError`.
     """
-    ledger = explain(net, *_as_tuple(inputs), preset=preset, flags=flags, measure=False, accuracy=False)
+    ledger = explain(
+        net, *_as_tuple(inputs), preset=preset, flags=flags, measure=False, accuracy=False
+    )
     for group in groups:
         check_group(ledger, group)
     return ledger
@@ -301,7 +249,10 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
         group = (group,)
     wanted = Counter(group)
     overlaps = [
-        (max((wanted & Counter(names)).total() for names in (kernel.operators, kernel.body)), kernel)
+        (
+            max((wanted & Counter(names)).total() for names in (kernel.operators, kernel.body)),
+            kernel,
+        )
         for kernel in ledger.kernels
     ]
     for overlap, kernel in overlaps:
@@ -319,19 +270,27 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
     present = {node.op for node in ledger.before.graph}
     absent = [name for name in wanted if name not in present]
     if reason is None and absent:
-        reason = f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})"
+        reason = (
+            f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})"
+        )
     best, nearest = max(overlaps, key=lambda pair: pair[0], default=(0, None))
     raise FusionNotFound(
         f"{named} is not in one fused kernel" + (f": {reason}" if reason else ""),
         place=ledger.title,
         expected=f"a kernel with {named}",
-        got=f"nearest is {nearest.name} ({' + '.join(nearest.operators)})" if nearest and best else "no such kernel",
+        got=f"nearest is {nearest.name} ({' + '.join(nearest.operators)})"
+        if nearest and best
+        else "no such kernel",
         remedy="Print the ledger of `mf.explain` to see every reason.",
     )
 
 
 def title_of(net: Any) -> str:
-    return type(net).__name__ if hasattr(net, "construct") else getattr(net, "__name__", type(net).__name__)
+    return (
+        type(net).__name__
+        if hasattr(net, "construct")
+        else getattr(net, "__name__", type(net).__name__)
+    )
 
 
 @contextmanager

@@ -30,6 +30,22 @@ CALLS_PROFILED = 5
 CALLS_TIMED = 7
 
 
+class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of a capture.
+
+    Attributes:
+        title: name for the ledger.
+        preset: name of the preset of the fused run.
+        flags: explicit graph kernel flags instead of the preset's own.
+        measure: also time and profile both runs.
+    """
+
+    title: str
+    preset: str = "auto"
+    flags: str | None = None
+    measure: bool = True
+
+
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
     """What a capture measured, beside its dumps.
 
@@ -63,14 +79,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_capture(
-    net: Callable[..., Any],
-    inputs: Sequence[Any],
-    directory: Path,
-    *,
-    title: str,
-    flags: str,
-    preset: str = "",
-    measure: bool = True,
+    net: Callable[..., Any], inputs: Sequence[Any], directory: Path, order: CaptureOrder
 ) -> Measurements:
     """Compiles and runs `net` on `inputs` without and with fusion, and writes dumps and measurements to `directory`.
 
@@ -78,12 +87,11 @@ def run_capture(
         net: a Cell, or a function that `ms.jit` can compile; one that trains is allowed, its weights are put back.
         inputs: what it is called with.
         directory: an empty directory of ours.
-        title: name for the ledger.
-        flags: graph kernel flags of the fused run.
-        preset: where the flags came from.
-        measure: also time and profile both.
+        order: what is wanted.
 
     Raises:
+        InputError: no such preset.
+        UnsafeError: the flags are known to kill the process on this net.
         CaptureError: MindSpore could not compile or run the net; with its own words.
     """
     import mindspore
@@ -92,6 +100,7 @@ def run_capture(
     callables: dict[str, Callable[..., Any]] = {}
     outputs: dict[str, list[np.ndarray]] = {}
     compile_s: dict[str, float] = {}
+    flags = order.flags if order.flags is not None else presets.resolve(order.preset).render()
     variants = {"unfused": "--opt_level=0", "fused": flags}
     with presets.compile_lock, _state_kept(net), _graph_mode(), _silence():
         for kind, kind_flags in variants.items():
@@ -100,26 +109,31 @@ def run_capture(
             dumps = directory / kind
             dumps.mkdir()
             started = time.perf_counter()
-            with presets.environment_flags(kind_flags), presets.save_graphs(dumps, level=2, passes=PASSES):
+            with (
+                presets.environment_flags(kind_flags),
+                presets.save_graphs(dumps, level=2, passes=PASSES),
+            ):
                 try:
                     result = callables[kind](*inputs)
                 except Exception as error:
-                    raise _explained(error, title, kind) from error
+                    raise _explained(error, order.title, kind) from error
             compile_s[kind] = time.perf_counter() - started
             outputs[kind] = [_to_numpy(tensor) for tensor in _tensors(result)]
             _put_back(net)
         steps: dict[str, float | None] = dict.fromkeys(variants)
         profiles: dict[str, dict[str, tuple[float, float]]] = {kind: {} for kind in variants}
-        if measure:
+        if order.measure:
             steps.update(_time_in_turns(callables, inputs))
             for kind in variants:
-                profiles[kind] = _profile(callables[kind], inputs, directory / f"{kind}.profile", notes)
+                profiles[kind] = _profile(
+                    callables[kind], inputs, directory / f"{kind}.profile", notes
+                )
     found = Measurements(
-        title=title,
+        title=order.title,
         device=presets.device_target(),
         version=mindspore.__version__,
         flags=flags,
-        preset=preset,
+        preset=order.preset if order.flags is None else "",
         kernel_directory=str(presets.kernel_directory()),
         compile_unfused_s=compile_s["unfused"],
         compile_fused_s=compile_s["fused"],
@@ -182,8 +196,14 @@ def parameters_of(net: Any) -> list[Any]:
             waiting.extend((item.__self__, item.__func__))
         elif isinstance(item, types.FunctionType):
             waiting.append(getattr(item, "__wrapped__", None))
-            waiting.extend(cell.cell_contents for cell in item.__closure__ or () if _is_filled(cell))
-            waiting.extend(item.__globals__[name] for name in item.__code__.co_names if name in item.__globals__)
+            waiting.extend(
+                cell.cell_contents for cell in item.__closure__ or () if _is_filled(cell)
+            )
+            waiting.extend(
+                item.__globals__[name]
+                for name in item.__code__.co_names
+                if name in item.__globals__
+            )
     return list(found.values())
 
 
@@ -292,12 +312,18 @@ def _max_abs(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> float |
         else:
             with np.errstate(all="ignore"):
                 same = (one == other) | ((one != one) & (other != other))
-                difference = float(np.where(same, 0, np.abs(one.astype(np.float64) - other.astype(np.float64))).max())
+                difference = float(
+                    np.where(
+                        same, 0, np.abs(one.astype(np.float64) - other.astype(np.float64))
+                    ).max()
+                )
         worst = difference if worst is None else max(worst, difference)
     return worst
 
 
-def _time_in_turns(callables: Mapping[str, Callable[..., Any]], inputs: Sequence[Any]) -> dict[str, float]:
+def _time_in_turns(
+    callables: Mapping[str, Callable[..., Any]], inputs: Sequence[Any]
+) -> dict[str, float]:
     """Median µs of a whole call of each, measured in turns so that a busy machine is shared fairly."""
     times: dict[str, list[float]] = {kind: [] for kind in callables}
     for _ in range(CALLS_TIMED):
@@ -326,7 +352,7 @@ def _profile(
                 profiler.step()
         table = next(directory.rglob("cpu_op_detail_info_*.csv"), None)
         return read_profile(table) if table else {}
-    except Exception as error:  # the ledger is worth having without times
+    except Exception as error:  # noqa: BLE001 the ledger is worth having without times
         notes.append(f"MindSpore's profiler failed, so nothing is timed by operator: {error}")
         return {}
     finally:
