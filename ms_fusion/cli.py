@@ -1,0 +1,305 @@
+"""The command line: arguments to calls, no logic.
+
+Exit codes: 0 done, 1 done and something was found (`doctor`, `lint-flags`, `cache verify`), 2 not done, with one sentence on
+standard error that names the cause and the remedy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ms_fusion import __version__
+from tbe_impl.errors import FusionError, InputError
+
+if TYPE_CHECKING:
+    from ms_fusion.doctor import Diagnosis
+    from ms_fusion.ledger import Ledger
+
+STYLES = {"ok": "green", "hint": "cyan", "warning": "yellow", "broken": "bold red"}
+DEVICE = click.Choice(["CPU", "GPU", "Ascend"])
+Progress = Callable[[str], None]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="ms-fusion")
+@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+def cli(debug: bool) -> None:
+    """Operator fusion in MindSpore: see it, prove it, control it."""
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def doctor(as_json: bool) -> int:
+    """Check this machine; really fuse a small net.
+
+    Exit code: 0 all fine, 1 warnings, 2 broken.
+    """
+    from ms_fusion.doctor import diagnose
+
+    with progress_shown() as say:
+        say("checking, and fusing a small net")
+        found = diagnose()
+    if as_json:
+        click.echo(found.to_json())
+    else:
+        show_diagnosis(found)
+    return found.exit_code
+
+
+@cli.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("build/demo"),
+    show_default=True,
+    help="Directory of the report.",
+)
+def demo(output: Path) -> None:
+    """Explain a real transformer block and write its report."""
+    from ms_fusion.demo import last_line, run_demo
+
+    with progress_shown() as say:
+        ledger = run_demo(output, progress=say)
+    click.echo(str(ledger))
+    click.echo(last_line(ledger, output))
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The two files that a ledger can be written to."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    command = click.option("--json", "json_file", type=file, help="Write the ledger as JSON.")(
+        command
+    )
+    return click.option("--html", "html_file", type=file, help="Write the report as one file.")(
+        command
+    )
+
+
+@cli.command()
+@click.argument("target", metavar="FILE.py:NET")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SPEC",
+    help="One for each input: 64x128:float32, :int32 (a scalar) or file.npy.",
+)
+@click.option("--preset", default="auto", show_default=True, help="See `ms-fusion presets`.")
+@click.option("--flags", help="Graph kernel flags instead of the preset's own.")
+@click.option("--measure/--no-measure", default=True, help="Time each kernel, too.  [default: on]")
+@click.option("--accuracy/--no-accuracy", default=True, help="Compare with float64.  [default: on]")
+@report_options
+def explain(
+    target: str,
+    inputs: tuple[str, ...],
+    preset: str,
+    flags: str | None,
+    measure: bool,
+    accuracy: bool,
+    html_file: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Say what is fused in NET, and why the rest is not.
+
+    NET is a Cell class without constructor arguments, a Cell, a function of the inputs, or a function without arguments
+    that returns one of these.
+    """
+    from ms_fusion.capture import explain_target
+
+    check_places(html_file, json_file)
+    with progress_shown() as say:
+        ledger = explain_target(
+            target,
+            inputs,
+            preset=preset,
+            flags=flags,
+            measure=measure,
+            accuracy=accuracy,
+            progress=say,
+        )
+    show_ledger(ledger, html_file, json_file)
+
+
+@cli.command()
+@click.argument("directory", metavar="DUMP_DIR", type=click.Path(path_type=Path))
+@click.option("--flags", help="The graph kernel flags of that run, if known.")
+@click.option(
+    "--device",
+    type=DEVICE,
+    help="Where it ran; guessed when left out.",
+)
+@report_options
+def read(
+    directory: Path,
+    flags: str | None,
+    device: str | None,
+    html_file: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Explain dumps brought from any machine.
+
+    DUMP_DIR is where MindSpore wrote its graphs (MS_DEV_SAVE_GRAPHS=2). MindSpore itself is not needed.
+    """
+    from ms_fusion.capture import read as read_dumps
+
+    check_places(html_file, json_file)
+    show_ledger(read_dumps(directory, flags=flags, device=device), html_file, json_file)
+
+
+@cli.command("lint-flags", context_settings={"ignore_unknown_options": True})
+@click.argument("flags", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--device", type=DEVICE, default="CPU", show_default=True)
+def lint_flags(flags: tuple[str, ...], device: str) -> int:
+    """Name what is wrong in graph kernel flags.
+
+    Exit code: 0 nothing, 1 something.
+    """
+    from ms_fusion.flag_lint import lint
+
+    found = lint(" ".join(flags), device=device)
+    for item in found:
+        click.echo(f"{item.severity}: column {item.column}: {item.message}")
+        if item.remedy:
+            click.echo(f"  {item.remedy}")
+    wrong = [item for item in found if item.severity != "note"]
+    if not found:
+        click.echo("nothing wrong")
+    return 1 if wrong else 0
+
+
+@cli.group()
+def cache() -> None:
+    """Look after the compiled kernels on disk."""
+
+
+@cache.command("ls")
+def cache_ls() -> None:
+    """List every kernel, the least recently used first."""
+    from datetime import datetime
+
+    from tbe_impl.cache import KernelCache
+
+    for entry in KernelCache().entries():
+        used = datetime.fromtimestamp(entry.used).isoformat(" ", "seconds")
+        click.echo(f"{entry.key[:16]}  {entry.bytes:>10,} bytes  used {used}")
+
+
+@cache.command("info")
+def cache_info() -> None:
+    """Say where the cache is and how full."""
+    from tbe_impl.cache import KernelCache
+
+    found = KernelCache().info()
+    click.echo(f"directory  {found.root}")
+    click.echo(f"kernels    {found.entries}")
+    click.echo(f"bytes      {found.bytes:,} of {found.limit_bytes:,}")
+    click.echo(f"free       {found.free_bytes:,}")
+    if found.problem:
+        click.echo(f"not used   {found.problem}")
+
+
+@cache.command("clear")
+def cache_clear() -> None:
+    """Remove every kernel."""
+    from tbe_impl.cache import KernelCache
+
+    click.echo(f"removed {KernelCache().clear()} kernels")
+
+
+@cache.command("verify")
+def cache_verify() -> int:
+    """Check every kernel. Exit code: 0 all sound, 1 some are not (those are never used)."""
+    from tbe_impl.cache import KernelCache
+
+    cache = KernelCache()
+    wrong = cache.verify()
+    for entry, reason in wrong:
+        click.echo(f"{entry.key[:16]}  {reason}")
+    click.echo(f"{len(cache.entries()) - len(wrong)} sound, {len(wrong)} not")
+    return 1 if wrong else 0
+
+
+def check_places(*files: Path | None) -> None:
+    """Refuse a report whose directory is missing before anything long is done."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise InputError(
+                "there is no such directory",
+                place=str(file),
+                remedy=f"Make it first: mkdir -p {file.parent}",
+            )
+
+
+def show_ledger(ledger: Ledger, html_file: Path | None, json_file: Path | None) -> None:
+    """Print a ledger and write the files that were asked for."""
+    if html_file is not None:
+        ledger.to_html(html_file)
+    if json_file is not None:
+        ledger.to_json(json_file)
+    click.echo(str(ledger))
+    for file in filter(None, (html_file, json_file)):
+        click.echo(f"report: {file}")
+
+
+def show_diagnosis(found: Diagnosis) -> None:
+    """Print a diagnosis as a table."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for check in found.checks:
+        what = Text(check.what)
+        if check.remedy:
+            what.append(f"\n→ {check.remedy}", "dim")
+        table.add_row(Text(check.status, STYLES[check.status]), check.name, what)
+    Console().print(table)
+    verdict = ("everything is fine", "it works, with warnings", "fusion does not work here")
+    click.echo(verdict[found.exit_code])
+
+
+@contextmanager
+def progress_shown() -> Iterator[Progress]:
+    """A function that shows a few words on standard error while something long runs, on a terminal only."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status("starting") as status:
+        yield lambda text: status.update(escape(text))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program and return its exit code; every error becomes one sentence on standard error."""
+    try:
+        return int(cli.main(arguments, prog_name="ms-fusion", standalone_mode=False) or 0)
+    except click.exceptions.Abort:
+        return fail("interrupted", 130)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except FusionError as error:
+        if "--debug" in arguments:
+            raise
+        return fail(str(error))
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        lines = str(error).splitlines() or [""]
+        return fail(f"{type(error).__name__}: {lines[0]} (run with --debug to see where).")
+
+
+def fail(sentence: str, code: int = 2) -> int:
+    """Say what went wrong and hand back the exit code."""
+    click.echo(f"ms-fusion: {sentence}", err=True)
+    return code
+
+
+def main() -> None:
+    """The entry point of `ms-fusion` and `python -m ms_fusion`."""
+    sys.exit(run(sys.argv[1:]))
