@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice, repeat
 from typing import Any, NoReturn
 
 from ms_fusion.graph import DTYPE_BYTES
@@ -17,6 +16,9 @@ from tbe_impl.errors import ParseError
 
 MAX_DEPTH = 64
 """Brackets within brackets that a file may hold."""
+
+MAX_RANK = 16
+"""Dimensions of a constant whose numbers are kept."""
 
 REMEDY = (
     "The file is damaged or was written by a version that is not known here: make the dump again"
@@ -52,18 +54,6 @@ class Group:
 
 
 Term = Reference | Literal | Group
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """Type of one tensor or scalar."""
-
-    dtype: str
-    shape: tuple[int | str, ...] = ()
-
-
-Type = Leaf | tuple["Type", ...]
-"""Type of a result: a leaf, or a tuple of types for what returns a tuple."""
 
 
 class Cursor:
@@ -312,7 +302,7 @@ def _scalar(cursor: Cursor, found: re.Match[str]) -> Literal:
 
 
 def _read_tensor(cursor: Cursor, found: re.Match[str]) -> Literal:
-    shape = tuple(_size(size) for size in found[1].replace(",", " ").split())
+    shape = tuple(read_size(size) for size in found[1].replace(",", " ").split())
     dtype = dtype_name(found[2])
     start = cursor.position
     text = ""
@@ -326,12 +316,14 @@ def _read_tensor(cursor: Cursor, found: re.Match[str]) -> Literal:
     return Literal(_tensor_data(text, dtype, shape), dtype, shape)
 
 
-def _size(text: str) -> int | str:
+def read_size(text: str) -> int | str:
     return int(text) if text.removeprefix("-").isdecimal() and len(text) < 20 else text
 
 
 def _tensor_data(text: str, dtype: str, shape: tuple[int | str, ...]) -> Any:
     """The numbers of a tensor as nested tuples; None when the text leaves some out."""
+    if len(shape) > MAX_RANK:
+        return None
     words = text.replace("[", " ").replace("]", " ").split()
     try:
         flat = [_element(word, dtype) for word in words]
@@ -362,122 +354,3 @@ def _word(text: str) -> Literal:
     if dtype != text:
         return Literal(dtype, "dtype")
     return Literal(text, "text")
-
-
-@dataclass(frozen=True)
-class _Dtype:
-    name: str
-    children: tuple[tuple[_Dtype, int], ...] = ()
-
-
-_TYPE_WORD = re.compile(r"[^\[\]<>,()*]+")
-_REPEAT = re.compile(r"\*(\d{1,9})")
-_TYPE_END = re.compile(r">(?=, <|\)|  :| : \[|\s*$)")
-_SEQUENCES = frozenset({"Tuple", "List"})
-_SEQUENCE_SHAPES = frozenset({"TupleShape", "ListShape", "SequenceShape"})
-UNKNOWN = Leaf("unknown")
-
-
-def read_types(cursor: Cursor) -> tuple[Type, ...]:
-    """A list ``(<type>, <type>)`` of a type line."""
-    cursor.expect("(")
-    types: list[Type] = []
-    while not cursor.accept(")"):
-        if types:
-            cursor.expect(", ")
-        types.append(read_type(cursor))
-    return tuple(types)
-
-
-def read_type(cursor: Cursor) -> Type:
-    """One ``<Tensor[Float32], (8, 64)>``; what is not understood becomes a leaf with its text as dtype."""
-    cursor.expect("<")
-    start = cursor.position
-    end = _TYPE_END.search(cursor.text, start)
-    if not end:
-        cursor.fail("'>' is missing")
-    try:
-        dtype = _read_dtype(cursor, 0)
-        shape = _read_shape(cursor, 0) if cursor.accept(", ") else None
-        found = _combine(dtype, shape)
-        close = _TYPE_END.search(cursor.text, cursor.position)
-    except _Unknown:
-        text = cursor.text[start : end.start()]
-        found, close = (UNKNOWN if text == "null" else Leaf(text)), end
-    if not close:
-        cursor.fail("'>' is missing")
-    cursor.position = close.end()
-    return found
-
-
-class _Unknown(Exception):
-    """The text is a type of a kind that this reader has no need to understand."""
-
-
-def _read_dtype(cursor: Cursor, depth: int) -> _Dtype:
-    if depth > MAX_DEPTH:
-        cursor.fail("brackets are nested too deeply")
-    word = cursor.match(_TYPE_WORD)
-    if not word:
-        raise _Unknown
-    children: list[tuple[_Dtype, int]] = []
-    if cursor.accept("["):
-        while not cursor.accept("]"):
-            if children and not cursor.accept(","):
-                raise _Unknown
-            child = _read_dtype(cursor, depth + 1)
-            times = cursor.match(_REPEAT)
-            children.append((child, int(times[1]) if times else 1))
-    return _Dtype(word[0].strip(), tuple(children))
-
-
-_Shape = tuple[int | str, ...] | list[Any] | None
-
-
-def _read_shape(cursor: Cursor, depth: int) -> _Shape:
-    if depth > MAX_DEPTH:
-        cursor.fail("brackets are nested too deeply")
-    if cursor.accept("("):
-        end = cursor.text.find(")", cursor.position)
-        if end < 0:
-            raise _Unknown
-        sizes = cursor.text[cursor.position : end]
-        cursor.position = end + 1
-        return tuple(_size(size.strip()) for size in sizes.split(",") if size.strip())
-    word = cursor.match(_TYPE_WORD)
-    if not word:
-        raise _Unknown
-    if word[0] in _SEQUENCE_SHAPES and cursor.accept("("):
-        shapes: list[Any] = []
-        while not cursor.accept(")"):
-            if shapes and not cursor.accept(", "):
-                raise _Unknown
-            shapes.append(_read_shape(cursor, depth + 1))
-        return shapes
-    return () if word[0] == "NoShape" else None
-
-
-def _combine(dtype: _Dtype, shape: _Shape) -> Type:
-    if dtype.name in ("Ref", "Tensor") and len(dtype.children) == 1:
-        return _combine(dtype.children[0][0], shape)
-    if dtype.name in _SEQUENCES and isinstance(shape, list):
-        element_types = (child for child, times in dtype.children for child in repeat(child, times))
-        found = tuple(
-            _combine(*pair) for pair in zip(islice(element_types, len(shape)), shape, strict=False)
-        )
-        if len(found) == len(shape):
-            return found
-    if dtype.name == "null":
-        return UNKNOWN
-    return Leaf(_dtype_text(dtype), shape if isinstance(shape, tuple) else ())
-
-
-def _dtype_text(dtype: _Dtype) -> str:
-    if dtype.name in ("UMonad", "IOMonad"):
-        return "monad"
-    if not dtype.children:
-        return dtype_name(dtype.name)
-    inside = ",".join(
-        _dtype_text(child) + (f"*{times}" if times > 1 else "") for child, times in dtype.children
-    )
-    return f"{dtype.name}[{inside}]"

@@ -27,17 +27,13 @@ from typing import Any, NoReturn
 from ms_fusion.formats.ir_terms import (
     PLAIN_NAME,
     REMEDY,
-    UNKNOWN,
     Cursor,
-    Leaf,
     Term,
-    Type,
     read_attributes,
     read_items,
     read_raw,
-    read_type,
-    read_types,
 )
+from ms_fusion.formats.ir_types import UNKNOWN, Leaf, Type, read_type, read_types
 from ms_fusion.graph import Source
 from tbe_impl.errors import ParseError
 
