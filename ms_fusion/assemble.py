@@ -76,7 +76,12 @@ class _KernelBuilder:
     """Turns one fused node into its record; holds what all of them need."""
 
     def __init__(
-        self, joined: Joined, device: Device, generator: str, times_before: Times, times_after: Times
+        self,
+        joined: Joined,
+        device: Device,
+        generator: str,
+        times_before: Times,
+        times_after: Times,
     ):
         self.joined, self.device, self.generator = joined, device, generator
         self.times_before, self.times_after = times_before, times_after
@@ -92,7 +97,8 @@ class _KernelBuilder:
         return FusedKernel(
             name=str(node.attr("info_name") or node.name),
             full_name=node.name,
-            operators=tuple(member.op for member in members) or tuple(member.op for member in node.body),
+            operators=tuple(member.op for member in members)
+            or tuple(member.op for member in node.body),
             nodes=tuple(member.name for member in members),
             body=tuple(member.op for member in node.body),
             body_graph=node.body,
@@ -117,24 +123,31 @@ class _KernelBuilder:
 
     def _unfused_us(self, members: Sequence[Node]) -> float | None:
         """Sum of the operators' own times; one that went into several kernels counts its share in each."""
-        if not members or any(member.name not in self.times_before for member in members):
-            return None
-        times = (self.times_before[member.name] for member in members)
-        return sum(
-            runs * time_us / self._pieces(member)
-            for (runs, time_us), member in zip(times, members, strict=True)
-        )
+        total = 0.0
+        for member in members:
+            launched = cost.work_of(member, self.joined.before).launches > 0
+            runs, time_us = self.times_before.get(
+                member.name, (None, 0.0) if launched else (0.0, 0.0)
+            )
+            if runs is None:
+                return None
+            total += runs * time_us / self._pieces(member)
+        return total if members else None
 
 
 def _share(work: Work, parts: int) -> Work:
     if parts == 1:
         return work
-    return Work(work.flops // parts, work.bytes_read // parts, work.bytes_written // parts, work.launches)
+    return Work(
+        work.flops // parts, work.bytes_read // parts, work.bytes_written // parts, work.launches
+    )
 
 
 def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]:
     inner = node.body.nodes if node.body is not None else ()
-    nearest = [member.sources[-1] for member in (*members, *(() if members else inner)) if member.sources]
+    nearest = [
+        member.sources[-1] for member in (*members, *(() if members else inner)) if member.sources
+    ]
     return tuple(dict.fromkeys(nearest))
 
 
@@ -173,7 +186,8 @@ def with_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...
 
     def certified(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:
         return tuple(
-            replace(kernel, accuracy=certificates.get(kernel.full_name, kernel.accuracy)) for kernel in kernels
+            replace(kernel, accuracy=certificates.get(kernel.full_name, kernel.accuracy))
+            for kernel in kernels
         )
 
     return replace(

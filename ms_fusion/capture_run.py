@@ -7,6 +7,7 @@ Everything goes into one directory: ``unfused/`` and ``fused/`` (MindSpore's dum
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import shutil
 import statistics
@@ -149,26 +150,31 @@ def run_capture(
 
 
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function with no history that computes what `net` does; `net` itself stays uncompiled."""
+    """A callable without history that computes what `net` does; `net` itself stays uncompiled.
+
+    A Cell is copied. One that cannot be copied (its optimizer holds a Map) is called from a function instead, which
+    costs its operators the name of the scope they are in.
+    """
+    import inspect
+
     import mindspore
 
     if isinstance(net, mindspore.nn.Cell):
-
-        def call_cell(*args: Any) -> Any:
-            return net(*args)
-
-        return mindspore.jit(call_cell)
-    import inspect
-
+        try:
+            twin = copy.deepcopy(net)
+        except TypeError:
+            return mindspore.jit(lambda *args: net(*args))
+        twin.compile_cache.clear()
+        return twin
     plain = inspect.unwrap(net)
     receiver = getattr(plain, "__self__", None)
     plain = getattr(plain, "__func__", plain)
-    copy = types.FunctionType(
+    twin = types.FunctionType(
         plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
     )
-    copy.__kwdefaults__ = plain.__kwdefaults__
-    copy.__module__, copy.__qualname__ = plain.__module__, plain.__qualname__
-    return mindspore.jit(copy if receiver is None else types.MethodType(copy, receiver))
+    twin.__kwdefaults__ = plain.__kwdefaults__
+    twin.__module__, twin.__qualname__ = plain.__module__, plain.__qualname__
+    return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
 
 
 def parameters_of(net: Any) -> list[Any]:
