@@ -1,0 +1,144 @@
+"""The ledger as one self-contained HTML page: no request, no foreign script, data apart from markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ms_fusion.ledger import Ledger
+from ms_fusion.report import units
+from ms_fusion.report.printable import printable, scope_of
+from ms_fusion.report.roofline import roofline
+from ms_fusion.report.text import environment_text, summary_rows
+from ms_fusion.report.view import build_view
+
+HERE = Path(__file__).parent
+SCRIPTS = ("page.js", "graph.js", "bars.js", "details.js", "tables.js", "search.js", "main.js")
+"""Joined in this order into one script."""
+
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+@cache
+def environment() -> Environment:
+    """Jinja with escaping on for every template."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["show"] = lambda value: printable(str(value))
+    made.filters["scope"] = scope_of
+    made.filters["time_text"] = units.time_text
+    made.filters["share_text"] = units.share_text
+    made.filters["ulp_text"] = units.ulp_text
+    return made
+
+
+def embedded(data: Any) -> Markup:
+    """JSON that can stand inside a script element: nothing in it ends the element or the line.
+
+    >>> embedded({"a": "</script>"})
+    Markup('{"a":"\\\\u003c/script\\\\u003e"}')
+    """
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return Markup(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+def _digest(text: str) -> str:
+    """The source expression of a Content-Security-Policy that allows exactly this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+
+
+@cache
+def _static(*names: str) -> str:
+    # A browser reads every line end as \n, and the digest is of what it reads.
+    return "\n".join(
+        (HERE / "static" / name).read_text("utf-8").replace("\r\n", "\n") for name in names
+    )
+
+
+def security_policy() -> str:
+    """No source but the page itself, and of scripts and styles only the two that we wrote."""
+    return (
+        f"default-src 'none'; script-src {_digest(_static(*SCRIPTS))}; style-src {_digest(_static('report.css'))}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def to_html(ledger: Ledger) -> str:
+    """The page of a ledger."""
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            ledger=ledger,
+            title=printable(ledger.title, limit=200) or "Fusion ledger",
+            subtitle=printable(environment_text(ledger)),
+            summary=_metrics(ledger),
+            fused_operators=sum(len(kernel.operators) for kernel in ledger.kernels),
+            facts=_facts(ledger),
+            plot=roofline(ledger),
+            data=embedded(build_view(ledger)),
+            policy=security_policy(),
+            style=Markup(_static("report.css")),
+            script=Markup(_static(*SCRIPTS)),
+        )
+    )
+
+
+def _metrics(ledger: Ledger) -> list[dict[str, Any]]:
+    """Each row of the summary with the length of its bar."""
+    before, after = ledger.before, ledger.after
+    pairs = [
+        (before.nodes, after.nodes), (before.edges, after.edges), (before.launches, after.launches),
+        (before.bytes_moved, after.bytes_moved), (before.peak_memory_bytes, after.peak_memory_bytes),
+        (before.time_us, after.time_us),
+    ]  # fmt: skip
+    rows = []
+    for (name, old, new, change), (first, second) in zip(summary_rows(ledger), pairs, strict=True):
+        known = first is not None and second is not None and max(first, second) > 0
+        most = max(first or 0, second or 0)
+        rows.append(
+            {
+                "name": name,
+                "before": old,
+                "after": new,
+                "change": change,
+                "bars": [round(100 * first / most, 2), round(100 * second / most, 2)] if known else None,
+                "good": change.startswith("−"),
+                "bad": change.startswith("+"),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _facts(ledger: Ledger) -> list[tuple[str, str]]:
+    """The environment as (name, value), nested values in one line."""
+    found = []
+    for key, value in ledger.environment.items():
+        if isinstance(value, dict):
+            text = ", ".join(f"{name} {item}" for name, item in value.items())
+        elif isinstance(value, tuple):
+            text = ", ".join(map(str, value))
+        else:
+            text = str(value)
+        found.append((printable(key.replace("_", " ")), printable(text) or units.ABSENT))
+    return found

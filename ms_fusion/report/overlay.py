@@ -1,0 +1,201 @@
+"""Where the original operators stand, with a box around those of each fused kernel.
+
+Each box is laid out by itself and then placed as one vertex of the whole, so that no box holds a foreign operator.
+Kernels that share an operator (a Softmax split over two of them) share a box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ms_fusion.report.layered import Link, Placement, Point, Vertex, place, straightened
+
+NODE_HEIGHT = 36.0
+HEADER = 22.0
+PADDING = 10.0
+MARGIN = 16.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in the drawing, in its units (CSS pixels at 100 %)."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """The drawing: a box per node, per group, and the lines of each edge (none: too long to draw)."""
+
+    nodes: tuple[Box, ...]
+    groups: tuple[Box, ...]
+    routes: tuple[tuple[Point, ...], ...]
+    width: float
+    height: float
+
+
+def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[int]]]:
+    """Kernels that share a node belong together: (numbers of the kernels, their nodes), in order."""
+    home: dict[int, int] = {}
+    members: dict[int, tuple[list[int], list[int]]] = {}
+    for number, nodes in enumerate(kernels):
+        touched = sorted({home[node] for node in nodes if node in home})
+        target = touched[0] if touched else number
+        numbers, held = members.setdefault(target, ([], []))
+        for other in touched[1:]:
+            more_numbers, more_nodes = members.pop(other)
+            numbers.extend(more_numbers)
+            held.extend(more_nodes)
+        numbers.append(number)
+        held.extend(node for node in nodes if node not in home)
+        for node in held:
+            home[node] = target
+    return [(sorted(numbers), sorted(set(nodes))) for numbers, nodes in members.values() if nodes]
+
+
+class _Group:
+    """One box: its nodes, and the ports where lines enter and leave it."""
+
+    def __init__(self, nodes: list[int], least_width: float):
+        self.nodes, self.least_width = nodes, least_width
+        self.index = {node: place for place, node in enumerate(nodes)}
+        self.entries: dict[int, int] = {}
+        self.exits: dict[int, int] = {}
+        self.links: dict[tuple[int, int], int] = {}
+
+    def link(self, tail: int, head: int) -> None:
+        self.links.setdefault((tail, head), len(self.links))
+
+    def entry(self, producer: int) -> int:
+        return self.entries.setdefault(
+            producer, len(self.nodes) + len(self.entries) + len(self.exits)
+        )
+
+    def exit(self, node: int) -> int:
+        return self.exits.setdefault(node, len(self.nodes) + len(self.entries) + len(self.exits))
+
+    def lay_out(self, widths: Sequence[float]) -> None:
+        vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
+        ports = [(number, "top") for number in self.entries.values()]
+        ports += [(number, "bottom") for number in self.exits.values()]
+        vertices += [Vertex(4.0, 0.0, pin) for _, pin in sorted(ports)]
+        self.placement: Placement = place(
+            vertices,
+            [Link(tail, head) for tail, head in self.links],
+            gap=16.0,
+            rise=22.0,
+            longest=10**9,
+        )
+        inner = self.placement.width
+        self.width = max(inner + 2 * PADDING, self.least_width)
+        self.height = HEADER + self.placement.height + PADDING
+        self.left = (self.width - inner) / 2
+
+    def port(self, number: int) -> float:
+        """Where a port stands, from the middle of the box."""
+        return self.left + self.placement.corners[number][0] + 2.0 - self.width / 2
+
+    def route(self, tail: int, head: int, corner: Point) -> list[Point]:
+        found = self.placement.routes[self.links[tail, head]] or ()
+        return [(x + self.left + corner[0], y + HEADER + corner[1]) for x, y in found]
+
+
+def lay_out(
+    widths: Sequence[float],
+    edges: Sequence[tuple[int, int]],
+    groups: Sequence[Sequence[int]],
+    group_widths: Sequence[float],
+) -> Overlay:
+    """Lay out nodes of these widths, edges between them and disjoint groups of them with a least width each."""
+    boxes = [_Group(list(nodes), least) for nodes, least in zip(groups, group_widths, strict=True)]
+    home = {node: number for number, box in enumerate(boxes) for node in box.nodes}
+    # Vertices of the whole stand in the order of their first node.
+    slots: dict[tuple[str, int], int] = {}
+    for node in range(len(widths)):
+        slots.setdefault(("box", home[node]) if node in home else ("node", node), len(slots))
+
+    def slot(node: int) -> int:
+        return slots[("box", home[node]) if node in home else ("node", node)]
+
+    outer: dict[tuple[int, int], int] = {}  # producer, slot of the consumer
+    for tail, head in edges:
+        if tail in home and home[tail] == home.get(head):
+            box = boxes[home[tail]]
+            box.link(box.index[tail], box.index[head])
+            continue
+        if tail in home:
+            box = boxes[home[tail]]
+            box.link(box.index[tail], box.exit(tail))
+        if head in home:
+            box = boxes[home[head]]
+            box.link(box.entry(tail), box.index[head])
+        outer.setdefault((tail, slot(head)), len(outer))
+    for box in boxes:
+        box.lay_out(widths)
+    vertices = [
+        Vertex(boxes[number].width, boxes[number].height)
+        if kind == "box"
+        else Vertex(widths[number], NODE_HEIGHT)
+        for kind, number in slots
+    ]
+    kinds = list(slots)
+    links = []
+    for tail, target in outer:
+        kind, number = kinds[target]
+        links.append(
+            Link(
+                slot(tail),
+                target,
+                boxes[home[tail]].port(boxes[home[tail]].exits[tail]) if tail in home else 0.0,
+                boxes[number].port(boxes[number].entries[tail]) if kind == "box" else 0.0,
+            )
+        )
+    whole = place(vertices, links)
+    corner = [(x + MARGIN, y + MARGIN) for x, y in whole.corners]
+    nodes = []
+    for node, width in enumerate(widths):
+        x, y = corner[slot(node)]
+        if node in home:
+            box = boxes[home[node]]
+            inner = box.placement.corners[box.index[node]]
+            x, y = x + box.left + inner[0], y + HEADER + inner[1]
+        nodes.append(Box(round(x, 1), round(y, 1), width, NODE_HEIGHT))
+    routes = []
+    for tail, head in edges:
+        if tail in home and home[tail] == home.get(head):
+            box = boxes[home[tail]]
+            routes.append(
+                straightened(box.route(box.index[tail], box.index[head], corner[slot(tail)]))
+            )
+            continue
+        found = whole.routes[outer[tail, slot(head)]]
+        if found is None:
+            routes.append(())
+            continue
+        points: list[Point] = []
+        if tail in home:
+            box = boxes[home[tail]]
+            points += box.route(box.index[tail], box.exits[tail], corner[slot(tail)])
+        points += [(x + MARGIN, y + MARGIN) for x, y in found]
+        if head in home:
+            box = boxes[home[head]]
+            points += box.route(box.entries[tail], box.index[head], corner[slot(head)])
+        routes.append(straightened(points))
+    return Overlay(
+        tuple(nodes),
+        tuple(
+            Box(
+                *(round(part, 1) for part in corner[slots["box", number]]),
+                round(box.width, 1),
+                round(box.height, 1),
+            )
+            for number, box in enumerate(boxes)
+        ),
+        tuple(routes),
+        round(whole.width + 2 * MARGIN, 1),
+        round(whole.height + 2 * MARGIN, 1),
+    )

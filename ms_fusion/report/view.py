@@ -1,0 +1,347 @@
+"""What the page shows, as plain JSON-able values: texts ready to print, numbers to sort by, places to draw at.
+
+Every text went through `printable`; the page puts them in as text, never as markup.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ms_fusion.graph import Graph, Node, Source, Value
+from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Suggestion, UnfusedEdge, Work
+from ms_fusion.report.overlay import Overlay, groups_of, lay_out
+from ms_fusion.report.printable import printable, scope_of
+from ms_fusion.report.text import bytes_saved, operators_text, suggestions, worst
+from ms_fusion.report.units import bytes_text, flops_text, time_text, ulp_text
+
+NAME_LIMIT = 300
+LABEL_LIMIT = 26
+LETTER = 7.2
+"""Width of a letter of a node's label; wide enough for the fonts that browsers fall back to."""
+
+PRODUCTS = frozenset(
+    "MatMul BatchMatMul Conv2D Conv3D Dense GroupedMatmul Conv2DBackpropInput".split()
+)
+
+
+def show(text: object) -> str:
+    """A name or sentence from the model or the framework, in one visible line."""
+    return printable(str(text), limit=NAME_LIMIT)
+
+
+class _Texts:
+    """Sentences that many records share, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def table(self) -> list[str]:
+        return list(self._numbers)
+
+
+class _Sources:
+    """Each place in the user's code once; records hold its number, -1 for none."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Source, int] = {}
+
+    def number(self, source: Source | None) -> int:
+        return -1 if source is None else self._numbers.setdefault(source, len(self._numbers))
+
+    def numbers(self, sources: Iterable[Source]) -> list[int]:
+        return list(dict.fromkeys(map(self.number, sources)))
+
+    def table(self) -> list[list[Any]]:
+        return [[show(source.file), source.line, show(source.code)] for source in self._numbers]
+
+
+def build_view(ledger: Ledger) -> dict[str, Any]:
+    """The data of the page."""
+    sources = _Sources()
+    graph = ledger.before.graph
+    place = {node.name: number for number, node in enumerate(graph.nodes)}
+    inputs = [
+        graph.values[name]
+        for name in graph.inputs
+        if name in graph.values and graph.values[name].kind == "input" and graph.consumers.get(name)
+    ]
+    members = [
+        list(dict.fromkeys(place[name] for name in kernel.nodes if name in place))
+        for kernel in ledger.kernels
+    ]
+    pairs = _pairs(graph, place, inputs)
+    groups = groups_of(members)
+    nodes = [_node(node, graph, sources) for node in graph.nodes]
+    nodes += [_input(value) for value in inputs]
+    overlay = lay_out(
+        [node["w"] for node in nodes],
+        list(pairs),
+        [held for _, held in groups],
+        [_header_width(ledger, numbers) for numbers, _ in groups],
+    )
+    for number, held in enumerate(members):
+        for node in held:
+            nodes[node]["k"].append(number)
+    for single in ledger.single_operator_kernels:
+        for name in single.nodes:
+            if name in place:
+                nodes[place[name]]["single"] = 1
+    ranked = suggestions(ledger.unfused)
+    numbers_of = {suggestion: number for number, (suggestion, _, _) in enumerate(ranked)}
+    texts = _Texts()
+    unfused = [_unfused(edge, place, sources, texts, numbers_of) for edge in ledger.unfused]
+    return {
+        "nodes": _placed(nodes, overlay),
+        "groups": [
+            {"k": numbers, "b": [box.x, box.y, box.width, box.height]}
+            for (numbers, _), box in zip(groups, overlay.groups, strict=True)
+        ],
+        "edges": _edges(pairs, overlay, members, unfused),
+        "kernels": [
+            _kernel(kernel, held, place, sources)
+            for kernel, held in zip(ledger.kernels, members, strict=True)
+        ],
+        "unfused": unfused,
+        "suggestions": [_suggestion(*row) for row in ranked],
+        "sources": sources.table(),
+        "texts": texts.table(),
+        "size": [overlay.width, overlay.height],
+    }
+
+
+def _pairs(
+    graph: Graph, place: dict[str, int], inputs: list[Value]
+) -> dict[tuple[int, int], list[str]]:
+    """Edges by their two ends; two edges between the same two stay two values in the list."""
+    pairs: dict[tuple[int, int], list[str]] = {}
+    for edge in graph.edges:
+        tail, head = place[edge.producer], place[edge.consumer]
+        if tail != head:
+            pairs.setdefault((tail, head), []).append(edge.value)
+    for number, value in enumerate(inputs, len(graph)):
+        for reader in graph.consumers[value.name]:
+            pairs.setdefault((number, place[reader.name]), []).append(value.name)
+    return {
+        pair: [value_text(graph.values.get(name), name) for name in names]
+        for pair, names in pairs.items()
+    }
+
+
+def value_text(value: Value | None, name: str = "") -> str:
+    """``float32[8, 512, 768], 12.0 MiB``."""
+    if value is None:
+        return show(name)
+    shape = ", ".join(map(str, value.shape))
+    size = f", {bytes_text(value.bytes)}" if value.bytes else ""
+    return show(f"{value.dtype}[{shape}]{size}")
+
+
+def _tensor(value: Value | None, name: str) -> list[str]:
+    """Name, shape with size, kind."""
+    return [show(name), value_text(value, ""), "" if value is None else show(value.kind)]
+
+
+def _label(text: str) -> str:
+    return printable(text, limit=LABEL_LIMIT)
+
+
+def _family(node: Node) -> str:
+    """What colours a node: heavy products, reductions, or the rest."""
+    if node.op in PRODUCTS:
+        return "product"
+    return "reduction" if node.op.startswith(("Reduce", "ArgM", "CumSum")) else ""
+
+
+def _node(node: Node, graph: Graph, sources: _Sources) -> dict[str, Any]:
+    tail = scope_of(node.name).rpartition("/")[2]
+    label, under = _label(node.op), _label(tail)
+    return {
+        "op": show(node.op),
+        "label": label,
+        "under": under,
+        "name": show(node.name),
+        "w": round(max(72.0, LETTER * len(label) + 26, LETTER * 0.86 * len(under) + 26), 1),
+        "family": _family(node),
+        "k": [],
+        "src": sources.numbers(reversed(node.sources)),
+        "in": [_tensor(graph.values.get(name), name) for name in node.inputs],
+        "out": [_tensor(graph.values.get(name), name) for name in node.outputs],
+        "from": show(node.expand_from) if node.expand_from else "",
+        "attrs": [[show(key), show(value)] for key, value in node.attrs[:20]],
+    }
+
+
+def _input(value: Value) -> dict[str, Any]:
+    label = _label(value.name)
+    return {
+        "op": "input",
+        "label": label,
+        "under": _label(value_text(value).partition(", ")[0] if not value.shape else f"{value.dtype}{list(value.shape)}"),
+        "name": show(value.name),
+        "w": round(max(72.0, LETTER * len(label) + 26, LETTER * 0.86 * min(LABEL_LIMIT, len(value.dtype) + 4 * len(value.shape) + 4) + 26), 1),
+        "family": "input",
+        "k": [],
+        "src": [],
+        "in": [],
+        "out": [_tensor(value, value.name)],
+        "from": "",
+        "attrs": [],
+    }  # fmt: skip
+
+
+def _placed(nodes: list[dict[str, Any]], overlay: Overlay) -> list[dict[str, Any]]:
+    for node, box in zip(nodes, overlay.nodes, strict=True):
+        node.update(x=box.x, y=box.y, h=box.height)
+    return [{key: value for key, value in node.items() if value not in ("", [])} for node in nodes]
+
+
+def _header_width(ledger: Ledger, numbers: list[int]) -> float:
+    """Room for the title of a box."""
+    title = max(len(operators_text(ledger.kernels[number].operators)) for number in numbers)
+    return min(title, 40) * 6.4 + 30.0 + 18.0 * (len(numbers) - 1)
+
+
+def _edges(
+    pairs: dict[tuple[int, int], list[str]],
+    overlay: Overlay,
+    members: list[list[int]],
+    unfused: list[dict[str, Any]],
+) -> list[dict[str, Any]]:
+    kernels_of: dict[int, set[int]] = {}
+    for number, held in enumerate(members):
+        for node in held:
+            kernels_of.setdefault(node, set()).add(number)
+    reasons: dict[tuple[int, int], list[int]] = {}
+    for number, record in enumerate(unfused):
+        reasons.setdefault((record["a"], record["b"]), []).append(number)
+    edges = []
+    for ((tail, head), values), route in zip(pairs.items(), overlay.routes, strict=True):
+        edge: dict[str, Any] = {
+            "a": tail,
+            "b": head,
+            "v": values,
+            "p": [part for point in route for part in point],
+        }
+        if kernels_of.get(tail, set()) & kernels_of.get(head, set()):
+            edge["in"] = 1
+        if reasons.get((tail, head)):
+            edge["u"] = reasons[tail, head]
+        edges.append(edge)
+    return edges
+
+
+def _stages(stages: Stages) -> list[float]:
+    parts = (stages.launch_us, stages.read_us, stages.compute_us, stages.write_us)
+    return [float(f"{part:.6g}") if math.isfinite(part) and part > 0 else 0.0 for part in parts]
+
+
+def _number(value: float | None) -> float | None:
+    """A number to sort by; what cannot be ordered is absent."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def _work(work: Work) -> list[str]:
+    """Bytes read, bytes written, FLOPs, arithmetic intensity, launches."""
+    intensity = f"{work.arithmetic_intensity:.3g} FLOP/B" if work.bytes else ""
+    return [bytes_text(work.bytes_read), bytes_text(work.bytes_written), flops_text(work.flops), intensity, f"{work.launches:,}"]  # fmt: skip
+
+
+def _accuracy(entry: Accuracy) -> list[str]:
+    return [
+        show(entry.inputs),
+        ulp_text(entry.unfused_max_ulp),
+        ulp_text(entry.fused_max_ulp),
+        ulp_text(entry.unfused_max_abs),
+        ulp_text(entry.fused_max_abs),
+        show(entry.note),
+    ]
+
+
+def _kernel(
+    kernel: FusedKernel, held: list[int], place: dict[str, int], sources: _Sources
+) -> dict[str, Any]:
+    # Operators that the graph before fusion does not hold (an expansion made them).
+    elsewhere = [
+        [show(op), show(name)]
+        for op, name in zip(kernel.operators, kernel.nodes, strict=False)
+        if name not in place
+    ]
+    saved, error = bytes_saved(kernel), worst(kernel.accuracy)
+    counted = kernel.work.bytes or kernel.work.flops
+    return {
+        "name": show(kernel.name),
+        "full": show(kernel.full_name),
+        "ops": show(operators_text(kernel.operators)),
+        "elsewhere": elsewhere,
+        "nodes": held,
+        "body": show(operators_text(kernel.body)),
+        "count": len(kernel.body),
+        "src": sources.numbers(kernel.sources),
+        "in": [_tensor(value, value.name) for value in kernel.inputs],
+        "out": [_tensor(value, value.name) for value in kernel.outputs],
+        "work": _work(kernel.work) if counted else None,
+        "workBefore": _work(kernel.work_unfused) if kernel.work_unfused.bytes else None,
+        "bound": show(kernel.bound),
+        "stages": _stages(kernel.stages) if kernel.stages else None,
+        "stagesBefore": [_stages(each) for each in kernel.stages_unfused],
+        "runs": kernel.launches,
+        "saved": saved,
+        "savedText": bytes_text(saved),
+        "time": _number(kernel.time_us),
+        "timeText": time_text(kernel.time_us),
+        "timeBefore": _number(kernel.unfused_time_us),
+        "timeBeforeText": time_text(kernel.unfused_time_us),
+        "predicted": _number(kernel.predicted_saving_us),
+        "predictedText": time_text(kernel.predicted_saving_us),
+        "measured": _number(kernel.measured_saving_us),
+        "measuredText": time_text(kernel.measured_saving_us),
+        "ulp": _number(error.fused_max_ulp) if error else None,
+        "ulpText": ulp_text(error.fused_max_ulp if error else None),
+        "accuracy": [_accuracy(entry) for entry in kernel.accuracy],
+        "generator": show(kernel.generator),
+        "subgraph": show(kernel.subgraph),
+    }
+
+
+def _unfused(
+    edge: UnfusedEdge,
+    place: dict[str, int],
+    sources: _Sources,
+    texts: _Texts,
+    numbers_of: dict[Suggestion, int],
+) -> dict[str, Any]:
+    tail, head = place.get(edge.producer, -1), place.get(edge.consumer, -1)
+    record = {
+        "a": tail,
+        "b": head,
+        "ops": show(f"{edge.producer_op} → {edge.consumer_op or 'out of the sub-graph'}"),
+        "value": value_text(edge.value),
+        "reason": show(edge.reason),
+        "detail": texts.number(show(edge.detail)),
+        "stake": edge.bytes_at_stake,
+        "stakeText": bytes_text(edge.bytes_at_stake),
+        "src": [sources.number(edge.producer_source), sources.number(edge.consumer_source)],
+    }
+    # A name that the graph holds is not said twice.
+    if tail < 0:
+        record["from"] = show(edge.producer)
+    if head < 0 and edge.consumer:
+        record["to"] = show(edge.consumer)
+    if edge.suggestion:
+        record["s"] = numbers_of[edge.suggestion]
+    return record
+
+
+def _suggestion(suggestion: Suggestion, count: int, stake: int) -> dict[str, Any]:
+    return {
+        "kind": show(suggestion.kind),
+        "text": show(suggestion.text),
+        "flags": printable(suggestion.flags),
+        "count": count,
+        "stake": bytes_text(stake),
+    }
