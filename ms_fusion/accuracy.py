@@ -165,18 +165,21 @@ class _Bench:
 
     def run(
         self, worker: Worker, request: Mapping[str, Any], results: Sequence[Value]
-    ) -> tuple[Array, ...]:
-        """The results of one request, or `WorkerError`."""
+    ) -> tuple[tuple[Array, ...], dict[str, Any]]:
+        """The results of one request and the answer, or `WorkerError`."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise WorkerError("no time left")
         path = self.directory / "results.npz"
         path.unlink(missing_ok=True)
-        worker.ask({**request, "inputs": str(self.inputs), "results": str(path)}, timeout_s=left)
-        return tuple(
+        answer = worker.ask(
+            {**request, "inputs": str(self.inputs), "results": str(path)}, timeout_s=left
+        )
+        arrays = tuple(
             raw[: value.bytes].view(numpy_dtype(value.dtype))
             for raw, value in zip(load(path), results, strict=True)
         )
+        return arrays, answer
 
     @property
     def inputs(self) -> Path:
@@ -212,7 +215,9 @@ def _as_given(graph: Graph, arrays: Sequence[Array]) -> dict[str, Array]:
                 f"captured input {name} holds {array.size} elements, not {value.elements}"
             )
         named[name] = (
-            np.asarray(array).astype(numpy_dtype(value.dtype), copy=False).reshape(value.shape)
+            np.asarray(array)
+            .astype(numpy_dtype(value.dtype), copy=False)
+            .reshape([int(size) for size in value.shape])
         )
     return named
 
@@ -222,14 +227,15 @@ def _compare(kind: str, files: Compiled, inputs: Mapping[str, Array], bench: _Be
     results = files.results
     save(bench.inputs, [inputs[name] for name in files.graph.inputs])
     try:
-        fused = bench.run(bench.compiled, _compiled_request(files), results)
+        fused, answer = bench.run(bench.compiled, _compiled_request(files), results)
     except WorkerError as error:
         raise _NotRun(f"on {kind} inputs: {error}") from error
     difference = _difference(fused, reference, results)
     notes = [_mismatch_note(difference)]
+    notes += [f"output {number} is never written" for number in answer.get("unwritten", ())]
     apart = None
     try:
-        unfused = bench.run(bench.unfused, _unfused_request(files.graph), results)
+        unfused, _ = bench.run(bench.unfused, _unfused_request(files.graph), results)
         apart = _difference(unfused, reference, results)
         if apart.mismatched:
             notes.append(f"unfused: {_mismatch_note(apart)}")
