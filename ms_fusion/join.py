@@ -84,7 +84,9 @@ def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) ->
         for kernel in kernels:
             origins[kernel.name] = _take_origins(kernel, remaining)
         members.update(_complete(kernels, origins, [origin for _, origin in clusters[cluster]]))
-    cluster_of = {origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin}
+    cluster_of = {
+        origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin
+    }
     return Joined(before, built, origins, members, _placement(members), cluster_of)
 
 
@@ -115,7 +117,9 @@ def match_clusters(
     origins: dict[int, list[str]] = defaultdict(list)
     for basic in flatten(expanded):
         origins[basic.key].append(expansion.get(basic.container or basic.node.name, ""))
-    members: dict[str, list[tuple[Basic, str]]] = {node.name: [] for node in clustered if node.is_fused_kernel}
+    members: dict[str, list[tuple[Basic, str]]] = {
+        node.name: [] for node in clustered if node.is_fused_kernel
+    }
     for basic in flatten(clustered):
         waiting = origins.get(basic.key, [])
         origin = waiting.pop(0) if len(waiting) > 1 else waiting[0] if waiting else ""
@@ -139,7 +143,9 @@ def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
     for family, pieces in families.items():
         instances = clusters.get(family, [])
         for kernels in (pieces[piece] for piece in sorted(pieces)):
-            for kernel, cluster in zip(kernels, _in_best_order(kernels, instances, clustered, built), strict=False):
+            for kernel, cluster in zip(
+                kernels, _in_best_order(kernels, instances, clustered, built), strict=False
+            ):
                 found[cluster.name].append(kernel)
     return found
 
@@ -176,7 +182,9 @@ def _take_origins(kernel: Node, remaining: list[tuple[Basic, str]]) -> tuple[str
         kind = Basic(node, "", 0).kind
         index = next((i for i, (basic, _) in enumerate(remaining) if basic.kind == kind), None)
         if index is None and node.expand_from:
-            index = next((i for i, (basic, _) in enumerate(remaining) if basic.kind[1] == kind[1]), None)
+            index = next(
+                (i for i, (basic, _) in enumerate(remaining) if basic.kind[1] == kind[1]), None
+            )
             taken.append(remaining[index][1] if index is not None else (taken[-1] if taken else ""))
         elif index is None:
             taken.append("")
@@ -193,7 +201,9 @@ def _complete(
     One that a simplification removed is where its predecessor in the cluster is, or else its successor.
     """
     found: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
-    homes = {name: kernel.name for kernel in reversed(kernels) for name in origins[kernel.name] if name}
+    homes = {
+        name: kernel.name for kernel in reversed(kernels) for name in origins[kernel.name] if name
+    }
     order = [name for name in dict.fromkeys(cluster) if name]
     home = next((homes[name] for name in order if name in homes), None)
     for name in order:
@@ -217,7 +227,9 @@ def flatten(graph: Graph) -> list[Basic]:
 
     Two operators have the same key when the same operators compute the same thing from the same inputs.
     """
-    keys: dict[str, int] = {name: _leaf_key(value) for name, value in graph.values.items() if value.kind != "result"}
+    keys: dict[str, int] = {
+        name: _leaf_key(value) for name, value in graph.values.items() if value.kind != "result"
+    }
     basics: list[Basic] = []
     for node in graph:
         if node.body is None:
@@ -225,13 +237,21 @@ def flatten(graph: Graph) -> list[Basic]:
             keys.update({name: hash((key, i)) for i, name in enumerate(node.outputs)})
             basics.append(Basic(node, "", key))
             continue
-        inner = {name: _leaf_key(value) for name, value in node.body.values.items() if value.kind == "constant"}
-        inner.update(zip(node.body.inputs, (keys.get(name, 0) for name in node.inputs), strict=False))
+        inner = {
+            name: _leaf_key(value)
+            for name, value in node.body.values.items()
+            if value.kind == "constant"
+        }
+        inner.update(
+            zip(node.body.inputs, (keys.get(name, 0) for name in node.inputs), strict=False)
+        )
         for member in node.body:
             key = _node_key(member, inner, node.body)
             inner.update({name: hash((key, i)) for i, name in enumerate(member.outputs)})
             basics.append(Basic(member, node.name, key))
-        keys.update(zip(node.outputs, (inner.get(name, 0) for name in node.body.outputs), strict=False))
+        keys.update(
+            zip(node.outputs, (inner.get(name, 0) for name in node.body.outputs), strict=False)
+        )
     return basics
 
 
@@ -241,7 +261,9 @@ def _leaf_key(value: Value) -> int:
 
 def _node_key(node: Node, keys: Mapping[str, int], graph: Graph) -> int:
     shapes = tuple(graph.values[name].shape for name in node.outputs)
-    return hash((node.op, node.expand_from, shapes, tuple(keys.get(name, 0) for name in node.inputs)))
+    return hash(
+        (node.op, node.expand_from, shapes, tuple(keys.get(name, 0) for name in node.inputs))
+    )
 
 
 def unfused_from_built(built: Graph) -> Joined:
@@ -279,7 +301,10 @@ def _open(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str
     nodes: list[Node] = []
     names: list[str] = []
     for member in body:
-        inputs, outputs = tuple(outer[name] for name in member.inputs), tuple(outer[name] for name in member.outputs)
+        inputs, outputs = (
+            tuple(outer[name] for name in member.inputs),
+            tuple(outer[name] for name in member.outputs),
+        )
         last = nodes[-1] if nodes else None
         if last is not None and member.expand_from and last.op == member.expand_from:
             known = {*last.inputs, *last.outputs}
@@ -315,7 +340,9 @@ def combine(parts: Sequence[Joined]) -> Joined:
         origins={name: origin for part in parts for name, origin in part.origins.items()},
         members={name: names for part in parts for name, names in part.members.items()},
         placement={name: kernels for part in parts for name, kernels in part.placement.items()},
-        cluster={name: f"{part.before.name}/{c}" for part in parts for name, c in part.cluster.items()},
+        cluster={
+            name: f"{part.before.name}/{c}" for part in parts for name, c in part.cluster.items()
+        },
     )
 
 
@@ -343,5 +370,9 @@ def merge(graphs: Sequence[Graph]) -> Graph:
         inputs.extend(names[name] for name in graph.inputs)
         outputs.extend(names[name] for name in graph.outputs)
     return Graph(
-        graphs[0].name if graphs else "", tuple(nodes), values, tuple(dict.fromkeys(inputs)), tuple(dict.fromkeys(outputs))
+        graphs[0].name if graphs else "",
+        tuple(nodes),
+        values,
+        tuple(dict.fromkeys(inputs)),
+        tuple(dict.fromkeys(outputs)),
     )
