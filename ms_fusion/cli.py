@@ -280,9 +280,13 @@ def run(arguments: list[str]) -> int:
         return int(cli.main(arguments, prog_name="ms-fusion", standalone_mode=False) or 0)
     except click.exceptions.Abort:
         return fail("interrupted", 130)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "ms-fusion"
+        return fail(f"{error.format_message().rstrip('.')}. See: {path} --help")
     except FusionError as error:
         if "--debug" in arguments:
             raise

@@ -1,0 +1,110 @@
+"""The documents say what the code does, in both languages, and name no private place."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click import Group
+
+import ms_fusion
+from ms_fusion.cli import cli
+from tbe_impl.environment import VARIABLES
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def code_blocks(text: str) -> list[str]:
+    return re.findall(r"^```[a-z]*\n(.*?)^```", text, re.M | re.S)
+
+
+def test_the_table_of_environment_variables_is_whole() -> None:
+    def row(choices: tuple[str, ...], default: str) -> str:
+        values = ", ".join(f"`{choice}`" for choice in choices) or "any text"
+        return f"{values} | {f'`{default}`' if default else 'none'}"
+
+    expected = [
+        f"| `{variable.name}` | {row(variable.choices, variable.default)} | {variable.doc} |"
+        for variable in VARIABLES
+    ]
+    found = [line for line in text_of("docs/environment.md").splitlines() if "| `MS_FUSION" in line]
+    assert found == expected
+
+
+def commands_of(block: str) -> list[str]:
+    """A block without its comments and without what stands in a second column."""
+    return [re.split(r"\s{2,}|\s*#", line.strip())[0] for line in block.splitlines()]
+
+
+def test_both_readmes_stand_in_step() -> None:
+    english, chinese = text_of("README.md"), text_of("README.zh.md")
+    for pattern in (r"^#+ ", r"^- ", r"^\|"):
+        counts = [len(re.findall(pattern, text, re.M)) for text in (english, chinese)]
+        assert counts[0] == counts[1], pattern
+    blocks = [list(map(commands_of, code_blocks(text))) for text in (english, chinese)]
+    assert blocks[0] == blocks[1]
+    links = [set(re.findall(r"\]\(([^)h][^)]*)\)", text)) for text in (english, chinese)]
+    assert links[0] - {"README.zh.md"} == links[1] - {"README.md"}
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "README.zh.md", "SECURITY.md", "docs/design.md", "docs/report.md"]
+)
+def test_every_link_leads_somewhere(name: str) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", text_of(name)):
+        if not link.startswith("http"):
+            assert ((ROOT / name).parent / link).exists(), link
+
+
+def test_the_readme_names_every_command() -> None:
+    assert isinstance(cli, Group)
+    readme = text_of("README.md")
+    for command in cli.commands:
+        assert f"ms-fusion {command}" in readme or f"make {command}" in readme, command
+
+
+def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> None:
+    (example,) = [
+        block for block in code_blocks(text_of("README.md")) if "import mindspore" in block
+    ]
+    compile(example, "README.md", "exec")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 15
+
+
+@pytest.mark.mindspore
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    (example,) = [
+        block for block in code_blocks(text_of("README.md")) if "import mindspore" in block
+    ]
+    (tmp_path / "example.py").write_text(example, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "example.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Mul" in done.stdout and "Add" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["example.py", "fusion.html"]
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert f"## {ms_fusion.__version__}" in text_of("CHANGELOG.md")
+
+
+def test_no_place_of_this_machine_is_named() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    private = [f"{place}/".encode() for place in (ROOT, Path.home()) if len(place.parts) > 1]
+    files = [ROOT / name for name in filter(None, listed.stdout.split("\0"))]
+    contents = {path: path.read_bytes() for path in files if path.is_file()}
+    assert [path for path, text in contents.items() if any(map(text.__contains__, private))] == []
