@@ -334,16 +334,60 @@ def combine(parts: Sequence[Joined]) -> Joined:
     """Several kernel graphs of one program (control flow cuts it) as one; each node still says which it lives in."""
     if len(parts) == 1:
         return parts[0]
-    merged = Joined(merge([part.before for part in parts]), merge([part.after for part in parts]))
-    return replace(
-        merged,
-        origins={name: origin for part in parts for name, origin in part.origins.items()},
-        members={name: names for part in parts for name, names in part.members.items()},
-        placement={name: kernels for part in parts for name, kernels in part.placement.items()},
+    apart = _with_distinct_names(parts)
+    return Joined(
+        merge([part.before for part in apart]),
+        merge([part.after for part in apart]),
+        origins={name: origin for part in apart for name, origin in part.origins.items()},
+        members={name: names for part in apart for name, names in part.members.items()},
+        placement={name: kernels for part in apart for name, kernels in part.placement.items()},
         cluster={
-            name: f"{part.before.name}/{c}" for part in parts for name, c in part.cluster.items()
+            name: f"{part.before.name}/{c}" for part in apart for name, c in part.cluster.items()
         },
     )
+
+
+def _with_distinct_names(parts: Sequence[Joined]) -> list[Joined]:
+    """MindSpore counts names anew for each net; a name that an earlier part has gets its kernel graph in front."""
+    originals: set[str] = {""}
+    built: set[str] = {""}
+    done: list[Joined] = []
+    for part in parts:
+        new = {
+            node.name: _distinct(node.name, part.before.name, originals) for node in part.before
+        } | {"": ""}
+        new_built = {node.name: _distinct(node.name, part.after.name, built) for node in part.after}
+        done.append(
+            Joined(
+                _renamed(part.before, new),
+                _renamed(part.after, new_built),
+                {
+                    new_built[k]: tuple(new[name] for name in names)
+                    for k, names in part.origins.items()
+                },
+                {
+                    new_built[k]: tuple(new[name] for name in names)
+                    for k, names in part.members.items()
+                },
+                {
+                    new[name]: tuple(new_built[k] for k in kernels)
+                    for name, kernels in part.placement.items()
+                },
+                {new[name]: cluster for name, cluster in part.cluster.items()},
+            )
+        )
+    return done
+
+
+def _distinct(name: str, graph: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{graph}/{name}"
+    taken.add(name)
+    return name
+
+
+def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    return replace(graph, nodes=tuple(replace(node, name=names[node.name]) for node in graph))
 
 
 def merge(graphs: Sequence[Graph]) -> Graph:
