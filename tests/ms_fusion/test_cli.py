@@ -1,0 +1,273 @@
+"""The command line: what it prints, its exit codes, and one sentence with nothing written for every wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ms_fusion import __version__, cli
+from ms_fusion.doctor import Check, Diagnosis
+from tbe_impl.cache import KernelCache
+
+ROOT = Path(__file__).resolve().parents[2]
+DUMPS = ROOT / "tests" / "data" / "ms_2_10" / "Block_f"
+
+NET = """
+from mindspore import nn, ops
+
+class MyNet(nn.Cell):
+    def construct(self, x):
+        a = ops.mul(x, 2.0)
+        return ops.add(a, 1.0)
+
+class Sized(nn.Cell):
+    def __init__(self, width):
+        super().__init__()
+
+class Shaped(nn.Cell):
+    def construct(self, x, y):
+        return ops.matmul(x, y)
+"""
+
+# What a machine without MindSpore looks like to Python.
+BLIND = """
+import sys
+from importlib.machinery import PathFinder
+
+class Blind(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] == "mindspore":
+            return None
+        return super().find_spec(name, path, target)
+
+sys.meta_path = [Blind if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with one file, and a cache of its own."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "net.py").write_text(NET)
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
+    return work
+
+
+def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The real program in a process of its own."""
+    paths = os.pathsep.join(filter(None, [variables.pop("PYTHONPATH", ""), str(ROOT)]))
+    return subprocess.run(
+        [sys.executable, "-m", "ms_fusion", *arguments],
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables},
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+
+
+def everything_in(directory: Path) -> list[Path]:
+    return sorted(directory.rglob("*"))
+
+
+WRONG = [
+    (["explain", "absent.py:Net", "--input", "4"], "absent.py: no such file"),
+    (["explain", "net.py", "--input", "4"], "expected FILE.py:NAME"),
+    (["explain", "net.py:MyNet", "--input", "4:float31"], "Did you mean float32?"),
+    (["explain", "net.py:MyNet", "--input", "4", "--html", "no/where.html"], "mkdir -p no"),
+    (["explain", "net.py:MyNet", "--input", "4", "--json", "."], "is a directory"),
+    (["explain"], "Missing argument 'FILE.py:NET'"),
+    (["explain", "net.py:MyNet", "--wrong"], "No such option"),
+    (["read", "absent"], "absent"),
+    (["read", "."], "no"),
+    (["presets", "agressive"], "aggressive"),
+    (["presets", "auto", "--device", "TPU"], "TPU"),
+    (["lint-flags"], "Missing argument"),
+    (["frobnicate"], "No such command 'frobnicate'"),
+    (["cache", "frobnicate"], "No such command 'frobnicate'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    WRONG,
+    ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else "",
+)
+def test_wrong_input_is_one_sentence_and_leaves_nothing(
+    place: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = everything_in(place.parent)
+    code = cli.run(arguments)
+    out, err = capfd.readouterr()
+    assert code == 2
+    assert out == ""
+    assert says in err
+    assert err.startswith("ms-fusion: ") and err.count("\n") == 1, err
+    assert everything_in(place.parent) == before
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["net.py:MyNot", "--input", "4"], "Did you mean MyNet?"),
+        (["net.py:Sized", "--input", "4"], "constructor needs arguments (width)"),
+        (["net.py:MyNet"], "expected 1 (x), got 0"),
+        (["net.py:Shaped", "--input", "4x5", "--input", "4x5"], "net.py:Shaped"),
+        (["net.py:MyNet", "--input", "4", "--preset", "agressive"], "aggressive"),
+        (["net.py:MyNet", "--input", "4", "--flags", "--kernel_generator=DVM"], "DVM"),
+    ],
+)
+def test_a_wrong_net_is_one_sentence_and_leaves_nothing(
+    place: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = everything_in(place.parent)
+    code = cli.run(["explain", *arguments, "--html", "out.html", "--json", "out.json"])
+    out, err = capfd.readouterr()
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err and err.count("\n") == 1, err
+    assert everything_in(place.parent) == before
+
+
+@pytest.fixture
+def blind(tmp_path: Path) -> str:
+    """A PYTHONPATH under which MindSpore is not installed."""
+    (tmp_path / "blind").mkdir()
+    (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND)
+    return str(tmp_path / "blind")
+
+
+def test_without_mindspore_explain_names_the_install_line(place: Path, blind: str) -> None:
+    before = everything_in(place)
+    done = program("explain", "net.py:MyNet", "--input", "4", "--html", "a.html", PYTHONPATH=blind)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "ms-fusion: MindSpore is not installed. Run: pip install 'ms_fusion[cpu]'"
+    )
+    assert everything_in(place) == before
+
+
+def test_without_mindspore_dumps_are_read(place: Path, blind: str) -> None:
+    done = program("read", str(DUMPS), "--html", "a.html", "--json", "a.json", PYTHONPATH=blind)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "Traceback" not in done.stdout
+    assert "<script" in Path("a.html").read_text("utf-8")
+    assert json.loads(Path("a.json").read_text("utf-8"))
+
+
+@pytest.mark.mindspore
+def test_explain_prints_the_ledger_and_writes_what_was_asked_for(place: Path) -> None:
+    done = program(
+        "explain",
+        "net.py:MyNet",
+        "--input",
+        "64x128:float32",
+        "--html",
+        "a.html",
+        "--json",
+        "a.json",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "Mul" in done.stdout and "Add" in done.stdout
+    assert done.stdout.endswith("report: a.html\nreport: a.json\n")
+    assert sorted(path.name for path in place.iterdir()) == ["a.html", "a.json", "net.py"]
+
+
+@pytest.mark.mindspore
+def test_the_demo_ends_with_its_one_line(place: Path) -> None:
+    done = program("demo", "--output", "build/demo")
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    words = last.split()
+    assert last == f"fused kernels: {words[2]} operators: {words[4]} report: build/demo/fusion.html"
+    kernels, operators = (int(words[place].rstrip(",")) for place in (2, 4))
+    assert operators >= 2 * kernels > 0
+    ledger = json.loads(Path("build/demo/fusion.json").read_text("utf-8"))
+    assert len(ledger["ledger"]["kernels"]) == kernels
+    assert everything_in(place) == sorted(
+        place / name
+        for name in (
+            "net.py",
+            "build",
+            "build/demo",
+            "build/demo/fusion.html",
+            "build/demo/fusion.json",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "says"),
+    [
+        (["--opt_level=2"], 0, "nothing wrong"),
+        (["--opt_level=2 --enable_cse"], 1, "graph_kernel_cse"),
+        (["--opt_level=2", "--enable_cluster_ops=Dvi"], 1, "Div"),
+    ],
+)
+def test_lint_flags(
+    flags: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["lint-flags", *flags]) == code
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("ok", 0), ("hint", 0), ("warning", 1), ("broken", 2)]
+)
+def test_the_doctor_exits_with_its_diagnosis(
+    status: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Diagnosis((Check("thing", status, "what [bold]it[/bold] is", "mend it"),))
+    monkeypatch.setattr("ms_fusion.doctor.diagnose", lambda: found)
+    assert cli.run(["doctor"]) == code
+    out = capsys.readouterr().out
+    assert "what [bold]it[/bold] is" in out and "→ mend it" in out
+    assert cli.run(["doctor", "--json"]) == code
+    assert json.loads(capsys.readouterr().out)["exit_code"] == code
+
+
+def test_the_cache_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str) -> tuple[int, str]:
+        code = cli.run(["cache", *arguments])
+        return code, capsys.readouterr().out
+
+    key = "ab" + "0" * 62
+    assert said("ls") == (0, "")
+    path = KernelCache().get_or_build(key, lambda path: path.write_bytes(b"code") and None)
+    assert said("ls")[1].startswith(key[:16])
+    assert "kernels    1\n" in said("info")[1]
+    assert said("verify") == (0, "1 sound, 0 not\n")
+    path.write_bytes(b"evil")
+    code, out = said("verify")
+    assert (code, "is damaged" in out, out.endswith("0 sound, 1 not\n")) == (1, True, True)
+    assert said("clear") == (0, "removed 1 kernels\n")
+    assert said("ls") == (0, "")
+
+
+def test_the_module_is_the_program() -> None:
+    done = program("--version")
+    assert done.stdout == f"ms-fusion, version {__version__}\n"
+
+
+def test_an_unexpected_error_is_a_sentence_unless_debugging(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("deep\ninside")
+
+    monkeypatch.setattr("ms_fusion.doctor.diagnose", broken)
+    assert cli.run(["doctor"]) == 2
+    assert capsys.readouterr().err == (
+        "ms-fusion: ZeroDivisionError: deep (run with --debug to see where).\n"
+    )
+    with pytest.raises(ZeroDivisionError):
+        cli.run(["--debug", "doctor"])
