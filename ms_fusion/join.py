@@ -61,17 +61,25 @@ class Basic:
 def join(dumps: Dumps) -> Joined:
     """Connects the original operators in `dumps` with the kernels that were built from them.
 
-    Without the states between (a low dump level) the original operators are read off the kernels themselves.
+    Without the states between (a low dump level) the original operators are read off the kernels themselves; without the
+    graph that ran (dumps of some devices), the state after splitting takes its place.
     """
-    states = list(zip(dumps.before, dumps.expanded, dumps.clustered, dumps.built, strict=False))
-    if len(states) < len(dumps.built):
-        return combine([unfused_from_built(module.graph) for module in dumps.built])
-    return combine(
-        [
-            _join_one(before.graph, expanded.graph, clustered.graph, built.graph)
-            for before, expanded, clustered, built in states
-        ]
+    before, expanded, clustered = (
+        {module.entry: module.graph for module in modules}
+        for modules in (dumps.before, dumps.expanded, dumps.clustered)
     )
+    parts: list[Joined] = []
+    for module in dumps.built or dumps.split:
+        entry, built = module.entry, module.graph
+        if entry in before and entry in clustered:
+            parts.append(
+                _join_one(
+                    before[entry], expanded.get(entry, before[entry]), clustered[entry], built
+                )
+            )
+        else:
+            parts.append(unfused_from_built(built))
+    return combine(parts)
 
 
 def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:
