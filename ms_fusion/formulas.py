@@ -121,9 +121,14 @@ def _floor_divide(x: Array, y: Array) -> Array:
     )
 
 
-def _modulo(x: Array, y: Array) -> Array:
-    """Mod and FloorMod: the sign of the divisor."""
+def _floor_modulo(x: Array, y: Array) -> Array:
+    """The remainder with the sign of the divisor."""
     return np.mod(x, y) if x.dtype.kind == "f" else np.mod(x, np.where(y == 0, 1, y))
+
+
+def _modulo(x: Array, y: Array) -> Array:
+    """The remainder with the sign of the dividend, as in C; seen so on MindSpore 2.10."""
+    return np.fmod(x, y) if x.dtype.kind == "f" else np.fmod(x, np.where(y == 0, 1, y))
 
 
 def _power(x: Array, y: Array) -> Array:
@@ -344,7 +349,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "RealDiv": _binary(_divide),
         "FloorDiv": _binary(_floor_divide),
         "Mod": _binary(_modulo),
-        "FloorMod": _binary(_modulo),
+        "FloorMod": _binary(_floor_modulo),
         "Pow": _binary(_power),
         "Atan2": _binary(np.arctan2),
         "Maximum": _binary(np.maximum),

@@ -90,7 +90,8 @@ CASES = [
     ("FloorDiv", [x, y], (F, x.shape), np.floor(X / Y)),
     ("FloorDiv", [i, j], (I, (4,)), [-4, -4, 2, 0]),
     ("FloorMod", [i, j], (I, (4,)), [1, -1, 0, 0]),
-    ("Mod", [x, y], (F, x.shape), X - np.floor(X / Y) * Y),
+    ("Mod", [x, y], (F, x.shape), X - np.trunc(X / Y) * Y),
+    ("Mod", [i, j], (I, (4,)), [-1, 1, 0, 0]),  # the sign of the dividend
     ("Pow", [p, c(3.0, F)], (F, p.shape), P * P * P),
     ("Atan2", [x, y], (F, x.shape), [[math.atan2(a, b) for a, b in zip(*r, strict=True)] for r in zip(X, Y, strict=True)]),
     ("Maximum", [np.float32([1, np.nan]), np.float32([2, 0])], (F, (2,)), [2, np.nan]),  # NaN wins
