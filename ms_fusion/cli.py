@@ -152,6 +152,33 @@ def read(
     show_ledger(read_dumps(directory, flags=flags, device=device), html_file, json_file)
 
 
+@cli.command()
+@click.argument("name", required=False)
+@click.option("--device", type=DEVICE, default="CPU", show_default=True)
+@click.option("--version", help="Of MindSpore.  [default: the installed one, else 2.10.0]")
+@click.option(
+    "--yaml", "as_yaml", is_flag=True, help="Print a block to paste into a configuration."
+)
+def presets(name: str | None, device: str, version: str | None, as_yaml: bool) -> None:
+    """List the presets, or show what one of them sets."""
+    from ms_fusion.doctor import version_of
+    from ms_fusion.preset_table import PRESETS, resolve, to_yaml
+
+    version = version or version_of("mindspore") or "2.10.0"
+    if as_yaml:
+        click.echo(to_yaml(name or "auto", device=device, version=version), nl=False)
+        return
+    if name is None:
+        for preset in PRESETS.values():
+            click.echo(f"{preset.name:<12}{preset.summary}")
+        return
+    flags = resolve(name, device=device, version=version).render()
+    click.echo(f"{name}: {PRESETS[name].summary}")
+    if PRESETS[name].note:
+        click.echo(PRESETS[name].note)
+    click.echo(f"{device}, MindSpore {version}: {flags}")
+
+
 @cli.command("lint-flags", context_settings={"ignore_unknown_options": True})
 @click.argument("flags", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--device", type=DEVICE, default="CPU", show_default=True)

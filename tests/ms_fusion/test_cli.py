@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ms_fusion import __version__, cli
 from ms_fusion.doctor import Check, Diagnosis
