@@ -272,3 +272,16 @@ def test_an_unexpected_error_is_a_sentence_unless_debugging(
     )
     with pytest.raises(ZeroDivisionError):
         cli.run(["--debug", "doctor"])
+
+
+def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["presets"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert set(names) == {"auto", "off", "basic", "aggressive", "expert", "precise"}
+    for name in names:
+        assert cli.run(["presets", name, "--device", "Ascend", "--version", "2.7.0"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"{name}: ") and "Ascend, MindSpore 2.7.0: --opt_level=" in out
+    assert cli.run(["presets", "basic", "--yaml"]) == 0
+    block = yaml.safe_load(capsys.readouterr().out)
+    assert "--opt_level=1" in block["context"]["graph_kernel_flags"]
