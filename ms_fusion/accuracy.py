@@ -20,7 +20,7 @@ import numpy as np
 
 from ms_fusion.formats.composite import parse_composite
 from ms_fusion.formulas import Array, numpy_dtype
-from ms_fusion.graph import Graph, Value
+from ms_fusion.graph import DTYPE_BYTES, Graph, Value
 from ms_fusion.kernel_worker import load, save
 from ms_fusion.ledger import Accuracy, FusedKernel
 from ms_fusion.replay import replay, unknown_operators
@@ -31,6 +31,8 @@ from tbe_impl.errors import FusionError
 
 MAX_BYTES = 64 << 20
 """Kernels with more bytes of inputs and outputs than this are not run."""
+
+DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
 
 _UNFUSED_ENVIRONMENT = {"MS_DEV_GRAPH_KERNEL_FLAGS": "--opt_level=0", "GLOG_v": "4"}
 _WORKER = "ms_fusion.kernel_worker"
@@ -86,6 +88,9 @@ def certify(
         seed: of the sampled inputs.
         max_bytes: a kernel with larger tensors is not run.
 
+    What was compiled is compared as it was compiled: the basic operators of the body, with the constants of the ``.info`` file
+    (dumps round them to six digits). ULP of float64 outputs hold to about one, since the reference is float64 itself.
+
     Never raises for a kernel: one that is missing, crashes, hangs or cannot be replayed gets one entry with NaN in place of
     its numbers and the reason in `note`.
     """
@@ -129,13 +134,16 @@ def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> C
         graph.values[name].elements for name in graph.inputs
     ]:
         raise _NotRun("its files describe other inputs")
-    if any(graph.values[name].is_dynamic for name in graph.inputs):
+    if any(value.is_dynamic for value in graph.values.values()):
         raise _NotRun("its shapes are dynamic")
+    if strange := {value.dtype for value in graph.values.values()} - DTYPES:
+        raise _NotRun(f"it computes in {', '.join(sorted(strange))}")
     if unknown := unknown_operators(graph):
         raise _NotRun(f"no float64 formula for {', '.join(unknown)}")
     moved = sum(graph.values[name].bytes for name in (*graph.inputs, *graph.outputs))
-    if moved > max_bytes:
-        raise _NotRun(f"its tensors hold {moved:,} bytes, more than {max_bytes:,}")
+    largest = max(value.bytes for value in graph.values.values())
+    if max(moved, largest) > max_bytes:
+        raise _NotRun(f"its tensors hold {max(moved, largest):,} bytes, more than {max_bytes:,}")
     new = "AKG_V2" in flags
     return Compiled(
         graph, library, graph.name if new else f"{graph.name}_kernel", "akg_v2" if new else "akg"

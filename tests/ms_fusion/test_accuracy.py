@@ -35,9 +35,9 @@ def desc(name, shape, **more):
     }
 
 
-def composite(shape=(4, 8), name=NAME, second="Add"):
+def composite(shape=(4, 8), name=NAME, second="Add", middle=None):
     """x * 0.1 + y, as MindSpore writes it."""
-    x, y, t, o = (desc(n, shape) for n in ("x", "y", "t", "o"))
+    x, y, t, o = (desc(n, middle or shape if n == "t" else shape) for n in ("x", "y", "t", "o"))
     return {
         "op": name,
         "input_desc": [[x], [y]],
@@ -193,6 +193,14 @@ DAMAGE = {
     "damaged digest": (lambda folder: (folder / f"{NAME}.json").write_text("[1"), "cannot be read"),
     "damaged description": (lambda folder: (folder / f"{NAME}.info").write_text('{"op": 1'), "cannot be read"),
     "other shapes": (lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite((2, 2)))), "other inputs"),
+    "a shape to fill the memory": (
+        lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite(middle=(1 << 40, 8)))),
+        "more than",
+    ),
+    "unknown dtype": (
+        lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite()).replace("float32", "float33")),
+        "float33",
+    ),
     "unknown operator": (
         lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite(second="Frobnicate"))),
         "Frobnicate",

@@ -13,7 +13,7 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.replay import replay, unknown_operators
 from tbe_impl.errors import InputError
 
-F, I, B = "float32", "int32", "bool"
+F, INT, B = "float32", "int32", "bool"
 
 
 def single(op, inputs, output, **attrs):
@@ -86,12 +86,12 @@ CASES = [
     ("Mul", [x, c(2.0, F)], (F, x.shape), X * 2),
     ("Div", [x, y], (F, x.shape), X / Y),
     ("RealDiv", [x, y], (F, x.shape), X / Y),
-    ("Div", [i, j], (I, (4,)), [-3, -3, 2, 0]),  # toward zero
+    ("Div", [i, j], (INT, (4,)), [-3, -3, 2, 0]),  # toward zero
     ("FloorDiv", [x, y], (F, x.shape), np.floor(X / Y)),
-    ("FloorDiv", [i, j], (I, (4,)), [-4, -4, 2, 0]),
-    ("FloorMod", [i, j], (I, (4,)), [1, -1, 0, 0]),
+    ("FloorDiv", [i, j], (INT, (4,)), [-4, -4, 2, 0]),
+    ("FloorMod", [i, j], (INT, (4,)), [1, -1, 0, 0]),
     ("Mod", [x, y], (F, x.shape), X - np.trunc(X / Y) * Y),
-    ("Mod", [i, j], (I, (4,)), [-1, 1, 0, 0]),  # the sign of the dividend
+    ("Mod", [i, j], (INT, (4,)), [-1, 1, 0, 0]),  # the sign of the dividend
     ("Pow", [p, c(3.0, F)], (F, p.shape), P * P * P),
     ("Atan2", [x, y], (F, x.shape), [[math.atan2(a, b) for a, b in zip(*r, strict=True)] for r in zip(X, Y, strict=True)]),
     ("Maximum", [np.float32([1, np.nan]), np.float32([2, 0])], (F, (2,)), [2, np.nan]),  # NaN wins
@@ -107,7 +107,7 @@ CASES = [
     ("LogicalOr", [np.array([False, True]), np.array([False, False])], (B, (2,)), [False, True]),
     ("Select", [np.array([True, False, True]), p, -p], (F, (3,)), [P[0], -P[1], P[2]]),
     ("Cast", [np.float32([1e6, 1 / 3])], ("float16", (2,)), [np.inf, float(np.float16(1 / 3))]),
-    ("Cast", [np.float32([-1.9, 1.9])], (I, (2,)), [-1, 1]),
+    ("Cast", [np.float32([-1.9, 1.9])], (INT, (2,)), [-1, 1]),
     ("Cast", [np.float32([0, -0.5, np.nan])], (B, (3,)), [False, True, True]),
     ("Cast", [np.int32([300, -1])], ("uint8", (2,)), [44, 255]),
     ("ReduceSum", [x, c((1,))], (F, (2,)), X.sum(1)),
@@ -223,7 +223,7 @@ def test_arithmetic_in_another_dtype():
 
 
 def test_integers_wrap_around():
-    assert single("Add", [np.int32([2**31 - 1]), np.int32([1])], (I, (1,)))[0] == -(2**31)
+    assert single("Add", [np.int32([2**31 - 1]), np.int32([1])], (INT, (1,)))[0] == -(2**31)
 
 
 def test_nothing_is_rounded_between_operators():

@@ -60,7 +60,9 @@ def test_special_numbers_of_each_dtype():
         numbers = special_values(dtype).astype(np.float64)
         assert np.isnan(numbers).any()
         assert {np.inf, -np.inf, 0.0, 1.0} <= set(numbers[~np.isnan(numbers)])
-        assert 0 < min(abs(n) for n in numbers if n == n and n) < 1e-6  # a subnormal that did not vanish
+        assert (
+            0 < min(abs(n) for n in numbers if n == n and n) < 1e-6
+        )  # a subnormal that did not vanish
 
 
 def test_integers_and_indices():
@@ -78,7 +80,7 @@ def test_integers_and_indices():
         ("o",),
     )
     ids = seeded_inputs(gather, 0)["ids"]
-    assert 0 <= ids.min()
+    assert ids.min() >= 0
     assert ids.max() < 3
     assert ids.dtype == np.int64
     flags = seeded_inputs(graph(("LogicalAnd", ("x", "y"), "o"), dtype="bool"), 0)["x"]

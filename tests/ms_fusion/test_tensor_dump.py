@@ -53,14 +53,14 @@ def test_tensors_by_full_name_in_order_of_the_first_iteration(dump):
 def test_damaged_tensor_is_named(dump):
     tensors = read_tensor_dump(dump)[NAMES[0]]
     tensors.input_files[0].write_bytes(b"not a tensor")
-    with pytest.raises(ParseError, match="input.0"):
+    with pytest.raises(ParseError, match=r"input\.0"):
         _ = tensors.inputs
 
 
 def test_pickled_objects_are_not_loaded(dump):
     tensors = read_tensor_dump(dump)[NAMES[0]]
     np.save(tensors.input_files[0], np.array([print], object), allow_pickle=True)
-    with pytest.raises(ParseError, match="input.0"):
+    with pytest.raises(ParseError, match=r"input\.0"):
         _ = tensors.inputs
 
 
