@@ -1,0 +1,289 @@
+"""The presets: which graph kernel flags each stands for, on which device and version, and why.
+
+What is said here of MindSpore's own generator on CPU was measured on 2.10 (x86-64, AVX2 kernels) against float64, one
+operator at a time on 262,144 random values and on edge values; numbers are the largest error in ULP, unfused → fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ms_fusion.flags import GraphKernelFlags
+from tbe_impl.errors import InputError
+
+DEVICES = ("CPU", "GPU", "Ascend")
+VERSIONS = ("2.7", "2.8", "2.9", "2.10")
+"""Versions the table was written for; 2.10 is the one that was measured."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One row of the table: its name, what it is for, and what to know about it."""
+
+    name: str
+    summary: str
+    note: str = ""
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        item.name: item
+        for item in (
+            Preset(
+                "auto",
+                "the best that is known to be safe on this device and version (default)",
+                "On CPU sums may be contracted or re-associated (`x*y+z` rounds once); nothing is less accurate than "
+                "MindSpore's own operators by more than a rounding.",
+            ),
+            Preset("off", "no fusion (opt_level 0)"),
+            Preset("basic", "basic fusion only (opt_level 1)"),
+            Preset(
+                "aggressive",
+                "everything stable, and all that can be expanded and clustered (opt_level 2)",
+                "On CPU exponentials are off by up to 2.8e-4 and never reach inf; NaN may compare equal.",
+            ),
+            Preset("expert", "experimental passes too (opt_level 3); takes explicit flags"),
+            Preset(
+                "precise",
+                "bit-for-bit the unfused result",
+                "With MindSpore's own generator on CPU that leaves Mul and Add/Sub unfused (it contracts and rewrites "
+                "them), and Cast, Equal, NotEqual, LogicalNot, LogicalOr, Maximum, Minimum, RealDiv and Neg too: only "
+                "compares, selects, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
+            ),
+        )
+    }
+)
+
+NEVER_ON_CPU: Mapping[str, str] = MappingProxyType(
+    {"Round": "MindSpore's own generator cannot build it; every kernel with it would fall apart"}
+)
+"""Clustered by default on CPU, kept out of every preset."""
+
+INACCURATE_ON_CPU: Mapping[str, str] = MappingProxyType(
+    {
+        "Exp": "76 → 2,370 ULP, never reaches inf, NaN becomes a number",
+        "Log": "wrong for 0, inf and NaN (accurate elsewhere: 25,000 → 0.8 ULP)",
+        "Tanh": "1,690 → 4,180 ULP; 445 ULP where unfused has 0.3",
+        "Reciprocal": "of integers gives 0 (of floats it is right, and 1/x stays fusible as RealDiv)",
+        "Equal": "`x == x` becomes true, also for NaN",
+        "LogicalNot": "`not x < y` becomes `y <= x`, which differs for NaN",
+    }
+)
+"""Clustered by default on CPU, kept out of `auto` and `basic`, with what was measured."""
+
+INACCURATE_EXPANSIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "GeLU": "through Tanh: 1.1 → 11 ULP on edges",
+        "GeLUGrad": "through Tanh",
+        "Softplus": "through Exp and Log",
+        "SoftplusGrad": "through Exp",
+    }
+)
+"""Expanded by default on CPU, kept whole by `auto` and `basic`."""
+
+AUTO_CLUSTERED: Mapping[str, str] = MappingProxyType(
+    {
+        "Div": "0.5 → 0.5 ULP; NaN/0 is NaN as it should be (unfused: inf)",
+        "Greater": "exact",
+        "GreaterEqual": "exact",
+        "LogicalAnd": "exact",
+        "LogicalOr": "exact, but for `x > y or x <= y`, which becomes true for NaN as well",
+        "Sin": "0.5 → 0.56 ULP",
+        "Cos": "0.5 → 0.56 ULP",
+        "Atan": "0.5 → 0.83 ULP",
+        "Erf": "0.9 → 0.9 ULP",
+        "Floor": "exact",
+        "FloorDiv": "exact",
+        "FloorMod": "0.5 → 0.5 ULP",
+        "IsNan": "exact",
+        "IsInf": "exact",
+        "IsFinite": "exact",
+        "StridedSlice": "exact",
+        "ReduceMin": "exact",
+        "BroadcastTo": "exact",
+        "Tile": "exact",
+    }
+)
+"""Not clustered by default on CPU, added by `auto`."""
+
+NOT_ADDED: Mapping[str, str] = MappingProxyType(
+    {
+        "NotEqual": "false for NaN; `x != x` is how NaN is looked for",
+        "Sign": "a comparison with the sign of NaN differs",
+        "CumSum": "nothing fuses with it",
+        "OneHot": "not measured",
+        "Sigmoid": "through Exp: 64 → 1,400 ULP",
+        "SiLU": "through Exp: 64 → 1,450 ULP",
+        "Softmax": "through Exp: 151 → 4,690 ULP",
+        "LogSoftmax": "through Exp, whose error of 2.8e-4 a logarithm near 0 does not forgive",
+        "HSigmoid": "1 → 32,800 ULP near 0, where it cancels",
+        "HSwish": "1.9 → 2.3 ULP",
+        "FastGeLU": "through Exp",
+        "LayerNorm": "as accurate, but four kernels in place of one: nothing is fused behind a reduction",
+    }
+)
+"""Could be clustered or expanded on CPU, not added by `auto`, with the reason."""
+
+AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
+    {
+        "SigmoidGrad": "1.9 → 1.9 ULP",
+        "ReluGrad": "exact",
+        "SquaredDifference": "1.9 → 1.9 ULP",
+        "Squeeze": "exact",
+        "ReduceMean": "7.0 → 7.0 ULP",
+    }
+)
+"""Not expanded by default on CPU, added by `auto`."""
+
+PRECISE_ON_CPU = tuple(
+    "Abs Floor Greater GreaterEqual IsFinite IsInf IsNan Less LessEqual LogicalAnd Select Sqrt".split()
+)
+"""Clustered by `precise` with MindSpore's own CPU generator: any combination of these is bit-equal to the unfused result.
+
+Left out though correctly rounded one by one: Mul, Add, Sub (`x*y+z` is contracted, `x*y+x` becomes `x*(y+1)`,
+`(x+y)-x` becomes `y`, `x*0` becomes 0), Maximum and Minimum (`max(x,x)` becomes `x`, where MindSpore's own flushes
+subnormals), Equal, NotEqual, LogicalNot, LogicalOr (rewritten as if there were no NaN), Neg (loses the sign of 0),
+RealDiv and Div (unfused MindSpore says NaN/0 = -inf), Sign (a comparison with it differs for NaN) and Cast (out-of-range
+values, NaN to bool, float64 to float16).
+"""
+
+PRECISE_ELSEWHERE = tuple(
+    """Abs Cast Equal Floor Greater GreaterEqual IsFinite Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum Minimum
+    Mul Neg NotEqual Select Sqrt""".split()
+)
+"""Clustered by `precise` on GPU and Ascend: correctly rounded, Add and Sub left out so that nothing can be contracted.
+
+Chosen by rule; not measured, since no such device was at hand.
+"""
+
+
+def resolve(
+    preset: str = "auto",
+    *,
+    device: str = "CPU",
+    version: str = "2.10.0",
+    flags: GraphKernelFlags | str | None = None,
+) -> GraphKernelFlags:
+    """The flags that a preset stands for.
+
+    Args:
+        preset: a name in `PRESETS`.
+        device: ``CPU``, ``GPU`` or ``Ascend``.
+        version: MindSpore's version.
+        flags: explicit flags, put over those of the preset.
+
+    Raises:
+        InputError: no such preset or device, flags that cannot be parsed, a version below 2.7.
+    """
+    if preset not in PRESETS:
+        raise InputError("there is no such preset", expected=" or ".join(PRESETS), got=repr(preset))
+    if device not in DEVICES:
+        raise InputError("there is no such device", expected=" or ".join(DEVICES), got=repr(device))
+    number = version_number(version)
+    if number < (2, 7):
+        raise InputError("this MindSpore is too old", expected="2.7 or newer", got=version)
+    explicit = GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags()
+    own = _on_cpu(preset, number) if device == "CPU" else _elsewhere(preset)
+    if explicit.enable_cluster_ops_only is not None:
+        own = GraphKernelFlags(**{name: value for name, value in own.set_flags().items() if "cluster_ops" not in name})
+    if explicit.enable_expand_ops_only is not None:
+        own = GraphKernelFlags(**{name: value for name, value in own.set_flags().items() if "expand_ops" not in name})
+    return own.merge(explicit)
+
+
+def version_number(version: str) -> tuple[int, int]:
+    """(2, 10) of ``2.10.0``; raises `InputError` for what is no version."""
+    parts = version.split(".")
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
+        raise InputError("this is no version of MindSpore", expected="such as 2.10.0", got=repr(version))
+    return int(parts[0]), int(parts[1])
+
+
+def _on_cpu(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
+    never = tuple(NEVER_ON_CPU)
+    # the flag is newer than the others; without it the rewritings of all kinds are done from opt_level 2
+    exact = True if version >= (2, 10) else None
+    rewriting = () if exact else ("highlevelopt1.arithmetic_simplify",)
+    if preset == "off":
+        return GraphKernelFlags(opt_level=0)
+    if preset == "basic":
+        return GraphKernelFlags(
+            opt_level=1,
+            disable_cluster_ops=(*INACCURATE_ON_CPU, *never),
+            disable_expand_ops=tuple(INACCURATE_EXPANSIONS),
+        )
+    if preset == "auto":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops=tuple(AUTO_CLUSTERED),
+            disable_cluster_ops=(*INACCURATE_ON_CPU, *never),
+            enable_expand_ops=tuple(AUTO_EXPANDED),
+            disable_expand_ops=tuple(INACCURATE_EXPANSIONS),
+            disable_pass=rewriting or None,
+        )
+    if preset == "precise":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops_only=PRECISE_ON_CPU,
+            # MindSpore takes an empty list for none given; no operator has this name
+            enable_expand_ops_only=("None",),
+            disable_pass=("highlevelopt1.arithmetic_simplify",),
+            exact_precision_mode=exact,
+        )
+    more = tuple(name for name in ("NotEqual", "Sign") if name in NOT_ADDED)
+    if preset == "aggressive":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops=(*AUTO_CLUSTERED, *more),
+            disable_cluster_ops=never,
+            enable_expand_ops=(*AUTO_EXPANDED, *_EXPANSIONS_FOR_SPEED),
+        )
+    return GraphKernelFlags(opt_level=3, disable_cluster_ops=never)
+
+
+_EXPANSIONS_FOR_SPEED = ("Sigmoid", "SiLU", "Softmax", "LogSoftmax", "LayerNorm", "HSigmoid", "HSwish", "FastGeLU")
+
+
+def _elsewhere(preset: str) -> GraphKernelFlags:
+    """GPU and Ascend: MindSpore's own lists at each level; read in its source, not measured."""
+    if preset == "precise":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops_only=PRECISE_ELSEWHERE,
+            enable_expand_ops_only=("None",),
+            disable_pass=("highlevelopt1.arithmetic_simplify",),
+        )
+    levels = {"off": 0, "basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
+    return GraphKernelFlags(opt_level=levels[preset], fusion_ops_level=1 if preset == "aggressive" else None)
+
+
+def to_yaml(
+    preset: str = "auto",
+    *,
+    device: str = "CPU",
+    version: str = "2.10.0",
+    flags: GraphKernelFlags | str | None = None,
+) -> str:
+    """A `context:` block to paste into a mindformers-style configuration.
+
+    On CPU ``jit_level: O1`` switches nothing on, so its comment carries the environment variable as well.
+    """
+    import yaml
+
+    text = resolve(preset, device=device, version=version, flags=flags).render()
+    block = {
+        "context": {
+            "mode": 0,
+            "device_target": device,
+            "jit_config": {"jit_level": "O1" if preset != "off" else "O0"},
+            "enable_graph_kernel": preset != "off",
+            "graph_kernel_flags": text,
+        }
+    }
+    head = (
+        f"# ms_fusion preset {preset!r} for {device}, MindSpore {version}\n"
+        f'# the same by environment: export MS_DEV_GRAPH_KERNEL_FLAGS="{text}"\n'
+    )
+    return head + yaml.safe_dump(block, sort_keys=False, width=10_000)
