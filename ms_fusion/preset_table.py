@@ -184,12 +184,18 @@ def resolve(
     number = version_number(version)
     if number < (2, 7):
         raise InputError("this MindSpore is too old", expected="2.7 or newer", got=version)
-    explicit = GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags()
+    explicit = (
+        GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags()
+    )
     own = _on_cpu(preset, number) if device == "CPU" else _elsewhere(preset)
     if explicit.enable_cluster_ops_only is not None:
-        own = GraphKernelFlags(**{name: value for name, value in own.set_flags().items() if "cluster_ops" not in name})
+        own = GraphKernelFlags(
+            **{name: value for name, value in own.set_flags().items() if "cluster_ops" not in name}
+        )
     if explicit.enable_expand_ops_only is not None:
-        own = GraphKernelFlags(**{name: value for name, value in own.set_flags().items() if "expand_ops" not in name})
+        own = GraphKernelFlags(
+            **{name: value for name, value in own.set_flags().items() if "expand_ops" not in name}
+        )
     return own.merge(explicit)
 
 
@@ -197,7 +203,9 @@ def version_number(version: str) -> tuple[int, int]:
     """(2, 10) of ``2.10.0``; raises `InputError` for what is no version."""
     parts = version.split(".")
     if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
-        raise InputError("this is no version of MindSpore", expected="such as 2.10.0", got=repr(version))
+        raise InputError(
+            "this is no version of MindSpore", expected="such as 2.10.0", got=repr(version)
+        )
     return int(parts[0]), int(parts[1])
 
 
@@ -243,7 +251,16 @@ def _on_cpu(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
     return GraphKernelFlags(opt_level=3, disable_cluster_ops=never)
 
 
-_EXPANSIONS_FOR_SPEED = ("Sigmoid", "SiLU", "Softmax", "LogSoftmax", "LayerNorm", "HSigmoid", "HSwish", "FastGeLU")
+_EXPANSIONS_FOR_SPEED = (
+    "Sigmoid",
+    "SiLU",
+    "Softmax",
+    "LogSoftmax",
+    "LayerNorm",
+    "HSigmoid",
+    "HSwish",
+    "FastGeLU",
+)
 
 
 def _elsewhere(preset: str) -> GraphKernelFlags:
@@ -256,7 +273,9 @@ def _elsewhere(preset: str) -> GraphKernelFlags:
             disable_pass=("highlevelopt1.arithmetic_simplify",),
         )
     levels = {"off": 0, "basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
-    return GraphKernelFlags(opt_level=levels[preset], fusion_ops_level=1 if preset == "aggressive" else None)
+    return GraphKernelFlags(
+        opt_level=levels[preset], fusion_ops_level=1 if preset == "aggressive" else None
+    )
 
 
 def to_yaml(

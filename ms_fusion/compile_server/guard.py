@@ -19,7 +19,8 @@ CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
 
 _WRONG: Mapping[str, Callable[[str, str], bool]] = {
     "Cast": lambda source, target: (
-        (source == "float64" and target == "float16") or (source in FLOATS and target not in CAST_FROM_FLOAT)
+        (source == "float64" and target == "float16")
+        or (source in FLOATS and target not in CAST_FROM_FLOAT)
     ),
     "Reciprocal": lambda source, _: source in INTEGERS,
     "ReduceSum": lambda source, _: source == "bool",
@@ -43,7 +44,9 @@ def refusal(op: str, source: str, target: str) -> str:
     wrong = _WRONG.get(op)
     if wrong is not None and wrong(source, target):
         to = f" to {target}" if op == "Cast" else ""
-        return f"it computes {op} of {source}{to} wrongly: {_WHY.get(op, operators.WRONG.get(op, ''))}"
+        return (
+            f"it computes {op} of {source}{to} wrongly: {_WHY.get(op, operators.WRONG.get(op, ''))}"
+        )
     return ""
 
 
@@ -65,7 +68,13 @@ def _steps(description: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         sources = [item["data_type"] for group in step["input_desc"] for item in group]
         targets = [item["data_type"] for item in step["output_desc"]]
         # the first input of Select is its condition
-        source = sources[1] if step["name"] == "Select" and len(sources) > 1 else sources[0] if sources else targets[0]
+        source = (
+            sources[1]
+            if step["name"] == "Select" and len(sources) > 1
+            else sources[0]
+            if sources
+            else targets[0]
+        )
         if "bfloat16" in sources:
             source = "bfloat16"
         yield step["name"], source, targets[0]

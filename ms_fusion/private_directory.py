@@ -1,0 +1,74 @@
+"""Private directories of this process: mode 0700, locked while in use, removed at exit; left-overs of dead ones too.
+
+A fresh one for each process, since MindSpore runs every kernel file that it finds in its kernel directory: nobody else
+can have put one there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from tbe_impl.environment import cache_dir
+
+PREFIX = "process-"
+LOCK = ".lock"
+
+log = logging.getLogger("ms_fusion")
+_mine: dict[Path, tuple[int, int]] = {}
+
+
+def make(purpose: str) -> Path:
+    """A new directory ``<cache>/<purpose>/process-…`` that only this user can enter.
+
+    Falls back to the system's temporary directory, with one warning, when the cache directory cannot be used.
+    """
+    parent = cache_dir() / purpose
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_owner(parent)
+        _sweep(parent)
+        place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+    except OSError as error:
+        log.warning("the cache directory %s cannot be used (%s); a temporary one is", parent, error)
+        place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{purpose}-"))
+    place = place.resolve()
+    lock = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _mine[place] = (os.getpid(), lock)
+    return place
+
+
+def remove_all() -> None:
+    """Remove the directories that this process made; a forked child leaves its parent's alone."""
+    for place, (owner, lock) in list(_mine.items()):
+        if owner == os.getpid():
+            shutil.rmtree(place, ignore_errors=True)
+            os.close(lock)
+        del _mine[place]
+
+
+def _check_owner(parent: Path) -> None:
+    found = parent.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise PermissionError(f"{parent} belongs to someone else or can be written by others")
+
+
+def _sweep(parent: Path) -> None:
+    """Remove directories whose process is gone: their lock can be had."""
+    for place in parent.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(place, ignore_errors=True)
+        except OSError:
+            continue
+        finally:
+            os.close(lock)
