@@ -25,6 +25,9 @@ LIBRARY = frozenset(
 VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
 """Operators that only change the shape; alone they move no byte."""
 
+IN_PLACE = frozenset("Adam AssignAdd Assign AssignSub".split())
+"""Expanded or clustered, they still stay alone: they overwrite an input."""
+
 LEVEL_1 = frozenset("ReduceSum ReduceMax Reshape Transpose".split())
 """Clustered on CPU only from `--fusion_ops_level=1` (the default is above it)."""
 

@@ -25,12 +25,14 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "disabled-by-flag": "{op} ({name}) is kept out by --{flag}",
         "not-in-expand-list": "{op} ({name}) can be expanded into basic operators, but is not in the list in force",
         "not-in-cluster-list": "{op} ({name}) can be clustered, but is not in the list in force",
+        "in-place": "{name} ({op}) writes in place; such an operator gets a kernel of its own",
         "cycle": "a kernel with both {producer} and {consumer} would have to wait for {through}, which itself waits for "
         "{producer}",
         "splitter-after-reduction": "{reduction} reduces, and on {device} nothing is fused behind a reduction",
         "splitter-transpose": "{name} transposes, and the splitter gives every transpose a kernel of its own",
         "splitter-opaque": "{name} ({op}) moves elements to other places, and the splitter gives it a kernel of its own",
-        "splitter-broadcast": "{producer} broadcasts to {shape}, and no broadcast is fused into the reduction {consumer}",
+        "splitter-broadcast": "{broadcast}, in the kernel of {producer}, broadcasts, and no broadcast is fused into a "
+        "reduction such as {consumer}",
         "depth-limit": "the kernel of {producer} holds {size} operators, and no more than {limit} are fused before a "
         "reduction or broadcast",
         "size-limit": "the kernels of {producer} and {consumer} hold {size} operators together, the limit is {limit}",

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ms_fusion import operators
-from ms_fusion.fusability import Refusal, Settings, read_flags, refusal, settings
+from ms_fusion.fusability import (
+    EXPANDED_IN_FLOAT32_ONLY,
+    Refusal,
+    Settings,
+    read_flags,
+    refusal,
+    settings,
+)
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Suggestion
 
@@ -88,7 +95,7 @@ COMPOSITES: Mapping[str, tuple[str, str]] = MappingProxyType(
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "pynative": "decorate the function that calls them with @mindspore.jit",
-        "control-flow": "compute both sides and choose: ops.where(condition, a, b)",
+        "control-flow": "compute both sides and choose: ops.where(ops.broadcast_to(condition, a.shape), a, b)",
         "dynamic-shape": "leave set_inputs with None out: MindSpore then compiles once for each shape, fused each time",
         "fence": "remove the attribute from the primitive",
     }
@@ -233,17 +240,14 @@ def _cast(node: Node, graph: Graph) -> _Change | None:
     dtypes = _dtypes(node, graph)
     if any(dtype.startswith("complex") for dtype in dtypes):
         return None
-    low = "bfloat16" if "bfloat16" in dtypes else "float16"
-    known = (
-        operators.CPU_CLUSTERED - NEVER_ENABLE
-        | operators.CPU_EXPANDED
-        | frozenset({"LayerNorm", "Sinh", "Cosh"})
-    )
-    if node.op not in known:
+    if "bfloat16" in dtypes:
+        text = "hand over float32 instead of bfloat16; a cast inside the net is too late"
+        return (
+            _Change("code", f"{text} ({node.name})") if node.op in operators.CPU_CLUSTERED else None
+        )
+    if node.op not in EXPANDED_IN_FLOAT32_ONLY:
         return None
-    return _Change(
-        "code", f"compute {node.name} in float32: .astype(mindspore.float32) instead of {low}"
-    )
+    return _Change("code", f"compute {node.name} in float32: .astype(mindspore.float32)")
 
 
 def _allow(node: Node, graph: Graph, given: Settings) -> _Change | None:

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from ms_fusion.fusability import VIEWS, Refusal, Settings, refusal, settings
+from ms_fusion.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusal, settings
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.hot_spots import hot_spots
 from ms_fusion.ledger import Suggestion, UnfusedEdge
 from ms_fusion.reach import Reach
 from ms_fusion.reasons import RANK, REASONS, sentence
-from ms_fusion.splitter import Pair, why_split
+from ms_fusion.splitter import Kernel, Pair, kernel_of, why_split
 from ms_fusion.suggest import suggest
 
 __all__ = ["REASONS", "explain_edges", "hot_spots"]
@@ -76,18 +76,18 @@ class _Known:
 
     @cached_property
     def kernels(self) -> Reach:
-        return Reach(
-            self.graph,
-            {node.name: (self.placement.get(node.name) or ("",))[0] for node in self.graph},
-        )
+        alone = {name: kernels[0] for name, kernels in self.placement.items() if len(kernels) == 1}
+        return Reach(self.graph, alone)
 
     @cached_property
-    def kernel_sizes(self) -> Mapping[str, int]:
-        sizes: dict[str, int] = defaultdict(int)
-        for kernels in self.placement.values():
+    def built(self) -> Mapping[str, Kernel]:
+        """Kernel → what its operators do."""
+        members: dict[str, list[tuple[Node, bool]]] = defaultdict(list)
+        for node in self.graph:
+            kernels = self.placement.get(node.name, ())
             for kernel in kernels:
-                sizes[kernel] += 1
-        return sizes
+                members[kernel].append((node, kernel == kernels[-1]))
+        return {name: kernel_of(nodes, self.graph) for name, nodes in members.items()}
 
     def between(self) -> Iterator[UnfusedEdge]:
         counted: set[tuple[str, object]] = set()
@@ -192,13 +192,15 @@ class _Known:
 
     def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
         """Why two operators that were both clustered do not share a kernel."""
+        for node in (consumer, producer):
+            if node.op in IN_PLACE:
+                return "in-place", sentence("in-place", name=node.name, op=node.op)
         one_cluster = self.cluster.get(producer.name) == self.cluster.get(consumer.name)
         if not one_cluster:
             through = self.clusters.between(producer.name, consumer.name)
             if through is not None:
                 return "cycle", self._cycle(producer, consumer, through)
-        pair = Pair(self.graph, producer, consumer, self.graph.values[edge.value], self.given)
-        found = why_split(pair, self._size(producer), self._size(consumer))
+        found = why_split(self._pair(producer, consumer, self.graph.values[edge.value]))
         if found is not None:
             return found
         through = self.kernels.between(producer.name, consumer.name)
@@ -228,8 +230,18 @@ class _Known:
             or self.clusters.between(producer.name, consumer.name) is not None
         ):
             return True
-        pair = Pair(self.graph, producer, consumer, value, self.given)
-        return why_split(pair, self._size(producer), self._size(consumer)) is not None
+        return why_split(self._pair(producer, consumer, value)) is not None
+
+    def _pair(self, producer: Node, consumer: Node, value: Value) -> Pair:
+        before, after = self._kernel(producer, last=True), self._kernel(consumer, last=False)
+        return Pair(self.graph, producer, consumer, value, self.given, before, after)
+
+    def _kernel(self, node: Node, *, last: bool) -> Kernel:
+        """The kernel that `node` ends in, or begins in; of its own when it is not in one."""
+        kernels = self.placement.get(node.name, ())
+        if kernels:
+            return self.built[kernels[-1 if last else 0]]
+        return kernel_of([(node, True)], self.graph)
 
     def _other_reader(self, edge: Edge, consumer: Node) -> str | None:
         for node in self.graph.consumers[edge.value]:
@@ -241,11 +253,6 @@ class _Known:
 
     def _taken(self, node: Node) -> bool:
         return node.name in self.placement or node.name in self.cluster
-
-    def _size(self, node: Node) -> int:
-        return max(
-            (self.kernel_sizes[kernel] for kernel in self.placement.get(node.name, ())), default=1
-        )
 
     def _holder(self, node: Node) -> object:
         """What reads on behalf of `node`: its kernels, or itself."""
