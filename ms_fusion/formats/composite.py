@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from ms_fusion.formats.refusal import refuse
 from ms_fusion.graph import DTYPE_BYTES, Graph, Node, Value
-from tbe_impl.errors import ParseError
 
 REMEDY = "The file is damaged or is no composite kernel: remove it and compile again"
 
@@ -92,15 +92,14 @@ def parse_kernel(text: str, *, file: str) -> Composite:
     data = text.encode("utf-8", errors="replace")
     try:
         kernel = _DECODER.decode(data)
+        graph = _Builder(kernel, file).build()
     except RecursionError:
-        raise ParseError(
-            "brackets are nested too deeply", file=file, line=1, remedy=REMEDY
-        ) from None
+        refuse("brackets are nested too deeply", file=file, line=1, remedy=REMEDY)
     except msgspec.DecodeError as error:
         _fail(str(error), data, file)
     return Composite(
         kernel.op,
-        _Builder(kernel, file).build(),
+        graph,
         kernel.composite_graph,
         kernel.node_name,
         kernel.platform,
@@ -114,14 +113,9 @@ def _fail(message: str, data: bytes, file: str) -> NoReturn:
     at = min(int(found[1]), len(data)) if found else 0
     start = data.rfind(b"\n", 0, at) + 1
     around = data[max(start, at - 60) : at + 60].split(b"\n")[0].decode("utf-8", errors="replace")
-    raise ParseError(
-        f"this is no composite kernel: {message}",
-        file=file,
-        line=data.count(b"\n", 0, at) + 1,
-        column=at - start + 1,
-        text=around,
-        remedy=REMEDY,
-    )
+    line = data.count(b"\n", 0, at) + 1
+    what = f"this is no composite kernel: {message}"
+    refuse(what, file=file, line=line, column=at - start + 1, text=around, remedy=REMEDY)
 
 
 @dataclass
@@ -153,7 +147,7 @@ class _Builder:
         )
 
     def fail(self, what: str) -> NoReturn:
-        raise ParseError(what, file=self.file, line=1, remedy=REMEDY)
+        refuse(what, file=self.file, line=1, remedy=REMEDY)
 
     def node(self, operator: _Operator, number: int) -> Node:
         name = self.unique(

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import NoReturn
 
-from ms_fusion.formats.ir_terms import Group, Literal, Reference, Term
+from ms_fusion.formats.ir_terms import REMEDY, Group, Literal, Reference, Term
 from ms_fusion.formats.ir_text import Document, Parameter, Section, Statement
 from ms_fusion.formats.ir_types import UNKNOWN, Leaf, Type
+from ms_fusion.formats.refusal import refuse
 from ms_fusion.graph import Graph, Node, Source, Value
-from tbe_impl.errors import ParseError
 
 NOISE = frozenset(
     {
@@ -98,8 +98,8 @@ class Projection:
                 "names that stand for other names make this dump larger than it can mean", line
             )
 
-    def fail(self, what: str, line: int, text: str = "") -> NoReturn:
-        raise ParseError(what, file=self.document.file, line=line + 1, text=text)
+    def fail(self, what: str, line: int) -> NoReturn:
+        refuse(what, file=self.document.file, line=line + 1, remedy=REMEDY)
 
 
 @dataclass

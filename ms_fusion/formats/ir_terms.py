@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ms_fusion.formats.refusal import refuse
 from ms_fusion.graph import DTYPE_BYTES
-from tbe_impl.errors import ParseError
 
 MAX_DEPTH = 64
 """Brackets within brackets that a file may hold."""
@@ -73,7 +73,7 @@ class Cursor:
         end = self.text.find("\n", at)
         line_text = self.text[start : len(self.text) if end < 0 else end]
         excerpt = line_text[max(0, at - start - 60) : at - start + 60]
-        raise ParseError(
+        refuse(
             what,
             file=self.file,
             line=self.line + before,

@@ -34,8 +34,8 @@ from ms_fusion.formats.ir_terms import (
     read_raw,
 )
 from ms_fusion.formats.ir_types import UNKNOWN, Leaf, Type, read_type, read_types
+from ms_fusion.formats.refusal import refuse
 from ms_fusion.graph import Source
-from tbe_impl.errors import ParseError
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class _Reader:
 
     def _fail(self, what: str, index: int) -> NoReturn:
         text = self.lines[index] if index < len(self.lines) else ""
-        raise ParseError(what, file=self.file, line=index + 1, text=text.strip(), remedy=REMEDY)
+        refuse(what, file=self.file, line=index + 1, text=text.strip(), remedy=REMEDY)
 
     def _cursor(self, text: str, index: int, indent: int = 0) -> Cursor:
         return Cursor(text, file=self.file, line=index + 1, indent=indent)
