@@ -1,0 +1,1 @@
+"""Text in, `Graph` out: readers of MindSpore's dumps and of composite-kernel JSON."""
