@@ -96,7 +96,7 @@ def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
         )
     if annotation in (bool, types.NoneType):
         return annotation, _itself, _itself
-    if is_dataclass(annotation):
+    if isinstance(annotation, type) and is_dataclass(annotation):
         return _record(annotation)
     if origin is tuple and parts[-1] is Ellipsis:
         wire, dump, load = _wire(parts[0])
@@ -153,7 +153,7 @@ def _record(record: type) -> tuple[Any, Convert, Convert]:
     _open.discard(record)
     struct = msgspec.defstruct(
         name,
-        columns,  # type: ignore[arg-type]
+        columns,
         module=__name__,
         namespace={"__doc__": inspect.getdoc(record)},
         kw_only=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from ms_fusion.ledger import Ledger
 from ms_fusion.report import units
 from ms_fusion.report.printable import printable, scope_of
 from ms_fusion.report.roofline import roofline
-from ms_fusion.report.text import environment_text, summary_rows
+from ms_fusion.report.text import environment_text, fused_operators, summary_rows
 from ms_fusion.report.view import build_view
 
 HERE = Path(__file__).parent
@@ -44,6 +45,7 @@ def environment() -> Environment:
     )
     made.filters["show"] = lambda value: printable(str(value))
     made.filters["scope"] = scope_of
+    made.filters["count_text"] = units.count_text
     made.filters["time_text"] = units.time_text
     made.filters["share_text"] = units.share_text
     made.filters["ulp_text"] = units.ulp_text
@@ -92,8 +94,8 @@ def to_html(ledger: Ledger) -> str:
             ledger=ledger,
             title=printable(ledger.title, limit=200) or "Fusion ledger",
             subtitle=printable(environment_text(ledger)),
-            summary=_metrics(ledger),
-            fused_operators=sum(len(kernel.operators) for kernel in ledger.kernels),
+            summary=metrics(ledger),
+            fused_operators=fused_operators(ledger),
             facts=_facts(ledger),
             plot=roofline(ledger),
             data=embedded(build_view(ledger)),
@@ -104,7 +106,7 @@ def to_html(ledger: Ledger) -> str:
     )
 
 
-def _metrics(ledger: Ledger) -> list[dict[str, Any]]:
+def metrics(ledger: Ledger) -> list[dict[str, Any]]:
     """Each row of the summary with the length of its bar."""
     before, after = ledger.before, ledger.after
     pairs = [
@@ -114,19 +116,20 @@ def _metrics(ledger: Ledger) -> list[dict[str, Any]]:
     ]  # fmt: skip
     rows = []
     for (name, old, new, change), (first, second) in zip(summary_rows(ledger), pairs, strict=True):
-        known = first is not None and second is not None and max(first, second) > 0
-        most = max(first or 0, second or 0)
+        bars = None
+        if first is not None and second is not None and 0 < max(first, second) < math.inf:
+            bars = [round(100 * part / max(first, second), 2) for part in (first, second)]
         rows.append(
             {
                 "name": name,
                 "before": old,
                 "after": new,
                 "change": change,
-                "bars": [round(100 * first / most, 2), round(100 * second / most, 2)] if known else None,
+                "bars": bars,
                 "good": change.startswith("−"),
                 "bad": change.startswith("+"),
             }
-        )  # fmt: skip
+        )
     return rows
 
 

@@ -7,6 +7,7 @@ here it is done once, when the report is written, and the page opens at once.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,8 +120,8 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
             (rank for rank, vertex in zip(ranks, vertices, strict=True) if vertex.pin != "bottom"),
             default=-1,
         )
-        for index, vertex in enumerate(vertices):
-            if vertex.pin == "bottom":
+        for index, port in enumerate(vertices):
+            if port.pin == "bottom":
                 ranks[index] = last + 1
     if any(vertex.pin == "top" for vertex in vertices):
         low = min(rank for rank, vertex in zip(ranks, vertices, strict=True) if vertex.pin != "top")
@@ -262,7 +263,7 @@ class _Drawing:
         apart = [
             (self.widths[left] + self.widths[right]) / 2
             + (LINE_WIDTH if self._is_line(left) and self._is_line(right) else self.gap)
-            for left, right in zip(layer, layer[1:], strict=False)
+            for left, right in itertools.pairwise(layer)
         ]
         for item, position in zip(layer, _separated(wanted, weights, apart), strict=True):
             self.x[item] = position

@@ -6,7 +6,7 @@ Kernels that share an operator (a Softmax split over two of them) share a box.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ms_fusion.report.layered import Link, Placement, Point, Vertex, place, straightened
@@ -63,29 +63,26 @@ class _Group:
     def __init__(self, nodes: list[int], least_width: float):
         self.nodes, self.least_width = nodes, least_width
         self.index = {node: place for place, node in enumerate(nodes)}
-        self.entries: dict[int, int] = {}
-        self.exits: dict[int, int] = {}
-        self.links: dict[tuple[int, int], int] = {}
+        self.inside: dict[tuple[int, int], None] = {}
+        self.entering: dict[tuple[int, int], None] = {}
+        self.leaving: dict[int, None] = {}
 
-    def link(self, tail: int, head: int) -> None:
-        self.links.setdefault((tail, head), len(self.links))
-
-    def entry(self, producer: int) -> int:
-        return self.entries.setdefault(
-            producer, len(self.nodes) + len(self.entries) + len(self.exits)
-        )
-
-    def exit(self, node: int) -> int:
-        return self.exits.setdefault(node, len(self.nodes) + len(self.entries) + len(self.exits))
-
-    def lay_out(self, widths: Sequence[float]) -> None:
+    def lay_out(self, widths: Sequence[float], where: Callable[[int], float]) -> None:
+        """Place the nodes; `where` says how far left a producer outside stands, to enter in that order."""
         vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
-        ports = [(number, "top") for number in self.entries.values()]
-        ports += [(number, "bottom") for number in self.exits.values()]
-        vertices += [Vertex(4.0, 0.0, pin) for _, pin in sorted(ports)]
+        producers = sorted(dict.fromkeys(producer for producer, _ in self.entering), key=where)
+        self.entries = {producer: len(vertices) + place for place, producer in enumerate(producers)}
+        vertices += [Vertex(4.0, 0.0, "top") for _ in self.entries]
+        self.exits = {node: len(vertices) + place for place, node in enumerate(self.leaving)}
+        vertices += [Vertex(4.0, 0.0, "bottom") for _ in self.exits]
+        index = self.index
+        arrows = [(index[tail], index[head]) for tail, head in self.inside]
+        arrows += [(self.entries[producer], index[head]) for producer, head in self.entering]
+        arrows += [(index[node], number) for node, number in self.exits.items()]
+        self.links = {arrow: place for place, arrow in enumerate(arrows)}
         self.placement: Placement = place(
             vertices,
-            [Link(tail, head) for tail, head in self.links],
+            [Link(tail, head) for tail, head in arrows],
             gap=16.0,
             rise=22.0,
             longest=10**9,
@@ -124,18 +121,22 @@ def lay_out(
     outer: dict[tuple[int, int], int] = {}  # producer, slot of the consumer
     for tail, head in edges:
         if tail in home and home[tail] == home.get(head):
-            box = boxes[home[tail]]
-            box.link(box.index[tail], box.index[head])
+            boxes[home[tail]].inside[tail, head] = None
             continue
         if tail in home:
-            box = boxes[home[tail]]
-            box.link(box.index[tail], box.exit(tail))
+            boxes[home[tail]].leaving[tail] = None
         if head in home:
-            box = boxes[home[head]]
-            box.link(box.entry(tail), box.index[head])
+            boxes[home[head]].entering[tail, head] = None
         outer.setdefault((tail, slot(head)), len(outer))
-    for box in boxes:
-        box.lay_out(widths)
+    done: set[int] = set()
+
+    def where(node: int) -> float:
+        number = home.get(node, -1)
+        return boxes[number].port(boxes[number].exits[node]) if number in done else 0.0
+
+    for number, box in enumerate(boxes):
+        box.lay_out(widths, where)
+        done.add(number)
     vertices = [
         Vertex(boxes[number].width, boxes[number].height)
         if kind == "box"
@@ -189,7 +190,8 @@ def lay_out(
         tuple(nodes),
         tuple(
             Box(
-                *(round(part, 1) for part in corner[slots["box", number]]),
+                round(corner[slots["box", number]][0], 1),
+                round(corner[slots["box", number]][1], 1),
                 round(box.width, 1),
                 round(box.height, 1),
             )

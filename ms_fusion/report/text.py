@@ -144,8 +144,7 @@ def _summary(ledger: Ledger, write: _Writer) -> None:
             write.text(name), write.text(before), write.text(after), write.text(change, style)
         )
     write.console.print(table)
-    operators = sum(len(kernel.operators) for kernel in ledger.kernels)
-    line = f"{operators:,} of {ledger.before.nodes:,} operators run in {_plural(len(ledger.kernels), 'fused kernel')}"
+    line = f"{fused_operators(ledger):,} of {ledger.before.nodes:,} operators run in {_plural(len(ledger.kernels), 'fused kernel')}"
     if ledger.single_operator_kernels:
         count = len(ledger.single_operator_kernels)
         line += f"; {_plural(count, 'generated kernel')} of one operator {'is' if count == 1 else 'are'} no fusion"
@@ -155,6 +154,13 @@ def _summary(ledger: Ledger, write: _Writer) -> None:
             f"Outputs differ from the unfused run by at most {ulp_text(ledger.output_max_ulp)} ULP"
             f" ({ulp_text(ledger.output_max_abs)} absolute)."
         )
+
+
+def fused_operators(ledger: Ledger) -> int:
+    """How many of the operators before fusion run in a fused kernel; one that was split over two counts once."""
+    return len(
+        {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
+    )
 
 
 def bytes_saved(kernel: FusedKernel) -> int | None:

@@ -17,6 +17,8 @@ ABSENT = "–"
 def _three_digits(value: float) -> str:
     """Three significant digits without an exponent, at least the whole part."""
     size = abs(value)
+    if size >= 1e6:
+        return f"{value:.2e}"
     return f"{value:.2f}" if size < 9.995 else f"{value:.1f}" if size < 99.95 else f"{value:,.0f}"
 
 

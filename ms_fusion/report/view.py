@@ -18,7 +18,7 @@ from ms_fusion.report.units import bytes_text, flops_text, time_text, ulp_text
 
 NAME_LIMIT = 300
 LABEL_LIMIT = 26
-LETTER = 7.2
+LETTER = 8.0
 """Width of a letter of a node's label; wide enough for the fonts that browsers fall back to."""
 
 PRODUCTS = frozenset(
@@ -203,7 +203,7 @@ def _placed(nodes: list[dict[str, Any]], overlay: Overlay) -> list[dict[str, Any
 def _header_width(ledger: Ledger, numbers: list[int]) -> float:
     """Room for the title of a box."""
     title = max(len(operators_text(ledger.kernels[number].operators)) for number in numbers)
-    return min(title, 40) * 6.4 + 30.0 + 18.0 * (len(numbers) - 1)
+    return (min(title, 40) * 7.4 + 24.0) * len(numbers)
 
 
 def _edges(

@@ -16,21 +16,21 @@ def write_text(path: str | Path, text: str) -> Path:
         InputError: the directory does not exist, the target is a directory, or the place cannot be written.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(
-            "the directory of the report does not exist",
-            place=str(target),
-            remedy=f"Create it first: mkdir -p {target.parent}",
-        )
-    if target.is_dir():
-        raise InputError(
-            "the report needs a file name",
-            place=str(target),
-            got="a directory",
-            remedy=f"Use for example {target / 'fusion.html'}",
-        )
     temporary = ""
     try:
+        if not target.parent.is_dir():
+            raise InputError(
+                "the directory of the report does not exist",
+                place=str(target),
+                remedy=f"Create it first: mkdir -p {target.parent}",
+            )
+        if target.is_dir():
+            raise InputError(
+                "the report needs a file name",
+                place=str(target),
+                got="a directory",
+                remedy=f"Use for example {target / 'fusion.html'}",
+            )
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(
             handle, "w", encoding="utf-8", errors="backslashreplace", newline=""
@@ -41,13 +41,13 @@ def write_text(path: str | Path, text: str) -> Path:
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(target)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         raise InputError(
             "the report cannot be written",
             place=str(target),
-            got=error.strerror or str(error),
+            got=getattr(error, "strerror", None) or str(error),
             remedy="Choose a place that can be written",
         ) from error
     return target

@@ -16,7 +16,7 @@ function stageBars(kernel) {
   const rows = [["before", before], ["after", after]].filter(([, list]) => list.length);
   const longest = Math.max(0, ...rows.map(([, list]) => list.reduce((sum, one) => sum + totalOf(one), 0)));
   if (!longest) return null;
-  const left = 46, width = 330, right = 52, lane = 9, top = 4, gap = 16;
+  const left = 46, width = 308, right = 74, lane = 9, top = 4, gap = 16;
   const scale = width / longest;
   const parts = [];
   const height = top + rows.length * (2 * lane + gap) + 14;

@@ -70,7 +70,7 @@ function kernelDetails(number) {
     el("p", { class: "where" }, kernel.name),
     kernel.saved !== null || kernel.measured !== null
       ? el("dl", { class: "key" },
-          [["bytes saved", kernel.savedText], ["measured saving", kernel.measuredText], ["predicted", kernel.predictedText],
+          [["bytes saved", kernel.savedText], ["time saved", kernel.measuredText], ["predicted", kernel.predictedText],
            ["ran", kernel.runs === null ? "–" : `${kernel.runs.toLocaleString("en")}×`]].map(([name, value]) =>
             el("div", null, el("dt", null, name), el("dd", null, value))))
       : null,
@@ -169,7 +169,7 @@ function nothingDetails() {
 listeners.push((selection) => {
   const makers = { kernel: kernelDetails, node: nodeDetails, edge: edgeDetails, unfused: unfusedDetails };
   const content = selection ? makers[selection.kind](selection.number) : nothingDetails();
-  byId("details").replaceChildren(...content.flat(4).filter(Boolean));
+  byId("details").replaceChildren(...content.flat(Infinity).filter(Boolean));
   byId("panel").scrollTop = 0;
   byId("panel").classList.toggle("open", Boolean(selection));
 });

@@ -59,7 +59,7 @@ function nodeElement(node, number) {
 }
 
 function clipped(text, width) {
-  const letters = Math.max(3, Math.floor(width / 6.4));
+  const letters = Math.max(3, Math.floor(width / 7.2));
   return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 }
 
@@ -79,12 +79,6 @@ function groupElement(group, number) {
       },
       svg("title", null, `${data.kernels[kernel].name}: ${data.kernels[kernel].ops}`),
       svg("rect", { class: "hit", width: share, height: group.k.length > 1 ? 22 : h, rx: 8 }),
-      svg("text", { class: "kernel-title", x: 10, y: 15 }, clipped(data.kernels[kernel].ops, share - 16)),
-      svg(
-        "text",
-        { class: "kernel-core", x: share / 2, y: h / 2 + 6 },
-        countText((data.kernels[kernel].nodes || []).length, "operator"),
-      ),
     ),
   );
   return svg(
@@ -93,6 +87,21 @@ function groupElement(group, number) {
     svg("rect", { class: "frame", width: w, height: h, rx: 8 }),
     titles,
   );
+}
+
+// Titles stand over the lines that enter the box.
+function titleElements(group) {
+  const [x, y, w, h] = group.b, share = w / group.k.length;
+  const held = new Set(group.k.flatMap((kernel) => data.kernels[kernel].nodes || []));
+  const cover = svg(
+    "g",
+    { class: "cover", "data-kernel": group.k[0] },
+    svg("rect", { class: "frame", x, y, width: w, height: h, rx: 8 }),
+    svg("text", { class: "kernel-core", x: x + w / 2, y: y + h / 2 + 10 }, countText(held.size, "operator")),
+  );
+  const titles = group.k.map((kernel, place) =>
+    svg("text", { class: "kernel-title", "data-kernel": kernel, x: x + place * share + 10, y: y + 15 }, clipped(data.kernels[kernel].ops, share - 16)));
+  return [cover, ...titles];
 }
 
 function drawGraph() {
@@ -117,10 +126,13 @@ function drawGraph() {
     svg("g", null, graph.groups),
     svg("g", null, graph.edges),
     svg("g", null, graph.nodes),
+    svg("g", { class: "titles", "aria-hidden": "true" }, data.groups.flatMap(titleElements)),
   );
   holder.append(graph.root);
   holder.classList.toggle("tall", height > 3200);
-  zoomTo(1);
+  // Wide graphs start small enough to be seen whole, but never too small to read.
+  zoomTo(Math.min(1, Math.max(0.6, (holder.clientWidth - 2) / width)));
+  holder.scrollLeft = (holder.scrollWidth - holder.clientWidth) / 2;
   graph.stops = [
     ...data.groups.flatMap((group, number) =>
       [...graph.groups[number].querySelectorAll(".kernel")].map((element) => ({ y: group.b[1] - 0.5, x: group.b[0], element }))),

@@ -64,6 +64,13 @@ listeners.push((selection) => {
     dot.classList.toggle("chosen", Boolean(selection) && selection.kind === "kernel" && Number(dot.dataset.kernel) === selection.number);
   }
 });
+// What was chosen far down the page is shown where the panel is.
+listeners.push((selection) => {
+  const stage = document.querySelector(".stage"), panel = byId("panel");
+  if (!selection || getComputedStyle(panel).position === "fixed") return;
+  const box = stage.getBoundingClientRect();
+  if (box.bottom < 200 || box.top > innerHeight - 200) stage.scrollIntoView({ block: "start" });
+});
 addEventListener("beforeprint", () => {
   for (const table of Object.values(tables)) {
     table.all = true;

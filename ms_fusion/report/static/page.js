@@ -10,7 +10,7 @@ function fill(node, properties, children) {
     if (name === "onclick") node.addEventListener("click", value);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== "") node.append(child);
   }
   return node;
