@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ import msgspec
 from ms_fusion import accuracy as certificates
 from ms_fusion import cost
 from ms_fusion.assemble import assemble, same_places, with_accuracy
-from ms_fusion.capture_child import CaptureRequest, run_child
+from ms_fusion.capture_child import RECEIVED, CaptureRequest, run_child
 from ms_fusion.capture_run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.join import Joined, join
 from ms_fusion.ledger import FusedKernel, Ledger
 from ms_fusion.parcel import pack
+from ms_fusion.tensor_dump import read_tensor_dump
 from tbe_impl.errors import FusionNotFound, InputError
 
 Progress = Callable[[str], None]
@@ -72,7 +73,9 @@ def explain(
             remedy="Pass the net itself.",
         )
     say = progress or (lambda text: None)
-    order = CaptureOrder(title=title_of(net), preset=preset, flags=flags, measure=measure)
+    order = CaptureOrder(
+        title=title_of(net), preset=preset, flags=flags, measure=measure, accuracy=accuracy
+    )
     with _private_directory() as directory:
         say("compiling without and with fusion")
         content = pack(net, inputs) if isolate else None
@@ -104,7 +107,11 @@ def explain_target(
     """
     say = progress or (lambda text: None)
     order = CaptureOrder(
-        title=target.rpartition(":")[2], preset=preset, flags=flags, measure=measure
+        title=target.rpartition(":")[2],
+        preset=preset,
+        flags=flags,
+        measure=measure,
+        accuracy=accuracy,
     )
     with _private_directory() as directory:
         say(f"compiling {target} without and with fusion")
@@ -196,7 +203,7 @@ def ledger_of(
         ledger.kernels,
         kernel_directory=Path(seen.kernel_directory),
         flags=seen.flags,
-        captured=None,
+        captured=_Received(directory / RECEIVED) if (directory / RECEIVED).is_dir() else None,
         timeout_s=120.0,
     )
     return with_accuracy(ledger, found)
@@ -207,6 +214,22 @@ def _times_by_original(
 ) -> dict[str, tuple[float, float]]:
     places = same_places(joined.before, join(unfused).after)
     return {name: measured[other] for name, other in places.items() if other in measured}
+
+
+class _Received(Mapping[str, Sequence[Any]]):
+    """Full name of a kernel → the tensors it received, read from disk one kernel at a time."""
+
+    def __init__(self, directory: Path):
+        self.tensors = read_tensor_dump(directory)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.tensors[name].inputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
 
 
 def assert_fused(

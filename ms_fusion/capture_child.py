@@ -14,11 +14,14 @@ from typing import Any
 
 import msgspec
 
+from ms_fusion import tensor_dump
 from ms_fusion.capture_run import CaptureOrder, run_capture
 from ms_fusion.parcel import unpack
 from tbe_impl.errors import CaptureError, FusionError
 
 TIME_LIMIT_S = 1800.0
+RECEIVED = "received"
+"""Where in the shared directory the tensors lie that each kernel received."""
 
 
 class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +68,15 @@ def run_child(request: CaptureRequest) -> None:
     kernels.mkdir()
     package_root = str(Path(__file__).resolve().parent.parent)
     python_path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")]))
+    variables = {**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path}
+    if request.order.accuracy:
+        variables[tensor_dump.VARIABLE] = str(
+            tensor_dump.write_dump_configuration(directory / RECEIVED)
+        )
     try:
         done = subprocess.run(
             [sys.executable, "-m", "ms_fusion.capture_child", str(question)],
-            env={**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path},
+            env=variables,
             capture_output=True,
             text=True,
             errors="replace",

@@ -24,9 +24,6 @@ import numpy as np
 from ms_fusion import presets
 from tbe_impl.errors import CaptureError
 
-PASSES = "graph_build,graph_kernel_expander,graph_kernel_cluster,graph_kernel_splitter,graph_kernel_cse,spread_update_state"
-"""The states that the ledger is made of; without this list MindSpore writes a hundred more."""
-
 CALLS_PROFILED = 5
 CALLS_TIMED = 7
 
@@ -39,12 +36,14 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of the preset of the fused run.
         flags: explicit graph kernel flags instead of the preset's own.
         measure: also time and profile both runs.
+        accuracy: also keep what each kernel received (a child process only).
     """
 
     title: str
     preset: str = "auto"
     flags: str | None = None
     measure: bool = True
+    accuracy: bool = True
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +101,8 @@ def run_capture(
     outputs: dict[str, list[np.ndarray]] = {}
     compile_s: dict[str, float] = {}
     flags = order.flags if order.flags is not None else presets.resolve(order.preset).render()
-    variants = {"unfused": "--opt_level=0", "fused": flags}
+    # fused first: a tensor dump is of a process's first run
+    variants = {"fused": flags, "unfused": "--opt_level=0"}
     with presets.compile_lock, _state_kept(net), _graph_mode(), _silence():
         for kind, kind_flags in variants.items():
             _restart_random()
@@ -112,7 +112,7 @@ def run_capture(
             started = time.perf_counter()
             with (
                 presets.environment_flags(kind_flags),
-                presets.save_graphs(dumps, level=2, passes=PASSES),
+                presets.save_graphs(dumps),
             ):
                 try:
                     result = callables[kind](*inputs)
