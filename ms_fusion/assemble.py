@@ -33,6 +33,7 @@ def assemble(
     step_after_us: float | None = None,
     environment: Mapping[str, object] | None = None,
     output_max_abs: float | None = None,
+    output_max_ulp: float | None = None,
     notes: Sequence[str] = (),
 ) -> Ledger:
     """Builds the ledger of one net.
@@ -69,6 +70,7 @@ def assemble(
         preset=preset,
         notes=tuple(notes),
         output_max_abs=output_max_abs,
+        output_max_ulp=output_max_ulp,
     )
 
 

@@ -193,6 +193,7 @@ def ledger_of(
             "compile_fused_s": round(seen.compile_fused_s, 3),
         },
         output_max_abs=seen.output_max_abs,
+        output_max_ulp=seen.output_max_ulp,
         notes=seen.notes,
     )
     if not accuracy or not ledger.kernels:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import re
 import shutil
 import statistics
 import sys
@@ -22,6 +23,7 @@ import msgspec
 import numpy as np
 
 from ms_fusion import presets
+from ms_fusion.ulp import ulp_difference
 from tbe_impl.errors import CaptureError
 
 CALLS_PROFILED = 5
@@ -58,7 +60,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         compile_unfused_s, compile_fused_s: first call, s.
         step_unfused_us, step_fused_us: median of whole calls, taken in turns, µs; None when not measured.
         operators_unfused, operators_fused: full name → (runs in one call, µs of one run), from MindSpore's profiler.
-        output_max_abs: largest difference between an output with and without fusion.
+        output_max_abs, output_max_ulp: largest difference between an output with and without fusion; ULP of its dtype.
         notes: what a reader of the ledger should know.
     """
 
@@ -75,6 +77,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
     operators_unfused: dict[str, tuple[float, float]] = {}
     operators_fused: dict[str, tuple[float, float]] = {}
     output_max_abs: float | None = None
+    output_max_ulp: float | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -103,7 +106,13 @@ def run_capture(
     flags = order.flags if order.flags is not None else presets.resolve(order.preset).render()
     # fused first: a tensor dump is of a process's first run
     variants = {"fused": flags, "unfused": "--opt_level=0"}
-    with presets.compile_lock, _state_kept(net), _graph_mode(), _silence():
+    with (
+        presets.compile_lock,
+        _state_kept(net),
+        _graph_mode(),
+        _silence(),
+        _failed_graphs_in(directory),
+    ):
         for kind, kind_flags in variants.items():
             _restart_random()
             callables[kind] = fresh_function(net)
@@ -117,7 +126,7 @@ def run_capture(
                 try:
                     result = callables[kind](*inputs)
                 except Exception as error:
-                    raise _explained(error, order.title, kind) from error
+                    raise _explained(error, order.title) from error
             compile_s[kind] = time.perf_counter() - started
             outputs[kind] = [_to_numpy(tensor) for tensor in _tensors(result)]
             _put_back(net)
@@ -142,7 +151,8 @@ def run_capture(
         step_fused_us=steps["fused"],
         operators_unfused=profiles["unfused"],
         operators_fused=profiles["fused"],
-        output_max_abs=_max_abs(outputs["unfused"], outputs["fused"]),
+        output_max_abs=_worst(outputs, "max_abs"),
+        output_max_ulp=_worst(outputs, "max_ulp"),
         notes=tuple(notes),
     )
     (directory / "capture.json").write_bytes(msgspec.json.encode(found))
@@ -281,16 +291,42 @@ def _silence() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _explained(error: Exception, title: str, kind: str) -> CaptureError:
-    text = str(error).strip().splitlines()
-    first = next((line.strip() for line in text if line.strip()), type(error).__name__)
-    remedy = "Call the net once without ms_fusion to see MindSpore's whole message."
-    if "Response is empty" in first or "Get response before Open" in first:
-        remedy = (
-            "MindSpore's kernel generator died on an operator of this net. Run `ms-fusion doctor`; "
-            "`mf.check(net, *inputs)` names operators that it cannot build."
-        )
-    return CaptureError(f"{title} could not be compiled or run ({kind}): {first}", remedy=remedy)
+@contextlib.contextmanager
+def _failed_graphs_in(directory: Path) -> Iterator[None]:
+    """MindSpore writes a graph that it cannot compile to the working directory unless told where."""
+    saved = os.environ.get("MS_OM_PATH")
+    os.environ["MS_OM_PATH"] = str(directory)
+    try:
+        yield
+    finally:
+        if saved is None:
+            del os.environ["MS_OM_PATH"]
+        else:
+            os.environ["MS_OM_PATH"] = saved
+
+
+def _explained(error: Exception, title: str) -> CaptureError:
+    """MindSpore's own first sentence, at the user's line, with what to do."""
+    text = str(error).strip()
+    first = next(
+        (line.strip(" .") for line in text.splitlines() if line.strip()), type(error).__name__
+    )
+    lines = [
+        match
+        for match in re.findall(r"# \d+ In file (.+?):(\d+)", text)
+        if "/mindspore/" not in match[0]
+    ]
+    generator_died = "Response is empty" in first or "Get response before Open" in first
+    return CaptureError(
+        f"MindSpore could not compile or run {title}: {first}",
+        place=":".join(lines[-1]) if lines else None,
+        remedy=(
+            "Its kernel generator died: `ms-fusion doctor` checks it, and `mf.check(net, *inputs)` names operators that it "
+            "cannot build."
+            if generator_died
+            else "Check the inputs; calling the net without ms_fusion shows MindSpore's whole message."
+        ),
+    )
 
 
 def _tensors(result: Any) -> Iterator[Any]:
@@ -310,21 +346,13 @@ def _to_numpy(tensor: Any) -> np.ndarray:
     return tensor if isinstance(tensor, np.ndarray) else tensor.asnumpy().copy()
 
 
-def _max_abs(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> float | None:
-    worst: float | None = None
-    for one, other in zip(left, right, strict=True):
-        if one.dtype == bool or not one.size:
-            difference = float((one != other).any())
-        else:
-            with np.errstate(all="ignore"):
-                same = (one == other) | ((one != one) & (other != other))
-                difference = float(
-                    np.where(
-                        same, 0, np.abs(one.astype(np.float64) - other.astype(np.float64))
-                    ).max()
-                )
-        worst = difference if worst is None else max(worst, difference)
-    return worst
+def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
+    """The largest difference between the outputs of the two runs."""
+    differences = [
+        getattr(ulp_difference(fused, unfused.astype(np.float64), str(fused.dtype)), measure)
+        for fused, unfused in zip(outputs["fused"], outputs["unfused"], strict=True)
+    ]
+    return max(differences, default=None)
 
 
 def _time_in_turns(
