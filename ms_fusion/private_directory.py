@@ -43,6 +43,15 @@ def make(purpose: str) -> Path:
     return place
 
 
+def is_of_another_process(place: Path) -> bool:
+    """Whether this is a directory of this kind that another process made, and will remove."""
+    return (
+        place.name.startswith(PREFIX)
+        and place.parent == (cache_dir() / "mindspore").resolve()
+        and place not in _mine
+    )
+
+
 def remove_all() -> None:
     """Remove the directories that this process made; a forked child leaves its parent's alone."""
     for place, (owner, lock) in list(_mine.items()):

@@ -1,0 +1,78 @@
+"""The record of what is in force, and the sentences that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class FusionWarning(UserWarning):
+    """A preset that does nothing, or not what it says, as things stand."""
+
+
+@dataclass(frozen=True)
+class InForce:
+    """What is in force, read back.
+
+    Attributes:
+        preset: name of the preset, empty for flags of the user's own.
+        flags: the flag string that the next compilation in this process will use, as MindSpore will read it.
+        scope: ``process``, ``block``, ``Cell``, ``user`` (the user's own setting) or ``none``.
+        route: ``environment``, ``JitConfig``, ``context`` or ``none``: what MindSpore takes the flags from.
+        device, version: of MindSpore.
+        mode: ``graph`` or ``pynative``.
+        fused: whether what runs next is fused: in PyNative mode only a wrapped step (or a ``@ms.jit`` function) is.
+        warnings: what does not do what one might expect.
+        remedy: the next thing to do when `fused` is False, else empty.
+        kernel_directory: where MindSpore keeps the kernels that it builds.
+        step: the wrapped step function, or the function as it was when nothing was to be done.
+    """
+
+    preset: str
+    flags: str
+    scope: str
+    route: str
+    device: str
+    version: str
+    mode: str
+    fused: bool
+    warnings: tuple[str, ...] = ()
+    remedy: str = ""
+    kernel_directory: str = ""
+    step: Callable[..., Any] | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        state = "fusion on" if self.fused else "fusion off"
+        name = f"preset {self.preset}" if self.preset else "no preset"
+        lines = [
+            f"{state}: {name}, {self.device}, MindSpore {self.version}, {self.mode} mode, scope {self.scope}, by {self.route}",
+            f"flags: {self.flags or '(none)'}",
+        ]
+        lines += [f"warning: {text}" for text in self.warnings]
+        if self.remedy and not any(self.remedy in text for text in self.warnings):
+            lines.append(f"to do: {self.remedy}")
+        return "\n".join(lines)
+
+
+def fuses(flags: str) -> bool:
+    """Whether MindSpore fuses anything under this flag string from the environment.
+
+    Without a level it does not; a level out of range counts as 3.
+
+    >>> fuses("--opt_level=2"), fuses("--opt_level=0"), fuses("--enable_cluster_ops=Div"), fuses("")
+    (True, False, False, False)
+    """
+    levels = [word.partition("=")[2] for word in flags.split() if word.startswith("--opt_level=")]
+    return levels[0] != "0" if levels else "--path=" in flags
+
+
+PYNATIVE_REMEDY = (
+    "Write `@ms.jit` on the step function, or `step = mf.enable(step=step).step`, "
+    "or `ms.set_context(mode=ms.GRAPH_MODE)` at the start."
+)
+PYNATIVE = f"PyNative mode, in which MindSpore fuses nothing. {PYNATIVE_REMEDY}"
+"""Said when fusion is switched on in MindSpore's default mode."""
+
+O1_ON_CPU = 'jit_level="O1" switches no fusion on on CPU, and MindSpore does not say so. Call `ms_fusion.enable()`.'
+"""Said when the setting that MindSpore recommends is the only one made."""
