@@ -34,9 +34,16 @@ Number = Union[float, NonFinite]  # noqa: UP007 - evaluated at run time by msgsp
 Convert = Callable[[Any], Any]
 
 
+def _text_to_plain(value: Any) -> str:
+    """The text; a lone surrogate, which is no UTF-8 and only comes from a damaged name, as its escape."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _any_to_plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return _text_to_plain(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -45,10 +52,10 @@ def _any_to_plain(value: Any) -> Any:
         return [_any_to_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {
-            f"${key}" if str(key).startswith("$") else str(key): _any_to_plain(item)
+            _text_to_plain(f"${key}" if str(key).startswith("$") else key): _any_to_plain(item)
             for key, item in value.items()
         }
-    return str(value)
+    return _text_to_plain(value)
 
 
 def _any_from_plain(value: Any) -> Any:
@@ -88,12 +95,7 @@ def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
     if annotation is int:
         return int, int, _itself
     if annotation is str:
-        # A lone surrogate is no UTF-8; it can only come from a damaged name.
-        return (
-            str,
-            lambda value: str(value).encode("utf-8", "backslashreplace").decode("utf-8"),
-            _itself,
-        )
+        return str, _text_to_plain, _itself
     if annotation in (bool, types.NoneType):
         return annotation, _itself, _itself
     if isinstance(annotation, type) and is_dataclass(annotation):
@@ -116,7 +118,7 @@ def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
         wire, dump, load = _wire(parts[1])
         return (
             dict[str, wire],  # type: ignore[valid-type]
-            lambda value: {str(key): dump(item) for key, item in value.items()},
+            lambda value: {_text_to_plain(key): dump(item) for key, item in value.items()},
             lambda value: {key: load(item) for key, item in value.items()},
         )
     if origin in (Union, types.UnionType):
@@ -126,7 +128,9 @@ def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
             if isinstance(wire, str):  # a record that holds itself
                 return f"{wire} | None", _optional(dump), _optional(load)
             return wire | None, _optional(dump), _optional(load)
-        return functools.reduce(operator.or_, (_wire(part)[0] for part in parts)), _itself, _itself
+        # Simple types only (a size is a number or a name): each value says itself which it is.
+        wires = functools.reduce(operator.or_, (_wire(part)[0] for part in parts))
+        return wires, _any_to_plain, _itself
     raise TypeError(f"no JSON form for {annotation!r}")
 
 

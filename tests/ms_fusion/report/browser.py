@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,16 @@ FLAGS = (
 )  # fmt: skip
 PATIENCE_S = 60.0
 
+# Chromium reads commands from file 3 and answers on file 4; first both out of the way of each other.
+LAUNCH = """
+import os, sys
+read, write = (os.dup2(int(file), place) for file, place in zip(sys.argv[1:3], (100, 101)))
+os.dup2(read, 3)
+os.dup2(write, 4)
+os.closerange(5, 256)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 class Browser:
     """One browser with one page; a context manager that ends it."""
@@ -28,9 +39,8 @@ class Browser:
         program = next(filter(None, map(shutil.which, BROWSERS)))
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
-        # Chromium reads commands from file 3 and answers on file 4.
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}', program, *FLAGS,
+            [sys.executable, "-c", LAUNCH, str(to_browser), str(from_browser), program, *FLAGS,
              f"--user-data-dir={profile}", "about:blank"],
             pass_fds=(to_browser, from_browser), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip

@@ -120,7 +120,7 @@ def test_damage_is_named(text: str, says: str, line: int, column: int | None) ->
 
 
 def test_bytes_that_are_no_text() -> None:
-    with pytest.raises(ParseError, match="(?i)damaged.*utf-8"):
+    with pytest.raises(ParseError, match=r"(?i)damaged.*utf-8"):
         Ledger.from_json(b'{"schema_version":1,"ledger":{"title":"\xff"}}')
 
 
