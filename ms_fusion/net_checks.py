@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +19,10 @@ from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
 """Elements up to which one kernel more or less gains nothing (32×32, measured)."""
+
+
+REDUCES = re.compile(r"Reduce|Sum|Mean|Prod|Norm|Softmax|BiasAddGrad|Loss|Entropy|Var|Std")
+"""Operators that are reductions, or become such when they are expanded, by the front end's names (`SumExt` …)."""
 
 
 def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
@@ -188,7 +193,7 @@ def _feeds_reduction(graph: Graph, node: Node) -> bool:
     seen, waiting = {node.name}, [node]
     while waiting:
         current = waiting.pop()
-        if current.op in operators.REDUCTIONS:
+        if REDUCES.search(current.op):
             return True
         near = [user for value in current.outputs for user in graph.consumers.get(value, ())]
         near += [graph.producers[value] for value in current.inputs if value in graph.producers]
