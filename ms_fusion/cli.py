@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ms_fusion import __version__
+from ms_fusion.report.printable import printable
 from tbe_impl.errors import FusionError, InputError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def demo(output: Path) -> None:
 
     with progress_shown() as say:
         ledger = run_demo(output, progress=say)
-    click.echo(str(ledger))
+    print_ledger(ledger)
     click.echo(last_line(ledger, output))
 
 
@@ -191,9 +192,9 @@ def lint_flags(flags: tuple[str, ...], device: str) -> int:
 
     found = lint(" ".join(flags), device=device)
     for item in found:
-        click.echo(f"{item.severity}: column {item.column}: {item.message}")
+        click.echo(f"{item.severity}: column {item.column}: {printable(item.message)}")
         if item.remedy:
-            click.echo(f"  {item.remedy}")
+            click.echo(f"  {printable(item.remedy)}")
     wrong = [item for item in found if item.severity != "note"]
     if not found:
         click.echo("nothing wrong")
@@ -269,9 +270,22 @@ def show_ledger(ledger: Ledger, html_file: Path | None, json_file: Path | None) 
         ledger.to_html(html_file)
     if json_file is not None:
         ledger.to_json(json_file)
-    click.echo(str(ledger))
+    print_ledger(ledger)
     for file in filter(None, (html_file, json_file)):
         click.echo(f"report: {file}")
+
+
+def print_ledger(ledger: Ledger) -> None:
+    """Print a ledger: in colours and as wide as the terminal, or as plain text into a file or pipe."""
+    from rich.console import Console
+
+    from ms_fusion.report.text import render_text
+
+    console = Console()
+    if console.is_terminal:
+        render_text(ledger, console)
+    else:
+        click.echo(str(ledger))
 
 
 def show_diagnosis(found: Diagnosis) -> None:
@@ -282,9 +296,9 @@ def show_diagnosis(found: Diagnosis) -> None:
 
     table = Table.grid(padding=(0, 2))
     for check in found.checks:
-        what = Text(check.what)
+        what = Text(printable(check.what))
         if check.remedy:
-            what.append(f"\n→ {check.remedy}", "dim")
+            what.append(f"\n→ {printable(check.remedy)}", "dim")
         table.add_row(Text(check.status, STYLES[check.status]), check.name, what)
     Console().print(table)
     verdict = ("everything is fine", "it works, with warnings", "fusion does not work here")
@@ -326,8 +340,8 @@ def run(arguments: list[str]) -> int:
 
 
 def fail(sentence: str, code: int = 2) -> int:
-    """Say what went wrong and hand back the exit code."""
-    click.echo(f"ms-fusion: {sentence}", err=True)
+    """Say what went wrong, in one line that cannot steer the terminal, and hand back the exit code."""
+    click.echo(f"ms-fusion: {printable(sentence)}", err=True)
     return code
 
 

@@ -90,6 +90,7 @@ WRONG = [
     (["presets", "agressive"], "aggressive"),
     (["presets", "auto", "--device", "TPU"], "TPU"),
     (["lint-flags"], "Missing argument"),
+    (["read", "no\x1b[31m\nwhere"], "no\\x1b[31m\\nwhere"),
     (["frobnicate"], "No such command 'frobnicate'"),
     (["cache", "frobnicate"], "No such command 'frobnicate'"),
 ]
@@ -120,7 +121,7 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
         (["net.py:MyNot", "--input", "4"], "Did you mean MyNet?"),
         (["net.py:Sized", "--input", "4"], "constructor needs arguments (width)"),
         (["net.py:MyNet"], "expected 1 (x), got 0"),
-        (["net.py:Shaped", "--input", "4x5", "--input", "4x5"], "Shaped could not be compiled"),
+        (["net.py:Shaped", "--input", "4x5", "--input", "4x5"], "net.py:15"),
         (["net.py:MyNet", "--input", "4", "--preset", "agressive"], "aggressive"),
         pytest.param(
             ["net.py:MyNet", "--input", "4", "--flags", "--opt_level=2 --kernel_generator=DVM"],
