@@ -93,7 +93,7 @@ def to_html(ledger: Ledger) -> str:
         .render(
             ledger=ledger,
             title=printable(ledger.title, limit=200) or "Fusion ledger",
-            subtitle=printable(environment_text(ledger)),
+            subtitle=printable(environment_text(ledger), limit=300),
             summary=metrics(ledger),
             fused_operators=fused_operators(ledger),
             facts=_facts(ledger),

@@ -198,7 +198,7 @@ def _kernels(ledger: Ledger, write: _Writer) -> None:
     )  # fmt: skip
     room = max(20, write.console.width - KERNEL_NUMBERS_WIDTH)
     for kernel in kernels[:KERNELS_SHOWN]:
-        error = worst(kernel.accuracy)
+        error, saved = worst(kernel.accuracy), bytes_saved(kernel)
         table.add_row(
             write.lines(
                 (operators_text(kernel.operators), "bold"),
@@ -206,7 +206,7 @@ def _kernels(ledger: Ledger, write: _Writer) -> None:
                 (_short_source(kernel, room), "cyan"),
             ),
             write.text(f"{len(kernel.body)} ops"),
-            write.text(bytes_text(bytes_saved(kernel)), "green"),
+            write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
             _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
             _savings(write, kernel),
             write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
@@ -231,7 +231,8 @@ def _savings(write: _Writer, kernel: FusedKernel) -> Text:
         return write.text(ABSENT)
     style = "red" if measured is not None and measured < 0 else ""
     return write.lines(
-        (f"model {time_text(predicted)}", "dim"), (f"real {time_text(measured)}", style)
+        (f"model {time_text(predicted)}", "dim"),
+        ("" if measured is None else f"real {time_text(measured)}", style),
     )
 
 

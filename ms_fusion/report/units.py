@@ -16,7 +16,9 @@ ABSENT = "–"
 
 def _three_digits(value: float) -> str:
     """Three significant digits without an exponent, at least the whole part."""
-    size = abs(value)
+    if value < 0:
+        return f"−{_three_digits(-value)}"
+    size = value
     if size >= 1e6:
         return f"{value:.2e}"
     return f"{value:.2f}" if size < 9.995 else f"{value:.1f}" if size < 99.95 else f"{value:,.0f}"
@@ -26,8 +28,8 @@ def _scaled(value: float, units: tuple[str, ...], step: float) -> str:
     if not math.isfinite(value):
         return f"{value} {units[0]}"
     place = 0
-    # 999.5 would be shown as 1000: then the next unit reads better.
-    while abs(value) >= step * 0.9995 and place < len(units) - 1:
+    # From 999.5 on the next unit reads better: 0.98 MiB, not 1,008 KiB.
+    while abs(value) >= 999.5 and place < len(units) - 1:
         value, place = value / step, place + 1
     return f"{_three_digits(value)} {units[place]}"
 
@@ -37,7 +39,7 @@ def bytes_text(value: int | None) -> str:
     if value is None:
         return ABSENT
     if abs(value) < 1024:
-        return f"{value} B"
+        return f"{value} B".replace("-", "−")
     return _scaled(float(value), ("B", "KiB", "MiB", "GiB", "TiB", "PiB"), 1024.0)
 
 

@@ -159,6 +159,8 @@ def _family(node: Node) -> str:
 
 def _node(node: Node, graph: Graph, sources: _Sources) -> dict[str, Any]:
     tail = scope_of(node.name).rpartition("/")[2]
+    if tail == "Default":  # the root scope says nothing
+        tail = ""
     label, under = _label(node.op), _label(tail)
     return {
         "op": show(node.op),

@@ -46,7 +46,7 @@ function stageBars(kernel) {
         block("compute", start, compute, lane + 0.5, lane - 0.5),
       );
       at += totalOf(stages) * scale;
-      if (number < list.length - 1) parts.push(svg("path", { class: "seam", d: `M${at} ${y - 3}v${2 * lane + 6}` }));
+      if (list.slice(number + 1).some((one) => totalOf(one) > 0)) parts.push(svg("path", { class: "seam", d: `M${at} ${y - 3}v${2 * lane + 6}` }));
     });
     const total = list.reduce((sum, one) => sum + totalOf(one), 0);
     parts.push(svg("text", { class: "bar-total", x: at + 6, y: y + lane + 4 }, timeText(total)));

@@ -71,7 +71,7 @@ function drawTables() {
     { name: "Operators", key: (row) => row.ops, cell: (row) => twoLines(rowButton(row.ops), row.name), class: "wide" },
     { name: "Source", key: (row) => firstSource(row.src) || null, cell: (row) => firstSource(row.src) || "–", class: "where" },
     { name: "Body", number: true, key: (row) => row.count, cell: (row) => String(row.count) },
-    { name: "Bytes saved", number: true, key: (row) => row.saved, cell: (row) => row.savedText },
+    { name: "Bytes saved", number: true, key: (row) => row.saved, cell: (row) => (row.saved < 0 ? el("span", { class: "bad" }, row.savedText) : row.savedText) },
     { name: "Time", number: true, key: (row) => row.time, cell: (row) => twoLines(row.timeText, row.timeBefore === null ? null : `was ${row.timeBeforeText}`) },
     { name: "Saving", number: true, key: (row) => row.measured, cell: (row) => [el("span", { class: row.measured === null ? "line1" : row.measured < 0 ? "line1 bad" : "line1 good" }, row.measuredText), row.predicted === null ? null : el("span", { class: "line2" }, `model ${row.predictedText}`)] },
     { name: "Bound", key: (row) => (row.work ? row.bound : null), cell: (row) => (row.work ? row.bound : "–") },

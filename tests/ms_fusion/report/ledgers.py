@@ -76,7 +76,11 @@ class Builder:
             nonlocal line
             line += 1
             return self.add(
-                op, f"{at}/{scope}", *inputs, line=line, code=code or f"y = {op.lower()}(y)"
+                op,
+                f"{at}/{scope}".rstrip("/"),
+                *inputs,
+                line=line,
+                code=code or f"y = {op.lower()}(y)",
             )
 
         def weight(name: str) -> str:

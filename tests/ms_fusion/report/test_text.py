@@ -20,7 +20,7 @@ HOSTILE = "a[bold red]b[/]\x1b[31m\x07\r\n\u202egnp.exe\u2066\x9b2J\ue000"
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10 * 1024, "10.0 KiB"), (1024**2 - 1, "1.00 MiB"),
-     (25165824, "24.0 MiB"), (3 * 1024**3, "3.00 GiB"), (-2048, "-2.00 KiB"), (10**30, "8.88e+14 PiB"), (None, "–")],
+     (25165824, "24.0 MiB"), (3 * 1024**3, "3.00 GiB"), (-2048, "−2.00 KiB"), (-5, "−5 B"), (1008 * 1024, "0.98 MiB"), (10**30, "8.88e+14 PiB"), (None, "–")],
 )  # fmt: skip
 def test_bytes(value: int | None, text: str) -> None:
     assert bytes_text(value) == text
