@@ -183,8 +183,6 @@ def read_raw(cursor: Cursor) -> str:
         character = text[cursor.position]
         if character in "([{":
             open_brackets.append(_CLOSING[character])
-            if len(open_brackets) > MAX_DEPTH:
-                cursor.fail("brackets are nested too deeply")
         elif not open_brackets:
             break
         elif character != "," and open_brackets.pop() != character:

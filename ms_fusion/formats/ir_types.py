@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any
 
 from ms_fusion.formats.ir_terms import MAX_DEPTH, Cursor, dtype_name, read_size
@@ -122,9 +122,7 @@ def _combine(dtype: _Dtype, shape: _Shape) -> Type:
         return _combine(dtype.children[0][0], shape)
     if dtype.name in _SEQUENCES and isinstance(shape, list):
         element_types = (child for child, times in dtype.children for child in repeat(child, times))
-        found = tuple(
-            _combine(*pair) for pair in zip(islice(element_types, len(shape)), shape, strict=False)
-        )
+        found = tuple(_combine(*pair) for pair in zip(element_types, shape, strict=False))
         if len(found) == len(shape):
             return found
     if dtype.name == "null":

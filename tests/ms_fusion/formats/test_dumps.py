@@ -79,10 +79,10 @@ def test_dumps_of_the_lowest_level(tmp_path):
 
 def test_the_newer_of_two_files_for_one_graph(tmp_path):
     shutil.copyfile(
-        CORPUS / "MyNet_u" / "graph_build_0_0126.ir", tmp_path / "graph_build_0_0007.ir"
+        CORPUS / "MyNet_u" / "graph_build_0_0126.ir", tmp_path / "graph_build_0_9999.ir"
     )
     shutil.copyfile(
-        CORPUS / "MyNet_f" / "graph_build_0_0164.ir", tmp_path / "graph_build_0_0164.ir"
+        CORPUS / "MyNet_f" / "graph_build_0_0164.ir", tmp_path / "graph_build_0_10000.ir"
     )
     assert counted(read_dumps(tmp_path))[0] == [1]
 

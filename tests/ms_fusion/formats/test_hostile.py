@@ -102,6 +102,7 @@ def test_shuffled_pieces(expression, types):
 
 
 MANY = 100_000
+MORE = 1_000_000
 
 
 def chain(expression, count=5_000):
@@ -114,23 +115,23 @@ def chain(expression, count=5_000):
 
 
 HOSTILE = {
-    "brackets in a name": f"{HEAD.format(total=1, params=INPUT)}subgraph @{'(' * MANY}\n",
-    "brackets in a parent": f"{HEAD.format(total=1, params=INPUT)}subgraph @g parent: [{'](' * MANY}\n",
+    "brackets in a name": f"{HEAD.format(total=1, params=INPUT)}subgraph @{'(' * MORE}\n",
+    "brackets in a parent": f"{HEAD.format(total=1, params=INPUT)}subgraph @g parent: [{'](' * MORE}\n",
     "open brackets": dump(statement(0, "F(" + "(" * MANY)),
     "calls without end": dump(statement(0, "[a]" * MANY)),
-    "digits": dump(statement(0, f"F({'9' * MANY}x, {'9' * MANY}, I64({'9' * 79}))")),
+    "digits": dump(statement(0, f"F({'9' * MORE}x, {'9' * MORE}, I64({'9' * 79}))")),
     "quotes": dump(statement(0, 'F("' + '" ' * MANY + ")")),
     "quotes in attributes": dump(statement(0, 'F() primitive_attrs: {a: "' + '", ' * MANY + "}")),
-    "spaces": dump(statement(0, "F() {instance name: " + "}    " * MANY + "x")),
+    "spaces": dump(statement(0, "F() {instance name: " + "}    " * MORE + "x")),
     "a name of an attribute": dump(statement(0, "F() primitive_attrs: {" + "a" * MANY)),
-    "a source line": dump(statement(0, "F()") + "      # In file a" + ":1" * MANY + " " * MANY + "x\n"),
-    "a full name": dump(statement(0, "F()") + "      # Fullname with scope: (" + ") " * MANY + "x\n"),
+    "a source line": dump(statement(0, "F()") + "      # In file a" + ":1" * MORE + " " * MORE + "x\n"),
+    "a full name": dump(statement(0, "F()") + "      # Fullname with scope: (" + ") " * MORE + "x\n"),
     "types": dump(statement(0, "F()", notes="      : (" + "<a>x" * MANY + "\n")),
     "nested types": dump(statement(0, "F()", notes="      : () -> (<" + "Tuple[" * MANY + "\n")),
     "repeated types": dump(statement(0, "F()", notes="      : () -> (<Tuple[Int8*999999999], TupleShape((1))>)\n")),
     "formats": dump(statement(0, "F()") + "      : (" + "<Fxx" * MANY + "[const vector]{\n"),
-    "a parameter": dump(statement(0, "F()"), params="%para1_" + ": <" * MANY),
-    "symbols": dump(statement(0, "F()"), params=f"%para1_x: <Tensor[Int8], (-1)> : [{'a' * MANY}!]  :"),
+    "a parameter": dump(statement(0, "F()"), params="%para1_" + ": <" * MORE),
+    "symbols": dump(statement(0, "F()"), params=f"%para1_x: <Tensor[Int8], (-1)> : [{'a' * MORE}!]  :"),
     "dimensions": dump(statement(0, f"F(Tensor(shape=[{'1, ' * MANY}], dtype=Int8, value=[1]))")),
     "a huge tensor": dump(statement(0, "F(Tensor(shape=[999999999, 999999999], dtype=Int8, value=[1 2]))")),
     "doubling tuples": chain(lambda before: f"MakeTuple(%{before}, %{before})", 60),
@@ -149,8 +150,8 @@ HOSTILE = {
     ),
     "one body for many graphs": dump(
         statement(0, "call @k(%para1_x)"),
-        before=kernel("k", "".join(statement(n, "A(%para9_a)") for n in range(2_000)))
-        + "".join(kernel(f"g{n}", "  %0(a) = call @k(%para9_a)\n", attributes="a: b") for n in range(2_000)),
+        before=kernel("k", "".join(statement(n, "A(%para9_a)") for n in range(2_000)) + "  Return(%0)\n")
+        + "".join(kernel(f"g{n}", statement(0, "call @k(%para9_a)"), attributes="a: b") for n in range(2_000)),
         total=2_002,
     ),
     "many parameters": "# IR entry: @g\nsubgraph @g(" + ", ".join(f"%para{n}_x" for n in range(MANY)) + ") {\n}\n",
@@ -172,5 +173,6 @@ def test_blow_up_is_refused():
         "nested tuples",
         "a kernel that calls itself",
         "kernels in kernels",
+        "one body for many graphs",
     ):
         assert read(".ir", HOSTILE[what]), what

@@ -47,6 +47,10 @@ TERMS = [
     ),
     ("Tensor(shape=[4, 8], dtype=Float32, value=[...])", Literal(None, "float32", (4, 8))),
     ("Tensor(shape=[9], dtype=Int32, value=[1 2 ... 9])", Literal(None, "int32", (9,))),
+    (
+        f"Tensor(shape=[{', '.join('1' * 17)}], dtype=Int8, value=[1])",
+        Literal(None, "int8", (1,) * 17),
+    ),
     ("Tensor(shape=[], dtype=Complex64, value=(1+2j))", Literal(1 + 2j, "complex64")),
     ("%12", Reference("local", "12")),
     ("%para3_ln1.gamma", Reference("parameter", "3")),

@@ -295,6 +295,39 @@ def test_two_edges_between_two_nodes_are_two():
     assert edges(parse_ir(dump(body), file="f").graph) == [("D/A", "D/M", 0), ("D/A", "D/M", 1)]
 
 
+PARAMETERS = [
+    ("%para1_x: <Tensor[Int8], (2)>  :  IsWeight: false", "input"),
+    ("%para1_x: <Tensor[Int8], (2)>  :  IsWeight: true", "parameter"),
+    ("%para1_x: <Tensor[Int8], (2)>  :  has_default  :  IsWeight: false", "parameter"),
+    (
+        "%para1_x: <Ref[Tensor[Int8]], (2), ref_key=x, is_parameter>  :  IsWeight: false",
+        "parameter",
+    ),
+    ("%para1_x: <Tensor[Int8], (2)>", "input"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind"), PARAMETERS)
+def test_what_is_a_parameter(line, kind):
+    graph = parse_ir(dump(statement(0, "A(%para1_x)"), params=line), file="f").graph
+    assert graph.values["x"] == Value("x", (2,), "int8", kind)
+
+
+def test_a_monad_is_no_result():
+    notes = "      : (<Tensor[Int8], (2)>) -> (<UMonad, NoShape>)\n"
+    graph = parse_ir(
+        dump(statement(0, "Print(%para1_x)", notes=notes) + "  Return(%0)\n"), file="f"
+    ).graph
+    assert [node.outputs for node in graph] == [()]
+    assert graph.outputs == ()
+
+
+def test_a_kernel_that_calls_itself():
+    inner = kernel("k", statement(0, "call @k(%para9_a)"))
+    with pytest.raises(ParseError, match="graph @k calls itself"):
+        parse_ir(dump(statement(0, "call @k(%para1_x)"), before=inner, total=2), file="f")
+
+
 def test_formats_reach_values():
     notes = (
         "      : (<Tensor[Float16], (2, 3)>) -> (<Tensor[Float16], (2, 3)>)\n"
