@@ -13,6 +13,7 @@ from click import Group
 
 import ms_fusion
 from ms_fusion.cli import cli
+from ms_fusion.reasons import REASONS
 from tbe_impl.environment import VARIABLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +38,13 @@ def test_the_table_of_environment_variables_is_whole() -> None:
     ]
     found = [line for line in text_of("docs/environment.md").splitlines() if "| `MS_FUSION" in line]
     assert found == expected
+
+
+def test_every_reason_is_explained() -> None:
+    table = text_of("docs/report.md").split("| reason |")[1].split("##")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = [code for row in rows for code in re.findall(r"`([a-z-]+)`", row)]
+    assert sorted(named) == sorted(REASONS)
 
 
 def commands_of(block: str) -> list[str]:
