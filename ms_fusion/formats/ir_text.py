@@ -117,6 +117,7 @@ _INSTANCE_NAME = re.compile(r" \{instance name: ([^\n]*?)\}(?= \w+_attrs: \{|\s*
 _ATTRIBUTE_BLOCK = re.compile(r" (\w+_attrs): (?=\{)")
 _NOTE = re.compile(r"      (?:: \(|# (?:Fullname|In file|Corresponding|Scope|SideEffect|Order))")
 _FULL_NAME = re.compile(r"      # Fullname with scope: \((.*)\)$")
+_SHARED = re.compile(r"/<~~This line of code can be shared by multiple nodes[^/]*/$")
 _SOURCE = re.compile(r" *# In file (.+?):(\d{1,9})(?:~\d+)?(?:, \d+~\d+)?/(.*)")
 _FORMAT = re.compile(r"<[A-Za-z0-9]+?x([A-Za-z]\w*)\[const vector\]\{")
 _HEAD_FORMAT = re.compile(r" :  <[A-Za-z0-9]+?x([A-Za-z]\w*)\[const vector\]\{")
@@ -395,7 +396,7 @@ class _Reader:
     def _source(self, line: str) -> Source | None:
         if line not in self.source_lines:
             found = _SOURCE.match(line)
-            code = found[3].rstrip().removesuffix("/").strip() if found else ""
+            code = _SHARED.sub("", found[3].rstrip()).removesuffix("/").strip() if found else ""
             self.source_lines[line] = Source(found[1], int(found[2]), code) if found else None
         return self.source_lines[line]
 

@@ -445,3 +445,12 @@ def test_input_line_is_what_the_texts_here_declare():
     assert parse_ir(dump(A), file="f").graph.values["x"] == Value(
         "x", (2, 3), "float32", "input"
     ), INPUT
+
+
+def test_remark_behind_a_shared_line_is_not_code(repository):
+    text = (repository / "tests" / "data" / "ms_2_10" / "MyNet_f" / "graph_build_0_0164.ir").read_text()
+    shared = "This line of code can be shared by multiple nodes, and may be duplicated."
+    marked = text.replace("a = ops.mul(x, 2.0)/", f"a = ops.mul(x, 2.0)/<~~{shared}/")
+    assert marked != text
+    body = parse_ir(marked, file="marked.ir").graph.nodes[0].body
+    assert [source.code for source in body.nodes[0].sources][-1] == "a = ops.mul(x, 2.0)"
