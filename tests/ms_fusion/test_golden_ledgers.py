@@ -26,7 +26,9 @@ def outline(ledger):
     for title, kernels in (("fused", ledger.kernels), ("single", ledger.single_operator_kernels)):
         for kernel in kernels:
             source = kernel.sources[-1].code if kernel.sources else "-"
-            lines.append(f"{title}: {' + '.join(kernel.operators)} | {' '.join(kernel.body)} | {source}")
+            lines.append(
+                f"{title}: {' + '.join(kernel.operators)} | {' '.join(kernel.body)} | {source}"
+            )
     lines += [
         f"apart: {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | {edge.bytes_at_stake} | "
         f"{edge.suggestion.flags or edge.suggestion.kind if edge.suggestion else '-'}"
@@ -38,4 +40,7 @@ def outline(ledger):
 @pytest.mark.parametrize("name", nets.CASES)
 def test_ledger_is_the_golden_one(name, golden):
     net, inputs = nets.make_case(name)
-    golden(f"ledgers/{name}.txt", outline(explain(net, *inputs, flags=FLAGS, measure=False, accuracy=False)))
+    golden(
+        f"ledgers/{name}.txt",
+        outline(explain(net, *inputs, flags=FLAGS, measure=False, accuracy=False, isolate=False)),
+    )
