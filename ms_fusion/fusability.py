@@ -224,14 +224,12 @@ def _lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
             "disabled-by-flag",
             flag=f"fusion_ops_level={given.given.get('fusion_ops_level', '')}",
         )
+    if op in IN_PLACE:
+        return _refuse(node, "in-place")
     if op in operators.CPU_EXPANDABLE:
         return _refuse(node, "not-in-expand-list")
-    if (
-        op
-        in operators.CPU_CLUSTERABLE
-        | operators.CPU_CLUSTERABLE_ELSEWHERE
-        | operators.ASCEND_CLUSTERED
-    ):
+    known = operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE
+    if op in (operators.ASCEND_CLUSTERED if given.device == "Ascend" else known):
         return _refuse(node, "not-in-cluster-list")
     return _refuse(node, "unknown-operator", device=given.device)
 

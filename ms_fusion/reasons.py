@@ -36,8 +36,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "depth-limit": "the kernel of {producer} holds {size} operators, and no more than {limit} are fused before a "
         "reduction or broadcast",
         "size-limit": "the kernels of {producer} and {consumer} hold {size} operators together, the limit is {limit}",
-        "splitter-sizes": "{producer} computes {elements} elements and {consumer} {other_elements}; the splitter joins "
-        "equal sizes only",
+        "splitter-sizes": "{producer} computes {elements} elements, {consumer} {other_elements}; a value that others need "
+        "too is fused into equal sizes only",
         "splitter-shared": "{value} is also needed by {through}, which cannot join the kernel, so the splitter cut here",
         "unexplained": "no known rule explains why {producer} ({producer_op}) and {consumer} ({consumer_op}) were left apart",
     }

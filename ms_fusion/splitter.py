@@ -105,7 +105,9 @@ def why_split(pair: Pair) -> tuple[str, str] | None:
         return "size-limit", sentence("size-limit", size=total, limit=pair.given.limit, **names)
     written = [value.elements for value in pair.graph.outputs_of(pair.consumer)]
     elements = pair.value.elements
-    if not reduces and pair.consumer.op not in VIEWS and written and elements not in written:
+    shared = pair.value.name in pair.graph.outputs or len(pair.graph.consumers[pair.value.name]) > 1
+    bound = not reduces and pair.consumer.op not in VIEWS
+    if bound and shared and written and elements not in written:
         return "splitter-sizes", sentence(
             "splitter-sizes", elements=elements, other_elements=written[0], **names
         )

@@ -92,6 +92,15 @@ COMPOSITES: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """Operator that no flag fuses → the same from basic operators, and a flag that these need."""
 
+CAUTION: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys("Exp Tanh GeLU GeLUGrad Softplus SoftplusGrad".split(), EXP)
+    | dict.fromkeys(
+        "Equal NotEqual LogicalNot".split(), "a comparison with NaN may come out otherwise"
+    )
+    | {"Log": "of 0, inf and NaN it is wrong"}
+)
+"""What fusing an operator costs although it works."""
+
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "pynative": "decorate the function that calls them with @mindspore.jit",
@@ -120,18 +129,20 @@ def suggest(
     generator: str,
     *,
     blocked: bool = False,
+    unsafe: frozenset[str] = frozenset(),
 ) -> Suggestion | None:
     """The smallest change that fuses `producer` with `consumer`, or None when none is known to work.
 
     Args:
         reason: why they are apart; `refused`: what keeps each of the two out of the clusters.
         blocked: they would be cut apart again even if both were clustered.
+        unsafe: sub-graphs in which clustering more could kill the generator (`casting_down`).
     """
     if given.device != "CPU" or generator != "mindspore":
         return None
     if reason in ("pynative", "control-flow"):
         return Suggestion("code", ADVICE[reason])
-    if consumer is None or blocked:
+    if consumer is None or blocked or producer.subgraph in unsafe:
         return None
     if reason == "fusion-off":
         return _turn_on(graph, producer, consumer)
@@ -189,7 +200,7 @@ def _change(
         ):
             verified = table.get(op)
             if verified is not None and _applies(verified, one.node, graph, producer, consumer):
-                caution = f"; {verified.caution}" if verified.caution else ""
+                caution = _caution(op, verified.caution)
                 return _Change("flag", f"let {op} in{caution}", _list_in_force(flag, given), op)
     if op in COMPOSITES and _dtypes(one.node, graph) == F32:
         line, flag = COMPOSITES[op]
@@ -204,6 +215,11 @@ def _change(
     return None
 
 
+def _caution(op: str, more: str = "") -> str:
+    words = CAUTION.get(op) or more
+    return f" ({words})" if words else ""
+
+
 def _list_in_force(name: str, given: Settings) -> str:
     only = f"enable_{name}_only"
     return only if given.listed(only) else f"enable_{name}"
@@ -211,22 +227,24 @@ def _list_in_force(name: str, given: Settings) -> str:
 
 def _applies(verified: Verified, node: Node, graph: Graph, producer: Node, consumer: Node) -> bool:
     dtypes = _dtypes(node, graph)
-    if not dtypes <= verified.dtypes or ("float16" in dtypes and _casts_down(graph, node.subgraph)):
+    if not dtypes <= verified.dtypes:
         return False
     if node.name == consumer.name and not verified.takes_producer:
         return False
     return node.name != producer.name or verified.takes_consumer
 
 
-def _casts_down(graph: Graph, subgraph: str) -> bool:
-    """Whether float32 becomes float16 somewhere: MindSpore's generator dies when one kernel goes there and back."""
-    return any(
-        node.op == "Cast"
-        and node.subgraph == subgraph
-        and graph.inputs_of(node)[0].dtype == "float32"
-        and graph.outputs_of(node)[0].dtype == "float16"
+def casting_down(graph: Graph) -> frozenset[str]:
+    """The sub-graphs in which the user casts to float16.
+
+    In one kernel with casts of MindSpore's own that kills MindSpore's generator on CPU, so nothing is offered there.
+    """
+    return frozenset(
+        node.subgraph
         for node in graph
-        if node.inputs and node.outputs
+        if node.op == "Cast"
+        and node.attr("is_backend_cast") is not True
+        and any(value.dtype == "float16" for value in graph.outputs_of(node))
     )
 
 
@@ -255,13 +273,15 @@ def _allow(node: Node, graph: Graph, given: Settings) -> _Change | None:
         return None
     for flag in ("disable_cluster_ops", "disable_expand_ops"):
         if node.op in given.listed(flag):
-            return _Change("flag", f"take {node.op} out of --{flag}", flag, node.op, remove=True)
+            text = f"take {node.op} out of --{flag}{_caution(node.op)}"
+            return _Change("flag", text, flag, node.op, remove=True)
     for name, default in (
         ("cluster_ops", operators.CPU_CLUSTERED),
         ("expand_ops", operators.CPU_EXPANDED),
     ):
         if node.op in default and given.listed(f"enable_{name}_only"):
-            return _Change("flag", f"let {node.op} in", f"enable_{name}_only", node.op)
+            text = f"let {node.op} in{_caution(node.op)}"
+            return _Change("flag", text, f"enable_{name}_only", node.op)
     return None
 
 
@@ -270,7 +290,7 @@ def _harmless(node: Node, graph: Graph) -> bool:
     if node.op in NEVER_ENABLE or node.op not in operators.CPU_CLUSTERED | operators.CPU_EXPANDED:
         return False
     dtypes = _dtypes(node, graph)
-    if not dtypes <= ALL or ("float16" in dtypes and _casts_down(graph, node.subgraph)):
+    if not dtypes <= ALL:
         return False
     return node.op not in FLOAT_ONLY or "int32" not in dtypes
 

@@ -13,7 +13,7 @@ from ms_fusion.ledger import Suggestion, UnfusedEdge
 from ms_fusion.reach import Reach
 from ms_fusion.reasons import RANK, REASONS, sentence
 from ms_fusion.splitter import Kernel, Pair, kernel_of, why_split
-from ms_fusion.suggest import suggest
+from ms_fusion.suggest import casting_down, suggest
 
 __all__ = ["REASONS", "explain_edges", "hot_spots"]
 
@@ -69,6 +69,10 @@ class _Known:
         return {node.name: refusal(node, self.graph, self.given) for node in self.graph}
 
     @cached_property
+    def unsafe(self) -> frozenset[str]:
+        return casting_down(self.graph)
+
+    @cached_property
     def clusters(self) -> Reach:
         return Reach(
             self.graph, {node.name: self.cluster.get(node.name, "") for node in self.graph}
@@ -112,6 +116,7 @@ class _Known:
                 suggest(
                     self.graph, producer, consumer, value, code, refused, self.given, self.generator,
                     blocked=self._would_be_cut(producer, consumer, value),
+                    unsafe=self.unsafe,
                 ),
             )  # fmt: skip
 
