@@ -23,6 +23,8 @@ import msgspec
 import numpy as np
 
 from ms_fusion import presets
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.preset_table import resolve
 from ms_fusion.ulp import ulp_difference
 from tbe_impl.errors import CaptureError
 
@@ -103,7 +105,7 @@ def run_capture(
     callables: dict[str, Callable[..., Any]] = {}
     outputs: dict[str, list[np.ndarray]] = {}
     compile_s: dict[str, float] = {}
-    flags = order.flags if order.flags is not None else presets.resolve(order.preset).render()
+    flags = _wanted_flags(order)
     # fused first: a tensor dump is of a process's first run
     variants = {"fused": flags, "unfused": "--opt_level=0"}
     with (
@@ -157,6 +159,15 @@ def run_capture(
     )
     (directory / "capture.json").write_bytes(msgspec.json.encode(found))
     return found
+
+
+def _wanted_flags(order: CaptureOrder) -> str:
+    """The flags of the fused run, refused here if they are known to kill the process."""
+    device = presets.device_target()
+    if order.flags is not None:
+        presets.refuse(GraphKernelFlags.parse(order.flags), device)
+        return order.flags
+    return resolve(order.preset, device=device, version=presets.version()).render()
 
 
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:

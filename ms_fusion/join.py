@@ -286,8 +286,8 @@ def unfused_from_built(built: Graph) -> Joined:
         if node.body is None:
             nodes.append(node)
             continue
-        members, names = _open(node, values)
-        nodes.extend(members)
+        opened, names = _open(node, values)
+        nodes.extend(opened)
         origins[node.name] = names
     before = Graph(built.name, tuple(nodes), values, built.inputs, built.outputs)
     members = {kernel: tuple(dict.fromkeys(names)) for kernel, names in origins.items()}

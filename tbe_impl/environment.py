@@ -32,10 +32,16 @@ class Variable:
 
 
 FUSION = Variable(
-    "MS_FUSION", ("on", "off"), "on", "`off` makes `enable()` and every patch do nothing (said once)."
+    "MS_FUSION",
+    ("on", "off"),
+    "on",
+    "`off` makes `enable()` and every patch do nothing (said once).",
 )
 CACHE_DIR = Variable(
-    "MS_FUSION_CACHE_DIR", (), "", "Directory of compiled kernels; by default the user's cache directory."
+    "MS_FUSION_CACHE_DIR",
+    (),
+    "",
+    "Directory of compiled kernels; by default the user's cache directory.",
 )
 
 VARIABLES = (FUSION, CACHE_DIR)

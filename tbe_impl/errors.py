@@ -29,7 +29,13 @@ class FusionError(Exception):
         got: str | None = None,
         remedy: str | None = None,
     ):
-        self.what, self.place, self.expected, self.got, self.remedy = what, place, expected, got, remedy
+        self.what, self.place, self.expected, self.got, self.remedy = (
+            what,
+            place,
+            expected,
+            got,
+            remedy,
+        )
         super().__init__(what)
 
     def __str__(self) -> str:
@@ -63,10 +69,22 @@ class ParseError(InputError):
     code = "parse"
 
     def __init__(
-        self, what: str, *, file: str, line: int, column: int = 1, text: str = "", remedy: str | None = None
+        self,
+        what: str,
+        *,
+        file: str,
+        line: int,
+        column: int = 1,
+        text: str = "",
+        remedy: str | None = None,
     ):
         self.file, self.line, self.column, self.text = file, line, column, text
-        super().__init__(what, place=f"{file}:{line}:{column}", got=repr(text[:120]) if text else None, remedy=remedy)
+        super().__init__(
+            what,
+            place=f"{file}:{line}:{column}",
+            got=repr(text[:120]) if text else None,
+            remedy=remedy,
+        )
 
 
 class MissingError(FusionError):

@@ -126,7 +126,6 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
         pytest.param(
             ["net.py:MyNet", "--input", "4", "--flags", "--opt_level=2 --kernel_generator=DVM"],
             "kernel_generator",
-            marks=pytest.mark.xfail(strict=True, reason="the capture does not refuse flags yet"),
         ),
     ],
 )

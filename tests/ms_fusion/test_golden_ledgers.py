@@ -3,8 +3,8 @@
 import pytest
 
 pytest.importorskip("mindspore", reason="needs MindSpore")
-from ms_fusion.capture import explain  # noqa: E402
-from tests import nets  # noqa: E402
+from ms_fusion.capture import explain
+from tests import nets
 
 pytestmark = pytest.mark.mindspore
 
