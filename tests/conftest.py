@@ -45,7 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write what is seen to tests/golden; then read it by eye"
+        "--update-golden",
+        action="store_true",
+        help="write what is seen to tests/golden; then read it by eye",
     )
 
 

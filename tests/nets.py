@@ -101,7 +101,11 @@ class Block(nn.Cell):
     def __init__(self, width=64, heads=4):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm((width,)), nn.LayerNorm((width,))
-        self.q, self.k, self.v = nn.Dense(width, width), nn.Dense(width, width), nn.Dense(width, width)
+        self.q, self.k, self.v = (
+            nn.Dense(width, width),
+            nn.Dense(width, width),
+            nn.Dense(width, width),
+        )
         self.o = nn.Dense(width, width)
         self.up, self.down = nn.Dense(width, 4 * width), nn.Dense(4 * width, width)
         self.heads, self.head_width = heads, width // heads

@@ -176,5 +176,7 @@ def test_dumps_are_read_without_mindspore(tmp_path):
     )
     assert seen.returncode == 0, seen.stderr
     expected = explain(net, *inputs, **QUICK)
-    assert ast.literal_eval(seen.stdout) == [" ".join(kernel.operators) for kernel in expected.kernels]
+    assert ast.literal_eval(seen.stdout) == [
+        " ".join(kernel.operators) for kernel in expected.kernels
+    ]
     assert len(read(brought_home).kernels) == len(expected.kernels)

@@ -448,7 +448,9 @@ def test_input_line_is_what_the_texts_here_declare():
 
 
 def test_remark_behind_a_shared_line_is_not_code(repository):
-    text = (repository / "tests" / "data" / "ms_2_10" / "MyNet_f" / "graph_build_0_0164.ir").read_text()
+    text = (
+        repository / "tests" / "data" / "ms_2_10" / "MyNet_f" / "graph_build_0_0164.ir"
+    ).read_text()
     shared = "This line of code can be shared by multiple nodes, and may be duplicated."
     marked = text.replace("a = ops.mul(x, 2.0)/", f"a = ops.mul(x, 2.0)/<~~{shared}/")
     assert marked != text
