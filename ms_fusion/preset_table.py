@@ -49,8 +49,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 "precise",
                 "bit-for-bit the unfused result",
                 "With MindSpore's own generator on CPU that leaves Mul and Add/Sub unfused (it contracts and rewrites "
-                "them), and Cast, Equal, NotEqual, LogicalNot, LogicalOr, Maximum, Minimum, RealDiv and Neg too: only "
-                "compares, selects, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
+                "them), and Cast, Less, Greater, Equal, NotEqual, LogicalNot, LogicalOr, Maximum, Minimum, RealDiv and Neg "
+                "too: only <=, >=, select, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
             ),
         )
     }
@@ -138,15 +138,16 @@ AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
 """Not expanded by default on CPU, added by `auto`."""
 
 PRECISE_ON_CPU = tuple(
-    "Abs Floor Greater GreaterEqual IsFinite IsInf IsNan Less LessEqual LogicalAnd Select Sqrt".split()
+    "Abs Floor GreaterEqual IsFinite IsInf IsNan LessEqual LogicalAnd Select Sqrt".split()
 )
 """Clustered by `precise` with MindSpore's own CPU generator: any combination of these is bit-equal to the unfused result.
 
 Left out though correctly rounded one by one: Mul, Add, Sub (`x*y+z` is contracted, `x*y+x` becomes `x*(y+1)`,
 `(x+y)-x` becomes `y`, `x*0` becomes 0), Maximum and Minimum (`max(x,x)` becomes `x`, where MindSpore's own flushes
-subnormals), Equal, NotEqual, LogicalNot, LogicalOr (rewritten as if there were no NaN), Neg (loses the sign of 0),
-RealDiv and Div (unfused MindSpore says NaN/0 = -inf), Sign (a comparison with it differs for NaN) and Cast (out-of-range
-values, NaN to bool, float64 to float16).
+subnormals), Less and Greater (a select by them becomes min or max, which flush subnormals), Equal, NotEqual, LogicalNot,
+LogicalOr (rewritten as if there were no NaN), Neg (loses the sign of 0), RealDiv and Div (unfused MindSpore says
+NaN/0 = -inf), Sign (a comparison with it differs for NaN) and Cast (out-of-range values, NaN to bool, float64 to
+float16). Measured on x86-64; NaN counts as equal to NaN, whatever its payload.
 """
 
 PRECISE_ELSEWHERE = tuple(
