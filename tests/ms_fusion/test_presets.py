@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.ms_fusion.mindspore_child import HEAD, run
 
 pytestmark = pytest.mark.mindspore
