@@ -26,6 +26,7 @@ from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.join import Joined, join
 from ms_fusion.ledger import FusedKernel, Ledger
 from ms_fusion.parcel import pack
+from ms_fusion.target import require_mindspore
 from ms_fusion.tensor_dump import read_tensor_dump
 from tbe_impl.errors import FusionNotFound, InputError
 
@@ -72,6 +73,7 @@ def explain(
             got=type(net).__name__,
             remedy="Pass the net itself.",
         )
+    require_mindspore()
     say = progress or (lambda text: None)
     order = CaptureOrder(
         title=title_of(net), preset=preset, flags=flags, measure=measure, accuracy=accuracy
