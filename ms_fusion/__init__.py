@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ms_fusion.capture import assert_fused, explain, read
+    from ms_fusion.capture.front import assert_fused, explain, read
     from ms_fusion.ledger import Ledger
-    from ms_fusion.presets import check, disable, enable, fusion, patch
+    from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
     from tbe_impl.errors import FusionError, FusionNotFound
 
 __version__ = "0.1.0"
@@ -38,14 +38,14 @@ _HOMES = {
     "FusionError": "tbe_impl.errors",
     "FusionNotFound": "tbe_impl.errors",
     "Ledger": "ms_fusion.ledger",
-    "assert_fused": "ms_fusion.capture",
-    "check": "ms_fusion.presets",
-    "disable": "ms_fusion.presets",
-    "enable": "ms_fusion.presets",
-    "explain": "ms_fusion.capture",
-    "fusion": "ms_fusion.presets",
-    "patch": "ms_fusion.presets",
-    "read": "ms_fusion.capture",
+    "assert_fused": "ms_fusion.capture.front",
+    "check": "ms_fusion.presets.scopes",
+    "disable": "ms_fusion.presets.scopes",
+    "enable": "ms_fusion.presets.scopes",
+    "explain": "ms_fusion.capture.front",
+    "fusion": "ms_fusion.presets.scopes",
+    "patch": "ms_fusion.presets.scopes",
+    "read": "ms_fusion.capture.front",
 }
 
 

@@ -111,7 +111,7 @@ def explain(
     NET is a Cell class without constructor arguments, a Cell, a function of the inputs, or a function without arguments
     that returns one of these.
     """
-    from ms_fusion.capture import explain_target
+    from ms_fusion.capture.front import explain_target
 
     check_places(html_file, json_file)
     with progress_shown() as say:
@@ -147,7 +147,7 @@ def read(
 
     DUMP_DIR is where MindSpore wrote its graphs (MS_DEV_SAVE_GRAPHS=2). MindSpore itself is not needed.
     """
-    from ms_fusion.capture import read as read_dumps
+    from ms_fusion.capture.front import read as read_dumps
 
     check_places(html_file, json_file)
     show_ledger(read_dumps(directory, flags=flags, device=device), html_file, json_file)
@@ -163,7 +163,7 @@ def read(
 def presets(name: str | None, device: str, version: str | None, as_yaml: bool) -> None:
     """List the presets, or show what one of them sets."""
     from ms_fusion.doctor import version_of
-    from ms_fusion.preset_table import PRESETS, resolve, to_yaml
+    from ms_fusion.presets.table import PRESETS, resolve, to_yaml
 
     version = version or version_of("mindspore") or "2.10.0"
     if as_yaml:

@@ -64,7 +64,9 @@ KNOWN = (
 CRASHES = {
     "Round": None,
     "Pow": frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),
-    "Sqrt": frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}),
+    "Sqrt": frozenset(
+        {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}
+    ),
 }
 """Operators with which MindSpore's own CPU generator dies, and for which dtypes (None: all). bfloat16 kills it everywhere."""
 
@@ -79,7 +81,9 @@ WRONG = {
 }
 """Operators that MindSpore's own CPU generator computes wrongly, and how."""
 
-REDUCTIONS = frozenset("ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceAll ReduceAny CumSum".split())
+REDUCTIONS = frozenset(
+    "ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceAll ReduceAny CumSum".split()
+)
 
 CORRECTLY_ROUNDED = frozenset(
     """Abs Add Cast Div Equal Floor Ceil Trunc Greater GreaterEqual IsFinite IsInf IsNan Less LessEqual LogicalAnd

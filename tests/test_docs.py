@@ -13,7 +13,7 @@ from click import Group
 
 import ms_fusion
 from ms_fusion.cli import cli
-from ms_fusion.reasons import REASONS
+from ms_fusion.why_not.reasons import REASONS
 from tbe_impl.environment import VARIABLES
 
 ROOT = Path(__file__).resolve().parent.parent

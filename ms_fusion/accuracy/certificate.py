@@ -1,0 +1,313 @@
+"""The accuracy certificate: each fused kernel, run as it was compiled, against its body in float64.
+
+The kernel's own shared library is called in a child process (it may crash), MindSpore's operators one by one in another.
+Both get the same inputs as `ms_fusion.accuracy.replay`, which computes what they should have given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import Array, numpy_dtype
+from ms_fusion.accuracy.kernel_worker import load, save
+from ms_fusion.accuracy.replay import replay, unknown_operators
+from ms_fusion.accuracy.samples import edge_inputs, seeded_inputs
+from ms_fusion.accuracy.ulp import Difference, ulp_difference, worst
+from ms_fusion.accuracy.worker import Worker, WorkerError
+from ms_fusion.formats.composite import parse_composite
+from ms_fusion.graph import DTYPE_BYTES, Graph, Value
+from ms_fusion.ledger import Accuracy, FusedKernel
+from tbe_impl.errors import FusionError
+
+MAX_BYTES = 64 << 20
+"""Kernels with more bytes of inputs and outputs than this are not run."""
+
+DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
+
+_UNFUSED_ENVIRONMENT = {"MS_DEV_GRAPH_KERNEL_FLAGS": "--opt_level=0", "GLOG_v": "4"}
+_WORKER = "ms_fusion.accuracy.kernel_worker"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A fused kernel on disk: what it computes, with exact constants, and how to call it."""
+
+    graph: Graph
+    library: Path
+    symbol: str
+    convention: str
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """What it really writes: for an output of ``Assign``, the target."""
+        return tuple(
+            self.graph.values[name]
+            if target is None
+            else self.graph.values[self.graph.inputs[target]]
+            for name, target in zip(self.graph.outputs, self.targets, strict=True)
+        )
+
+    @property
+    def targets(self) -> tuple[int | None, ...]:
+        """For each output the number of the input that it is written over, if any."""
+        return tuple(_target(self.graph, name) for name in self.graph.outputs)
+
+
+class _NotRun(Exception):
+    """A kernel cannot be certified; the text says why."""
+
+
+def certify(
+    kernels: Sequence[FusedKernel],
+    *,
+    kernel_directory: Path,
+    flags: str,
+    captured: Mapping[str, Sequence[Array]] | None,
+    timeout_s: float,
+    seed: int = 0,
+    max_bytes: int = MAX_BYTES,
+) -> dict[str, tuple[Accuracy, ...]]:
+    """One `Accuracy` for each kernel and kind of inputs: captured (if there are any), seeded, edges.
+
+    Args:
+        kernels: fused kernels of one capture.
+        kernel_directory: where their files are (``….so``, ``….json``, ``….info``), at any depth.
+        flags: flag string they were compiled under; says which generator's calling convention holds.
+        captured: inputs that kernels received in a run, in order, by full name; see `ms_fusion.accuracy.tensor_dump`.
+        timeout_s: for all of it; what is left over is noted, not run.
+        seed: of the sampled inputs.
+        max_bytes: a kernel with larger tensors is not run.
+
+    What was compiled is compared as it was compiled: the basic operators of the body, with the constants of the ``.info`` file
+    (dumps round them to six digits). ULP of float64 outputs hold to about one, since the reference is float64 itself.
+
+    Never raises for a kernel: one that is missing, crashes, hangs or cannot be replayed gets one entry with NaN in place of
+    its numbers and the reason in `note`.
+    """
+    found: dict[str, tuple[Accuracy, ...]] = {}
+    deadline = time.monotonic() + timeout_s
+    with tempfile.TemporaryDirectory(prefix="ms_fusion_accuracy_") as name:
+        directory = Path(name)
+        with (
+            Worker(_WORKER, "compiled", directory=directory) as compiled,
+            Worker(
+                _WORKER, "unfused", directory=directory, environment=_UNFUSED_ENVIRONMENT
+            ) as unfused,
+        ):
+            bench = _Bench(directory, compiled, unfused, deadline)
+            for kernel in kernels:
+                given = (captured or {}).get(kernel.full_name)
+                try:
+                    files = _find(kernel, kernel_directory, flags, max_bytes)
+                    found[kernel.full_name] = tuple(_entries(files, given, bench, seed))
+                except _NotRun as reason:
+                    found[kernel.full_name] = (
+                        Accuracy("seeded", nan, nan, note=f"not run: {reason}"),
+                    )
+    return found
+
+
+def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> Compiled:
+    """The files of a kernel, checked against their digest and against the ledger."""
+    information = next(iter(sorted(directory.rglob(_literal(f"{kernel.name}.info")))), None)
+    if information is None:
+        raise _NotRun("its files are not in the kernel directory")
+    library = information.with_suffix(".so")
+    try:
+        graph = parse_composite(information.read_text("utf-8"), file=information.name)
+        digest = json.loads(information.with_suffix(".json").read_text("utf-8")).get("sha256")
+        if hashlib.sha256(library.read_bytes()).hexdigest() != digest:
+            raise _NotRun("its library does not match its digest")
+    except (OSError, ValueError, AttributeError, FusionError) as error:
+        raise _NotRun(f"its files cannot be read: {error}") from error
+    if [value.elements for value in kernel.inputs] != [
+        graph.values[name].elements for name in graph.inputs
+    ]:
+        raise _NotRun("its files describe other inputs")
+    if any(value.is_dynamic for value in graph.values.values()):
+        raise _NotRun("its shapes are dynamic")
+    if strange := {value.dtype for value in graph.values.values()} - DTYPES:
+        raise _NotRun(f"it computes in {', '.join(sorted(strange))}")
+    if unknown := unknown_operators(graph):
+        raise _NotRun(f"no float64 formula for {', '.join(unknown)}")
+    moved = sum(graph.values[name].bytes for name in (*graph.inputs, *graph.outputs))
+    largest = max(value.bytes for value in graph.values.values())
+    if max(moved, largest) > max_bytes:
+        raise _NotRun(f"its tensors hold {max(moved, largest):,} bytes, more than {max_bytes:,}")
+    new = "AKG_V2" in flags
+    return Compiled(
+        graph, library, graph.name if new else f"{graph.name}_kernel", "akg_v2" if new else "akg"
+    )
+
+
+def _literal(name: str) -> str:
+    """A file name in which no character is a pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in Path(name).name)
+
+
+def _target(graph: Graph, name: str) -> int | None:
+    maker = graph.producers.get(name)
+    if maker is None or not maker.op.startswith("Assign") or maker.inputs[0] not in graph.inputs:
+        return None
+    return graph.inputs.index(maker.inputs[0])
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Where kernels are run: a directory to hand tensors over in, the two children, the time when all must be done."""
+
+    directory: Path
+    compiled: Worker
+    unfused: Worker
+    deadline: float
+
+    def run(
+        self, worker: Worker, request: Mapping[str, Any], results: Sequence[Value]
+    ) -> tuple[tuple[Array, ...], dict[str, Any]]:
+        """The results of one request and the answer, or `WorkerError`."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise WorkerError("no time left")
+        path = self.directory / "results.npz"
+        path.unlink(missing_ok=True)
+        answer = worker.ask(
+            {**request, "inputs": str(self.inputs), "results": str(path)}, timeout_s=left
+        )
+        arrays = tuple(
+            raw[: value.bytes].view(numpy_dtype(value.dtype))
+            for raw, value in zip(load(path), results, strict=True)
+        )
+        return arrays, answer
+
+    @property
+    def inputs(self) -> Path:
+        return self.directory / "inputs.npz"
+
+
+def _entries(
+    files: Compiled, captured: Sequence[Array] | None, bench: _Bench, seed: int
+) -> list[Accuracy]:
+    entries = []
+    try:
+        kinds = {
+            "seeded": seeded_inputs(files.graph, seed),
+            "edges": edge_inputs(files.graph, seed),
+        }
+        if captured is not None:
+            kinds = {"captured": _as_given(files.graph, captured), **kinds}
+        for kind, inputs in kinds.items():
+            entries.append(_compare(kind, files, inputs, bench))
+    except FusionError as error:
+        raise _NotRun(str(error)) from error
+    return entries
+
+
+def _as_given(graph: Graph, arrays: Sequence[Array]) -> dict[str, Array]:
+    if len(arrays) != len(graph.inputs):
+        raise _NotRun(f"{len(arrays)} captured inputs for {len(graph.inputs)}")
+    named = {}
+    for name, array in zip(graph.inputs, arrays, strict=True):
+        value = graph.values[name]
+        if array.size != value.elements:
+            raise _NotRun(
+                f"captured input {name} holds {array.size} elements, not {value.elements}"
+            )
+        named[name] = (
+            np.asarray(array)
+            .astype(numpy_dtype(value.dtype), copy=False)
+            .reshape([int(size) for size in value.shape])
+        )
+    return named
+
+
+def _compare(kind: str, files: Compiled, inputs: Mapping[str, Array], bench: _Bench) -> Accuracy:
+    reference = tuple(replay(files.graph, inputs).values())
+    results = files.results
+    save(bench.inputs, [inputs[name] for name in files.graph.inputs])
+    try:
+        fused, answer = bench.run(bench.compiled, _compiled_request(files), results)
+    except WorkerError as error:
+        raise _NotRun(f"on {kind} inputs: {error}") from error
+    difference = _difference(fused, reference, results)
+    notes = [_mismatch_note(difference)]
+    notes += [f"output {number} is never written" for number in answer.get("unwritten", ())]
+    apart = None
+    try:
+        unfused, _ = bench.run(bench.unfused, _unfused_request(files.graph), results)
+        apart = _difference(unfused, reference, results)
+        if apart.mismatched:
+            notes.append(f"unfused: {_mismatch_note(apart)}")
+    except WorkerError as error:
+        notes.append(f"unfused operators not run: {error}")
+    if kind == "captured" and any(target is not None for target in files.targets):
+        notes.append("inputs written in place were captured after the launch")
+    return Accuracy(
+        inputs=kind,
+        fused_max_ulp=difference.max_ulp,
+        fused_max_abs=difference.max_abs,
+        unfused_max_ulp=None if apart is None else apart.max_ulp,
+        unfused_max_abs=None if apart is None else apart.max_abs,
+        note="; ".join(filter(None, notes)),
+    )
+
+
+def _mismatch_note(difference: Difference) -> str:
+    if not difference.mismatched:
+        return ""
+    return f"{difference.mismatched:,} of {difference.elements:,} results are NaN or inf on one side only"
+
+
+def _difference(
+    got: Sequence[Array], reference: Sequence[Array], results: Sequence[Value]
+) -> Difference:
+    return worst(
+        tuple(
+            ulp_difference(array, wanted, value.dtype)
+            for array, wanted, value in zip(got, reference, results, strict=True)
+        )
+    )
+
+
+def _compiled_request(files: Compiled) -> dict[str, Any]:
+    return {
+        "library": str(files.library.resolve()),
+        "symbol": files.symbol,
+        "convention": files.convention,
+        # an output written in place is a stand-in of one element, but nothing says how much the kernel writes there
+        "outputs": [
+            {"bytes": max(value.bytes, files.graph.values[name].bytes, 8), "target": target}
+            for name, value, target in zip(
+                files.graph.outputs, files.results, files.targets, strict=True
+            )
+        ],
+    }
+
+
+def _unfused_request(graph: Graph) -> dict[str, Any]:
+    return {
+        "nodes": [
+            {
+                "op": node.op,
+                "inputs": node.inputs,
+                "output": node.outputs[0],
+                "attrs": dict(node.attrs),
+            }
+            for node in graph.nodes
+        ],
+        "values": {
+            name: {"shape": value.shape, "dtype": value.dtype, "data": value.data}
+            for name, value in graph.values.items()
+        },
+        "input_names": graph.inputs,
+        "output_names": graph.outputs,
+    }

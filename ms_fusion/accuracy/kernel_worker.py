@@ -1,0 +1,253 @@
+"""What runs in the child process of `ms_fusion.accuracy.certificate`: a compiled kernel through its own entry, or MindSpore's operators.
+
+``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``: each line of standard input is a request in JSON, each answer one
+line written to the file descriptor. Tensors travel as raw bytes in ``.npz`` files.
+
+The entry of a kernel built by MindSpore's own CPU generator, read off its machine code and its caller (2.10, x86-64):
+``void OP_kernel(void **args)`` with ``args[0]`` a table of four pointers (parallel launch, malloc, free, spare) and then the
+addresses of the inputs and the outputs. The launcher gets ``(int (*body)(int task, int tasks, void *data), void *data,
+int tasks)``. A kernel of ``AKG_V2`` is ``void OP(void *callback, int *threads, void **args)``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import numpy_dtype
+
+GUARD_BYTES = 4096
+GUARD = 0xA5
+UNWRITTEN = 0xFF
+ALIGNMENT = 64
+
+_BODY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+_LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+
+
+class _Callbacks(ctypes.Structure):
+    _fields_ = [
+        ("launch", _LAUNCH),
+        ("allocate", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("spare", ctypes.c_void_p),
+    ]
+
+
+def main(arguments: Sequence[str]) -> None:
+    mode, descriptor = arguments
+    handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
+    with os.fdopen(int(descriptor), "w", buffering=1) as answers:
+        for line in sys.stdin:
+            try:
+                answer = handle(json.loads(line))
+            except Exception as error:  # noqa: BLE001 - whatever a framework raises becomes a note
+                first = (str(error).strip().splitlines() or [""])[0]
+                answer = {"error": f"{type(error).__name__}: {first[:200]}"}
+            answers.write(json.dumps(answer) + "\n")
+
+
+def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Calls the kernel of the request once and saves what it wrote; the answer lists outputs left ``unwritten``.
+
+    Buffers of outputs are filled before, floats with NaN, so that what a kernel forgets to write shows.
+
+    Request: ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs`` (.npz), ``outputs`` (list of {bytes,
+    target: number of the input it overwrites or null}), ``results`` (.npz to write).
+    """
+    library = ctypes.CDLL(request["library"], mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    entry = getattr(library, request["symbol"])
+    entry.restype = None
+    inputs = [_guarded(data) for data in load(request["inputs"])]
+    outputs = [_guarded(np.full(one["bytes"], UNWRITTEN, np.uint8)) for one in request["outputs"]]
+    addresses = [_address(buffer) for buffer in (*inputs, *outputs)]
+
+    table = _Callbacks(launch=_launch, **_memory())
+    if request["convention"] == "akg":
+        entry((ctypes.c_void_p * (len(addresses) + 1))(ctypes.addressof(table), *addresses))
+    else:
+        threads = ctypes.c_int(1)
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        entry(ctypes.byref(table), ctypes.byref(threads), pointers)
+
+    if any((buffer[-GUARD_BYTES:] != GUARD).any() for buffer in (*inputs, *outputs)):
+        return {"error": "the kernel writes past the end of a tensor"}
+    written = [
+        (inputs[one["target"]] if one["target"] is not None else buffer)[:-GUARD_BYTES]
+        for one, buffer in zip(request["outputs"], outputs, strict=True)
+    ]
+    save(request["results"], written)
+    return {
+        "unwritten": [number for number, data in enumerate(written) if (data == UNWRITTEN).all()]
+    }
+
+
+@_LAUNCH
+def _launch(body: int, data: int, tasks: int) -> int:
+    """Runs all tasks one after the other."""
+    function = _BODY(body)
+    tasks = max(tasks, 1)
+    for task in range(tasks):
+        function(task, tasks, data)
+    return 0
+
+
+def _memory() -> dict[str, Any]:
+    libc = ctypes.CDLL(None)
+    return {
+        "allocate": ctypes.cast(libc.malloc, ctypes.c_void_p).value,
+        "release": ctypes.cast(libc.free, ctypes.c_void_p).value,
+    }
+
+
+def _guarded(data: np.ndarray) -> np.ndarray:
+    """The bytes at an aligned address, with a guard behind them."""
+    raw = np.empty(data.size + GUARD_BYTES + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    buffer = raw[start : start + data.size + GUARD_BYTES]
+    buffer[: data.size] = data
+    buffer[data.size :] = GUARD
+    return buffer
+
+
+def _address(buffer: np.ndarray) -> int:
+    return int(buffer.ctypes.data)
+
+
+def load(path: str | Path) -> list[np.ndarray]:
+    """The arrays of bytes that `save` wrote, in order."""
+    with np.load(path, allow_pickle=False) as file:
+        return [file[f"t{number}"] for number in range(len(file.files))]
+
+
+def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
+    """Arrays as raw bytes, in order; whole or not at all."""
+    raw = {
+        f"t{number}": np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for number, array in enumerate(arrays)
+    }
+    draft = Path(f"{path}.draft.npz")
+    np.savez(draft, **raw)
+    draft.replace(path)
+
+
+def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs the operators of the request one by one in MindSpore and saves the results.
+
+    Request: ``nodes`` (list of {op, inputs, output, attrs}), ``values`` (name → {shape, dtype, data}), ``inputs`` (.npz),
+    ``input_names``, ``output_names``, ``results`` (.npz to write).
+    """
+    values: Mapping[str, Any] = request["values"]
+    known: dict[str, Any] = {}
+    for name, raw in zip(request["input_names"], load(request["inputs"]), strict=True):
+        known[name] = _tensor(
+            raw.view(numpy_dtype(values[name]["dtype"])).reshape(values[name]["shape"]),
+            values[name],
+        )
+    for node in request["nodes"]:
+        operands = [
+            known[name] if name in known else _Constant(values[name]) for name in node["inputs"]
+        ]
+        known[node["output"]] = _apply(node["op"], operands, node["attrs"], values[node["output"]])
+    save(
+        request["results"],
+        [_bytes(known[name], values[name]["dtype"]) for name in request["output_names"]],
+    )
+    return {}
+
+
+class _Constant:
+    """A constant that becomes a tensor, or stays a Python value, as its operator wants it."""
+
+    def __init__(self, value: Mapping[str, Any]):
+        self.value = value
+
+    @property
+    def tensor(self) -> Any:
+        dtype = numpy_dtype(self.value["dtype"])
+        return _tensor(
+            np.asarray(self.value["data"]).astype(dtype).reshape(self.value["shape"]), self.value
+        )
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(int(number) for number in np.asarray(self.value["data"]).reshape(-1))
+
+
+def _tensor(array: np.ndarray, value: Mapping[str, Any]) -> Any:
+    import mindspore
+
+    if value["dtype"] == "bfloat16":
+        return mindspore.Tensor(array.astype(np.float32)).astype(mindspore.bfloat16)
+    return mindspore.Tensor(np.ascontiguousarray(array))
+
+
+def _bytes(tensor: Any, dtype: str) -> np.ndarray:
+    array = tensor.float().asnumpy() if dtype == "bfloat16" else tensor.asnumpy()
+    return array.astype(numpy_dtype(dtype))
+
+
+def _apply(
+    op: str, operands: Sequence[Any], attrs: Mapping[str, Any], output: Mapping[str, Any]
+) -> Any:
+    """One operator of MindSpore, run at once."""
+    import mindspore
+    from mindspore import ops
+
+    def tensor(position: int) -> Any:
+        operand = operands[position]
+        return operand.tensor if isinstance(operand, _Constant) else operand
+
+    def numbers(name: str, position: int) -> tuple[int, ...]:
+        found = operands[position].numbers if position < len(operands) else attrs.get(name, ())
+        return tuple(found) if isinstance(found, list | tuple) else (found,)
+
+    def number(name: str, position: int, default: int = 0) -> int:
+        return next(iter(numbers(name, position)), default)
+
+    def flag(name: str, position: int) -> bool:
+        return bool(number(name, position))
+
+    special: Mapping[str, Callable[[], Any]] = {
+        "Assign": lambda: tensor(1),
+        "Cast": lambda: ops.Cast()(tensor(0), getattr(mindspore, _DTYPES.get(output["dtype"], output["dtype"]))),
+        "Reshape": lambda: ops.Reshape()(tensor(0), tuple(output["shape"])),
+        "ExpandDims": lambda: ops.Reshape()(tensor(0), tuple(output["shape"])),
+        "Squeeze": lambda: ops.Reshape()(tensor(0), tuple(output["shape"])),
+        "BroadcastTo": lambda: ops.BroadcastTo(tuple(output["shape"]))(tensor(0)),
+        "Transpose": lambda: ops.Transpose()(tensor(0), numbers("perm", 1)),
+        "Tile": lambda: ops.Tile()(tensor(0), numbers("multiples", 1)),
+        "OneHot": lambda: ops.OneHot(number("axis", 4, -1))(tensor(0), number("depth", 1), tensor(2), tensor(3)),
+        "Gather": lambda: ops.Gather()(tensor(0), tensor(1), number("axis", 2)),
+        "CumSum": lambda: ops.CumSum(flag("exclusive", 2), flag("reverse", 3))(tensor(0), number("axis", 1)),
+        "Concat": lambda: ops.Concat(int(attrs.get("axis", 0)))(tuple(tensor(k) for k in range(len(operands)))),
+        "AddN": lambda: ops.AddN()([tensor(k) for k in range(len(operands))]),
+        "StridedSlice": lambda: ops.StridedSlice(
+            *(number(name, 4 + k) for k, name in enumerate(_MASKS))
+        )(tensor(0), *(numbers(name, 1 + k) for k, name in enumerate(("begin", "end", "strides")))),
+    }  # fmt: skip
+    if op in special:
+        return special[op]()
+    if op.startswith("Reduce"):
+        return getattr(ops, op)(flag("keep_dims", 2))(tensor(0), numbers("axis", 1))
+    if op in ("MatMul", "BatchMatMul"):
+        product = getattr(ops, op)(flag("transpose_a", 9), flag("transpose_b", 9))(
+            tensor(0), tensor(1)
+        )
+        return ops.Add()(product, tensor(2)) if len(operands) > 2 else product
+    return getattr(ops, op)()(*(tensor(position) for position in range(len(operands))))
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+_DTYPES = {"bool": "bool_"}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

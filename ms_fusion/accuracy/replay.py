@@ -1,0 +1,148 @@
+"""The body of a fused kernel, computed again in NumPy: what the kernel should have given.
+
+Floating-point values are float64 throughout (or another dtype, on request), each result exact but for that rounding:
+no rounding to the operators' own dtypes in between, except where a Cast asks for one. Integers and bools stay what they
+are and wrap around as in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import FORMULAS, Array, Call, is_float, numpy_dtype
+from ms_fusion.graph import Graph, Node, Value
+from tbe_impl.errors import InputError
+
+
+def replay(
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    *,
+    dtype: Any = np.float64,
+    constants: Mapping[str, Any] | None = None,
+) -> dict[str, Array]:
+    """All outputs of `graph` for `inputs`, by name of the value.
+
+    Args:
+        graph: the body of a fused kernel, or any graph of operators in `FORMULAS`.
+        inputs: one array for each name in `graph.inputs`.
+        dtype: in what floating-point values are computed.
+        constants: exact values that replace what the graph holds (MindSpore's dumps print six digits only).
+
+    An output of ``Assign`` is the new content of its target. Raises `InputError` for a missing or mis-shaped input, and for
+    an operator without a formula, naming it.
+    """
+    arithmetic = np.dtype(dtype)
+    known = {
+        name: _given(inputs, graph.values[name], arithmetic)
+        for name in graph.inputs
+        if graph.values[name].kind != "constant" or name in inputs
+    }
+    readers = {name: len(nodes) for name, nodes in graph.consumers.items()}
+    kept = {*graph.inputs, *graph.outputs}
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            for name in node.inputs:
+                if name not in known:
+                    known[name] = _constant(graph, name, constants or {}, arithmetic)
+            known[node.outputs[0]] = _compute(
+                node, graph, tuple(known[name] for name in node.inputs), arithmetic
+            )
+            for name in node.inputs:
+                readers[name] -= 1
+                if not readers[name] and name not in kept:
+                    known.pop(name, None)
+    return {
+        name: known[name] if name in known else _constant(graph, name, constants or {}, arithmetic)
+        for name in graph.outputs
+    }
+
+
+def unknown_operators(graph: Graph) -> tuple[str, ...]:
+    """Types of the operators in `graph` that `replay` cannot compute, each once, in order."""
+    return tuple(dict.fromkeys(node.op for node in graph.nodes if node.op not in FORMULAS))
+
+
+def _compute(node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtype[Any]) -> Array:
+    formula = FORMULAS.get(node.op)
+    if formula is None:
+        raise InputError(
+            f"operator {node.op} cannot be replayed",
+            place=node.name,
+            expected="an operator with a formula",
+        )
+    output = graph.values[node.outputs[0]]
+    try:
+        result = np.asarray(formula(Call(node, arrays, output, dtype)))
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise InputError(
+            f"operator {node.op} does not accept its inputs: {error}", place=node.name
+        ) from error
+    if not output.is_dynamic and result.shape != output.shape and not node.op.startswith("Assign"):
+        if result.size != output.elements:
+            raise InputError(
+                f"operator {node.op} gives another shape",
+                place=node.name,
+                expected=str(output.shape),
+                got=str(result.shape),
+            )
+        result = result.reshape(_static(output))
+    return _typed(result, output.dtype, dtype)
+
+
+def _given(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any]) -> Array:
+    if value.name not in inputs:
+        raise InputError(
+            "an input is missing",
+            place=value.name,
+            expected=f"{value.dtype} of shape {value.shape}",
+        )
+    array = np.asarray(inputs[value.name])
+    if not value.is_dynamic and array.shape != value.shape:
+        if array.size != value.elements:
+            raise InputError(
+                "an input has another shape",
+                place=value.name,
+                expected=str(value.shape),
+                got=str(array.shape),
+            )
+        array = array.reshape(_static(value))
+    return _typed(array, value.dtype, dtype)
+
+
+def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
+    """A constant, rounded to its own dtype first."""
+    value = graph.values.get(name)
+    data = exact.get(name, value.data if value else None)
+    if value is None or data is None or isinstance(data, str):
+        raise InputError(
+            "a value is not known",
+            place=name,
+            expected="an input, a result or a constant",
+            got=repr(data),
+        )
+    array = np.asarray(data)
+    if value.shape and not value.is_dynamic and array.size == value.elements:
+        array = array.reshape(_static(value))
+    return _typed(
+        array.astype(numpy_dtype(value.dtype)) if is_float(value.dtype) else array,
+        value.dtype,
+        dtype,
+    )
+
+
+def _typed(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
+    """Floats in the arithmetic's dtype, everything else in its own."""
+    if is_float(name):
+        return array.astype(dtype, copy=False)
+    try:
+        return array.astype(np.dtype(name), copy=False)
+    except TypeError:
+        return array
+
+
+def _static(value: Value) -> tuple[int, ...]:
+    return tuple(int(size) for size in value.shape)

@@ -1,0 +1,104 @@
+"""How far a result is from the float64 reference, in units of the last place of the result's own dtype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import Array, is_float, numpy_dtype
+
+_FORMATS = {
+    "float16": (10, -14, 15),
+    "bfloat16": (7, -126, 127),
+    "float32": (23, -126, 127),
+    "float64": (52, -1022, 1023),
+}
+"""Bits of the fraction, exponent of the smallest normal number, exponent of the largest."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The largest differences between a result and its reference.
+
+    Attributes:
+        max_ulp: in units of the output dtype's spacing at the reference; for integers and bools the plain difference.
+        max_abs: absolute difference.
+        mismatched: elements that are NaN or inf on one side only (or inf of the other sign).
+        elements: elements compared.
+    """
+
+    max_ulp: float
+    max_abs: float
+    mismatched: int = 0
+    elements: int = 0
+
+
+def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
+    """Largest difference between `result`, of `dtype`, and the float64 `reference`.
+
+    The unit is the spacing of `dtype` at the reference (at subnormals the smallest number), so half a unit is the best that
+    rounding can do. NaN in both is 0; NaN on one side is inf. −0 and +0 are equal. A reference beyond the largest finite
+    number rounds to inf: inf is then right, and a finite result is measured at the spacing of the largest number. A result
+    of inf where the rounded reference is finite counts as the next number after the largest. A reference that is inf
+    itself wants inf, anything else is inf ULP. Shapes must hold the same number of elements.
+
+    >>> import numpy as np
+    >>> ulp_difference(np.float32([1.0000001]), np.array([1.0]), "float32").max_ulp
+    1.0
+    """
+    got, wanted = np.asarray(result).reshape(-1), np.asarray(reference).reshape(-1)
+    if got.shape != wanted.shape:
+        raise ValueError(f"cannot compare {got.size} elements with {wanted.size}")
+    if not got.size:
+        return Difference(0.0, 0.0)
+    if not is_float(dtype):
+        return _exact(got, wanted)
+    bits, lowest, highest = _FORMATS[dtype]
+    x, y = got.astype(np.float64), wanted.astype(np.float64)
+    top = 2.0 ** min(highest, 1023)
+    with np.errstate(all="ignore"):
+        rounded = y.astype(numpy_dtype(dtype)).astype(np.float64)
+        exponent = np.clip(
+            np.frexp(np.where(np.isfinite(y) & (y != 0), y, 1.0))[1] - 1, lowest, highest
+        )
+        spacing = np.ldexp(1.0, np.where(y == 0, lowest, exponent) - bits)
+        # half of everything: the number after float64's largest does not exist in float64
+        successor = np.copysign(top, x)
+        half_x = np.where(np.isinf(x) & np.isfinite(rounded), successor, x / 2)
+        ulp = np.abs(half_x - y / 2) / (spacing / 2)
+        absolute = np.abs(x - y)
+    same = (np.isnan(x) & np.isnan(y)) | (x == y) | (np.isinf(rounded) & (x == rounded))
+    lost = ~same & (np.isnan(x) | np.isnan(y) | np.isinf(y))
+    ulp = np.where(same, 0.0, np.where(lost, np.inf, ulp))
+    absolute = np.where(same, 0.0, np.where(np.isnan(absolute), np.inf, absolute))
+    mismatched = ~same & ~(np.isfinite(x) & np.isfinite(rounded))
+    return Difference(float(ulp.max()), float(absolute.max()), int(mismatched.sum()), int(got.size))
+
+
+def _exact(got: Array, wanted: Array) -> Difference:
+    different = got != wanted
+    if not different.any():
+        return Difference(0.0, 0.0, 0, int(got.size))
+    apart = float(
+        np.abs(got[different].astype(np.float64) - wanted[different].astype(np.float64)).max()
+    )
+    return Difference(max(apart, 1.0), max(apart, 1.0), 0, int(got.size))
+
+
+def worst(differences: tuple[Difference, ...]) -> Difference:
+    """The largest of several outputs' differences, element counts summed."""
+    return Difference(
+        max((one.max_ulp for one in differences), default=0.0),
+        max((one.max_abs for one in differences), default=0.0),
+        sum(one.mismatched for one in differences),
+        sum(one.elements for one in differences),
+    )
+
+
+def spacing_of(dtype: str, at: float) -> float:
+    """The distance between neighbours of `dtype` at the number `at`."""
+    bits, lowest, highest = _FORMATS[dtype]
+    exponent: Any = np.frexp(at)[1] - 1 if at else lowest
+    return float(np.ldexp(1.0, int(np.clip(exponent, lowest, highest)) - bits))

@@ -1,0 +1,199 @@
+"""Dumps and measurements in, `Ledger` out: the one place where join, cost, reasons and receipts meet. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ms_fusion import cost
+from ms_fusion.capture.join import Joined
+from ms_fusion.devices import Device
+from ms_fusion.graph import Graph, Node, Source
+from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Work
+from ms_fusion.why_not import explain_edges, hot_spots
+
+Times = Mapping[str, tuple[float, float]]
+"""Full name → (runs in one call, µs of one run)."""
+
+
+def assemble(
+    joined: Joined,
+    *,
+    title: str,
+    device: Device,
+    device_target: str = "CPU",
+    flags: str = "",
+    preset: str = "",
+    generator: str = "mindspore",
+    times_before: Times | None = None,
+    times_after: Times | None = None,
+    step_before_us: float | None = None,
+    step_after_us: float | None = None,
+    environment: Mapping[str, object] | None = None,
+    output_max_abs: float | None = None,
+    output_max_ulp: float | None = None,
+    notes: Sequence[str] = (),
+) -> Ledger:
+    """Builds the ledger of one net.
+
+    Args:
+        joined: the original operators, the kernels, and what connects them.
+        device: whose bandwidth and launch cost the predictions use.
+        times_before, times_after: measured times of the original operators and of what was built.
+        step_before_us, step_after_us: measured times of a whole call.
+    """
+    times_before, times_after = times_before or {}, times_after or {}
+    builder = _KernelBuilder(joined, device, generator, times_before, times_after)
+    built = tuple(builder.kernel(node) for node in joined.after if node.is_fused_kernel)
+    return Ledger(
+        title=title,
+        kernels=tuple(kernel for kernel in built if len(kernel.body) > 1),
+        single_operator_kernels=tuple(kernel for kernel in built if len(kernel.body) < 2),
+        unfused=explain_edges(
+            joined.before,
+            joined.placement,
+            joined.cluster,
+            flags=flags,
+            device=device_target,
+            generator=generator,
+            internal=_bytes_between_pieces(joined),
+        ),
+        before=replace(cost.summarise(joined.before), time_us=step_before_us),
+        after=replace(cost.summarise(joined.after), time_us=step_after_us),
+        hot_spots=hot_spots(
+            joined.before, {name: runs * time_us for name, (runs, time_us) in times_before.items()}
+        ),
+        environment=dict(environment or {}),
+        flags=flags,
+        preset=preset,
+        notes=tuple(notes),
+        output_max_abs=output_max_abs,
+        output_max_ulp=output_max_ulp,
+    )
+
+
+class _KernelBuilder:
+    """Turns one fused node into its record; holds what all of them need."""
+
+    def __init__(
+        self,
+        joined: Joined,
+        device: Device,
+        generator: str,
+        times_before: Times,
+        times_after: Times,
+    ):
+        self.joined, self.device, self.generator = joined, device, generator
+        self.times_before, self.times_after = times_before, times_after
+
+    def kernel(self, node: Node) -> FusedKernel:
+        assert node.body is not None
+        after, before = self.joined.after, self.joined.before
+        members = [before.node(name) for name in self.joined.members.get(node.name, ())]
+        work = cost.work_of(node, after)
+        apart = [_share(cost.work_of(member, before), self._pieces(member)) for member in members]
+        runs, time_us = self.times_after.get(node.name, (None, None))
+        unfused_us = self._unfused_us(members)
+        return FusedKernel(
+            name=str(node.attr("info_name") or node.name),
+            full_name=node.name,
+            operators=tuple(member.op for member in members)
+            or tuple(member.op for member in node.body),
+            nodes=tuple(member.name for member in members),
+            body=tuple(member.op for member in node.body),
+            body_graph=node.body,
+            inputs=after.inputs_of(node),
+            outputs=after.outputs_of(node),
+            sources=_distinct_sources(members, node),
+            work=work,
+            work_unfused=sum(apart, Work()),
+            stages=cost.stages(work, self.device),
+            stages_unfused=tuple(cost.stages(one, self.device) for one in apart),
+            bound=cost.bound(work, self.device),
+            launches=None if runs is None else round(runs),
+            time_us=time_us,
+            unfused_time_us=unfused_us,
+            predicted_saving_us=cost.predicted_saving_us(apart, work, self.device),
+            generator=self.generator,
+            subgraph=node.subgraph,
+        )
+
+    def _pieces(self, member: Node) -> int:
+        return max(1, len(self.joined.placement.get(member.name, ())))
+
+    def _unfused_us(self, members: Sequence[Node]) -> float | None:
+        """Sum of the operators' own times; one that went into several kernels counts its share in each."""
+        total = 0.0
+        for member in members:
+            launched = cost.work_of(member, self.joined.before).launches > 0
+            runs, time_us = self.times_before.get(
+                member.name, (None, 0.0) if launched else (0.0, 0.0)
+            )
+            if runs is None:
+                return None
+            total += runs * time_us / self._pieces(member)
+        return total if members else None
+
+
+def _share(work: Work, parts: int) -> Work:
+    if parts == 1:
+        return work
+    return Work(
+        work.flops // parts, work.bytes_read // parts, work.bytes_written // parts, work.launches
+    )
+
+
+def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]:
+    inner = node.body.nodes if node.body is not None else ()
+    nearest = [
+        member.sources[-1] for member in (*members, *(() if members else inner)) if member.sources
+    ]
+    return tuple(dict.fromkeys(nearest))
+
+
+def _bytes_between_pieces(joined: Joined) -> dict[str, int]:
+    """Original operators that went into several kernels → bytes written and read between their pieces."""
+    after = joined.after
+    moved: dict[str, int] = defaultdict(int)
+    for name, kernels in joined.placement.items():
+        if len(kernels) < 2:
+            continue
+        pieces = set(kernels)
+        for edge in after.edges:
+            if edge.producer in pieces and edge.consumer in pieces:
+                moved[name] += 2 * after.values[edge.value].bytes
+    return dict(moved)
+
+
+def same_places(before: Graph, other: Graph) -> dict[str, str]:
+    """Names in `before` → names in `other`, a second compilation of the same net: the n-th operator of a scope is the n-th."""
+    waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node in other:
+        waiting[_place(node)].append(node.name)
+    found: dict[str, str] = {}
+    for node in before:
+        if waiting.get(_place(node)):
+            found[node.name] = waiting[_place(node)].pop(0)
+    return found
+
+
+def _place(node: Node) -> tuple[str, str]:
+    return node.subgraph.rstrip("0123456789"), re.sub(r"-op\d+(#\d+)?$", "", node.name)
+
+
+def with_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]]) -> Ledger:
+    """The ledger with what `ms_fusion.accuracy.certificate` found, by the kernels' full names."""
+
+    def certified(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:
+        return tuple(
+            replace(kernel, accuracy=certificates.get(kernel.full_name, kernel.accuracy))
+            for kernel in kernels
+        )
+
+    return replace(
+        ledger,
+        kernels=certified(ledger.kernels),
+        single_operator_kernels=certified(ledger.single_operator_kernels),
+    )

@@ -1,0 +1,325 @@
+"""Look at a net: compile it without and with fusion in a private place, and hand back the ledger.
+
+`explain` takes a live Cell or function and works in this process; `explain_target` takes ``FILE.py:Net`` and works in a child
+process; `read` takes a directory of dumps that someone brought from another machine and needs no MindSpore.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ms_fusion import cost
+from ms_fusion.accuracy import certificate
+from ms_fusion.accuracy.tensor_dump import read_tensor_dump
+from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
+from ms_fusion.capture.child import RECEIVED, CaptureRequest, run_child
+from ms_fusion.capture.join import Joined, join
+from ms_fusion.capture.parcel import pack
+from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
+from ms_fusion.formats.dumps import Dumps, read_dumps
+from ms_fusion.ledger import FusedKernel, Ledger
+from ms_fusion.target import require_mindspore
+from tbe_impl.errors import FusionNotFound, InputError
+
+Progress = Callable[[str], None]
+
+
+def explain(
+    net: Callable[..., Any],
+    *inputs: Any,
+    preset: str = "auto",
+    flags: str | None = None,
+    measure: bool = True,
+    accuracy: bool = True,
+    isolate: bool = True,
+    progress: Progress | None = None,
+) -> Ledger:
+    """Compiles and runs `net` without and with fusion and says what was fused, what was not, and why.
+
+    The net's weights, the random state and MindSpore's context are afterwards as they were.
+
+    Args:
+        net: a Cell, a ``@ms.jit`` function, or a plain function that ``ms.jit`` can compile (a training step too).
+        inputs: what it is called with (Tensors).
+        preset: name of a preset; see ``ms-fusion presets``.
+        flags: explicit graph kernel flags instead of the preset's own.
+        measure: also time whole calls and profile each operator (a second or two).
+        accuracy: also compare each fused kernel with float64.
+        isolate: work in a child process if the net can be rebuilt there (a Cell of importable classes), so that a crash
+            of MindSpore is an error here; a net that cannot be carried is looked at in this process.
+        progress: called with a few words before each long step.
+
+    Returns:
+        The `Ledger`.
+
+    Raises:
+        InputError: `net` cannot be called with `inputs`, or the preset does not exist.
+        UnsafeError: the flags are known to kill the process on this net.
+        CaptureError: MindSpore could not compile or run it.
+    """
+    if not callable(net):
+        raise InputError(
+            "this is not a net",
+            expected="a Cell or a function",
+            got=type(net).__name__,
+            remedy="Pass the net itself.",
+        )
+    require_mindspore()
+    say = progress or (lambda text: None)
+    order = CaptureOrder(
+        title=title_of(net), preset=preset, flags=flags, measure=measure, accuracy=accuracy
+    )
+    with _private_directory() as directory:
+        say("compiling without and with fusion")
+        content = pack(net, inputs) if isolate else None
+        if content is None:
+            run_capture(net, inputs, directory, order)
+        else:
+            (directory / "net.parcel").write_bytes(content)
+            run_child(
+                CaptureRequest(order=order, directory=str(directory), search_path=_search_path())
+            )
+        return ledger_of(directory, accuracy=accuracy, progress=say)
+
+
+def explain_target(
+    target: str,
+    input_specs: Sequence[str],
+    *,
+    preset: str = "auto",
+    flags: str | None = None,
+    measure: bool = True,
+    accuracy: bool = True,
+    progress: Progress | None = None,
+) -> Ledger:
+    """`explain` for ``FILE.py:NAME``, in a child process: a crash of MindSpore is an error here, not the end.
+
+    Args:
+        target: ``FILE.py:NAME``; the name of a Cell class, a Cell, or a function.
+        input_specs: one text for each input, such as ``64x128:float32``.
+    """
+    say = progress or (lambda text: None)
+    order = CaptureOrder(
+        title=target.rpartition(":")[2],
+        preset=preset,
+        flags=flags,
+        measure=measure,
+        accuracy=accuracy,
+    )
+    with _private_directory() as directory:
+        say(f"compiling {target} without and with fusion")
+        run_child(
+            CaptureRequest(
+                order=order, directory=str(directory), target=target, inputs=tuple(input_specs)
+            )
+        )
+        return ledger_of(directory, accuracy=accuracy, progress=say)
+
+
+def _search_path() -> tuple[str, ...]:
+    return tuple(str(Path(entry).absolute()) for entry in sys.path)
+
+
+def read(
+    directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None
+) -> Ledger:
+    """The ledger of a directory of MindSpore dumps, from any machine; MindSpore itself is not needed.
+
+    Args:
+        directory: what MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
+        flags: the graph kernel flags of that run, if you know them; the reasons depend on them.
+        device: ``CPU``, ``GPU`` or ``Ascend``; guessed when left out.
+
+    Raises:
+        InputError: no such directory, or no dumps in it.
+        ParseError: a dump is damaged.
+    """
+    path = Path(directory)
+    if (path / "capture.json").exists():
+        return ledger_of(path, accuracy=False)
+    dumps = read_dumps(path)
+    joined = join(dumps)
+    target = device or _guess_device(joined)
+    notes = [f"Read from {path.name}: nothing was run here, so there are no times and no receipts."]
+    if flags is None:
+        flags = "--opt_level=2"
+        notes.append("The flags of that run are not in the dumps: reasons assume --opt_level=2.")
+    return assemble(
+        joined,
+        title=path.name,
+        device=cost.device(target),
+        device_target=target,
+        flags=flags,
+        environment={"device": target, "dumps": len(dumps.built)},
+        notes=notes,
+    )
+
+
+def _guess_device(joined: Joined) -> str:
+    """Only the CPU and GPU builds name the kernel's file (``info_name``)."""
+    kernels = [node for node in joined.after if node.is_fused_kernel]
+    return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"
+
+
+def ledger_of(
+    directory: Path, *, accuracy: bool = True, progress: Progress | None = None
+) -> Ledger:
+    """The ledger of a directory that `run_capture` filled."""
+    seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
+    fused, unfused = read_dumps(directory / "fused"), read_dumps(directory / "unfused")
+    joined = join(fused)
+    ledger = assemble(
+        joined,
+        title=seen.title,
+        device=cost.device(seen.device),
+        device_target=seen.device,
+        flags=seen.flags,
+        preset=seen.preset,
+        times_before=_times_by_original(joined, unfused, seen.operators_unfused),
+        times_after=seen.operators_fused,
+        step_before_us=seen.step_unfused_us,
+        step_after_us=seen.step_fused_us,
+        environment={
+            "device": seen.device,
+            "mindspore": seen.version,
+            "compile_unfused_s": round(seen.compile_unfused_s, 3),
+            "compile_fused_s": round(seen.compile_fused_s, 3),
+        },
+        output_max_abs=seen.output_max_abs,
+        output_max_ulp=seen.output_max_ulp,
+        notes=seen.notes,
+    )
+    if not accuracy or not ledger.kernels:
+        return ledger
+    if progress:
+        progress("comparing each fused kernel with float64")
+    found = certificate.certify(
+        ledger.kernels,
+        kernel_directory=Path(seen.kernel_directory),
+        flags=seen.flags,
+        captured=_Received(directory / RECEIVED) if (directory / RECEIVED).is_dir() else None,
+        timeout_s=120.0,
+    )
+    return with_accuracy(ledger, found)
+
+
+def _times_by_original(
+    joined: Joined, unfused: Dumps, measured: dict[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    places = same_places(joined.before, join(unfused).after)
+    return {name: measured[other] for name, other in places.items() if other in measured}
+
+
+class _Received(Mapping[str, Sequence[Any]]):
+    """Full name of a kernel → the tensors it received, read from disk one kernel at a time."""
+
+    def __init__(self, directory: Path):
+        self.tensors = read_tensor_dump(directory)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.tensors[name].inputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+
+def assert_fused(
+    net: Callable[..., Any],
+    inputs: Sequence[Any],
+    groups: Sequence[Sequence[str]],
+    *,
+    preset: str = "auto",
+    flags: str | None = None,
+) -> Ledger:
+    """Raises unless each group of operators lies inside one fused kernel, in any order.
+
+    Args:
+        net: as for `explain`.
+        inputs: a tuple of what it is called with.
+        groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; an operator named twice is meant twice.
+        preset, flags: as for `explain`.
+
+    Returns:
+        The ledger (without times), for further questions.
+
+    Raises:
+        FusionNotFound: names the nearest kernel and the reason. It is an `AssertionError`.
+    """
+    ledger = explain(
+        net, *_as_tuple(inputs), preset=preset, flags=flags, measure=False, accuracy=False
+    )
+    for group in groups:
+        check_group(ledger, group)
+    return ledger
+
+
+def _as_tuple(inputs: Any) -> tuple[Any, ...]:
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
+    """The fused kernel of `ledger` that holds `group`; `FusionNotFound` when none does."""
+    if isinstance(group, str):
+        group = (group,)
+    wanted = Counter(group)
+    overlaps = [
+        (
+            max((wanted & Counter(names)).total() for names in (kernel.operators, kernel.body)),
+            kernel,
+        )
+        for kernel in ledger.kernels
+    ]
+    for overlap, kernel in overlaps:
+        if overlap == wanted.total():
+            return kernel
+    named = " + ".join(group)
+    reason = next(
+        (
+            f"{edge.producer_op} → {edge.consumer_op}: {edge.detail}"
+            for edge in ledger.unfused
+            if edge.producer_op in wanted and edge.consumer_op in wanted
+        ),
+        None,
+    )
+    present = {node.op for node in ledger.before.graph}
+    absent = [name for name in wanted if name not in present]
+    if reason is None and absent:
+        reason = (
+            f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})"
+        )
+    best, nearest = max(overlaps, key=lambda pair: pair[0], default=(0, None))
+    raise FusionNotFound(
+        f"{named} is not in one fused kernel" + (f": {reason}" if reason else ""),
+        place=ledger.title,
+        expected=f"a kernel with {named}",
+        got=f"nearest is {nearest.name} ({' + '.join(nearest.operators)})"
+        if nearest and best
+        else "no such kernel",
+        remedy="Print the ledger of `mf.explain` to see every reason.",
+    )
+
+
+def title_of(net: Any) -> str:
+    return (
+        type(net).__name__
+        if hasattr(net, "construct")
+        else getattr(net, "__name__", type(net).__name__)
+    )
+
+
+@contextmanager
+def _private_directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="ms_fusion-", ignore_cleanup_errors=True) as name:
+        yield Path(name)

@@ -1,0 +1,418 @@
+"""What happens in the process that holds the net: compile and run it without and with fusion, and write down what is seen.
+
+Everything goes into one directory: ``unfused/`` and ``fused/`` (MindSpore's dumps), ``*.csv`` (its profiler), ``capture.json``
+(`Measurements`). The user's weights, random state and context are as before afterwards, whatever happens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import re
+import shutil
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ms_fusion import presets
+from ms_fusion.accuracy.ulp import ulp_difference
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets.table import resolve
+from tbe_impl.errors import CaptureError
+
+CALLS_PROFILED = 5
+CALLS_TIMED = 7
+
+
+class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of a capture.
+
+    Attributes:
+        title: name for the ledger.
+        preset: name of the preset of the fused run.
+        flags: explicit graph kernel flags instead of the preset's own.
+        measure: also time and profile both runs.
+        accuracy: also keep what each kernel received (a child process only).
+    """
+
+    title: str
+    preset: str = "auto"
+    flags: str | None = None
+    measure: bool = True
+    accuracy: bool = True
+
+
+class Measurements(msgspec.Struct, frozen=True, kw_only=True):
+    """What a capture measured, beside its dumps.
+
+    Attributes:
+        title: what the user calls the net.
+        device, version: where it ran.
+        flags: the graph kernel flags of the fused run.
+        preset: the preset that they came from.
+        kernel_directory: where the fused kernels' files are.
+        compile_unfused_s, compile_fused_s: first call, s.
+        step_unfused_us, step_fused_us: median of whole calls, taken in turns, µs; None when not measured.
+        operators_unfused, operators_fused: full name → (runs in one call, µs of one run), from MindSpore's profiler.
+        output_max_abs, output_max_ulp: largest difference between an output with and without fusion; ULP of its dtype.
+        notes: what a reader of the ledger should know.
+    """
+
+    title: str
+    device: str = "CPU"
+    version: str = ""
+    flags: str = ""
+    preset: str = ""
+    kernel_directory: str = ""
+    compile_unfused_s: float = 0.0
+    compile_fused_s: float = 0.0
+    step_unfused_us: float | None = None
+    step_fused_us: float | None = None
+    operators_unfused: dict[str, tuple[float, float]] = {}
+    operators_fused: dict[str, tuple[float, float]] = {}
+    output_max_abs: float | None = None
+    output_max_ulp: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+def run_capture(
+    net: Callable[..., Any], inputs: Sequence[Any], directory: Path, order: CaptureOrder
+) -> Measurements:
+    """Compiles and runs `net` on `inputs` without and with fusion, and writes dumps and measurements to `directory`.
+
+    Args:
+        net: a Cell, or a function that `ms.jit` can compile; one that trains is allowed, its weights are put back.
+        inputs: what it is called with.
+        directory: an empty directory of ours.
+        order: what is wanted.
+
+    Raises:
+        InputError: no such preset.
+        UnsafeError: the flags are known to kill the process on this net.
+        CaptureError: MindSpore could not compile or run the net; with its own words.
+    """
+    import mindspore
+
+    notes: list[str] = []
+    callables: dict[str, Callable[..., Any]] = {}
+    outputs: dict[str, list[np.ndarray]] = {}
+    compile_s: dict[str, float] = {}
+    flags = _wanted_flags(order)
+    # fused first: a tensor dump is of a process's first run
+    variants = {"fused": flags, "unfused": "--opt_level=0"}
+    with (
+        presets.compile_lock,
+        _state_kept(net),
+        _graph_mode(),
+        _silence(),
+        _failed_graphs_in(directory),
+    ):
+        for kind, kind_flags in variants.items():
+            _restart_random()
+            callables[kind] = fresh_function(net)
+            dumps = directory / kind
+            dumps.mkdir()
+            started = time.perf_counter()
+            with (
+                presets.environment_flags(kind_flags),
+                presets.save_graphs(dumps),
+            ):
+                try:
+                    result = callables[kind](*inputs)
+                except Exception as error:
+                    raise _explained(error, order.title) from error
+            compile_s[kind] = time.perf_counter() - started
+            outputs[kind] = [_to_numpy(tensor) for tensor in _tensors(result)]
+            _put_back(net)
+        steps: dict[str, float | None] = dict.fromkeys(variants)
+        profiles: dict[str, dict[str, tuple[float, float]]] = {kind: {} for kind in variants}
+        if order.measure:
+            steps.update(_time_in_turns(callables, inputs))
+            for kind in variants:
+                profiles[kind] = _profile(
+                    callables[kind], inputs, directory / f"{kind}.profile", notes
+                )
+    found = Measurements(
+        title=order.title,
+        device=presets.device_target(),
+        version=mindspore.__version__,
+        flags=flags,
+        preset=order.preset if order.flags is None else "",
+        kernel_directory=str(presets.kernel_directory()),
+        compile_unfused_s=compile_s["unfused"],
+        compile_fused_s=compile_s["fused"],
+        step_unfused_us=steps["unfused"],
+        step_fused_us=steps["fused"],
+        operators_unfused=profiles["unfused"],
+        operators_fused=profiles["fused"],
+        output_max_abs=_worst(outputs, "max_abs"),
+        output_max_ulp=_worst(outputs, "max_ulp"),
+        notes=tuple(notes),
+    )
+    (directory / "capture.json").write_bytes(msgspec.json.encode(found))
+    return found
+
+
+def _wanted_flags(order: CaptureOrder) -> str:
+    """The flags of the fused run, refused here if they are known to kill the process."""
+    device = presets.device_target()
+    if order.flags is not None:
+        presets.refuse(GraphKernelFlags.parse(order.flags), device)
+        return order.flags
+    return resolve(order.preset, device=device, version=presets.version()).render()
+
+
+def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
+    """A callable without history that computes what `net` does; `net` itself stays uncompiled.
+
+    A Cell is copied. One that cannot be copied (its optimizer holds a Map) is called from a function instead, which
+    costs its operators the name of the scope they are in.
+    """
+    import inspect
+
+    import mindspore
+
+    if isinstance(net, mindspore.nn.Cell):
+        try:
+            twin = copy.deepcopy(net)
+        except TypeError:
+            return mindspore.jit(lambda *args: net(*args))
+        twin.compile_cache.clear()
+        return twin
+    plain = inspect.unwrap(net)
+    receiver = getattr(plain, "__self__", None)
+    plain = getattr(plain, "__func__", plain)
+    twin = types.FunctionType(
+        plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    twin.__kwdefaults__ = plain.__kwdefaults__
+    twin.__module__, twin.__qualname__ = plain.__module__, plain.__qualname__
+    return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
+
+
+def parameters_of(net: Any) -> list[Any]:
+    """Every Parameter that `net` can reach: its own, or those of the Cells that a function holds."""
+    import mindspore
+
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    waiting: list[Any] = [net]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, mindspore.Parameter):
+            found[id(item)] = item
+        elif isinstance(item, mindspore.nn.Cell):
+            waiting.extend(item.get_parameters())
+            waiting.extend(vars(item).values())
+        elif isinstance(item, (list, tuple, set)):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, types.MethodType):
+            waiting.extend((item.__self__, item.__func__))
+        elif isinstance(item, types.FunctionType):
+            waiting.append(getattr(item, "__wrapped__", None))
+            waiting.extend(
+                cell.cell_contents for cell in item.__closure__ or () if _is_filled(cell)
+            )
+            waiting.extend(
+                item.__globals__[name]
+                for name in item.__code__.co_names
+                if name in item.__globals__
+            )
+    return list(found.values())
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+_kept: dict[int, list[tuple[Any, np.ndarray]]] = {}
+
+
+@contextlib.contextmanager
+def _state_kept(net: Any) -> Iterator[None]:
+    """Parameters and random state are put back at the end."""
+    import mindspore
+
+    random_state = mindspore.get_rng_state()
+    _kept[id(net)] = [(parameter, parameter.asnumpy().copy()) for parameter in parameters_of(net)]
+    try:
+        yield
+    finally:
+        _put_back(net)
+        del _kept[id(net)]
+        mindspore.set_rng_state(random_state)
+
+
+def _put_back(net: Any) -> None:
+    import mindspore
+
+    for parameter, content in _kept[id(net)]:
+        if parameter.asnumpy().tobytes() != content.tobytes():
+            parameter.set_data(mindspore.Tensor(content, parameter.dtype))
+
+
+def _restart_random() -> None:
+    """Both runs draw the same random numbers."""
+    import mindspore
+
+    mindspore.manual_seed(0)
+
+
+@contextlib.contextmanager
+def _graph_mode() -> Iterator[None]:
+    import mindspore
+
+    mode = mindspore.get_context("mode")
+    presets.set_mode(mindspore.GRAPH_MODE)
+    try:
+        yield
+    finally:
+        presets.set_mode(mode)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """MindSpore's compile server and profiler print to standard output; a ledger that is piped must not carry that."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _failed_graphs_in(directory: Path) -> Iterator[None]:
+    """MindSpore writes a graph that it cannot compile to the working directory unless told where."""
+    saved = os.environ.get("MS_OM_PATH")
+    os.environ["MS_OM_PATH"] = str(directory)
+    try:
+        yield
+    finally:
+        if saved is None:
+            del os.environ["MS_OM_PATH"]
+        else:
+            os.environ["MS_OM_PATH"] = saved
+
+
+def _explained(error: Exception, title: str) -> CaptureError:
+    """MindSpore's own first sentence, at the user's line, with what to do."""
+    text = str(error).strip()
+    first = next(
+        (line.strip(" .") for line in text.splitlines() if line.strip()), type(error).__name__
+    )
+    lines = [
+        match
+        for match in re.findall(r"# \d+ In file (.+?):(\d+)", text)
+        if "/mindspore/" not in match[0]
+    ]
+    generator_died = "Response is empty" in first or "Get response before Open" in first
+    return CaptureError(
+        f"MindSpore could not compile or run {title}: {first}",
+        place=":".join(lines[-1]) if lines else None,
+        remedy=(
+            "Its kernel generator died: `ms-fusion doctor` checks it, and `mf.check(net, *inputs)` names operators that it "
+            "cannot build."
+            if generator_died
+            else "Check the inputs; calling the net without ms_fusion shows MindSpore's whole message."
+        ),
+    )
+
+
+def _tensors(result: Any) -> Iterator[Any]:
+    if isinstance(result, (tuple, list)):
+        for item in result:
+            yield from _tensors(item)
+    elif isinstance(result, Mapping):
+        for item in result.values():
+            yield from _tensors(item)
+    elif hasattr(result, "asnumpy"):
+        yield result
+    elif isinstance(result, (int, float, bool)):
+        yield np.asarray(result)
+
+
+def _to_numpy(tensor: Any) -> np.ndarray:
+    return tensor if isinstance(tensor, np.ndarray) else tensor.asnumpy().copy()
+
+
+def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
+    """The largest difference between the outputs of the two runs."""
+    differences = [
+        getattr(ulp_difference(fused, unfused.astype(np.float64), str(fused.dtype)), measure)
+        for fused, unfused in zip(outputs["fused"], outputs["unfused"], strict=True)
+    ]
+    return max(differences, default=None)
+
+
+def _time_in_turns(
+    callables: Mapping[str, Callable[..., Any]], inputs: Sequence[Any]
+) -> dict[str, float]:
+    """Median µs of a whole call of each, measured in turns so that a busy machine is shared fairly."""
+    times: dict[str, list[float]] = {kind: [] for kind in callables}
+    for _ in range(CALLS_TIMED):
+        for kind, function in callables.items():
+            started = time.perf_counter()
+            for tensor in _tensors(function(*inputs)):
+                _to_numpy(tensor)
+            times[kind].append((time.perf_counter() - started) * 1e6)
+    return {kind: statistics.median(values) for kind, values in times.items()}
+
+
+def _profile(
+    function: Callable[..., Any], inputs: Sequence[Any], directory: Path, notes: list[str]
+) -> dict[str, tuple[float, float]]:
+    """Full name → (runs in one call, µs of one run), from MindSpore's own profiler."""
+    from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+
+    try:
+        with profile(
+            activities=[ProfilerActivity.CPU],
+            schedule=schedule(wait=0, warmup=0, active=CALLS_PROFILED, repeat=1),
+            on_trace_ready=tensorboard_trace_handler(str(directory)),
+        ) as profiler:
+            for _ in range(CALLS_PROFILED):
+                function(*inputs)
+                profiler.step()
+        table = next(directory.rglob("cpu_op_detail_info_*.csv"), None)
+        return read_profile(table) if table else {}
+    except Exception as error:  # noqa: BLE001 the ledger is worth having without times
+        notes.append(f"MindSpore's profiler failed, so nothing is timed by operator: {error}")
+        return {}
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def read_profile(table: Path) -> dict[str, tuple[float, float]]:
+    """Reads MindSpore's ``cpu_op_detail_info`` table: full name → (runs in one call, µs of one run)."""
+    import csv
+
+    with table.open(newline="", encoding="utf-8") as lines:
+        return {
+            row["full_op_name"]: (
+                int(row["op_occurrences"]) / CALLS_PROFILED,
+                float(row["op_avg_time(ms)"]) * 1e3,
+            )
+            for row in csv.DictReader(lines)
+        }

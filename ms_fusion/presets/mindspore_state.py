@@ -1,0 +1,240 @@
+"""MindSpore's context, its environment variables and its compile server, touched here and in `ms_fusion.presets.scopes` only."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import importlib.util
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ms_fusion.presets import private_directory
+from tbe_impl.errors import InputError, MissingError
+
+FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
+KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
+PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
+FRONT_END_VARIABLE = "MS_DEV_PRECOMPILE_ONLY"
+
+compile_lock = threading.RLock()
+"""Held around every compilation: MindSpore's graph mode is not thread-safe."""
+
+DUMPED_PASSES = (
+    "graph_build,graph_kernel_expander,graph_kernel_cluster,graph_kernel_splitter,graph_kernel_cse,"
+    "spread_update_state,validate"
+)
+"""The states that dumps are made of; MindSpore reads this list once in a process, so there is one list for all uses."""
+
+
+def mindspore_module() -> Any:
+    """MindSpore, imported; raises `MissingError` with the command that installs it."""
+    try:
+        import mindspore
+    except ImportError as error:
+        raise MissingError(
+            f"MindSpore cannot be imported ({error})", remedy="Run: pip install mindspore==2.10.0"
+        ) from error
+    return mindspore
+
+
+def device_target() -> str:
+    """``CPU``, ``GPU`` or ``Ascend``."""
+    return str(mindspore_module().get_context("device_target"))
+
+
+def version() -> str:
+    """MindSpore's version."""
+    return str(mindspore_module().__version__)
+
+
+def is_graph_mode() -> bool:
+    """Whether MindSpore's mode is graph mode (its default is PyNative)."""
+    mindspore = mindspore_module()
+    return bool(mindspore.get_context("mode") == mindspore.GRAPH_MODE)
+
+
+def set_mode(mode: int) -> None:
+    """Set MindSpore's mode (``mindspore.GRAPH_MODE`` or ``PYNATIVE_MODE``)."""
+    mindspore = mindspore_module()
+    if mindspore.get_context("mode") != mode:
+        mindspore.set_context(mode=mode)
+
+
+def context(name: str) -> Any:
+    """A setting of MindSpore's context, None when this version has no such setting."""
+    with contextlib.suppress(ValueError, KeyError):
+        return mindspore_module().get_context(name)
+    return None
+
+
+def variable(name: str) -> str | None:
+    """An environment variable as C code in this process sees it, which is what MindSpore reads."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype, getenv.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
+    found = getenv(name.encode())
+    return None if found is None else found.decode(errors="replace")
+
+
+def set_variable(name: str, value: str | None) -> None:
+    """Set an environment variable, or delete it for None."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+@contextlib.contextmanager
+def variable_set(name: str, value: str) -> Iterator[None]:
+    """The environment variable has this value inside; what it had before is restored."""
+    saved = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        set_variable(name, saved)
+
+
+def kernel_directory() -> Path:
+    """Where MindSpore keeps the fused kernels of this process; made and announced to MindSpore when it was not.
+
+    The user's own `MS_COMPILER_CACHE_PATH` is used when it is set; else a private directory that goes at exit. MindSpore
+    reads it at the first fused compilation only.
+    """
+    chosen = variable(KERNELS_VARIABLE)
+    # inherited from a parent process that used ms_fusion, which removes it when it ends
+    if not chosen or private_directory.is_of_another_process(Path(chosen)):
+        place = private_directory.make("mindspore")
+        os.environ[KERNELS_VARIABLE] = str(place)
+        return place
+    place = Path(chosen)
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(
+            "the directory for MindSpore's kernels cannot be used",
+            place=KERNELS_VARIABLE,
+            expected="an existing directory that can be written",
+            got=chosen,
+            remedy=f"Make it, or delete the variable {KERNELS_VARIABLE}.",
+        )
+    return place.resolve()
+
+
+_prepared = False
+
+
+def prepare() -> None:
+    """What has to be so before the first fused compilation: a private kernel directory and our guarded compile server.
+
+    Raises:
+        MissingError: MindSpore, or the package `decorator`, without which its generator dies, is not installed.
+        InputError: the user's own kernel directory cannot be used.
+    """
+    global _prepared
+    with compile_lock:
+        kernel_directory()
+        if _prepared:
+            return
+        mindspore_module()
+        if importlib.util.find_spec("decorator") is None:
+            raise MissingError(
+                "MindSpore's kernel generator needs the package `decorator`, and dies without it",
+                remedy="Run: pip install decorator",
+            )
+        from mindspore._c_expression import GraphExecutor_
+
+        scripts = Path(__file__).resolve().parent / "compile_server"
+        GraphExecutor_.get_instance().set_kernel_build_server_dir(f"{scripts}{os.sep}")
+        _prepared = True
+
+
+class _Fixed(threading.local):
+    depth = 0
+
+
+_fixed = _Fixed()
+
+
+def flags_are_fixed() -> bool:
+    """Whether this thread is inside `environment_flags`: then a patched Cell does not bring its own flags."""
+    return _fixed.depth > 0
+
+
+@contextlib.contextmanager
+def environment_flags(text: str) -> Iterator[None]:
+    """Exactly this flag string for everything compiled inside, above every scope; restored at the end."""
+    prepare()
+    _fixed.depth += 1
+    try:
+        with variable_set(FLAGS_VARIABLE, text):
+            yield
+    finally:
+        _fixed.depth -= 1
+
+
+_latched_passes = ""
+
+
+@contextlib.contextmanager
+def save_graphs(directory: Path, level: int = 2, passes: str = DUMPED_PASSES) -> Iterator[None]:
+    """MindSpore writes its graphs to `directory` while inside; the user's own settings are restored.
+
+    Args:
+        directory: existing directory.
+        level: 1 to 3, as for `save_graphs`.
+        passes: names of the passes whose graphs are written. MindSpore latches the first list of the process.
+    """
+    global _latched_passes
+    mindspore = mindspore_module()
+    if not _latched_passes and variable(PASSES_VARIABLE) is None:
+        _latched_passes = ",".join(dict.fromkeys([*passes.split(","), *DUMPED_PASSES.split(",")]))
+        os.environ[PASSES_VARIABLE] = _latched_passes
+    saved_level = mindspore.get_context("save_graphs")
+    saved_place = mindspore.get_context("save_graphs_path")
+    with quiet():
+        mindspore.set_context(save_graphs=level, save_graphs_path=str(directory))
+    try:
+        yield
+    finally:
+        with quiet():
+            mindspore.set_context(save_graphs=saved_level, save_graphs_path=saved_place or ".")
+
+
+@contextlib.contextmanager
+def front_end_only(directory: Path) -> Iterator[None]:
+    """Compilation stops behind the front end, and nothing runs; its last graph is written to `directory`."""
+    with (
+        compile_lock,
+        quiet(),
+        environment_flags("--opt_level=0"),
+        save_graphs(directory, level=1),
+        variable_set(FRONT_END_VARIABLE, "1"),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing in MindSpore's Python log below an error: it warns of settings that the user did not write."""
+    loggers = [
+        logging.getLogger(name)
+        for name in logging.root.manager.loggerDict
+        if "mindspore.log" in name
+    ]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+atexit.register(private_directory.remove_all)

@@ -1,0 +1,218 @@
+"""What a net's call and its operators say about fusing it: findings, before anything fused is compiled."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from ms_fusion import operators
+from ms_fusion.flag_lint import Finding
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.formats.mindspore_ir import read_ir
+from ms_fusion.graph import Graph, Node
+from ms_fusion.presets.compile_server.guard import refusal
+from tbe_impl.errors import FusionError, InputError
+
+TINY = 1024
+"""Elements up to which one kernel more or less gains nothing (32×32, measured)."""
+
+
+REDUCES = re.compile(r"Reduce|Sum|Mean|Prod|Norm|Softmax|BiasAddGrad|Loss|Entropy|Var|Std")
+"""Operators that are reductions, or become such when they are expanded, by the front end's names (`SumExt` …)."""
+
+
+def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
+    """Findings that need no operators: already compiled, dynamic shape, mode, size.
+
+    Args:
+        net: a Cell or a function.
+        inputs: what it is called with.
+        graph_mode: whether MindSpore's mode is graph mode.
+    """
+    name = getattr(net, "__name__", type(net).__name__)
+    if getattr(net, "compile_cache", None):
+        yield Finding(
+            "warning",
+            "compiled",
+            "it is compiled already, and MindSpore does not compile again because flags changed.",
+            remedy="Call `mf.patch(net)`, which drops what was compiled, or enable before the first call.",
+            place=name,
+        )
+    if not graph_mode and not hasattr(net, "__wrapped__"):
+        yield Finding(
+            "warning",
+            "pynative",
+            "PyNative mode fuses nothing.",
+            remedy="Write `@ms.jit` on the step function, or `step = mf.enable(step=step).step`, "
+            "or `ms.set_context(mode=ms.GRAPH_MODE)` at the start.",
+            place=name,
+        )
+    if getattr(net, "_dynamic_shape_inputs", None) is not None or any(
+        _is_dynamic(item) for item in inputs
+    ):
+        yield Finding(
+            "warning",
+            "dynamic",
+            "shapes that are not known before run time are not fused, and MindSpore does not say so.",
+            remedy="Call it with tensors of fixed shapes; it is then compiled once for each shape.",
+            place=name,
+        )
+    sizes = [_elements(item) for item in inputs if hasattr(item, "shape")]
+    if sizes and max(sizes) <= TINY:
+        yield Finding(
+            "note",
+            "tiny",
+            f"tensors of at most {max(sizes)} elements gain nothing from fusion.",
+            place=name,
+        )
+
+
+def of_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Iterator[Finding]:
+    """Findings about operators and dtypes, one for each kind.
+
+    Args:
+        graph: as MindSpore's front end sees it.
+        flags: what is in force; None assumes that everything is clustered that can be.
+        device: only CPU's own generator is known to be broken.
+    """
+    if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
+        return
+    said: set[tuple[str, ...]] = set()
+    for node in graph:
+        dtypes = _dtypes(graph, node)
+        if any(value.is_dynamic for value in graph.outputs_of(node)) and ("dynamic",) not in said:
+            said.add(("dynamic",))
+            yield Finding(
+                "warning",
+                "dynamic",
+                f"{node.op} has a shape that is not known, and is not fused.",
+                place=node.name,
+            )
+        if dtypes is None or not may_cluster(node.op, flags):
+            continue
+        source, target = dtypes
+        reason = refusal(node.op, source, target)
+        if not reason or (node.op, source, target) in said:
+            continue
+        said.add((node.op, source, target))
+        place = str(node.sources[-1]) if node.sources else node.name
+        if "bfloat16" in (source, target) or (
+            "cannot build" in reason and _feeds_reduction(graph, node)
+        ):
+            yield Finding(
+                "error",
+                "fatal",
+                f"MindSpore's own CPU generator fails: {reason}.",
+                remedy=f"Add `--disable_cluster_ops={node.op}`, or use float32."
+                if "bfloat16" not in (source, target)
+                else "Use float32 or float16 on CPU, or `mf.disable()`.",
+                place=place,
+            )
+        else:
+            yield Finding(
+                "warning",
+                "refused",
+                f"kernels with this {node.op} are not built ({reason}); they run unfused.",
+                remedy=f"Add `--disable_cluster_ops={node.op}` to keep their neighbours fused.",
+                place=place,
+            )
+
+
+def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
+    """Whether an operator of this type can land in a fused kernel on CPU."""
+    if flags is None:
+        return True
+    if flags.enable_expand_ops_only is not None:
+        expanded = op in flags.enable_expand_ops_only
+    else:
+        expanded = op in operators.CPU_EXPANDED | frozenset(flags.enable_expand_ops or ())
+        expanded = expanded and op not in (flags.disable_expand_ops or ())
+    if flags.enable_cluster_ops_only is not None:
+        return expanded or op in flags.enable_cluster_ops_only
+    clustered = op in operators.CPU_CLUSTERED | frozenset(flags.enable_cluster_ops or ())
+    return expanded or (clustered and op not in (flags.disable_cluster_ops or ()))
+
+
+def front_end_graph(
+    net: Any, inputs: Sequence[Any], front_end_only: Callable[[Path], AbstractContextManager[None]]
+) -> Graph:
+    """The operators of `net` on `inputs` as MindSpore's front end sees them; nothing runs.
+
+    Args:
+        net: a Cell or a function.
+        inputs: what it is called with.
+        front_end_only: context manager in which a compiled function stops behind the front end and writes its graph.
+
+    Raises:
+        InputError: MindSpore cannot compile it; with its own first line.
+    """
+    import mindspore
+
+    name = getattr(net, "__name__", type(net).__name__)
+    plain = getattr(net, "__wrapped__", net) if not isinstance(net, mindspore.nn.Cell) else net
+
+    def look(*args: Any) -> Any:
+        return plain(*args)
+
+    with tempfile.TemporaryDirectory(prefix="ms_fusion-check-") as place:
+        try:
+            with front_end_only(Path(place)):
+                mindspore.jit(look)(*inputs)
+        except FusionError:
+            raise
+        except Exception as error:
+            first = next(
+                (line.strip() for line in str(error).splitlines() if line.strip(" -")),
+                type(error).__name__,
+            )
+            raise InputError(f"MindSpore cannot compile {name} on these inputs: {first}") from error
+        files = sorted(Path(place).rglob("*_validate_*.ir"), key=lambda file: file.name)
+        if not files:
+            raise InputError(
+                f"MindSpore wrote no graph of {name}",
+                remedy="Delete the variable MS_DEV_DUMP_IR_PASSES, which hides it.",
+            )
+        return read_ir(files[-1]).graph
+
+
+def _dtypes(graph: Graph, node: Node) -> tuple[str, str] | None:
+    sources = [value.dtype for value in graph.inputs_of(node)]
+    targets = [value.dtype for value in graph.outputs_of(node)]
+    if not sources or not targets:
+        return None
+    source = sources[1] if node.op == "Select" and len(sources) > 1 else sources[0]
+    return ("bfloat16" if "bfloat16" in (*sources, *targets) else source), targets[0]
+
+
+def _feeds_reduction(graph: Graph, node: Node) -> bool:
+    """Whether it may share a kernel with a reduction, for which MindSpore has no way back."""
+    seen, waiting = {node.name}, [node]
+    while waiting:
+        current = waiting.pop()
+        if REDUCES.search(current.op):
+            return True
+        near = [user for value in current.outputs for user in graph.consumers.get(value, ())]
+        near += [graph.producers[value] for value in current.inputs if value in graph.producers]
+        for other in near:
+            if other.name not in seen:
+                seen.add(other.name)
+                waiting.append(other)
+    return False
+
+
+def _is_dynamic(item: Any) -> bool:
+    return any(
+        size is None or (isinstance(size, int) and size < 0)
+        for size in getattr(item, "shape", ()) or ()
+    )
+
+
+def _elements(item: Any) -> int:
+    count = 1
+    for size in item.shape:
+        count *= size if isinstance(size, int) and size >= 0 else 1
+    return count

@@ -1,0 +1,536 @@
+"""enable(), disable(), fusion(), patch(), check(), in_force(): a preset takes effect, and says so.
+
+MindSpore lets the environment variable win over a Cell's JitConfig and that over the context, and reads the variable
+again at each compilation. So everything here goes through the variable: the process and a block set it, a patched Cell
+sets it while it is compiled. The narrower scope wins: Cell, block, process, the user's own variable. An already compiled
+Cell is never compiled again by MindSpore because flags changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from ms_fusion.flag_lint import Finding, lint
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets import mindspore_state, net_checks
+from ms_fusion.presets.in_force import (
+    O1_ON_CPU,
+    PYNATIVE,
+    PYNATIVE_REMEDY,
+    FusionWarning,
+    InForce,
+    fuses,
+)
+from ms_fusion.presets.mindspore_state import (
+    FLAGS_VARIABLE,
+    KERNELS_VARIABLE,
+    compile_lock,
+    context,
+    device_target,
+    environment_flags,
+    flags_are_fixed,
+    front_end_only,
+    is_graph_mode,
+    kernel_directory,
+    mindspore_module,
+    quiet,
+    save_graphs,
+    set_mode,
+    set_variable,
+    variable,
+    variable_set,
+    version,
+)
+from ms_fusion.presets.table import PRESETS, resolve
+from tbe_impl.environment import is_off
+from tbe_impl.errors import InputError, UnsafeError
+
+__all__ = [
+    "FusionWarning",
+    "InForce",
+    "check",
+    "compile_lock",
+    "device_target",
+    "disable",
+    "enable",
+    "environment_flags",
+    "fusion",
+    "in_force",
+    "kernel_directory",
+    "patch",
+    "refuse",
+    "resolve",
+    "save_graphs",
+    "set_mode",
+    "unpatch",
+    "version",
+]
+
+CELL_FLAGS = "_ms_fusion_flags"
+CELL_CHECKED = "_ms_fusion_checked"
+
+log = logging.getLogger("ms_fusion")
+Net = TypeVar("Net")
+
+
+@dataclass(frozen=True)
+class _Setting:
+    preset: str
+    flags: str
+
+
+@dataclass
+class _State:
+    """What this process set, and what was there before."""
+
+    process: _Setting | None = None
+    blocks: list[_Setting] = field(default_factory=list)
+    user_value: str | None = None
+    holding: bool = False
+    jit_level: str | None = None
+    said_off: bool = False
+
+
+_state = _State()
+
+
+def enable(
+    preset: str = "auto",
+    *,
+    step: Callable[..., Any] | None = None,
+    flags: GraphKernelFlags | str | None = None,
+    generator: str | None = None,
+) -> InForce:
+    """Turn fusion on for this process, and say what is in force.
+
+    Args:
+        preset: a name in `ms_fusion.presets.table.PRESETS`.
+        step: a function or Cell that does one step; the record's `step` is the same, compiled and so fused, also in
+            PyNative mode: ``train_step = mf.enable(step=train_step).step``.
+        flags: explicit flags, put over those of the preset.
+        generator: ``AKG`` or ``AKG_V2``: who builds the kernels.
+
+    Raises:
+        InputError: no such preset, or flags that MindSpore does not know.
+        UnsafeError: flags that are known to kill the process.
+        MissingError: MindSpore, or what its generator needs, is not installed.
+    """
+    if _off():
+        return _nothing(preset, step)
+    setting, found = _setting(preset, flags, generator)
+    _prepare()
+    with compile_lock:
+        _state.process = setting
+        _apply()
+        _device_switch(on=fuses(setting.flags))
+    wrapped = _compiled(step) if step is not None else None
+    now = in_force()
+    remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
+    if wrapped is not None:
+        # what a wrapped step is for is no warning any more
+        remarks = [text for text in remarks if not text.startswith("PyNative mode")]
+        now = replace(now, fused=fuses(now.flags), remedy="", step=wrapped)
+    now = replace(now, warnings=tuple(dict.fromkeys(remarks)))
+    for text in now.warnings:
+        warnings.warn(text, FusionWarning, stacklevel=2)
+    return now
+
+
+def disable() -> InForce:
+    """Turn the process-wide preset off; the user's own variable is as it was before `enable`."""
+    if not _off():
+        with compile_lock:
+            _state.process = None
+            _apply()
+            _device_switch(on=False)
+    return in_force()
+
+
+@contextlib.contextmanager
+def fusion(
+    preset: str = "auto",
+    *,
+    flags: GraphKernelFlags | str | None = None,
+    generator: str | None = None,
+) -> Iterator[InForce]:
+    """What is compiled inside this block is compiled under `preset`; everything is restored at its end.
+
+    Blocks nest; the innermost wins. A block holds for the whole process, not for one thread.
+
+    Raises:
+        as `enable`.
+    """
+    if _off():
+        yield _nothing(preset, None)
+        return
+    setting, found = _setting(preset, flags, generator)
+    _prepare()
+    with compile_lock:
+        _state.blocks.append(setting)
+        _apply()
+    try:
+        now = in_force()
+        for text in (*(str(item) for item in found if item.severity != "note"), *now.warnings):
+            warnings.warn(text, FusionWarning, stacklevel=3)
+        yield now
+    finally:
+        with compile_lock:
+            _forget(setting)
+            _apply()
+
+
+def patch(
+    net: Net,
+    preset: str = "auto",
+    *,
+    flags: GraphKernelFlags | str | None = None,
+    generator: str | None = None,
+) -> Net:
+    """Compile this Cell under `preset`, whatever block or process say; returns the same Cell.
+
+    The Cell's operators and dtypes are checked before its first compilation. Only a Cell that is compiled itself (called
+    in graph mode) is concerned: inside another Cell, or in a ``@ms.jit`` function, the outer one's flags hold. A copy of
+    the Cell keeps the preset. What was compiled before is dropped, so that the next call compiles anew.
+
+    Raises:
+        InputError: `net` is no Cell; else as `enable`. The first call raises UnsafeError for a net that MindSpore's
+            generator is known to die on.
+    """
+    if _off():
+        return net
+    setting, found = _setting(preset, flags, generator)
+    _prepare()
+    import mindspore
+
+    if not isinstance(net, mindspore.nn.Cell):
+        raise InputError(
+            "only a Cell can be patched",
+            expected="mindspore.nn.Cell",
+            got=type(net).__name__,
+            remedy="For a function: `train_step = mf.enable(step=train_step).step`.",
+        )
+    for item in found:
+        if item.severity != "note":
+            warnings.warn(str(item), FusionWarning, stacklevel=2)
+    if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
+        warnings.warn(PYNATIVE, FusionWarning, stacklevel=2)
+    with compile_lock:
+        vars(net)[CELL_FLAGS] = (setting.preset, setting.flags)
+        vars(net)[CELL_CHECKED] = False
+        if getattr(net, "compile_cache", None):
+            net.compile_cache.clear()
+            net._compiled = False
+    return net
+
+
+def unpatch(net: Net) -> Net:
+    """Take back `patch`; the next call compiles anew."""
+    vars(net).pop(CELL_FLAGS, None)
+    vars(net).pop(CELL_CHECKED, None)
+    if getattr(net, "compile_cache", None):
+        net.compile_cache.clear()  # type: ignore[attr-defined]
+    return net
+
+
+def in_force(net: Any = None) -> InForce:
+    """What the next compilation in this process (of `net`, when given) will use, as MindSpore reads it."""
+    device = device_target()
+    preset, text, scope, route, remarks = _read_back(net, device)
+    fused, remedy = fuses(text), ""
+    if not fused and scope == "none":
+        remedy = "Call `ms_fusion.enable()`."
+    elif not fused and "--opt_level=0" not in text.split():
+        remarks.append("The flags hold no `--opt_level`, so MindSpore fuses nothing.")
+        remedy = "Add `--opt_level=2`."
+    graph_mode = is_graph_mode()
+    if fused and not graph_mode:
+        fused, remedy = False, PYNATIVE_REMEDY
+        remarks.append(PYNATIVE)
+    return InForce(
+        preset=preset,
+        flags=text,
+        scope=scope,
+        route=route,
+        device=device,
+        version=version(),
+        mode="graph" if graph_mode else "pynative",
+        fused=fused,
+        warnings=tuple(remarks),
+        remedy=remedy,
+        kernel_directory=variable(KERNELS_VARIABLE) or "",
+    )
+
+
+def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
+    """(preset, flags, scope, route, remarks) by MindSpore's own order: variable, JitConfig, context; a Cell of ours first."""
+    cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
+    if cell is not None and not is_off():
+        return cell[0], cell[1], "Cell", "environment", []
+    value, top = variable(FLAGS_VARIABLE), _top()
+    if value is not None and top is not None and top.flags == value:
+        return top.preset, value, "block" if _state.blocks else "process", "environment", []
+    if value is not None:
+        remarks = [str(item) for item in lint(value, device=device) if item.severity == "error"]
+        if top is not None:
+            remarks.append(
+                f"{FLAGS_VARIABLE} was set to {value!r} after enable(), and wins over preset {top.preset}. "
+                "Delete the variable and call enable() again."
+            )
+        return "", value, "user", "environment", remarks
+    return "", *_without_variable(net, device)
+
+
+def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
+    """What stands in the way of fusing `net` on `inputs`, or makes it unsafe, under the flags in force.
+
+    The net is not run and not compiled for good: MindSpore's front end reads it, and the operators it finds there are
+    looked up. When nothing is in force yet, the preset ``auto`` is assumed.
+
+    Args:
+        net: a Cell, or a function that ``ms.jit`` can compile.
+        inputs: what it is called with.
+
+    Raises:
+        InputError: MindSpore cannot compile `net` on `inputs`.
+    """
+    now = in_force(net)
+    text = (
+        now.flags
+        if now.route != "none"
+        else resolve("auto", device=now.device, version=now.version).render()
+    )
+    found = list(net_checks.of_call(net, inputs, graph_mode=now.mode == "graph"))
+    graph = net_checks.front_end_graph(net, inputs, front_end_only)
+    found += net_checks.of_graph(
+        graph, GraphKernelFlags.parse(text) if not lint_errors(text) else None, now.device
+    )
+    return tuple(found)
+
+
+def lint_errors(text: str) -> tuple[Finding, ...]:
+    """Errors of a flag string."""
+    return tuple(item for item in lint(text) if item.severity == "error" and item.code != "fatal")
+
+
+def _off() -> bool:
+    if not is_off():
+        return False
+    if not _state.said_off:
+        _state.said_off = True
+        log.warning("MS_FUSION=off: ms_fusion changes nothing in this process")
+    return True
+
+
+def _nothing(preset: str, step: Callable[..., Any] | None) -> InForce:
+    now = in_force()
+    return replace(
+        now,
+        preset=preset if now.preset else "",
+        warnings=("MS_FUSION=off: nothing was enabled.",),
+        remedy="Delete the variable MS_FUSION.",
+        step=step,
+    )
+
+
+def _setting(
+    preset: str, flags: GraphKernelFlags | str | None, generator: str | None
+) -> tuple[_Setting, tuple[Finding, ...]]:
+    """Flags of a preset, checked; raises what `enable` raises."""
+    if preset not in PRESETS:
+        resolve(preset)
+    device = device_target()
+    found: tuple[Finding, ...] = ()
+    if isinstance(flags, str):
+        found = tuple(
+            item for item in lint(flags, device=device) if item.code not in ("off", "fatal")
+        )
+        wrong = [item for item in found if item.severity == "error"]
+        if wrong:
+            raise InputError(
+                wrong[0].message.rstrip("."),
+                place=f"flags, column {wrong[0].column}",
+                remedy=wrong[0].remedy or None,
+            )
+    if generator is not None:
+        explicit = (
+            GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags()
+        )
+        flags = explicit.merge(GraphKernelFlags(kernel_generator=generator))
+    resolved = resolve(preset, device=device, version=version(), flags=flags)
+    refuse(
+        GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags(),
+        device,
+    )
+    refuse(resolved, device)
+    return _Setting(preset, resolved.render()), found
+
+
+def refuse(flags: GraphKernelFlags, device: str = "CPU") -> None:
+    """Raises UnsafeError for flags that are known to kill the process on this device."""
+    if device != "CPU":
+        return
+    text = flags.render()
+    fatal = [item for item in lint(text, device=device) if item.code == "fatal"]
+    if fatal:
+        raise UnsafeError(
+            fatal[0].message.rstrip("."),
+            place=f"flags, column {fatal[0].column}",
+            remedy=fatal[0].remedy,
+        )
+    if flags.kernel_generator == "AKG_V2" and importlib.util.find_spec("akg_v2") is None:
+        raise UnsafeError(
+            "`--kernel_generator=AKG_V2` kills the process: MindSpore ships no module `akg_v2`",
+            place="flags",
+            remedy="Leave it out.",
+        )
+
+
+def _top() -> _Setting | None:
+    return _state.blocks[-1] if _state.blocks else _state.process
+
+
+def _forget(setting: _Setting) -> None:
+    for index in range(len(_state.blocks) - 1, -1, -1):
+        if _state.blocks[index] is setting:
+            del _state.blocks[index]
+            return
+
+
+def _apply() -> None:
+    """The variable holds the narrowest setting of ours, or the user's own value when there is none."""
+    top = _top()
+    if top is not None:
+        if not _state.holding:
+            _state.user_value, _state.holding = os.environ.get(FLAGS_VARIABLE), True
+        os.environ[FLAGS_VARIABLE] = top.flags
+    elif _state.holding:
+        set_variable(FLAGS_VARIABLE, _state.user_value)
+        _state.holding = False
+
+
+def _device_switch(*, on: bool) -> None:
+    """On Ascend fusion needs ``jit_level=O1`` besides the flags (read in MindSpore's source; on CPU it does nothing)."""
+    if device_target() != "Ascend":
+        return
+    mindspore = mindspore_module()
+    if on and _state.jit_level is None:
+        _state.jit_level = str((mindspore.get_context("jit_config") or {}).get("jit_level", ""))
+        with quiet():
+            mindspore.set_context(jit_config={"jit_level": "O1"})
+    elif not on and _state.jit_level is not None:
+        with quiet():
+            mindspore.set_context(jit_config={"jit_level": _state.jit_level or "O0"})
+        _state.jit_level = None
+
+
+def _without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
+    """(flags, scope, route, remarks) when the variable is not set: the Cell's JitConfig, then the context."""
+    config = getattr(net, "_jit_config_dict", None) or {}
+    text = str(config.get("graph_kernel_flags") or "")
+    if text:
+        return text, "user", "JitConfig", []
+    levels = [
+        config.get("jit_level"),
+        context("jit_level"),
+        (context("jit_config") or {}).get("jit_level"),
+    ]
+    remarks = [O1_ON_CPU] if device == "CPU" and "O1" in levels else []
+    if bool(context("enable_graph_kernel")):
+        text = str(context("graph_kernel_flags") or "")
+        # switched on in the context, level 2 is MindSpore's own default
+        return (
+            text if "--opt_level" in text else f"--opt_level=2 {text}".strip(),
+            "user",
+            "context",
+            remarks,
+        )
+    if device != "CPU" and "O1" in levels:
+        return "--opt_level=2", "user", "context", remarks
+    return "", "none", "none", remarks
+
+
+def _compiled(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` as MindSpore compiles it; a function that is compiled already stays as it is."""
+    mindspore = mindspore_module()
+    if isinstance(step, mindspore.nn.Cell):
+        if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
+            step.construct = mindspore.jit(step.construct)
+        return step
+    if not callable(step):
+        raise InputError(
+            "a step is a function or a Cell", expected="something callable", got=type(step).__name__
+        )
+    if (
+        hasattr(step, "__wrapped__")
+        and "staging_specialize" in getattr(step, "__code__", _compiled.__code__).co_name
+    ):
+        return step
+    return mindspore.jit(step)
+
+
+def _prepare() -> None:
+    mindspore_state.prepare()
+    _hook(mindspore_module().nn.Cell)
+
+
+def _hook(cell_class: Any) -> None:
+    """Every Cell is compiled under our lock, a patched one under its own flags and after it was checked."""
+    original = cell_class.compile
+    if hasattr(original, "_ms_fusion_original"):
+        return
+
+    @functools.wraps(original)
+    def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with compile_lock, _cell_flags(self, args):
+            return original(self, *args, **kwargs)
+
+    compile._ms_fusion_original = original  # type: ignore[attr-defined]
+    cell_class.compile = compile
+
+
+@contextlib.contextmanager
+def _cell_flags(cell: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+    own = vars(cell).get(CELL_FLAGS)
+    if is_off() or flags_are_fixed():
+        yield
+        return
+    if own is None:
+        if _state.holding and fuses(variable(FLAGS_VARIABLE) or "") and device_target() == "CPU":
+            _refuse_bfloat16(cell, inputs)
+        yield
+        return
+    if not vars(cell).get(CELL_CHECKED):
+        _check_first(cell, inputs, own[1])
+        vars(cell)[CELL_CHECKED] = True
+    with variable_set(FLAGS_VARIABLE, own[1]):
+        yield
+
+
+def _check_first(cell: Any, inputs: tuple[Any, ...], text: str) -> None:
+    """Refuse what would kill the process, warn of what would be wrong; said once for each Cell."""
+    graph = net_checks.front_end_graph(cell, inputs, front_end_only)
+    for item in net_checks.of_graph(graph, GraphKernelFlags.parse(text), device_target()):
+        if item.code == "fatal":
+            raise UnsafeError(
+                item.message.rstrip("."), place=item.place or None, remedy=item.remedy or None
+            )
+        if item.severity != "note":
+            warnings.warn(str(item), FusionWarning, stacklevel=6)
+
+
+def _refuse_bfloat16(cell: Any, inputs: tuple[Any, ...]) -> None:
+    tensors = [*inputs, *cell.get_parameters()]
+    if any(str(getattr(item, "dtype", "")).lower() == "bfloat16" for item in tensors):
+        raise UnsafeError(
+            "MindSpore's own CPU generator cannot build bfloat16 kernels, and sums of them end in an exception",
+            place=type(cell).__name__,
+            remedy="Call `mf.disable()`, or use float32 or float16 on CPU.",
+        )

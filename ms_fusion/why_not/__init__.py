@@ -1,0 +1,7 @@
+"""Why an edge was not fused: the rules that MindSpore follows, applied again, with the smallest change that would fuse it."""
+
+from ms_fusion.why_not.edges import explain_edges
+from ms_fusion.why_not.hot_spots import hot_spots
+from ms_fusion.why_not.reasons import REASONS
+
+__all__ = ["REASONS", "explain_edges", "hot_spots"]

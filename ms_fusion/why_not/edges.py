@@ -1,0 +1,302 @@
+"""Every edge that was not fused, with the reason, the bytes at stake and the smallest change that would fuse it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from ms_fusion.graph import Edge, Graph, Node, Value
+from ms_fusion.ledger import Suggestion, UnfusedEdge
+from ms_fusion.why_not.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusal, settings
+from ms_fusion.why_not.reach import Reach
+from ms_fusion.why_not.reasons import RANK, sentence
+from ms_fusion.why_not.splitter import Kernel, Pair, kernel_of, why_split
+from ms_fusion.why_not.suggest import casting_down, suggest
+
+
+def explain_edges(
+    before: Graph,
+    placement: Mapping[str, tuple[str, ...]],
+    cluster: Mapping[str, str],
+    *,
+    flags: str,
+    device: str = "CPU",
+    generator: str = "mindspore",
+    mode: str = "graph",
+    internal: Mapping[str, int] | None = None,
+) -> tuple[UnfusedEdge, ...]:
+    """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
+
+    Args:
+        before: the original operators.
+        placement: full name of an operator → the fused kernels it went into; absent: it runs as MindSpore's own kernel.
+        cluster: full name of an operator → the cluster that it was in before splitting.
+        flags: the flag string in force.
+        device: where it runs: ``CPU``, ``GPU`` or ``Ascend``.
+        generator: who built the kernels; ``mindspore`` is MindSpore's own generator.
+        mode: ``graph`` or ``pynative``.
+        internal: operator that went into several kernels → bytes written and read between them.
+
+    An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
+    consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
+    """
+    known = _Known(before, placement, cluster, settings(flags, device), generator, mode)
+    found = [*known.between(), *known.inside(internal or {}), *known.leaving()]
+    return tuple(sorted(found, key=lambda edge: -edge.bytes_at_stake))
+
+
+class _Known:
+    """One compilation, with what several edges ask about it worked out once."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        placement: Mapping[str, tuple[str, ...]],
+        cluster: Mapping[str, str],
+        given: Settings,
+        generator: str,
+        mode: str,
+    ):
+        self.graph, self.placement, self.cluster = graph, placement, cluster
+        self.given, self.generator, self.mode = given, generator, mode
+
+    @cached_property
+    def refusals(self) -> dict[str, Refusal | None]:
+        return {node.name: refusal(node, self.graph, self.given) for node in self.graph}
+
+    @cached_property
+    def unsafe(self) -> frozenset[str]:
+        return casting_down(self.graph)
+
+    @cached_property
+    def clusters(self) -> Reach:
+        return Reach(
+            self.graph, {node.name: self.cluster.get(node.name, "") for node in self.graph}
+        )
+
+    @cached_property
+    def kernels(self) -> Reach:
+        alone = {name: kernels[0] for name, kernels in self.placement.items() if len(kernels) == 1}
+        return Reach(self.graph, alone)
+
+    @cached_property
+    def built(self) -> Mapping[str, Kernel]:
+        """Kernel → what its operators do."""
+        members: dict[str, list[tuple[Node, bool]]] = defaultdict(list)
+        for node in self.graph:
+            kernels = self.placement.get(node.name, ())
+            for kernel in kernels:
+                members[kernel].append((node, kernel == kernels[-1]))
+        return {name: kernel_of(nodes, self.graph) for name, nodes in members.items()}
+
+    def between(self) -> Iterator[UnfusedEdge]:
+        counted: set[tuple[str, object]] = set()
+        for edge in self.graph.edges:
+            producer, consumer = self.graph.node(edge.producer), self.graph.node(edge.consumer)
+            if set(self.placement.get(producer.name, ())) & set(
+                self.placement.get(consumer.name, ())
+            ):
+                continue
+            reader = self._holder(consumer)
+            first = (edge.value, reader) not in counted
+            counted.add((edge.value, reader))
+            code, detail, refused = self._reason(edge, producer, consumer)
+            value = self.graph.values[edge.value]
+            yield _record(
+                producer,
+                consumer,
+                value,
+                code,
+                detail,
+                self._bytes_at_stake(value, producer, consumer) if first else 0,
+                suggest(
+                    self.graph, producer, consumer, value, code, refused, self.given, self.generator,
+                    blocked=self._would_be_cut(producer, consumer, value),
+                    unsafe=self.unsafe,
+                ),
+            )  # fmt: skip
+
+    def inside(self, internal: Mapping[str, int]) -> Iterator[UnfusedEdge]:
+        for node in self.graph:
+            if len(self.placement.get(node.name, ())) < 2:
+                continue
+            value = self.graph.values[node.outputs[0]] if node.outputs else Value("", (), "")
+            detail = (
+                f"{node.name} ({node.op}) was expanded and cut into {len(self.placement[node.name])} kernels: "
+                f"on {self.given.device} nothing is fused behind a reduction."
+            )
+            yield _record(
+                node,
+                node,
+                value,
+                "splitter-after-reduction",
+                detail,
+                internal.get(node.name, 0),
+                None,
+            )
+
+    def leaving(self) -> Iterator[UnfusedEdge]:
+        graphs = {node.subgraph for node in self.graph}
+        if len(graphs) < 2:
+            return
+        taken: dict[tuple[object, str], set[str]] = defaultdict(set)
+        for name, readers in self.graph.consumers.items():
+            value = self.graph.values[name]
+            if value.kind == "input":
+                taken[value.shape, value.dtype].update(node.subgraph for node in readers)
+        for name in dict.fromkeys(self.graph.outputs):
+            producer = self.graph.producers.get(name)
+            value = self.graph.values[name]
+            if producer is None or not taken[value.shape, value.dtype] - {producer.subgraph}:
+                continue
+            detail = sentence(
+                "control-flow",
+                value=name,
+                dtype=value.dtype,
+                shape=_shape(value),
+                subgraph=producer.subgraph,
+            )
+            yield _record(
+                producer, None, value, "control-flow", detail, 2 * value.bytes,
+                suggest(self.graph, producer, None, value, "control-flow", (), self.given, self.generator),
+            )  # fmt: skip
+
+    def _reason(
+        self, edge: Edge, producer: Node, consumer: Node
+    ) -> tuple[str, str, tuple[Refusal, ...]]:
+        """Code, sentence, and the refusals of the two ends."""
+        names = {"producer": producer.name, "consumer": consumer.name}
+        if self.mode == "pynative":
+            return "pynative", sentence("pynative"), ()
+        if not self.given.opt_level and not self.cluster and not self.placement:
+            return "fusion-off", sentence("fusion-off", opt_level=self.given.opt_level, **names), ()
+        if producer.subgraph != consumer.subgraph:
+            detail = sentence(
+                "other-subgraph",
+                subgraph=producer.subgraph,
+                other_subgraph=consumer.subgraph,
+                **names,
+            )
+            return "other-subgraph", detail, ()
+        refused = tuple(
+            found
+            for node in dict.fromkeys((producer, consumer))
+            if not self._taken(node) and (found := self.refusals[node.name]) is not None
+        )
+        if refused:
+            hardest = min(refused, key=lambda one: RANK[one.code])
+            return hardest.code, hardest.detail, refused
+        if self._taken(producer) and self._taken(consumer):
+            code, detail = self._cut(edge, producer, consumer)
+            return code, detail, ()
+        return "unexplained", self._unexplained(producer, consumer), ()
+
+    def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
+        """Why two operators that were both clustered do not share a kernel."""
+        for node in (consumer, producer):
+            if node.op in IN_PLACE:
+                return "in-place", sentence("in-place", name=node.name, op=node.op)
+        one_cluster = self.cluster.get(producer.name) == self.cluster.get(consumer.name)
+        if not one_cluster:
+            through = self.clusters.between(producer.name, consumer.name)
+            if through is not None:
+                return "cycle", self._cycle(producer, consumer, through)
+        found = why_split(self._pair(producer, consumer, self.graph.values[edge.value]))
+        if found is not None:
+            return found
+        through = self.kernels.between(producer.name, consumer.name)
+        if through is not None:
+            return "cycle", self._cycle(producer, consumer, through)
+        other = self._other_reader(edge, consumer)
+        if other is not None:
+            return "splitter-shared", sentence("splitter-shared", value=edge.value, through=other)
+        return "unexplained", self._unexplained(producer, consumer)
+
+    def _cycle(self, producer: Node, consumer: Node, through: str) -> str:
+        return sentence("cycle", producer=producer.name, consumer=consumer.name, through=through)
+
+    def _unexplained(self, producer: Node, consumer: Node) -> str:
+        return sentence(
+            "unexplained",
+            producer=producer.name,
+            consumer=consumer.name,
+            producer_op=producer.op,
+            consumer_op=consumer.op,
+        )
+
+    def _would_be_cut(self, producer: Node, consumer: Node, value: Value) -> bool:
+        """Whether the two would stay apart even if both were clustered."""
+        if (
+            producer.subgraph != consumer.subgraph
+            or self.clusters.between(producer.name, consumer.name) is not None
+        ):
+            return True
+        return why_split(self._pair(producer, consumer, value)) is not None
+
+    def _pair(self, producer: Node, consumer: Node, value: Value) -> Pair:
+        before, after = self._kernel(producer, last=True), self._kernel(consumer, last=False)
+        return Pair(self.graph, producer, consumer, value, self.given, before, after)
+
+    def _kernel(self, node: Node, *, last: bool) -> Kernel:
+        """The kernel that `node` ends in, or begins in; of its own when it is not in one."""
+        kernels = self.placement.get(node.name, ())
+        if kernels:
+            return self.built[kernels[-1 if last else 0]]
+        return kernel_of([(node, True)], self.graph)
+
+    def _other_reader(self, edge: Edge, consumer: Node) -> str | None:
+        for node in self.graph.consumers[edge.value]:
+            if node.name not in (edge.producer, consumer.name) and self._holder(
+                node
+            ) != self._holder(consumer):
+                return node.name
+        return None
+
+    def _taken(self, node: Node) -> bool:
+        return node.name in self.placement or node.name in self.cluster
+
+    def _holder(self, node: Node) -> object:
+        """What reads on behalf of `node`: its kernels, or itself."""
+        return self.placement.get(node.name) or node.name
+
+    def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:
+        """Read back by this consumer, and written unless somebody else needs it; a view alone moves nothing."""
+        if consumer.op in VIEWS and not self._taken(consumer):
+            return 0
+        kernels = set(self.placement.get(producer.name, ()))
+        outside = {
+            self._holder(node)
+            for node in self.graph.consumers[value.name]
+            if not kernels & set(self.placement.get(node.name, ()))
+        }
+        alone = outside == {self._holder(consumer)} and value.name not in self.graph.outputs
+        return value.bytes * (2 if alone else 1)
+
+
+def _record(
+    producer: Node,
+    consumer: Node | None,
+    value: Value,
+    code: str,
+    detail: str,
+    bytes_at_stake: int,
+    suggestion: Suggestion | None,
+) -> UnfusedEdge:
+    return UnfusedEdge(
+        producer=producer.name,
+        consumer=consumer.name if consumer else "",
+        producer_op=producer.op,
+        consumer_op=consumer.op if consumer else "",
+        value=value,
+        reason=code,
+        detail=detail,
+        bytes_at_stake=bytes_at_stake,
+        suggestion=suggestion,
+        producer_source=producer.sources[-1] if producer.sources else None,
+        consumer_source=consumer.sources[-1] if consumer and consumer.sources else None,
+    )
+
+
+def _shape(value: Value) -> str:
+    return "(" + ", ".join(map(str, value.shape)) + ")"

@@ -1,0 +1,266 @@
+"""Each formula against plain NumPy or a hand-written number; and the machinery around them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ms_fusion import operators
+from ms_fusion.accuracy.formulas import FORMULAS
+from ms_fusion.accuracy.replay import replay, unknown_operators
+from ms_fusion.graph import Graph, Node, Value
+from tbe_impl.errors import InputError
+
+F, INT, B = "float32", "int32", "bool"
+
+
+def single(op, inputs, output, **attrs):
+    """Replays one operator. `inputs`: arrays, or ("constant", dtype, data); `output`: (dtype, shape)."""
+    values, names, given = {}, [], {}
+    for index, one in enumerate(inputs):
+        name = f"i{index}"
+        names.append(name)
+        if isinstance(one, tuple):
+            _, dtype, data = one
+            values[name] = Value(name, np.shape(data), dtype, "constant", data)
+        else:
+            array = np.asarray(one)
+            values[name] = Value(name, array.shape, array.dtype.name, "input")
+            given[name] = array
+    values["o"] = Value("o", tuple(output[1]), output[0])
+    node = Node("n", op, tuple(names), ("o",), tuple(sorted(attrs.items())))
+    return replay(Graph("g", (node,), values, tuple(given), ("o",)), given)["o"]
+
+
+def c(data, dtype="int64"):
+    return ("constant", dtype, data)
+
+
+x = np.array([[-2.5, -1.0, 0.5], [1.5, 2.5, 3.0]], np.float32)
+y = np.array([[3.0, 2.0, 1.0], [-1.0, 0.5, 2.0]], np.float32)
+p = np.array([0.1, 0.5, 0.9], np.float32)
+i = np.array([-7, 7, 6, 0], np.int32)
+j = np.array([2, -2, 3, 5], np.int32)
+X, Y, P = x.astype(np.float64), y.astype(np.float64), p.astype(np.float64)
+
+CASES = [
+    ("Abs", [x], (F, x.shape), np.abs(X)),
+    ("Neg", [x], (F, x.shape), -X),
+    ("Sign", [x], (F, x.shape), [[-1, -1, 1], [1, 1, 1]]),
+    ("Square", [x], (F, x.shape), X * X),
+    ("Sqrt", [p], (F, p.shape), P**0.5),
+    ("Rsqrt", [p], (F, p.shape), P**-0.5),
+    ("Reciprocal", [x], (F, x.shape), 1 / X),
+    ("Inv", [x], (F, x.shape), 1 / X),
+    ("Exp", [x], (F, x.shape), [[math.exp(v) for v in row] for row in X]),
+    ("Expm1", [p], (F, p.shape), [math.expm1(v) for v in P]),
+    ("Log", [p], (F, p.shape), [math.log(v) for v in P]),
+    ("Log1p", [p], (F, p.shape), [math.log1p(v) for v in P]),
+    ("Sin", [p], (F, p.shape), [math.sin(v) for v in P]),
+    ("Cos", [p], (F, p.shape), [math.cos(v) for v in P]),
+    ("Tan", [p], (F, p.shape), [math.tan(v) for v in P]),
+    ("Asin", [p], (F, p.shape), [math.asin(v) for v in P]),
+    ("ACos", [p], (F, p.shape), [math.acos(v) for v in P]),
+    ("Atan", [p], (F, p.shape), [math.atan(v) for v in P]),
+    ("Sinh", [p], (F, p.shape), [math.sinh(v) for v in P]),
+    ("Cosh", [p], (F, p.shape), [math.cosh(v) for v in P]),
+    ("Tanh", [p], (F, p.shape), [math.tanh(v) for v in P]),
+    ("Asinh", [p], (F, p.shape), [math.asinh(v) for v in P]),
+    ("Acosh", [1 + p], (F, p.shape), [math.acosh(float(v)) for v in 1 + p]),
+    ("Atanh", [p], (F, p.shape), [math.atanh(v) for v in P]),
+    ("Erf", [p], (F, p.shape), [math.erf(v) for v in P]),
+    ("Erfc", [p], (F, p.shape), [math.erfc(v) for v in P]),
+    ("Floor", [x], (F, x.shape), [[-3, -1, 0], [1, 2, 3]]),
+    ("Ceil", [x], (F, x.shape), [[-2, -1, 1], [2, 3, 3]]),
+    ("Trunc", [x], (F, x.shape), [[-2, -1, 0], [1, 2, 3]]),
+    ("Round", [x], (F, x.shape), [[-2, -1, 0], [2, 2, 3]]),  # ties to even
+    ("Rint", [x], (F, x.shape), [[-2, -1, 0], [2, 2, 3]]),
+    ("IsNan", [np.float32([np.nan, np.inf, 1])], (B, (3,)), [True, False, False]),
+    ("IsInf", [np.float32([np.nan, -np.inf, 1])], (B, (3,)), [False, True, False]),
+    ("IsFinite", [np.float32([np.nan, np.inf, 1])], (B, (3,)), [False, False, True]),
+    ("LogicalNot", [np.array([True, False])], (B, (2,)), [False, True]),
+    ("Add", [x, y], (F, x.shape), X + Y),
+    ("Sub", [x, y], (F, x.shape), X - Y),
+    ("Mul", [x, c(2.0, F)], (F, x.shape), X * 2),
+    ("Div", [x, y], (F, x.shape), X / Y),
+    ("RealDiv", [x, y], (F, x.shape), X / Y),
+    ("Div", [i, j], (INT, (4,)), [-3, -3, 2, 0]),  # toward zero
+    ("FloorDiv", [x, y], (F, x.shape), np.floor(X / Y)),
+    ("FloorDiv", [i, j], (INT, (4,)), [-4, -4, 2, 0]),
+    ("FloorMod", [i, j], (INT, (4,)), [1, -1, 0, 0]),
+    ("Mod", [x, y], (F, x.shape), X - np.trunc(X / Y) * Y),
+    ("Mod", [i, j], (INT, (4,)), [-1, 1, 0, 0]),  # the sign of the dividend
+    ("Pow", [p, c(3.0, F)], (F, p.shape), P * P * P),
+    ("Atan2", [x, y], (F, x.shape), [[math.atan2(a, b) for a, b in zip(*r, strict=True)] for r in zip(X, Y, strict=True)]),
+    ("Maximum", [np.float32([1, np.nan]), np.float32([2, 0])], (F, (2,)), [2, np.nan]),  # NaN wins
+    ("Minimum", [x, y], (F, x.shape), np.where(X < Y, X, Y)),
+    ("SquaredDifference", [x, y], (F, x.shape), (X - Y) ** 2),
+    ("Equal", [i, i[::-1].copy()], (B, (4,)), [False, False, False, False]),
+    ("NotEqual", [i, i], (B, (4,)), [False] * 4),
+    ("Less", [x, y], (B, x.shape), X < Y),
+    ("LessEqual", [x, x], (B, x.shape), np.ones((2, 3), bool)),
+    ("Greater", [x, c(0.0, F)], (B, x.shape), X > 0),
+    ("GreaterEqual", [x, y], (B, x.shape), ~(X < Y)),
+    ("LogicalAnd", [np.array([True, True]), np.array([True, False])], (B, (2,)), [True, False]),
+    ("LogicalOr", [np.array([False, True]), np.array([False, False])], (B, (2,)), [False, True]),
+    ("Select", [np.array([True, False, True]), p, -p], (F, (3,)), [P[0], -P[1], P[2]]),
+    ("Cast", [np.float32([1e6, 1 / 3])], ("float16", (2,)), [np.inf, float(np.float16(1 / 3))]),
+    ("Cast", [np.float32([-1.9, 1.9])], (INT, (2,)), [-1, 1]),
+    ("Cast", [np.float32([0, -0.5, np.nan])], (B, (3,)), [False, True, True]),
+    ("Cast", [np.int32([300, -1])], ("uint8", (2,)), [44, 255]),
+    ("ReduceSum", [x, c((1,))], (F, (2,)), X.sum(1)),
+    ("ReduceMax", [x, c((-1,))], (F, (2, 1)), X.max(1, keepdims=True)),
+    ("ReduceMin", [x, c(())], (F, ()), -2.5),
+    ("ReduceMean", [x, c((0,))], (F, (3,)), X.mean(0)),
+    ("ReduceProd", [x, c((0,))], (F, (3,)), X[0] * X[1]),
+    ("ReduceSum", [np.array([True, True, False]), c((0,))], (B, ()), True),
+    ("ReduceAll", [np.array([[True, False], [True, True]]), c((1,))], (B, (2,)), [False, True]),
+    ("ReduceAny", [np.array([[False, False], [True, True]]), c((1,))], (B, (2,)), [False, True]),
+    ("CumSum", [x, c(1)], (F, x.shape), [[-2.5, -3.5, -3.0], [1.5, 4.0, 7.0]]),
+    ("CumSum", [p, c(0), c(True, B), c(True, B)], (F, (3,)), [P[1] + P[2], P[2], 0]),  # exclusive, from the end
+    ("Reshape", [x, c((3, -1))], (F, (3, 2)), X.reshape(3, 2)),
+    ("ExpandDims", [p, c(0)], (F, (1, 3)), P[None]),
+    ("Squeeze", [p[None]], (F, (3,)), P),
+    ("Flatten", [x], (F, (6,)), X.reshape(-1)),
+    ("Transpose", [x, c((1, 0))], (F, (3, 2)), X.T),
+    ("BroadcastTo", [p, c((2, 3))], (F, (2, 3)), [P, P]),
+    ("Tile", [p, c((2, 2))], (F, (2, 6)), [[*P, *P], [*P, *P]]),
+    ("OneHot", [np.int32([0, 2]), c(3), c(1.0, F), c(0.0, F)], (F, (2, 3)), [[1, 0, 0], [0, 0, 1]]),
+    ("OneHot", [np.int32([0, 2]), c(3), c(1.0, F), c(0.0, F), c(0)], (F, (3, 2)), [[1, 0], [0, 0], [0, 1]]),
+    ("StridedSlice", [x, c((0, 2)), c((2, 0)), c((1, -1))], (F, (2, 2)), X[:, 2:0:-1]),
+    ("StridedSlice", [x, c((1, 0)), c((2, 0)), c((1, 1)), c(0), c(2), c(0), c(0), c(1)], (F, (3,)), X[1]),
+    ("Slice", [x, c((0, 1)), c((-1, 2))], (F, (2, 2)), X[:, 1:]),
+    ("Gather", [x, np.int32([1, 0, 5]), c(0)], (F, (3, 3)), [X[1], X[0], [0, 0, 0]]),  # outside: 0
+    ("Gather", [x, np.int32([2]), c(1)], (F, (2, 1)), X[:, 2:]),
+    ("Concat", [x, y, c(0)], (F, (4, 3)), [*X, *Y]),
+    ("OnesLike", [x], (F, x.shape), np.ones((2, 3))),
+    ("ZerosLike", [x], (F, x.shape), np.zeros((2, 3))),
+    ("Assign", [x, y], (F, (1,)), Y),
+    ("AssignAdd", [x, y], (F, (1,)), X + Y),
+    ("MatMul", [x, y, c(False, B), c(True, B)], (F, (2, 2)), X @ Y.T),
+    ("BatchMatMul", [x, y, c(True, B), c(False, B)], (F, (3, 3)), X.T @ Y),
+    ("AddN", [x, y, x], (F, x.shape), X + Y + X),
+    ("BiasAdd", [x, p], (F, x.shape), X + P),
+    ("ReLU", [np.float32([-1, 2, np.nan])], (F, (3,)), [0, 2, np.nan]),
+    ("Sigmoid", [p], (F, p.shape), [1 / (1 + math.exp(-v)) for v in P]),
+    ("SiLU", [p], (F, p.shape), [v / (1 + math.exp(-v)) for v in P]),
+    ("Softplus", [p], (F, p.shape), [math.log(1 + math.exp(v)) for v in P]),
+    ("GeLU", [np.float32([0.0, 10.0])], (F, (2,)), [0.0, 10.0]),
+    ("Softmax", [np.float32([[0, 0], [0, np.inf]]), c((-1,))], (F, (2, 2)), [[0.5, 0.5], [np.nan, np.nan]]),
+    ("Load", [x], (F, x.shape), X),
+    ("Depend", [x, y], (F, x.shape), X),
+    ("TensorMove", [x], (F, x.shape), X),
+    ("StopGradient", [x], (F, x.shape), X),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "output", "expected"),
+    CASES,
+    ids=[f"{k}-{case[0]}" for k, case in enumerate(CASES)],
+)
+def test_formula(op, inputs, output, expected):
+    result = single(op, inputs, output)
+    np.testing.assert_allclose(
+        np.asarray(result, np.float64), np.asarray(expected, np.float64), rtol=1e-14, atol=0
+    )
+    assert result.dtype == (np.float64 if "float" in output[0] else np.dtype(output[0]))
+
+
+def test_every_formula_is_tested():
+    assert {case[0] for case in CASES} == set(FORMULAS)
+
+
+def test_clustered_operators_have_formulas():
+    wanted = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE | operators.ASCEND_CLUSTERED
+    assert wanted <= set(FORMULAS)
+    assert {
+        "Conv2D",
+        "Conv2DBackpropInput",
+        "Conv2DBackpropFilter",
+        "BatchNorm",
+        "MaxPool",
+        "MaxPoolGrad",
+    } == (operators.CPU_CLUSTERABLE_ELSEWHERE - set(FORMULAS))
+
+
+def test_arguments_as_attributes():
+    assert single("ReduceSum", [x], (F, (2, 1)), axis=(1,), keep_dims=True).shape == (2, 1)
+    np.testing.assert_array_equal(single("Transpose", [x], (F, (3, 2)), perm=(1, 0)), X.T)
+    np.testing.assert_allclose(single("MatMul", [x, y], (F, (2, 2)), transpose_b=True), X @ Y.T)
+    np.testing.assert_array_equal(single("Tile", [p], (F, (6,)), multiples=(2,)), [*P, *P])
+    np.testing.assert_array_equal(single("Concat", [p, p], (F, (6,)), axis=0), [*P, *P])
+
+
+def chain(constant=0.1):
+    values = {
+        "x": Value("x", (2, 3), F, "input"),
+        "k": Value("k", (1,), F, "constant", constant),
+        "t": Value("t", (2, 3), F),
+        "o": Value("o", (6,), F),
+        "shape": Value("shape", (1,), "int64", "constant", (6,)),
+    }
+    nodes = (Node("m", "Mul", ("x", "k"), ("t",)), Node("r", "Reshape", ("t", "shape"), ("o",)))
+    return Graph("g", nodes, values, ("x",), ("t", "o"))
+
+
+def test_all_outputs_and_shapes():
+    found = replay(chain(), {"x": x})
+    assert list(found) == ["t", "o"]
+    assert found["t"].shape == (2, 3)
+    assert found["o"].shape == (6,)
+
+
+def test_a_constant_is_rounded_to_its_dtype_and_can_be_replaced():
+    assert replay(chain(), {"x": x})["t"][1, 2] == 3.0 * float(np.float32(0.1))
+    assert replay(chain(), {"x": x}, constants={"k": 0.5})["t"][1, 2] == 1.5
+
+
+def test_arithmetic_in_another_dtype():
+    assert replay(chain(), {"x": x}, dtype=np.float32)["t"].dtype == np.float32
+
+
+def test_integers_wrap_around():
+    assert single("Add", [np.int32([2**31 - 1]), np.int32([1])], (INT, (1,)))[0] == -(2**31)
+
+
+def test_nothing_is_rounded_between_operators():
+    values = {name: Value(name, (1,), F, "input" if name == "x" else "result") for name in "xabo"}
+    big = Value("big", (), F, "constant", 1e30)
+    nodes = (
+        Node("1", "Mul", ("x", "big"), ("a",)),
+        Node("2", "Mul", ("a", "big"), ("b",)),
+        Node("3", "Div", ("b", "big"), ("o",)),
+    )
+    graph = Graph("g", nodes, {**values, "big": big}, ("x",), ("o",))
+    assert replay(graph, {"x": np.float32([1])})["o"][0] == pytest.approx(
+        1e30, rel=1e-7
+    )  # float32 gives inf
+
+
+def test_unknown_operator_is_named():
+    with pytest.raises(InputError, match="Frobnicate"):
+        single("Frobnicate", [x], (F, x.shape))
+    graph = Graph("g", (Node("n", "Frobnicate", ("x",), ("o",)),), {}, ("x",), ("o",))
+    assert unknown_operators(graph) == ("Frobnicate",)
+
+
+BAD = {
+    "missing input": (lambda: replay(chain(), {}), "x"),
+    "wrong shape": (lambda: replay(chain(), {"x": np.zeros((5,), np.float32)}), "x"),
+    "constant not in the file": (lambda: replay(chain(constant=None), {"x": x}), "k"),
+    "constant elided in the file": (lambda: replay(chain(constant="..."), {"x": x}), "k"),
+    "operands do not fit": (
+        lambda: single("Add", [x, np.zeros(7, np.float32)], (F, (2, 3))),
+        "Add",
+    ),
+    "result does not fit": (lambda: single("Transpose", [x, c((1, 0))], (F, (7,))), "Transpose"),
+}
+
+
+@pytest.mark.parametrize(("action", "named"), BAD.values(), ids=BAD.keys())
+def test_bad_graphs_are_refused(action, named):
+    with pytest.raises(InputError, match=named):
+        action()

@@ -1,0 +1,182 @@
+"""Capture with real MindSpore: what it hands back, and that it leaves no trace."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
+from tbe_impl.errors import CaptureError, FusionNotFound, InputError  # noqa: E402
+from tests import nets  # noqa: E402
+
+pytestmark = pytest.mark.mindspore
+
+QUICK = {"flags": "--opt_level=2", "measure": False, "accuracy": False}
+
+
+@pytest.fixture
+def working_directory(tmp_path, monkeypatch):
+    """An empty directory to stand in."""
+    directory = tmp_path / "here"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    return directory
+
+
+def test_my_net_is_one_kernel_with_mul_and_add(working_directory):
+    ledger = explain(nets.MyNet(), nets.floats(64, 128))
+    (kernel,) = ledger.kernels
+    assert kernel.operators == ("Mul", "Add")
+    assert kernel.body == ("Mul", "Add")
+    assert [source.code for source in kernel.sources] == [
+        "a = ops.mul(x, 2.0)",
+        "return ops.add(a, 1.0)",
+    ]
+    assert not ledger.unfused
+    assert (ledger.before.nodes, ledger.before.edges, ledger.before.launches) == (2, 1, 2)
+    assert (ledger.after.nodes, ledger.after.edges, ledger.after.launches) == (1, 0, 1)
+    assert ledger.before.bytes_moved == 4 * 64 * 128 * 4  # two reads, two writes
+    assert ledger.after.bytes_moved == 2 * 64 * 128 * 4  # one of each
+    assert kernel.launches == 1, "the receipt"
+    assert kernel.time_us > 0 and kernel.unfused_time_us > 0
+    assert os.listdir(working_directory) == []
+
+
+def test_composite_operator_is_fused_across_its_boundary():
+    ledger = explain(
+        nets.CompositeNet(), nets.floats(64, 128), nets.floats(64, 128, seed=1), measure=False
+    )
+    assert [kernel.operators for kernel in ledger.kernels] == [("Mul", "Pow", "Sub", "Mul")]
+
+
+def test_training_step_leaves_weights_random_state_and_context_alone(working_directory):
+    step, net, optimizer = nets.training_step()
+    inputs = nets.floats(128, 32), nets.floats(128, 8, seed=1)
+    before = [
+        parameter.asnumpy().copy()
+        for parameter in (*net.get_parameters(), *optimizer.get_parameters())
+    ]
+    mode, random_state = ms.get_context("mode"), ms.get_rng_state().asnumpy()
+    variable = os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS")
+    ledger = explain(step, *inputs, **QUICK)
+    assert any("Adam" in kernel.operators for kernel in ledger.kernels)
+    after = [
+        parameter.asnumpy() for parameter in (*net.get_parameters(), *optimizer.get_parameters())
+    ]
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert ms.get_context("mode") == mode
+    assert np.array_equal(ms.get_rng_state().asnumpy(), random_state)
+    assert os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS") == variable
+    assert os.listdir(working_directory) == []
+    assert not net.compile_cache
+
+
+def test_assert_fused_passes_in_any_order():
+    assert_fused(nets.MyNet(), (nets.floats(8, 8),), [("Add", "Mul")])
+
+
+@pytest.mark.parametrize(
+    "group, words",
+    [
+        (
+            ("Mul", "Sub"),
+            ["Mul + Sub is not in one fused kernel", "no operator Sub", "nearest is Fused_Mul_Add"],
+        ),
+        (("Mul", "Mul"), ["Mul + Mul is not in one fused kernel"]),
+    ],
+)
+def test_assert_fused_names_the_nearest_kernel_and_the_reason(group, words):
+    with pytest.raises(FusionNotFound) as caught:
+        assert_fused(nets.MyNet(), (nets.floats(8, 8),), [group])
+    assert isinstance(caught.value, AssertionError)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_assert_fused_gives_the_reason_of_the_edge():
+    net, inputs = nets.make_case("MatMulBiasReLU")
+    ledger = explain(net, *inputs, **QUICK)
+    assert check_group(ledger, ("BiasAdd", "ReLU")).operators == ("BiasAdd", "ReLU")
+    with pytest.raises(FusionNotFound, match="MatMul → BiasAdd: "):
+        check_group(ledger, ("MatMul", "BiasAdd"))
+
+
+TARGET = """
+import mindspore as ms
+from mindspore import nn, ops
+
+class MyNet(nn.Cell):
+    def construct(self, x):
+        return ops.add(ops.mul(x, 2.0), 1.0)
+
+class Dies(nn.Cell):
+    def construct(self, x):
+        import os
+        return ops.mul(x, 2.0)
+
+def dies(x):
+    return ops.mul(x, "text")
+"""
+
+
+def test_target_is_explained_in_a_child(working_directory, tmp_path):
+    file = tmp_path / "user.py"
+    file.write_text(TARGET)
+    ledger = explain_target(f"{file}:MyNet", ["64x128:float32"], measure=False)
+    assert [kernel.operators for kernel in ledger.kernels] == [("Mul", "Add")]
+    assert ledger.kernels[0].sources[-1].line == 7
+    assert os.listdir(working_directory) == []
+    assert sorted(os.listdir(tmp_path)) == ["here", "user.py"]
+
+
+@pytest.mark.parametrize(
+    "target, inputs, error, words",
+    [
+        ("absent.py:Net", ["4:float32"], InputError, "absent.py"),
+        ("user.py:Absent", ["4:float32"], InputError, "Absent"),
+        ("user.py:MyNet", ["4:float33"], InputError, "float33"),
+        ("user.py:MyNet", ["4:float32", "4:float32"], InputError, "expected 1 (x), got 2"),
+        ("user.py:dies", ["4:float32"], CaptureError, "dies"),
+    ],
+)
+def test_wrong_targets_are_one_sentence(working_directory, target, inputs, error, words):
+    Path("user.py").write_text(TARGET)
+    with pytest.raises(error) as caught:
+        explain_target(target, inputs)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert os.listdir() == ["user.py"]
+
+
+def test_dumps_are_read_without_mindspore(tmp_path):
+    file = tmp_path / "user.py"
+    file.write_text(TARGET)
+    from ms_fusion.capture.run import CaptureOrder, run_capture
+
+    captured = tmp_path / "capture"
+    captured.mkdir()
+    net, inputs = nets.make_case("Block")
+    run_capture(
+        net, inputs, captured, CaptureOrder(title="Block", flags=QUICK["flags"], measure=False)
+    )
+    brought_home = tmp_path / "home"
+    shutil.copytree(captured / "fused", brought_home)
+    code = (
+        "import sys; sys.modules['mindspore'] = None; import ms_fusion.capture.front as c; "
+        f"l = c.read({str(brought_home)!r}); print([' '.join(k.operators) for k in l.kernels])"
+    )
+    seen = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert seen.returncode == 0, seen.stderr
+    expected = explain(net, *inputs, **QUICK)
+    assert ast.literal_eval(seen.stdout) == [
+        " ".join(kernel.operators) for kernel in expected.kernels
+    ]
+    assert len(read(brought_home).kernels) == len(expected.kernels)

@@ -1,0 +1,92 @@
+"""The guard in MindSpore's compile server: which kernels its own CPU generator must not build."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ms_fusion.presets.compile_server.guard import kernel_refusal, refusal
+
+
+def kernel(*steps: tuple[str, list[str], str]) -> str:
+    def tensors(dtypes: list[str]) -> list[dict[str, str]]:
+        return [{"data_type": dtype} for dtype in dtypes]
+
+    return json.dumps(
+        {
+            "op_desc": [
+                {
+                    "name": name,
+                    "input_desc": [[item] for item in tensors(sources)],
+                    "output_desc": tensors([target]),
+                }
+                for name, sources, target in steps
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "source", "target", "refused"),
+    [
+        ("Add", "float32", "float32", False),
+        ("Add", "bfloat16", "bfloat16", True),
+        ("Cast", "float32", "bfloat16", True),
+        ("Round", "float32", "float32", True),
+        ("Pow", "float32", "float32", False),
+        ("Pow", "int32", "int32", True),
+        ("Sqrt", "bool", "bool", True),
+        ("Sqrt", "float64", "float64", False),
+        ("Cast", "float64", "float16", True),
+        ("Cast", "float64", "float32", False),
+        ("Cast", "float32", "float16", False),
+        ("Cast", "float32", "int32", False),
+        ("Cast", "float32", "int8", True),
+        ("Cast", "float32", "bool", True),
+        ("Cast", "bool", "float32", False),
+        ("Cast", "int32", "bool", False),
+        ("Reciprocal", "int32", "int32", True),
+        ("Reciprocal", "float32", "float32", False),
+        ("ReduceSum", "bool", "bool", True),
+        ("ReduceSum", "float32", "float32", False),
+        ("Neg", "uint32", "uint32", True),
+        ("Neg", "int32", "int32", False),
+        ("NotEqual", "float32", "bool", True),
+        ("NotEqual", "int32", "bool", False),
+    ],
+)
+def test_one_operator(op: str, source: str, target: str, refused: bool) -> None:
+    assert bool(refusal(op, source, target)) is refused
+    assert (
+        bool(
+            kernel_refusal(
+                kernel(("Mul", ["float32", "float32"], "float32"), (op, [source], target))
+            )
+        )
+        is refused
+    )
+
+
+def test_the_condition_of_a_select_is_not_its_dtype() -> None:
+    assert kernel_refusal(kernel(("Select", ["bool", "float32", "float32"], "float32"))) == ""
+    assert "bfloat16" in kernel_refusal(
+        kernel(("Select", ["bool", "bfloat16", "bfloat16"], "bfloat16"))
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"op_desc": 3}',
+        '{"op_desc": [{}]}',
+        "[" * 100_000,
+        '{"op_desc": [{"name": "Add"}]}',
+    ],
+)
+def test_what_cannot_be_read_is_not_built(text: str) -> None:
+    assert "cannot be read" in kernel_refusal(text)

@@ -1,0 +1,484 @@
+"""Presets take effect and say so: scopes and their precedence, PyNative mode, what is left behind, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ms_fusion.presets.mindspore_child import HEAD, run
+
+pytestmark = pytest.mark.mindspore
+
+SCOPES = """
+ms.set_context(mode=ms.GRAPH_MODE)
+warnings.simplefilter("ignore")
+NAME = "MS_DEV_GRAPH_KERNEL_FLAGS"
+
+class Chain(nn.Cell):
+    def construct(self, x):
+        return ops.sqrt(ops.abs(x * 2.0 + 1.0 - x))
+
+# each scope fuses another pair, so a kernel's name tells whose flags were in force
+def only(names):
+    return f"--opt_level=2 --enable_cluster_ops_only={names}"
+USER, PROCESS, BLOCK, CELL = (only(names) for names in ("Mul,Add", "Add,Sub", "Sub,Abs", "Abs,Sqrt"))
+PAIRS = {"Fused_Mul_Add": "user", "Fused_Add_Sub": "process", "Fused_Sub_Abs": "block", "Fused_Abs_Sqrt": "Cell"}
+size = 64
+def seen(patched=False):
+    global size
+    size += 8
+    before, net = set(kernels()), Chain()
+    if patched:
+        mf.patch(net, "expert", flags=CELL)
+    told = presets.in_force(net).scope
+    net(ones(size, 64))
+    new = [scope for kernel in set(kernels()) - before for start, scope in PAIRS.items() if kernel.startswith(start)]
+    return [told, *new]
+
+def scope(*, user, process, block, cell):
+    os.environ.pop(NAME, None)
+    if user:
+        os.environ[NAME] = USER
+    before = os.environ.get(NAME)
+    if process:
+        mf.enable("expert", flags=PROCESS)
+    if block:
+        held = os.environ.get(NAME)
+        with mf.fusion("expert", flags=BLOCK):
+            got = seen(cell)
+        assert os.environ.get(NAME) == held
+    else:
+        got = seen(cell)
+    if process:
+        mf.disable()
+    assert os.environ.get(NAME) == before
+    return got
+
+presets.kernel_directory()
+for bits in range(16):
+    on = {name: bool(bits >> index & 1) for index, name in enumerate(("user", "process", "block", "cell"))}
+    RESULT["".join("upbc"[i] if bits >> i & 1 else "-" for i in range(4))] = scope(**on)
+"""
+
+NARROWEST = {"c": "Cell", "b": "block", "p": "process", "u": "user"}
+
+
+@pytest.fixture(scope="module")
+def scopes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(SCOPES, tmp_path_factory.mktemp("scopes") / "work").result
+
+
+@pytest.mark.parametrize(
+    "which", [f"{u}{p}{b}{c}" for u in "-u" for p in "-p" for b in "-b" for c in "-c"]
+)
+def test_the_narrower_scope_wins(scopes: dict[str, Any], which: str) -> None:
+    want = next((NARROWEST[letter] for letter in "cbpu" if letter in which), None)
+    assert scopes[which] == ([want, want] if want else ["none"])
+
+
+BLOCKS = """
+ms.set_context(mode=ms.GRAPH_MODE)
+warnings.simplefilter("ignore")
+NAME = "MS_DEV_GRAPH_KERNEL_FLAGS"
+values = [os.environ.get(NAME)]
+mf.enable("basic")
+with mf.fusion("aggressive") as outer:
+    values.append(outer.preset)
+    try:
+        with mf.fusion("off") as inner:
+            values.append(inner.preset)
+            raise KeyError("out of the block")
+    except KeyError:
+        values.append(presets.in_force().preset)
+values.append(presets.in_force().preset)
+mf.disable()
+values.append(os.environ.get(NAME))
+with mf.fusion("precise"):
+    values.append(presets.in_force().preset)
+values.append(os.environ.get(NAME))
+RESULT["values"] = values
+
+# a copy of a patched Cell keeps its preset and compiles itself, not the original
+import copy
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = ms.Parameter(ones(4), name="w")
+    def construct(self, x):
+        return x * self.w + 1.0
+net = mf.patch(Net(), "auto")
+twin = copy.deepcopy(net)
+twin.w.set_data(Tensor(np.full(4, 3, np.float32)))
+RESULT["copy"] = [presets.in_force(twin).scope, float(twin(ones(64, 4)).asnumpy()[0, 0]), float(net(ones(64, 4)).asnumpy()[0, 0])]
+RESULT["fused"] = [kernel for kernel in kernels() if kernel.startswith("Fused_Mul_Add")]
+
+# flags given after the first call take effect through patch, which drops what was compiled
+late = Net()
+late(ones(72, 4))
+count = len(kernels())
+RESULT["compiled"] = [item.code for item in mf.check(late, ones(72, 4))]
+mf.patch(late, "auto")
+late(ones(72, 4))
+RESULT["late"] = len(kernels()) - count
+presets.unpatch(late)
+RESULT["unpatched"] = presets.in_force(late).scope
+
+with presets.environment_flags("--opt_level=2 --enable_cluster_ops_only=Sub"):
+    patched = mf.patch(Net(), "auto")
+    before = set(kernels())
+    patched(ones(80, 4))
+    RESULT["fixed"] = sorted(set(kernels()) - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(BLOCKS, tmp_path_factory.mktemp("blocks") / "work").result
+
+
+def test_blocks_nest_and_restore_also_after_an_exception(blocks: dict[str, Any]) -> None:
+    assert blocks["values"] == [
+        None,
+        "aggressive",
+        "off",
+        "aggressive",
+        "basic",
+        None,
+        "precise",
+        None,
+    ]
+
+
+def test_a_copied_cell_keeps_its_preset_and_its_own_weights(blocks: dict[str, Any]) -> None:
+    assert blocks["copy"] == ["Cell", 4.0, 2.0] and blocks["fused"]
+
+
+def test_patch_compiles_anew(blocks: dict[str, Any]) -> None:
+    assert (
+        "compiled" in blocks["compiled"] and blocks["late"] == 1 and blocks["unpatched"] == "none"
+    )
+
+
+def test_environment_flags_stand_above_a_patched_cell(blocks: dict[str, Any]) -> None:
+    assert blocks["fixed"] == []
+
+
+TRAINING = """
+class Block(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm((32,)), nn.Dense(32, 64), nn.Dense(64, 32)
+    def construct(self, x):
+        y = self.up(self.norm(x))
+        return x + self.down(y / (1.0 + ops.abs(y)) * 0.5 + y * 0.25)
+
+ms.set_seed(3)
+np.random.seed(3)
+net = Block()
+loss_function = nn.MSELoss()
+optimizer = nn.Adam(net.trainable_params(), 1e-2)
+x = Tensor(np.random.rand(128, 32).astype(np.float32))
+y = Tensor(np.random.rand(128, 32).astype(np.float32))
+
+def forward(x, y):
+    return loss_function(net(x), y)
+
+gradients = ms.value_and_grad(forward, None, optimizer.parameters)
+
+def train_step(x, y):
+    loss, grads = gradients(x, y)
+    optimizer(grads)
+    return loss
+
+#ENABLE
+RESULT["losses"] = [float(train_step(x, y).asnumpy()) for _ in range(5)]
+RESULT["operators"] = [len(body["op_desc"]) for body in bodies()] if "MS_COMPILER_CACHE_PATH" in os.environ else []
+RESULT["mode"] = "pynative" if ms.get_context("mode") == ms.PYNATIVE_MODE else "graph"
+"""
+
+
+def test_a_stock_pynative_training_script_is_fused_by_its_step(tmp_path: Path) -> None:
+    plain = run(TRAINING, tmp_path / "plain").result
+    on = 'record = mf.enable(step=train_step)\ntrain_step = record.step\nRESULT["warnings"] = list(record.warnings)\n'
+    on += 'RESULT["fused"] = record.fused'
+    fused = run(TRAINING.replace("#ENABLE", on), tmp_path / "fused").result
+    assert plain["mode"] == fused["mode"] == "pynative" and plain["operators"] == []
+    assert fused["fused"] is True and fused["warnings"] == []
+    assert sum(count >= 2 for count in fused["operators"]) >= 5
+    assert fused["losses"] == pytest.approx(plain["losses"], rel=1e-4)
+    assert fused["losses"][-1] < fused["losses"][0]
+
+
+SAYS = """
+warnings.simplefilter("ignore")
+default = mf.enable()
+RESULT["pynative"] = [default.fused, default.mode, default.remedy, str(default)]
+mf.disable()
+ms.set_context(mode=ms.GRAPH_MODE)
+RESULT["none"] = [presets.in_force().route, presets.in_force().remedy]
+ms.set_context(jit_config={"jit_level": "O1"})
+RESULT["O1"] = [presets.in_force().fused, *presets.in_force().warnings]
+ms.set_context(jit_config={"jit_level": "O0"})
+os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--enable_cluster_ops=Div"
+RESULT["no level"] = [presets.in_force().fused, presets.in_force().scope, presets.in_force().remedy]
+os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2 --enable_cse=true"
+RESULT["own"] = [presets.in_force().fused, presets.in_force().scope, *presets.in_force().warnings]
+mf.enable()
+RESULT["over the user's"] = [presets.in_force().scope]
+os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=0"
+RESULT["changed after"] = [presets.in_force().fused, presets.in_force().scope, *presets.in_force().warnings]
+del os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"]
+mf.disable()
+RESULT["restored"] = os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS")
+os.environ.pop("MS_DEV_GRAPH_KERNEL_FLAGS", None)
+class Net(nn.Cell):
+    def construct(self, x):
+        return x * 2.0 + 1.0
+net = Net()
+net.set_jit_config(ms.JitConfig(jit_level="O1", graph_kernel_flags="--opt_level=2"))
+RESULT["JitConfig"] = [presets.in_force(net).fused, presets.in_force(net).route]
+
+def refused(call):
+    try:
+        call()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+    return ["nothing"]
+two = ones(64, 64)
+for name, arguments in {
+    "DVM": {"flags": "--opt_level=2 --kernel_generator=DVM"},
+    "tuning": {"flags": "--online_tuning=1"},
+    "dynamic": {"flags": "--enable_dynamic_shape_fusion=true"},
+    "AKG_V2": {"generator": "AKG_V2"},
+    "Round": {"flags": "--enable_cluster_ops=Round"},
+    "preset": {"preset": "fast"},
+    "lint": {"flags": "--enable_cluster_ops=Dvi"},
+}.items():
+    RESULT[name] = refused(lambda: mf.enable(**arguments))
+RESULT["nothing set"] = presets.in_force().route
+half = Tensor(np.ones((64, 64)), ms.bfloat16)
+mf.enable()
+RESULT["bfloat16"] = refused(lambda: Net()(half))
+mf.disable()
+RESULT["bfloat16 patched"] = refused(lambda: mf.patch(Net())(half))
+RESULT["function"] = refused(lambda: mf.patch(len))
+
+class Sum(nn.Cell):
+    def construct(self, x):
+        return ops.pow(x, x).sum() + 1
+class Alone(nn.Cell):
+    def construct(self, x):
+        return ops.pow(x, x) * x
+numbers = Tensor(np.full((64, 64), 2, np.int32))
+RESULT["Pow before a sum"] = refused(lambda: mf.patch(Sum())(numbers))
+# what the generator cannot build runs unfused, and the process lives
+RESULT["Pow alone"] = int(mf.patch(Alone())(numbers).asnumpy()[0, 0])
+RESULT["after it"] = float(mf.patch(Net())(two).asnumpy()[0, 0])
+class ToHalf(nn.Cell):
+    def construct(self, x):
+        return ops.cast(x * x, ms.float16) * 2
+wide = Tensor(np.full((64, 64), 3.0))
+RESULT["float64 to float16"] = float(mf.patch(ToHalf())(wide).asnumpy()[0, 0])
+RESULT["check"] = [item.code for item in mf.check(Alone(), numbers)]
+RESULT["tiny"] = [item.code for item in mf.check(Net(), ones(8, 8))]
+RESULT["clean"] = [item.code for item in mf.check(Net(), two)]
+moving = Net()
+moving.set_inputs(Tensor(shape=[None, 64], dtype=ms.float32))
+RESULT["moving"] = [item.code for item in mf.check(moving, two)]
+RESULT["wrong input"] = refused(lambda: mf.check(Net(), "text", two))
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(SAYS, tmp_path_factory.mktemp("said") / "work").result
+
+
+def test_pynative_mode_names_the_remedies(said: dict[str, Any]) -> None:
+    fused, mode, remedy, text = said["pynative"]
+    assert (fused, mode) == (False, "pynative")
+    for way in ("@ms.jit", "mf.enable(step=step)", "ms.set_context(mode=ms.GRAPH_MODE)"):
+        assert way in remedy and way in text
+
+
+def test_what_does_nothing_is_said(said: dict[str, Any]) -> None:
+    assert said["none"] == ["none", "Call `ms_fusion.enable()`."]
+    assert said["O1"][0] is False and "jit_level" in said["O1"][1]
+    assert said["no level"] == [False, "user", "Add `--opt_level=2`."]
+    assert said["own"][:2] == [True, "user"] and "enable_cse" in said["own"][2]
+    assert (
+        said["over the user's"] == ["process"]
+        and said["restored"] == "--opt_level=2 --enable_cse=true"
+    )
+    assert (
+        said["changed after"][:2] == [False, "user"]
+        and "after enable()" in said["changed after"][2]
+    )
+    assert said["JitConfig"] == [True, "JitConfig"]
+
+
+@pytest.mark.parametrize(
+    ("case", "error", "words"),
+    [
+        ("DVM", "UnsafeError", "--kernel_generator=DVM"),
+        ("tuning", "UnsafeError", "--online_tuning=1"),
+        ("dynamic", "UnsafeError", "--enable_dynamic_shape_fusion=true"),
+        ("AKG_V2", "UnsafeError", "akg_v2"),
+        ("Round", "UnsafeError", "`Round`"),
+        ("preset", "InputError", "'fast'"),
+        ("lint", "InputError", "Write `Div`."),
+        ("bfloat16", "UnsafeError", "bfloat16"),
+        ("bfloat16 patched", "UnsafeError", "bfloat16"),
+        ("Pow before a sum", "UnsafeError", "--disable_cluster_ops=Pow"),
+        ("function", "InputError", "mf.enable(step=train_step)"),
+        ("wrong input", "InputError", "cannot compile Net"),
+    ],
+)
+def test_what_is_refused(said: dict[str, Any], case: str, error: str, words: str) -> None:
+    assert said[case][0] == error and words in said[case][1]
+    assert said["nothing set"] == "none"
+
+
+def test_what_the_generator_cannot_build_runs_unfused(said: dict[str, Any]) -> None:
+    assert said["Pow alone"] == 8 and said["after it"] == 3.0 and said["float64 to float16"] == 18.0
+
+
+def test_check_finds(said: dict[str, Any]) -> None:
+    assert said["check"] == ["refused"] and said["tiny"] == ["tiny"] and said["clean"] == []
+    assert "dynamic" in said["moving"]
+
+
+OFF = """
+class Net(nn.Cell):
+    def construct(self, x):
+        return x * 2.0 + 1.0
+def step(x):
+    return x * 2.0 + 1.0
+ms.set_context(mode=ms.GRAPH_MODE)
+record = mf.enable(step=step)
+RESULT["record"] = [record.fused, record.step is step, *record.warnings]
+with mf.fusion("aggressive") as block:
+    net = mf.patch(Net())
+    net(ones(64, 64))
+mf.disable()
+RESULT["variables"] = [os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS"), os.environ.get("MS_COMPILER_CACHE_PATH")]
+RESULT["hooked"] = hasattr(nn.Cell.compile, "_ms_fusion_original")
+"""
+
+
+def test_ms_fusion_off_changes_nothing_and_says_so_once(tmp_path: Path) -> None:
+    child = run(OFF, tmp_path / "off", environment={"MS_FUSION": "off"})
+    assert child.result["record"][:2] == [False, True]
+    assert child.result["variables"] == [None, None] and child.result["hooked"] is False
+    assert child.output.count("MS_FUSION=off: ms_fusion changes nothing") == 1
+
+
+NET = """
+ms.set_context(mode=ms.GRAPH_MODE)
+warnings.simplefilter("ignore")
+class Net(nn.Cell):
+    def construct(self, x):
+        return x * 2.0 + 1.0
+#ENABLE
+try:
+    RESULT["value"] = float(Net()(ones(64, 64)).asnumpy()[0, 0])
+except RuntimeError as error:
+    RESULT["value"] = str(error)
+RESULT["place"] = os.environ.get("MS_COMPILER_CACHE_PATH", "")
+RESULT["mode"] = oct(Path(RESULT["place"]).stat().st_mode & 0o777) if RESULT["place"] else ""
+RESULT["kernels"] = kernels()
+"""
+
+
+def _plant(directory: Path, kernel: str, source: Path) -> None:
+    """A kernel of the right name that computes something else, with the hash that MindSpore checks."""
+    import hashlib
+    import json
+    import shutil
+
+    meta = directory / "akg_kernel_meta"
+    meta.mkdir(parents=True)
+    shutil.copytree(source, meta, dirs_exist_ok=True)
+    wrong = next(path for path in meta.glob("Fused_*.so") if path.stem != kernel)
+    # both names have the same length, so the symbol can be renamed in place; MindSpore then runs it, or fails to
+    binary = wrong.read_bytes().replace(wrong.stem.encode(), kernel.encode())
+    (meta / f"{kernel}.so").write_bytes(binary)
+    record = json.loads((meta / f"{kernel}.json").read_text())
+    record["sha256"] = record["objSha256"] = hashlib.sha256(binary).hexdigest()
+    (meta / f"{kernel}.json").write_text(json.dumps(record))
+
+
+FOR_PLANTING = """
+ms.set_context(mode=ms.GRAPH_MODE)
+os.environ["MS_COMPILER_CACHE_PATH"] = os.getcwd()
+os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"
+class Net(nn.Cell):
+    def construct(self, x):
+        return x * 2.0 + 1.0
+Net()(ones(64, 64))
+first = set(kernels())
+for factor in range(3, 12):
+    class Other(nn.Cell):
+        def construct(self, x):
+            return x * factor + 1.0
+    Other()(ones(64, 64))
+    if any(len(name) == len(min(first)) for name in set(kernels()) - first):
+        break
+RESULT["kernel"] = min(first)
+RESULT["others"] = sorted(set(kernels()) - first)
+"""
+
+
+def test_nothing_is_left_behind_and_a_planted_kernel_is_never_used(tmp_path: Path) -> None:
+    made = run(FOR_PLANTING, tmp_path / "made")
+    kernel, others = made.result["kernel"], made.result["others"]
+    same = [name for name in others if len(name) == len(kernel)]
+    assert same, others
+    source = tmp_path / "made" / "akg_kernel_meta"
+    for name in [*(other for other in others if other != same[0])]:
+        for path in source.glob(f"{name}.*"):
+            path.unlink()
+    for place in ("control", "ours"):
+        (tmp_path / place).mkdir()
+        _plant(tmp_path / place, kernel, source)
+
+    plain = 'os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"'
+    control = run(NET.replace("#ENABLE", plain), tmp_path / "control").result
+    assert control["value"] != 3.0, (
+        "the plant must work where we do nothing, else this proves nothing"
+    )
+
+    before = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*"))
+    ours = run(NET.replace("#ENABLE", "mf.enable()"), tmp_path / "ours").result
+    assert ours["value"] == 3.0 and kernel in ours["kernels"]
+    after = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*"))
+    assert after == before, "files were left in the working directory"
+    assert ours["mode"] == "0o700"
+    assert not Path(ours["place"]).exists(), "the private directory goes at exit"
+    assert str(tmp_path / "ours.cache") in ours["place"]
+
+
+def test_the_users_own_kernel_directory_is_used_and_kept(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    child = run(
+        NET.replace("#ENABLE", "mf.enable()"),
+        tmp_path / "work",
+        environment={"MS_COMPILER_CACHE_PATH": str(own)},
+    )
+    assert child.result["place"] == str(own) and child.result["kernels"] and own.is_dir()
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_kernel_directory_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+    body = """
+try:
+    mf.enable()
+except mf.FusionError as error:
+    RESULT["error"] = str(error)
+"""
+    gone = str(tmp_path / "gone")
+    child = run(body, tmp_path / "work", environment={"MS_COMPILER_CACHE_PATH": gone}, head=HEAD)
+    assert "MS_COMPILER_CACHE_PATH" in child.result["error"] and gone in child.result["error"]

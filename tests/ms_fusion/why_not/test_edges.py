@@ -1,0 +1,299 @@
+"""A reason for every edge left apart: small graphs where the reason is known, and real dumps where none may be missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ms_fusion.capture.join import join
+from ms_fusion.formats.dumps import read_dumps
+from ms_fusion.graph import Graph, Node, Source, Value
+from ms_fusion.ledger import Suggestion
+from ms_fusion.why_not import REASONS, explain_edges
+from ms_fusion.why_not.reach import Reach
+
+ON = "--opt_level=2"
+
+
+def graph_of(
+    *lines,
+    shape=(8, 16),
+    dtype="float32",
+    shapes=None,
+    dtypes=None,
+    outputs=(),
+    attrs=None,
+    kinds=None,
+):
+    """A graph of lines such as ``b = Exp a``; names of nodes are those of their results; what nobody makes is an input."""
+    shapes, dtypes, attrs, kinds = shapes or {}, dtypes or {}, attrs or {}, kinds or {}
+    nodes, made, values = [], set(), {}
+    for line in lines:
+        result, _, rest = line.partition(" = ")
+        op, *inputs = rest.split()
+        nodes.append(Node(result, op, tuple(inputs), (result,), attrs=attrs.get(result, ())))
+        made.add(result)
+        for name in (result, *inputs):
+            values[name] = Value(name, shapes.get(name, shape), dtypes.get(name, dtype))
+    for name, value in values.items():
+        if name not in made:
+            values[name] = replace(value, kind=kinds.get(name, "input"))
+    inputs = tuple(name for name in values if name not in made)
+    return Graph("g", tuple(nodes), values, inputs, outputs or (nodes[-1].name,))
+
+
+def alone(graph, *names):
+    """Placement of nodes in a kernel each, named like the node."""
+    return {name: (f"kernel of {name}",) for name in names}
+
+
+def only(edges):
+    (edge,) = edges
+    return edge
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "clustered", "flags", "reason", "told"),
+    [
+        (["a = Exp x", "b = Neg a"], {}, "", "--opt_level=0", "fusion-off", "opt_level=0"),
+        (["a = Exp x", "b = Neg a"], {}, "", "", "fusion-off", "opt_level=0"),
+        (["a = MatMul x y", "b = Neg a"], {}, "b", ON, "not-clusterable", "MatMul (a)"),
+        (["a = Exp x", "b = Conv2D a w"], {}, "a", ON, "not-clusterable", "Conv2D (b)"),
+        (["a = Exp x", "b = Frobnicate a"], {}, "a", ON, "unknown-operator", "Frobnicate (b)"),
+        (["a = Exp x", "b = Div a y"], {}, "a", ON, "not-in-cluster-list", "Div (b)"),
+        (["a = Exp x", "b = Sigmoid a"], {}, "a", ON, "not-in-expand-list", "Sigmoid (b)"),
+        (["a = Exp x", "b = Neg a"], {}, "b", f"{ON} --disable_cluster_ops=Exp,Log", "disabled-by-flag", "--disable_cluster_ops=Exp,Log"),
+        (["a = Exp x", "b = Neg a"], {}, "b", f"{ON} --enable_cluster_ops_only=Neg", "disabled-by-flag", "--enable_cluster_ops_only=Neg"),
+        (["a = Exp x", "b = Reshape a s"], {"kinds": {"s": "constant"}}, "a", f"{ON} --fusion_ops_level=0", "disabled-by-flag", "fusion_ops_level=0"),
+        (["a = Exp x", "b = Square a"], {}, "a", f"{ON} --disable_expand_ops=Square", "disabled-by-flag", "--disable_expand_ops=Square"),
+        (["a = Exp x", "b = Neg a"], {"shape": (-1, 16)}, "", ON, "dynamic-shape", "(-1, 16)"),
+        (["a = Exp x", "b = Neg a"], {"shape": ("s1", 16)}, "", ON, "dynamic-shape", "(s1, 16)"),
+        (["a = Exp x", "b = Neg a"], {"shape": (0, 16)}, "", ON, "zero-size", "(0, 16)"),
+        (["a = Exp x", "b = Neg a"], {"dtype": "complex64"}, "", ON, "dtype", "complex64"),
+        (["a = Exp x", "b = Neg a"], {"dtype": "bfloat16"}, "", ON, "dtype", "bfloat16"),
+        (["a = Exp x", "b = LayerNorm a"], {"dtype": "float16"}, "a", f"{ON} --enable_expand_ops=LayerNorm", "dtype", "float16"),
+        (["a = Exp x", "b = Tile a s"], {"kinds": {"s": "constant"}}, "a", ON, "not-expanded", "Tile"),
+        (["a = Exp x", "b = Neg a"], {"attrs": {"b": (("aggregate", True),)}}, "a", ON, "fence", "aggregate"),
+        (["a = Exp x", "b = Neg a"], {"attrs": {"b": (("inplace_algo", "cover"),)}}, "a", ON, "fence", "inplace_algo"),
+        (["a = Exp x", "b = Neg a"], {"attrs": {"b": (("primitive_target", "GPU"),)}}, "a", ON, "other-device", "GPU"),
+        (["a = Exp x", "b = ReduceSum a axes"], {}, "a", ON, "value-dependent", "input 1 (axes)"),
+        (["a = Exp x", "b = Assign p a"], {}, "a", ON, "in-place", "Assign"),
+        (["a = Exp x", "b = Neg a"], {}, "", ON, "unexplained", "Exp"),
+    ],
+)  # fmt: skip
+def test_reason_of_an_operator_that_was_not_clustered(lines, more, clustered, flags, reason, told):
+    graph = graph_of(*lines, **more)
+    cluster = {name: f"cluster of {name}" for name in clustered.split()}
+    edge = only(explain_edges(graph, alone(graph, *clustered.split()), cluster, flags=flags))
+    assert edge.reason == reason
+    assert told in edge.detail
+    assert edge.detail.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "kernels", "flags", "edge", "reason", "told"),
+    [
+        (["a = ReduceSum x axes", "b = Neg a"], {}, {"a": 1, "b": 2}, ON, "ab", "splitter-after-reduction", "a reduces"),
+        (["a = Exp x", "s = ReduceSum a axes", "b = RealDiv a s"], {}, {"a": 1, "s": 1, "b": 2}, ON, "ab", "splitter-after-reduction", "s reduces"),
+        (["a = Exp x", "t = Transpose a p"], {}, {"a": 1, "t": 2}, ON, "at", "splitter-transpose", "t transposes"),
+        (["a = Exp x", "c = CumSum a p"], {}, {"a": 1, "c": 2}, f"{ON} --enable_cluster_ops=CumSum", "ac", "splitter-opaque", "CumSum"),
+        (["m = Mul x v", "s = ReduceSum m axes"], {"shapes": {"v": (16,)}}, {"m": 1, "s": 2}, ON, "ms", "splitter-broadcast", "m, in the kernel of m"),
+        (["a = Exp x", "b = Neg a"], {}, {"a": 1, "b": 2}, f"{ON} --composite_op_limit_size=1", "ab", "size-limit", "the limit is 1"),
+        (["a = Exp x", "b = Add a y", "c = Neg a"], {"shapes": {"a": (16,), "c": (16,)}, "outputs": ("b", "c")}, {"a": 1, "c": 1, "b": 2}, ON, "ab", "splitter-sizes", "16 elements"),
+        (["a = Exp x", "m = MatMul a w", "b = Add a m"], {}, {"a": 1, "b": 2}, ON, "ab", "cycle", "wait for m"),
+        (["a = Exp x", "m = MatMul a w", "n = Neg m", "b = Add a n"], {}, {"a": 1, "n": 2, "b": 2}, ON, "ab", "cycle", "wait for m"),
+        (["a = Exp x", "p = Adam w a"], {}, {"a": 1, "p": 2}, ON, "ap", "in-place", "Adam"),
+    ],
+)  # fmt: skip
+def test_reason_of_two_operators_that_were_both_clustered(
+    lines, more, kernels, flags, edge, reason, told
+):
+    graph = graph_of(*lines, **{"kinds": {"axes": "constant", "p": "constant"}} | more)
+    placement = {name: (f"k{number}",) for name, number in kernels.items()}
+    together = reason.startswith(("splitter", "size", "depth"))
+    cluster = {name: "c" if together else f"c{number}" for name, number in kernels.items()}
+    found = explain_edges(graph, placement, cluster, flags=flags)
+    one = next(one for one in found if (one.producer, one.consumer) == tuple(edge))
+    assert one.reason == reason
+    assert told in one.detail
+
+
+def test_depth_limit_counts_the_kernel_of_the_producer():
+    lines = [
+        "n0 = Exp x",
+        *(f"n{i} = Neg n{i - 1}" for i in range(1, 21)),
+        "s = ReduceSum n20 axes",
+    ]
+    graph = graph_of(*lines, kinds={"axes": "constant"})
+    placement = {node.name: ("k1",) for node in graph} | {"s": ("k2",)}
+    edge = only(explain_edges(graph, placement, dict.fromkeys(placement, "c"), flags=ON))
+    assert (edge.reason, "21 operators" in edge.detail) == ("depth-limit", True)
+
+
+def test_what_shares_a_kernel_is_fused():
+    graph = graph_of("a = Exp x", "b = LayerNorm a", "c = Neg b")
+    placement = {"a": ("k1",), "b": ("k1", "k2", "k3"), "c": ("k3",)}
+    edge = only(
+        explain_edges(graph, placement, dict.fromkeys("abc", "c"), flags=ON, internal={"b": 77})
+    )
+    assert (edge.producer, edge.consumer, edge.reason) == ("b", "b", "splitter-after-reduction")
+    assert edge.bytes_at_stake == 77
+    assert "3 kernels" in edge.detail
+
+
+def test_bytes_are_counted_once():
+    size = 8 * 16 * 4
+    graph = graph_of("a = Exp x", "m = MatMul a a", "b = Neg a", outputs=("m", "b"))
+    found = explain_edges(graph, alone(graph, "a", "b"), {"a": "c1", "b": "c2"}, flags=ON)
+    # Two edges to m, read once; written for b too, so no write to save.
+    assert sorted(edge.bytes_at_stake for edge in found) == [0, size, size]
+    last = graph_of("a = Exp x", "m = MatMul a w", outputs=("m",))
+    assert only(explain_edges(last, {}, {}, flags=ON)).bytes_at_stake == 2 * size
+    kept = graph_of("a = Exp x", "m = MatMul a w", outputs=("m", "a"))
+    assert only(explain_edges(kept, {}, {}, flags=ON)).bytes_at_stake == size
+
+
+def test_a_view_alone_moves_nothing():
+    graph = graph_of("m = MatMul x w", "v = Reshape m s", "n = MatMul v w", kinds={"s": "constant"})
+    found = {
+        (edge.producer, edge.consumer): edge for edge in explain_edges(graph, {}, {}, flags=ON)
+    }
+    assert found["m", "v"].bytes_at_stake == 0
+    assert found["v", "n"].bytes_at_stake == 2 * 8 * 16 * 4
+
+
+def test_edges_are_sorted_by_bytes_and_stable():
+    graph = graph_of(
+        "a = MatMul x w",
+        "b = MatMul a w",
+        "c = MatMul b w",
+        "d = MatMul c w",
+        shapes={"b": (64, 64)},
+    )
+    found = explain_edges(graph, {}, {}, flags=ON)
+    assert [edge.producer for edge in found] == ["b", "a", "c"]
+
+
+def test_a_value_that_another_sub_graph_takes_leaves():
+    graph = graph_of("a = Exp x", "b = Neg y", outputs=("a", "b"))
+    nodes = (replace(graph.node("a"), subgraph="g0"), replace(graph.node("b"), subgraph="g1"))
+    split = replace(graph, nodes=nodes)
+    found = explain_edges(split, {}, {"a": "c"}, flags=ON)
+    assert [(edge.producer, edge.consumer, edge.reason) for edge in found] == [
+        ("a", "", "control-flow"),
+        ("b", "", "control-flow"),
+    ]
+    assert found[0].bytes_at_stake == 2 * 8 * 16 * 4
+    assert found[0].suggestion is not None and found[0].suggestion.kind == "code"
+    other = replace(split, values={**split.values, "y": replace(split.values["y"], shape=(3,))})
+    assert [edge.producer for edge in explain_edges(other, {}, {"a": "c"}, flags=ON)] == ["b"]
+
+
+def test_sources_stand_beside_both_ends():
+    graph = graph_of("a = MatMul x w", "b = Neg a")
+    nodes = (
+        replace(graph.nodes[0], sources=(Source("lib.py", 1), Source("net.py", 7))),
+        graph.nodes[1],
+    )
+    edge = only(explain_edges(replace(graph, nodes=nodes), {}, {}, flags=ON))
+    assert (str(edge.producer_source), edge.consumer_source) == ("net.py:7", None)
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "flags", "suggestion"),
+    [
+        (["a = Exp x", "b = Div a y", "c = Neg b"], {}, ON, "--enable_cluster_ops=Div"),
+        (["a = Exp x", "b = Div a y", "c = Neg b"], {}, f"{ON} --enable_cluster_ops=Sin", "--enable_cluster_ops=Sin,Div"),
+        (["a = Exp x", "b = Neg a", "c = Abs b"], {}, f"{ON} --disable_cluster_ops=Neg,Log", "--disable_cluster_ops=Log"),
+        (["a = Exp x", "b = Sigmoid a", "c = Neg b"], {}, ON, "--enable_expand_ops=Sigmoid"),
+        (["a = Exp x", "b = Sigmoid a", "c = Neg b"], {"dtype": "float16"}, ON, None),
+        (["a = Exp x", "b = Round a", "c = Neg b"], {}, f"{ON} --disable_cluster_ops=Round", None),
+        (["a = Exp x", "b = StridedSlice a y", "c = Neg b"], {"kinds": {"y": "constant"}}, ON, None),
+        (["a = Exp x", "b = Div a y", "c = Neg b"], {"dtype": "int32"}, ON, None),
+        (["a = Cast x t", "b = Div a y", "c = Neg b"], {"dtype": "float16", "dtypes": {"x": "float32"}}, ON, None),
+    ],
+)  # fmt: skip
+def test_only_what_is_known_to_work_is_suggested(lines, more, flags, suggestion):
+    graph = graph_of(*lines, **more)
+    found = explain_edges(graph, alone(graph, "a", "c"), {"a": "c1", "c": "c2"}, flags=flags)
+    assert {edge.suggestion.flags if edge.suggestion else None for edge in found} == {suggestion}
+
+
+def test_a_suggestion_mends_both_ends():
+    graph = graph_of("b = Div x y", "c = Sigmoid b")
+    edge = only(explain_edges(graph, {}, {}, flags=ON))
+    assert edge.reason == "not-in-expand-list"
+    assert isinstance(edge.suggestion, Suggestion)
+    assert edge.suggestion.flags == "--enable_cluster_ops=Div --enable_expand_ops=Sigmoid"
+
+
+def test_nothing_is_suggested_where_the_splitter_would_cut_all_the_same():
+    graph = graph_of("a = ReduceSum x axes", "b = Greater a y", kinds={"axes": "constant"})
+    edge = only(explain_edges(graph, alone(graph, "a"), {"a": "c"}, flags=ON))
+    assert (edge.reason, edge.suggestion) == ("not-in-cluster-list", None)
+    around = graph_of("a = Exp x", "m = MatMul a w", "b = Div a m")
+    found = explain_edges(around, alone(around, "a"), {"a": "c"}, flags=ON)
+    assert [edge.suggestion for edge in found if edge.consumer == "b"] == [None, None]
+
+
+@pytest.mark.parametrize("change", [{"device": "Ascend"}, {"generator": "ms_fusion"}])
+def test_nothing_is_suggested_where_nothing_was_tried(change):
+    graph = graph_of("a = Exp x", "b = Sigmoid a")
+    edge = only(explain_edges(graph, alone(graph, "a"), {"a": "c"}, flags=ON, **change))
+    assert edge.suggestion is None
+
+
+def test_hostile_names_and_flags_are_only_text():
+    graph = graph_of("{0} = MatMul x w", "{value!r} = Neg {0}")
+    edge = only(
+        explain_edges(
+            graph, {}, {}, flags="--opt_level=²9999999999999999999 --=x --enable_cluster_ops="
+        )
+    )
+    assert "{0}" in edge.detail
+
+
+def test_reach_sees_ways_through_a_third_group_only():
+    graph = graph_of("a = Exp x", "b = Neg a", "c = Add a b", "d = Neg c")
+    assert Reach(graph, {}).between("a", "c") == "b"
+    assert Reach(graph, {"a": "one", "b": "one"}).between("a", "c") is None
+    assert Reach(graph, {"a": "one", "c": "one"}).between("a", "b") is None
+    assert Reach(graph, {"b": "two", "d": "two"}).between("a", "c") == "b"
+
+
+def test_a_long_graph_is_quick():
+    lines = ["n0 = Exp x"]
+    for i in range(1, 4000):
+        lines.append(f"n{i} = {'MatMul' if i % 3 else 'Neg'} n{i - 1} n{max(0, i - 7)}")
+    graph = graph_of(*lines)
+    cluster = {
+        node.name: f"c{number // 3}" for number, node in enumerate(graph) if node.op == "Neg"
+    }
+    placement = {name: (f"k{number}",) for number, name in enumerate(cluster)}
+    assert len(explain_edges(graph, placement, cluster, flags=ON)) == len(graph.edges)
+
+
+@pytest.mark.parametrize(
+    "name", ["MyNet_f", "OpNet_f", "Block_f", "Control_f", "ConvNet_f", "Step_f"]
+)
+def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
+    joined = join(read_dumps(repository / "tests" / "data" / "ms_2_10" / name))
+    flags = (
+        f"{ON} --enable_expand_ops=Sigmoid"
+        if name == "Step_f"
+        else f"{ON} --enable_expand_ops=Sigmoid,Softmax,LayerNorm,ReduceMean,SigmoidGrad,SiLU --enable_cluster_ops=Div,Greater,Erf"
+    )
+    found = explain_edges(joined.before, joined.placement, joined.cluster, flags=flags)
+    assert all(edge.reason in REASONS and edge.reason != "unexplained" for edge in found)
+    apart = {(edge.producer, edge.consumer) for edge in found}
+    for edge in joined.before.edges:
+        shared = set(joined.placement.get(edge.producer, ())) & set(
+            joined.placement.get(edge.consumer, ())
+        )
+        assert bool(shared) != ((edge.producer, edge.consumer) in apart)
+    lines = [
+        f"{edge.bytes_at_stake:>9} {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | {edge.detail}"
+        for edge in found
+    ]
+    golden(f"why_not/{name}.txt", "".join(f"{line}\n" for line in lines))
