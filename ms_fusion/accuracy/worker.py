@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _LATCHED = (
     "MINDSPORE_DUMP_CONFIG",
     "MS_DEV_SAVE_GRAPHS",

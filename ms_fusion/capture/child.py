@@ -66,7 +66,7 @@ def run_child(request: CaptureRequest) -> None:
     )
     question.write_bytes(msgspec.json.encode(request))
     kernels.mkdir()
-    package_root = str(Path(__file__).resolve().parent.parent)
+    package_root = str(Path(__file__).resolve().parents[2])
     python_path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")]))
     variables = {**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path}
     if request.order.accuracy:

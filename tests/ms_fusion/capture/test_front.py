@@ -172,7 +172,7 @@ def test_dumps_are_read_without_mindspore(tmp_path):
         f"l = c.read({str(brought_home)!r}); print([' '.join(k.operators) for k in l.kernels])"
     )
     seen = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3]
     )
     assert seen.returncode == 0, seen.stderr
     expected = explain(net, *inputs, **QUICK)

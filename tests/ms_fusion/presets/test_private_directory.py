@@ -12,7 +12,7 @@ import pytest
 
 from ms_fusion.presets import private_directory
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
