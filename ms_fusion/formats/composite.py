@@ -75,7 +75,19 @@ class Composite:
 
 _DECODER = msgspec.json.Decoder(_Kernel)
 _BYTE = re.compile(r"\(byte (\d+)\)")
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
+MAX_DEPTH = 100
+"""Levels of brackets; Python's own limit depends on who called and on what a framework has set it to."""
 _POINTER = re.compile(r"_\d+$")
+
+
+def _depth(text: str) -> int:
+    """How deeply brackets are nested, at most; those in strings do not count."""
+    depth = deepest = 0
+    for found in _BRACKET.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def parse_composite(text: str, *, file: str) -> Graph:
@@ -90,11 +102,11 @@ def parse_composite(text: str, *, file: str) -> Graph:
 def parse_kernel(text: str, *, file: str) -> Composite:
     """A composite kernel with its target; raises like `parse_composite`."""
     data = text.encode("utf-8", errors="replace")
+    if _depth(text) > MAX_DEPTH:
+        refuse("brackets are nested too deeply", file=file, line=1, remedy=REMEDY)
     try:
         kernel = _DECODER.decode(data)
         graph = _Builder(kernel, file).build()
-    except RecursionError:
-        refuse("brackets are nested too deeply", file=file, line=1, remedy=REMEDY)
     except msgspec.DecodeError as error:
         _fail(str(error), data, file)
     return Composite(

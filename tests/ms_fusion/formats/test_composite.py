@@ -159,7 +159,7 @@ MISSING = [
     ("[]", "no composite kernel"),
     ('{"op": "a", "op_desc": 3, "output_desc": []}', "Expected `array`"),
     ('{"op": "a",\n "op_desc": [,]}', "no composite kernel"),
-    ("[" * 100_000, "no composite kernel"),
+    ("[" * 100_000, "nested too deeply"),
     (
         kernel(
             [("Neg", [X], [Y], [{"name": "a", "value": json.loads("[" * 600 + "]" * 600)}])],
