@@ -184,7 +184,11 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
         try:
             twin = copy.deepcopy(net)
         except TypeError:
-            return mindspore.jit(lambda *args: net(*args))
+
+            def call_cell(*args: Any) -> Any:
+                return net(*args)
+
+            return mindspore.jit(call_cell)
         twin.compile_cache.clear()
         return twin
     plain = inspect.unwrap(net)

@@ -6,7 +6,7 @@ Read from the composite JSON that MindSpore hands over for each kernel, before a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ms_fusion import operators
@@ -26,10 +26,15 @@ _WRONG: Mapping[str, Callable[[str, str], bool]] = {
     "ReduceSum": lambda source, _: source == "bool",
     "Neg": lambda source, _: source in UNSIGNED,
     "NotEqual": lambda source, _: source in FLOATS,
+    "FloorMod": lambda source, _: source == "float16" or source in INTEGERS,
+    **dict.fromkeys(("Div", "RealDiv", "FloorDiv", "Mod"), lambda source, _: source in INTEGERS),
 }
+_DIVISION = "a division of integers by 0 ends the process"
 _WHY = {
     "Cast": "NaN, inf and what does not fit come out differently",
     "NotEqual": "NaN would be equal to everything",
+    "FloorMod": f"0.29 off in float16; {_DIVISION}",
+    **dict.fromkeys(("Div", "RealDiv", "FloorDiv", "Mod"), _DIVISION),
 }
 
 
@@ -54,8 +59,9 @@ def kernel_refusal(text: str) -> str:
     """The same for a whole kernel, as composite JSON; also for JSON that cannot be read."""
     try:
         description = json.loads(text)
-        for op, source, target in _steps(description):
-            reason = refusal(op, source, target)
+        results = {item["tensor_name"] for item in _flat([description.get("output_desc", [])])}
+        for step in description["op_desc"]:
+            reason = refusal(step["name"], *_dtypes(step)) or _layout_refusal(step, results)
             if reason:
                 return reason
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
@@ -63,18 +69,35 @@ def kernel_refusal(text: str) -> str:
     return ""
 
 
-def _steps(description: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for step in description["op_desc"]:
-        sources = [item["data_type"] for group in step["input_desc"] for item in group]
-        targets = [item["data_type"] for item in step["output_desc"]]
-        # the first input of Select is its condition
-        source = (
-            sources[1]
-            if step["name"] == "Select" and len(sources) > 1
-            else sources[0]
-            if sources
-            else targets[0]
-        )
-        if "bfloat16" in sources:
-            source = "bfloat16"
-        yield step["name"], source, targets[0]
+def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
+    """dtype that an operator works on, and that of its result."""
+    sources = [item["data_type"] for item in _flat(step["input_desc"])]
+    target = step["output_desc"][0]["data_type"]
+    if "bfloat16" in sources:
+        return "bfloat16", target
+    # the first input of Select is its condition
+    position = 1 if step["name"] == "Select" and len(sources) > 1 else 0
+    return (sources[position] if sources else target), target
+
+
+def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
+    """Why an operator must not be built in this shape; `results` are the tensors that the kernel hands out."""
+    inputs = _flat(step["input_desc"])
+    if (
+        step["name"] == "Select"
+        and inputs[0].get("shape") in ([], [1])
+        and step["output_desc"][0].get("shape") not in ([], [1])
+    ):
+        return "it cannot build Select with a condition of one element"
+    if step["name"] == "Transpose":
+        order = inputs[1].get("value") if len(inputs) > 1 else None
+        keeps_last = isinstance(order, list) and order[-1] in (len(order) - 1, -1)
+        if not keeps_last and inputs[0]["data_type"] not in ("float32", "int32", "uint32"):
+            return "it computes a Transpose of the last axis wrongly for this dtype"
+        if step["output_desc"][0].get("tensor_name") in results and len(results) > 1:
+            return "it may leave a Transpose unwritten that is one of several results"
+    return ""
+
+
+def _flat(groups: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [item for group in groups for item in group]

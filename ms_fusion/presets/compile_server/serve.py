@@ -22,6 +22,7 @@ def serve(messager: str) -> None:
     warnings.simplefilter("ignore")
     # MindSpore's generator writes logs and looks for tuning files in the working directory: both are kept from the user's
     os.chdir(os.environ["MS_COMPILER_CACHE_PATH"])
+    _print_to("compile_server.log")
     from mindspore._extends.remote import kernel_build_server as base
 
     if messager == "AkgMessager":
@@ -32,6 +33,14 @@ def serve(messager: str) -> None:
         from mindspore._extends.remote.kernel_build_server_akg_v2 import AkgV2Messager as server
     base.AkgBuilderBase.compile = _compile_guarded
     server(int(sys.argv[1]), int(sys.argv[2])).run()
+
+
+def _print_to(file: str) -> None:
+    """The generator prints remarks and whole stack traces; they are kept, but not in the user's terminal."""
+    log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    os.dup2(log_file, 1)
+    os.dup2(log_file, 2)
+    os.close(log_file)
 
 
 def _accept_guarded(builder: Any, text: str) -> Any:

