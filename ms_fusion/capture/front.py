@@ -12,12 +12,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ms_fusion import cost
+from ms_fusion import cost, presets
 from ms_fusion.accuracy import certificate
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump
 from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
@@ -36,7 +37,7 @@ Progress = Callable[[str], None]
 def explain(
     net: Callable[..., Any],
     *inputs: Any,
-    preset: str = "auto",
+    preset: str | None = None,
     flags: str | None = None,
     measure: bool = True,
     accuracy: bool = True,
@@ -50,7 +51,8 @@ def explain(
     Args:
         net: a Cell, a ``@ms.jit`` function, or a plain function that ``ms.jit`` can compile (a training step too).
         inputs: what it is called with (Tensors).
-        preset: name of a preset; see ``ms-fusion presets``.
+        preset: name of a preset; see ``ms-fusion presets``. By default what is in force here (`enable`, `fusion`, `patch`,
+            the user's own variable) if that fuses, else ``auto``.
         flags: explicit graph kernel flags instead of the preset's own.
         measure: also time whole calls and profile each operator (a second or two).
         accuracy: also compare each fused kernel with float64.
@@ -75,9 +77,11 @@ def explain(
         )
     require_mindspore()
     say = progress or (lambda text: None)
+    preset, flags = _wanted(net, preset, flags)
     order = CaptureOrder(
         title=title_of(net), preset=preset, flags=flags, measure=measure, accuracy=accuracy
     )
+    remarks = presets.findings_of_call(net, inputs)
     with _private_directory() as directory:
         say("compiling without and with fusion")
         content = pack(net, inputs) if isolate else None
@@ -88,7 +92,16 @@ def explain(
             run_child(
                 CaptureRequest(order=order, directory=str(directory), search_path=_search_path())
             )
-        return ledger_of(directory, accuracy=accuracy, progress=say)
+        ledger = ledger_of(directory, accuracy=accuracy, progress=say)
+    return replace(ledger, notes=(*map(str, remarks), *ledger.notes))
+
+
+def _wanted(net: Any, preset: str | None, flags: str | None) -> tuple[str, str | None]:
+    """Name of the preset, and explicit flags if there are any: what was asked for, or what is in force, or ``auto``."""
+    if preset is not None or flags is not None:
+        return preset or "", flags
+    now = presets.in_force(net)
+    return (now.preset, now.flags) if presets.fuses(now.flags) else ("auto", None)
 
 
 def explain_target(
@@ -196,7 +209,10 @@ def ledger_of(
         },
         output_max_abs=seen.output_max_abs,
         output_max_ulp=seen.output_max_ulp,
-        notes=seen.notes,
+        notes=(
+            *seen.notes,
+            *map(str, presets.findings_of_graph(joined.before, seen.flags, seen.device)),
+        ),
     )
     if not accuracy or not ledger.kernels:
         return ledger
@@ -240,7 +256,7 @@ def assert_fused(
     inputs: Sequence[Any],
     groups: Sequence[Sequence[str]],
     *,
-    preset: str = "auto",
+    preset: str | None = None,
     flags: str | None = None,
 ) -> Ledger:
     """Raises unless each group of operators lies inside one fused kernel, in any order.

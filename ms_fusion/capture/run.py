@@ -145,7 +145,7 @@ def run_capture(
         device=presets.device_target(),
         version=mindspore.__version__,
         flags=flags,
-        preset=order.preset if order.flags is None else "",
+        preset=order.preset,
         kernel_directory=str(presets.kernel_directory()),
         compile_unfused_s=compile_s["unfused"],
         compile_fused_s=compile_s["fused"],

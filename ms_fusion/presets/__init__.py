@@ -1,6 +1,6 @@
 """Presets that take effect and prove it: the table, the scopes in which one is in force, and MindSpore's own switches."""
 
-from ms_fusion.presets.in_force import FusionWarning, InForce
+from ms_fusion.presets.in_force import FusionWarning, InForce, fuses
 from ms_fusion.presets.scopes import (
     check,
     compile_lock,
@@ -8,6 +8,8 @@ from ms_fusion.presets.scopes import (
     disable,
     enable,
     environment_flags,
+    findings_of_call,
+    findings_of_graph,
     fusion,
     in_force,
     kernel_directory,
@@ -29,6 +31,9 @@ __all__ = [
     "disable",
     "enable",
     "environment_flags",
+    "findings_of_call",
+    "findings_of_graph",
+    "fuses",
     "fusion",
     "in_force",
     "kernel_directory",

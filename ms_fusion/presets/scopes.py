@@ -14,12 +14,13 @@ import importlib.util
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.graph import Graph
 from ms_fusion.presets import mindspore_state, net_checks
 from ms_fusion.presets.in_force import (
     O1_ON_CPU,
@@ -307,12 +308,19 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
         if now.route != "none"
         else resolve("auto", device=now.device, version=now.version).render()
     )
-    found = list(net_checks.of_call(net, inputs, graph_mode=now.mode == "graph"))
     graph = net_checks.front_end_graph(net, inputs, front_end_only)
-    found += net_checks.of_graph(
-        graph, GraphKernelFlags.parse(text) if not lint_errors(text) else None, now.device
-    )
-    return tuple(found)
+    return findings_of_call(net, inputs) + findings_of_graph(graph, text, now.device)
+
+
+def findings_of_call(net: Any, inputs: Sequence[Any]) -> tuple[Finding, ...]:
+    """The findings of `check` that need no operators: compiled already, mode, dynamic shapes, size."""
+    return tuple(net_checks.of_call(net, inputs, graph_mode=is_graph_mode()))
+
+
+def findings_of_graph(graph: Graph, text: str, device: str) -> tuple[Finding, ...]:
+    """The findings of `check` about operators and dtypes under the flags `text`."""
+    flags = None if lint_errors(text) else GraphKernelFlags.parse(text)
+    return tuple(net_checks.of_graph(graph, flags, device))
 
 
 def lint_errors(text: str) -> tuple[Finding, ...]:

@@ -180,3 +180,18 @@ def test_dumps_are_read_without_mindspore(tmp_path):
         " ".join(kernel.operators) for kernel in expected.kernels
     ]
     assert len(read(brought_home).kernels) == len(expected.kernels)
+
+
+@pytest.mark.filterwarnings("ignore::ms_fusion.presets.FusionWarning")
+def test_what_is_in_force_is_explained():
+    from ms_fusion import presets
+
+    net, inputs = nets.MyNet(), (nets.floats(64, 128),)
+    with presets.fusion("precise"):
+        inside = explain(net, *inputs, measure=False, accuracy=False)
+    assert (inside.preset, inside.kernels) == ("precise", ())
+    patched = explain(presets.patch(nets.MyNet(), "basic"), *inputs, measure=False, accuracy=False)
+    assert (patched.preset, len(patched.kernels)) == ("basic", 1)
+    outside = explain(net, *inputs, measure=False, accuracy=False)
+    assert (outside.preset, len(outside.kernels)) == ("auto", 1)
+    assert any("PyNative mode fuses nothing" in note for note in outside.notes)
