@@ -22,7 +22,10 @@ META = "meta.json"
 META_BYTES_MAX = 1 << 20
 KERNEL_BYTES_MAX = 1 << 30
 
-_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC
+# Windows has none of the three; nothing is cached there, but this file is imported.
+_OPEN = os.O_RDONLY
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+    _OPEN |= getattr(os, _name, 0)
 
 
 class Meta(msgspec.Struct, frozen=True):

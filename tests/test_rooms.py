@@ -170,6 +170,18 @@ def test_importing_the_package_is_quick_and_loads_no_framework() -> None:
     assert out == "True []"
 
 
+def test_dumps_can_be_read_where_there_is_no_unix() -> None:
+    out = in_a_child(
+        "import os, sys\n"
+        "sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource', 'termios')))\n"
+        "for name in ('O_CLOEXEC', 'O_NOFOLLOW', 'O_NONBLOCK', 'geteuid', 'getuid', 'killpg'):\n"
+        "    delattr(os, name)\n"
+        "import ms_fusion.cli, ms_fusion.doctor\n"
+        "print(ms_fusion.read.__name__)"
+    )
+    assert out == "read"
+
+
 def test_the_command_line_starts_without_a_framework() -> None:
     out = in_a_child(
         "import sys\n"

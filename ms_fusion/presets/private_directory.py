@@ -6,14 +6,18 @@ can have put one there.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
+from tbe_impl.cache_entry import check_owner
 from tbe_impl.environment import cache_dir
+from tbe_impl.errors import CacheError
+
+FOLDER = "mindspore"
+"""Where they lie in the cache directory."""
 
 PREFIX = "process-"
 LOCK = ".lock"
@@ -22,23 +26,26 @@ log = logging.getLogger("ms_fusion")
 _mine: dict[Path, tuple[int, int]] = {}
 
 
-def make(purpose: str) -> Path:
-    """A new directory ``<cache>/<purpose>/process-…`` that only this user can enter.
+def make() -> Path:
+    """A new directory ``<cache>/mindspore/process-…`` that only this user can enter.
 
     Falls back to the system's temporary directory, with one warning, when the cache directory cannot be used.
     """
-    parent = cache_dir() / purpose
+    parent = cache_dir() / FOLDER
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_owner(parent)
+        check_owner(parent.lstat(), parent)
         _sweep(parent)
         place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
-    except OSError as error:
+    except (OSError, CacheError) as error:
         log.warning("the cache directory %s cannot be used (%s); a temporary one is", parent, error)
-        place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{purpose}-"))
+        place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-"))
     place = place.resolve()
-    lock = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # locked before it has the name that `_sweep` looks for
+    draft = place / f"{LOCK}.new"
+    lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    _lock(lock)
+    draft.rename(place / LOCK)
     _mine[place] = (os.getpid(), lock)
     return place
 
@@ -47,7 +54,7 @@ def is_of_another_process(place: Path) -> bool:
     """Whether this is a directory of this kind that another process made, and will remove."""
     return (
         place.name.startswith(PREFIX)
-        and place.parent == (cache_dir() / "mindspore").resolve()
+        and place.parent == (cache_dir() / FOLDER).resolve()
         and place not in _mine
     )
 
@@ -61,12 +68,6 @@ def remove_all() -> None:
         del _mine[place]
 
 
-def _check_owner(parent: Path) -> None:
-    found = parent.lstat()
-    if found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise PermissionError(f"{parent} belongs to someone else or can be written by others")
-
-
 def _sweep(parent: Path) -> None:
     """Remove directories whose process is gone: their lock can be had."""
     for place in parent.glob(f"{PREFIX}*"):
@@ -75,9 +76,16 @@ def _sweep(parent: Path) -> None:
         except OSError:
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(lock)
             shutil.rmtree(place, ignore_errors=True)
         except OSError:
             continue
         finally:
             os.close(lock)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock an open file for this process; raises OSError when another one holds it."""
+    import fcntl  # not on Windows, where dumps are read all the same
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_new_private_and_below_the_cache(cache: Path) -> None:
-    one, other = private_directory.make("mindspore"), private_directory.make("mindspore")
+    one, other = private_directory.make(), private_directory.make()
     assert one != other and one.parent == (cache / "mindspore").resolve()
     assert stat.S_IMODE(one.stat().st_mode) == 0o700
     private_directory.remove_all()
@@ -31,8 +31,8 @@ def test_it_is_new_private_and_below_the_cache(cache: Path) -> None:
 
 
 def test_what_a_dead_process_left_is_swept_and_a_living_one_kept(cache: Path) -> None:
-    living = private_directory.make("mindspore")
-    code = "import os; from ms_fusion.presets import private_directory as p; print(p.make('mindspore'), flush=True); os._exit(9)"
+    living = private_directory.make()
+    code = "import os; from ms_fusion.presets import private_directory as p; print(p.make(), flush=True); os._exit(9)"
     dead = Path(
         subprocess.run(
             [sys.executable, "-c", code],
@@ -44,13 +44,13 @@ def test_what_a_dead_process_left_is_swept_and_a_living_one_kept(cache: Path) ->
         ).stdout.strip()
     )
     assert dead.is_dir()
-    private_directory.make("mindspore")
+    private_directory.make()
     assert not dead.exists() and living.is_dir()
     private_directory.remove_all()
 
 
 def test_one_of_another_process_is_known(cache: Path) -> None:
-    mine = private_directory.make("mindspore")
+    mine = private_directory.make()
     assert not private_directory.is_of_another_process(mine)
     assert private_directory.is_of_another_process(mine.with_name("process-1-abc"))
     assert not private_directory.is_of_another_process(Path("/somewhere/process-1-abc"))
@@ -73,7 +73,7 @@ def test_a_cache_that_cannot_be_trusted_is_not_used(
         (cache / "mindspore").chmod(0o777)
     else:
         cache.symlink_to(tmp_path / "nowhere" / "at all")
-    place = private_directory.make("mindspore")
+    place = private_directory.make()
     assert place.parent == tmp_path.resolve() and stat.S_IMODE(place.stat().st_mode) == 0o700
     assert len([record for record in caplog.records if "cannot be used" in record.message]) == 1
     private_directory.remove_all()
