@@ -349,6 +349,11 @@ class GraphKernelFlags:
                 ) from None
         return cls(**found)
 
+    @classmethod
+    def of(cls, flags: GraphKernelFlags | str | None) -> GraphKernelFlags:
+        """Flags as a caller may hand them over: as they are, as a flag string, or none at all."""
+        return cls.parse(flags) if isinstance(flags, str) else flags or cls()
+
     def merge(self, other: GraphKernelFlags) -> GraphKernelFlags:
         """These flags with every flag set in `other` put in their place."""
         return replace(self, **other.set_flags())

@@ -25,7 +25,6 @@ import numpy as np
 from ms_fusion import presets
 from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.flags import GraphKernelFlags
-from ms_fusion.presets.table import resolve
 from tbe_impl.errors import CaptureError
 
 CALLS_PROFILED = 5
@@ -113,7 +112,7 @@ def run_capture(
         _state_kept(net),
         _graph_mode(),
         _silence(),
-        _failed_graphs_in(directory),
+        presets.failed_graphs_in(directory),
     ):
         for kind, kind_flags in variants.items():
             _restart_random()
@@ -167,7 +166,7 @@ def _wanted_flags(order: CaptureOrder) -> str:
     if order.flags is not None:
         presets.refuse(GraphKernelFlags.parse(order.flags), device)
         return order.flags
-    return resolve(order.preset, device=device, version=presets.version()).render()
+    return presets.resolve(order.preset, device=device, version=presets.version()).render()
 
 
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
@@ -304,20 +303,6 @@ def _silence() -> Iterator[None]:
         os.dup2(saved, 1)
         os.close(saved)
         os.close(nowhere)
-
-
-@contextlib.contextmanager
-def _failed_graphs_in(directory: Path) -> Iterator[None]:
-    """MindSpore writes a graph that it cannot compile to the working directory unless told where."""
-    saved = os.environ.get("MS_OM_PATH")
-    os.environ["MS_OM_PATH"] = str(directory)
-    try:
-        yield
-    finally:
-        if saved is None:
-            del os.environ["MS_OM_PATH"]
-        else:
-            os.environ["MS_OM_PATH"] = saved
 
 
 def _explained(error: Exception, title: str) -> CaptureError:

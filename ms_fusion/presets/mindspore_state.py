@@ -21,6 +21,7 @@ FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
 KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 FRONT_END_VARIABLE = "MS_DEV_PRECOMPILE_ONLY"
+FAILURES_VARIABLE = "MS_OM_PATH"
 
 compile_lock = threading.RLock()
 """Held around every compilation: MindSpore's graph mode is not thread-safe."""
@@ -109,7 +110,7 @@ def kernel_directory() -> Path:
     chosen = variable(KERNELS_VARIABLE)
     # inherited from a parent process that used ms_fusion, which removes it when it ends
     if not chosen or private_directory.is_of_another_process(Path(chosen)):
-        place = private_directory.make("mindspore")
+        place = private_directory.make()
         os.environ[KERNELS_VARIABLE] = str(place)
         return place
     place = Path(chosen)
@@ -204,6 +205,11 @@ def save_graphs(directory: Path, level: int = 2, passes: str = DUMPED_PASSES) ->
             mindspore.set_context(save_graphs=saved_level, save_graphs_path=saved_place or ".")
 
 
+def failed_graphs_in(directory: Path) -> contextlib.AbstractContextManager[None]:
+    """MindSpore writes a graph that it cannot compile to the working directory unless told where."""
+    return variable_set(FAILURES_VARIABLE, str(directory))
+
+
 @contextlib.contextmanager
 def front_end_only(directory: Path) -> Iterator[None]:
     """Compilation stops behind the front end, and nothing runs; its last graph is written to `directory`."""
@@ -212,6 +218,7 @@ def front_end_only(directory: Path) -> Iterator[None]:
         quiet(),
         environment_flags("--opt_level=0"),
         save_graphs(directory, level=1),
+        failed_graphs_in(directory),
         variable_set(FRONT_END_VARIABLE, "1"),
     ):
         yield

@@ -15,6 +15,7 @@ from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.mindspore_ir import read_ir
 from ms_fusion.graph import Graph, Node
 from ms_fusion.presets.compile_server.guard import refusal
+from ms_fusion.presets.in_force import PYNATIVE_REMEDY
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
@@ -47,8 +48,7 @@ def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Fi
             "warning",
             "pynative",
             "PyNative mode fuses nothing.",
-            remedy="Write `@ms.jit` on the step function, or `step = mf.enable(step=step).step`, "
-            "or `ms.set_context(mode=ms.GRAPH_MODE)` at the start.",
+            remedy=PYNATIVE_REMEDY,
             place=name,
         )
     if getattr(net, "_dynamic_shape_inputs", None) is not None or any(

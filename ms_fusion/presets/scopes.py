@@ -36,15 +36,11 @@ from ms_fusion.presets.mindspore_state import (
     compile_lock,
     context,
     device_target,
-    environment_flags,
     flags_are_fixed,
     front_end_only,
     is_graph_mode,
-    kernel_directory,
     mindspore_module,
     quiet,
-    save_graphs,
-    set_mode,
     set_variable,
     variable,
     variable_set,
@@ -53,27 +49,6 @@ from ms_fusion.presets.mindspore_state import (
 from ms_fusion.presets.table import PRESETS, resolve
 from tbe_impl.environment import is_off
 from tbe_impl.errors import InputError, UnsafeError
-
-__all__ = [
-    "FusionWarning",
-    "InForce",
-    "check",
-    "compile_lock",
-    "device_target",
-    "disable",
-    "enable",
-    "environment_flags",
-    "fusion",
-    "in_force",
-    "kernel_directory",
-    "patch",
-    "refuse",
-    "resolve",
-    "save_graphs",
-    "set_mode",
-    "unpatch",
-    "version",
-]
 
 CELL_FLAGS = "_ms_fusion_flags"
 CELL_CHECKED = "_ms_fusion_checked"
@@ -353,7 +328,7 @@ def _setting(
 ) -> tuple[_Setting, tuple[Finding, ...]]:
     """Flags of a preset, checked; raises what `enable` raises."""
     if preset not in PRESETS:
-        resolve(preset)
+        resolve(preset)  # says so before MindSpore is loaded
     device = device_target()
     found: tuple[Finding, ...] = ()
     if isinstance(flags, str):
@@ -367,16 +342,11 @@ def _setting(
                 place=f"flags, column {wrong[0].column}",
                 remedy=wrong[0].remedy or None,
             )
+    explicit = GraphKernelFlags.of(flags)
     if generator is not None:
-        explicit = (
-            GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags()
-        )
-        flags = explicit.merge(GraphKernelFlags(kernel_generator=generator))
-    resolved = resolve(preset, device=device, version=version(), flags=flags)
-    refuse(
-        GraphKernelFlags.parse(flags) if isinstance(flags, str) else flags or GraphKernelFlags(),
-        device,
-    )
+        explicit = explicit.merge(GraphKernelFlags(kernel_generator=generator))
+    resolved = resolve(preset, device=device, version=version(), flags=explicit)
+    refuse(explicit, device)
     refuse(resolved, device)
     return _Setting(preset, resolved.render()), found
 

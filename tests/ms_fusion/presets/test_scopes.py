@@ -288,6 +288,11 @@ moving = Net()
 moving.set_inputs(Tensor(shape=[None, 64], dtype=ms.float32))
 RESULT["moving"] = [item.code for item in mf.check(moving, two)]
 RESULT["wrong input"] = refused(lambda: mf.check(Net(), "text", two))
+class Wrong(nn.Cell):
+    def construct(self, x):
+        return x + ops.ones((3, 5))
+RESULT["wrong shape"] = refused(lambda: mf.check(Wrong(), two))
+RESULT["left"] = os.listdir()
 """
 
 
@@ -343,6 +348,11 @@ def test_what_is_refused(said: dict[str, Any], case: str, error: str, words: str
 
 def test_what_the_generator_cannot_build_runs_unfused(said: dict[str, Any]) -> None:
     assert said["Pow alone"] == 8 and said["after it"] == 3.0 and said["float64 to float16"] == 18.0
+
+
+def test_check_leaves_no_failed_graph_behind(said: dict[str, Any]) -> None:
+    error, text = said["wrong shape"]
+    assert error == "InputError" and "cannot compile Wrong" in text and said["left"] == []
 
 
 def test_check_finds(said: dict[str, Any]) -> None:
