@@ -63,7 +63,9 @@ def assemble(
         before=replace(cost.summarise(joined.before), time_us=step_before_us),
         after=replace(cost.summarise(joined.after), time_us=step_after_us),
         hot_spots=hot_spots(
-            joined.before, {name: runs * time_us for name, (runs, time_us) in times_before.items()}
+            joined.before,
+            {name: runs * time_us for name, (runs, time_us) in times_before.items()},
+            device=device_target,
         ),
         environment=dict(environment or {}),
         flags=flags,

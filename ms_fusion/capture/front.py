@@ -1,7 +1,8 @@
 """Look at a net: compile it without and with fusion in a private place, and hand back the ledger.
 
-`explain` takes a live Cell or function and works in this process; `explain_target` takes ``FILE.py:Net`` and works in a child
-process; `read` takes a directory of dumps that someone brought from another machine and needs no MindSpore.
+`explain` takes a live Cell or function and works in a child process when the net can be carried there, else in this one;
+`explain_target` takes ``FILE.py:Net`` and works in a child process; `read` takes a directory of dumps that someone brought
+from another machine and needs no MindSpore.
 """
 
 from __future__ import annotations
@@ -157,8 +158,6 @@ def read(
         ParseError: a dump is damaged.
     """
     path = Path(directory)
-    if (path / "capture.json").exists():
-        return ledger_of(path, accuracy=False)
     dumps = read_dumps(path)
     joined = join(dumps)
     target = device or _guess_device(joined)
