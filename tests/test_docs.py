@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from click import Group
 
 import ms_fusion
 from ms_fusion.cli import cli
+from ms_fusion.presets import table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl.environment import VARIABLES
 
@@ -47,6 +49,44 @@ def test_every_reason_is_explained() -> None:
     assert sorted(named) == sorted(REASONS)
 
 
+def section_of(name: str, heading: str) -> str:
+    return text_of(name).split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+def test_every_preset_is_explained_with_its_flags() -> None:
+    rows = [
+        f"| `{preset.name}` | {preset.summary} | {preset.note} |".replace("|  |", "| |")
+        for preset in table.PRESETS.values()
+    ]
+    head = text_of("docs/presets.md").split("\n## ")[0]
+    assert [line for line in head.splitlines() if line.startswith("| `")] == rows
+    for device in table.DEVICES:
+        heading = "Flags on CPU" if device == "CPU" else "Flags on GPU and Ascend"
+        (block,) = code_blocks(section_of("docs/presets.md", heading))
+        assert block.splitlines() == [
+            f"{name:<12}{table.resolve(name, device=device).render()}" for name in table.PRESETS
+        ]
+
+
+@pytest.mark.parametrize(
+    ("heading", "entries"),
+    [
+        ("Never, on CPU", table.NEVER_ON_CPU),
+        ("Kept out by `auto` and `basic`, on CPU", table.INACCURATE_ON_CPU),
+        ("Not expanded by `auto` and `basic`, on CPU", table.INACCURATE_EXPANSIONS),
+        ("Clustered by `auto` besides MindSpore's list, on CPU", table.AUTO_CLUSTERED),
+        ("Expanded by `auto` besides MindSpore's list, on CPU", table.AUTO_EXPANDED),
+        ("Possible, but not added by `auto`, on CPU", table.NOT_ADDED),
+    ],
+)
+def test_every_operator_of_the_presets_is_explained(
+    heading: str, entries: Mapping[str, str]
+) -> None:
+    lines = section_of("docs/presets.md", heading).splitlines()
+    rows = [f"| `{name}` | {reason} |" for name, reason in entries.items()]
+    assert [line for line in lines if line.startswith("| `")] == rows
+
+
 def commands_of(block: str) -> list[str]:
     """A block without its comments and without what stands in a second column."""
     return [re.split(r"\s{2,}|\s*#", line.strip())[0] for line in block.splitlines()]
@@ -64,7 +104,15 @@ def test_both_readmes_stand_in_step() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "README.zh.md", "SECURITY.md", "docs/design.md", "docs/report.md"]
+    "name",
+    [
+        "README.md",
+        "README.zh.md",
+        "SECURITY.md",
+        "docs/design.md",
+        "docs/presets.md",
+        "docs/report.md",
+    ],
 )
 def test_every_link_leads_somewhere(name: str) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", text_of(name)):

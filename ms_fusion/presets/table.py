@@ -41,7 +41,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             Preset("basic", "basic fusion only (opt_level 1)"),
             Preset(
                 "aggressive",
-                "everything stable, and all that can be expanded and clustered (opt_level 2)",
+                "everything stable, also where it costs accuracy (opt_level 2)",
                 "On CPU exponentials are off by up to 2.8e-4 and never reach inf; NaN may compare equal.",
             ),
             Preset("expert", "experimental passes too (opt_level 3); takes explicit flags"),
