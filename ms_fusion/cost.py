@@ -168,19 +168,14 @@ def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
     )
 
 
-def bound(work: Work, device: Device, *, matrix: bool = False) -> str:
-    """The roof above the work: ``compute`` if its FLOPs take longer than its bytes, else ``memory``."""
-    parts = stages(work, device, matrix=matrix)
+def bound(parts: Stages) -> str:
+    """The roof above a kernel: ``compute`` if its FLOPs take longer than its bytes, else ``memory``."""
     return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
 
 
-def predicted_saving_us(
-    before: Iterable[Work], after: Work | Iterable[Work], device: Device, *, matrix: bool = False
-) -> float:
-    """µs that the kernels `after` (one, or several) save against the kernels `before`, each launched by itself."""
-    kernels = (after,) if isinstance(after, Work) else after
-    apart = sum(stages(work, device, matrix=matrix).total_us for work in before)
-    return apart - sum(stages(work, device, matrix=matrix).total_us for work in kernels)
+def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
+    """µs that one kernel saves against the kernels `before`, each launched by itself."""
+    return sum(parts.total_us for parts in before) - after.total_us
 
 
 Rule = Callable[[Node, Graph], Work]

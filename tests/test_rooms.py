@@ -27,7 +27,7 @@ ORDER = {
     "custom_ops": (("specs",), ("primitive",), ("operators",), ("functional",)),
     "ms_fusion": (
         ("graph", "operators"),
-        ("devices",),
+        ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
         ("why_not",),

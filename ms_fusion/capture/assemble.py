@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ms_fusion import cost
@@ -96,6 +96,11 @@ class _KernelBuilder:
         members = [before.node(name) for name in self.joined.members.get(node.name, ())]
         work = cost.work_of(node, after)
         apart = [_share(cost.work_of(member, before), self._pieces(member)) for member in members]
+        stages = cost.stages(work, self.device, matrix=_on_matrix_unit(node.body))
+        stages_unfused = tuple(
+            cost.stages(one, self.device, matrix=_on_matrix_unit((member,)))
+            for one, member in zip(apart, members, strict=True)
+        )
         runs, time_us = self.times_after.get(node.name, (None, None))
         unfused_us = self._unfused_us(members)
         return FusedKernel(
@@ -111,13 +116,13 @@ class _KernelBuilder:
             sources=_distinct_sources(members, node),
             work=work,
             work_unfused=sum(apart, Work()),
-            stages=cost.stages(work, self.device),
-            stages_unfused=tuple(cost.stages(one, self.device) for one in apart),
-            bound=cost.bound(work, self.device),
+            stages=stages,
+            stages_unfused=stages_unfused,
+            bound=cost.bound(stages),
             launches=None if runs is None else round(runs),
             time_us=time_us,
             unfused_time_us=unfused_us,
-            predicted_saving_us=cost.predicted_saving_us(apart, work, self.device),
+            predicted_saving_us=cost.predicted_saving_us(stages_unfused, stages),
             generator=self.generator,
             subgraph=node.subgraph,
         )
@@ -137,6 +142,10 @@ class _KernelBuilder:
                 return None
             total += runs * time_us / self._pieces(member)
         return total if members else None
+
+
+def _on_matrix_unit(operators: Iterable[Node]) -> bool:
+    return any(cost.is_matrix_product(node.op) for node in operators)
 
 
 def _share(work: Work, parts: int) -> Work:

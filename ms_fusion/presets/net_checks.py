@@ -14,7 +14,7 @@ from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.mindspore_ir import read_ir
 from ms_fusion.graph import Graph, Node
-from ms_fusion.presets.compile_server.guard import refusal
+from ms_fusion.generator_limits import dtypes_of, refusal
 from ms_fusion.presets.in_force import PYNATIVE_REMEDY
 from tbe_impl.errors import FusionError, InputError
 
@@ -83,7 +83,7 @@ def of_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Itera
         return
     said: set[tuple[str, ...]] = set()
     for node in graph:
-        dtypes = _dtypes(graph, node)
+        dtypes = dtypes_of(node, graph)
         if any(value.is_dynamic for value in graph.outputs_of(node)) and ("dynamic",) not in said:
             said.add(("dynamic",))
             yield Finding(
@@ -177,15 +177,6 @@ def front_end_graph(
                 remedy="Delete the variable MS_DEV_DUMP_IR_PASSES, which hides it.",
             )
         return read_ir(files[-1]).graph
-
-
-def _dtypes(graph: Graph, node: Node) -> tuple[str, str] | None:
-    sources = [value.dtype for value in graph.inputs_of(node)]
-    targets = [value.dtype for value in graph.outputs_of(node)]
-    if not sources or not targets:
-        return None
-    source = sources[1] if node.op == "Select" and len(sources) > 1 else sources[0]
-    return ("bfloat16" if "bfloat16" in (*sources, *targets) else source), targets[0]
 
 
 def _feeds_reduction(graph: Graph, node: Node) -> bool:

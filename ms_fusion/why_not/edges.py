@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
 from ms_fusion.why_not.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusal, settings
@@ -187,10 +188,32 @@ class _Known:
         if refused:
             hardest = min(refused, key=lambda one: RANK[one.code])
             return hardest.code, hardest.detail, refused
+        if culprits := self._not_built(producer, consumer):
+            why = f"{culprits[0].node.name}, {culprits[0].detail}"
+            return "not-built", sentence("not-built", why=why, **names), culprits
         if self._taken(producer) and self._taken(consumer):
             code, detail = self._cut(edge, producer, consumer)
             return code, detail, ()
         return "unexplained", self._unexplained(producer, consumer), ()
+
+    def _not_built(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
+        """The operators because of which the cluster of both was not built."""
+        cluster = self.cluster.get(producer.name, "")
+        together = cluster == self.cluster.get(consumer.name)
+        if not together or self.placement.keys() & {producer.name, consumer.name}:
+            return ()
+        return self.culprits.get(cluster, ())
+
+    @cached_property
+    def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
+        """Cluster → those of its operators that MindSpore's own CPU generator must not build."""
+        found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
+        if self.given.device == "CPU" and self.generator == "mindspore":
+            for node in self.graph:
+                cluster = self.cluster.get(node.name)
+                if cluster and (why := node_refusal(node, self.graph)):
+                    found[cluster] += (Refusal(node, "not-built", why),)
+        return found
 
     def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
         """Why two operators that were both clustered do not share a kernel."""

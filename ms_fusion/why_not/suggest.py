@@ -188,7 +188,13 @@ def _change(
 ) -> _Change | None:
     op, code = one.node.op, one.code
     if code in ADVICE:
-        return _Change("code", f"{ADVICE[code]} ({one.node.name})")
+        return _Change("code", ADVICE[code])
+    if code == "not-built":
+        if op in (producer.op, consumer.op):
+            return None
+        return _Change(
+            "flag", f"keep {op} out, so that the rest is built", "disable_cluster_ops", op
+        )
     if code == "dtype":
         return _cast(one.node, graph)
     if code == "disabled-by-flag":

@@ -290,8 +290,9 @@ def test_stages_are_hand_arithmetic():
 
 
 def test_bound():
-    assert cost.bound(Work(flops=4000, bytes_read=2000, bytes_written=1000), DEVICE) == "memory"
-    assert cost.bound(Work(flops=8000, bytes_read=2000, bytes_written=1000), DEVICE) == "compute"
+    for flops, roof in ((4000, "memory"), (8000, "compute")):
+        work = Work(flops=flops, bytes_read=2000, bytes_written=1000)
+        assert cost.bound(cost.stages(work, DEVICE)) == roof
 
 
 def test_matrix_work_runs_on_the_matrix_unit():
@@ -302,11 +303,11 @@ def test_matrix_work_runs_on_the_matrix_unit():
 
 
 def test_predicted_saving_is_launch_and_bytes():
-    apart = [Work(32, 128, 128, 1), Work(32, 256, 128, 1)]
-    together = Work(64, 256, 128, 1)
+    apart = [cost.stages(Work(32, read, 128, 1), DEVICE) for read in (128, 256)]
+    together = cost.stages(Work(64, 256, 128, 1), DEVICE)
     # one launch of 3 µs, and 256 bytes at 1 GB/s
-    assert cost.predicted_saving_us(apart, together, DEVICE) == pytest.approx(3.0 + 0.256)
-    assert cost.predicted_saving_us(apart, apart, DEVICE) == 0.0
+    assert cost.predicted_saving_us(apart, together) == pytest.approx(3.0 + 0.256)
+    assert cost.predicted_saving_us([together], together) == 0.0
 
 
 def test_dynamic_sizes_count_as_one():

@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from ms_fusion.presets.compile_server.guard import kernel_refusal
+from ms_fusion.generator_limits import kernel_refusal
 
 log = logging.getLogger("ms_fusion.presets.compile_server")
 

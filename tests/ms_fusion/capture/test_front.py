@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+from mindspore import nn, ops  # noqa: E402
+
 from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
+from ms_fusion.why_not.suggest import with_flags  # noqa: E402
 from tbe_impl.errors import CaptureError, FusionNotFound, InputError  # noqa: E402
 from tests import nets  # noqa: E402
 
@@ -195,3 +198,24 @@ def test_what_is_in_force_is_explained():
     outside = explain(net, *inputs, measure=False, accuracy=False)
     assert (outside.preset, len(outside.kernels)) == ("auto", 1)
     assert any("PyNative mode fuses nothing" in note for note in outside.notes)
+
+
+class Integers(nn.Cell):
+    """A chain of integers with a division in it, which MindSpore's own generator must not build."""
+
+    def construct(self, x, y):
+        return ((x + y) * x - y) // (y + 1) + x
+
+
+def test_kernel_that_is_not_built_is_explained_and_the_suggestion_mends_it():
+    inputs = [ms.Tensor(np.arange(4096).reshape(64, 64) % 7, ms.int32) for _ in range(2)]
+    asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=FloorDiv"}
+    before = explain(Integers(), *inputs, isolate=False, **asked)
+    assert not before.kernels
+    assert {edge.reason for edge in before.unfused} == {"not-built"}
+    assert "a division of integers by 0 ends the process" in before.unfused[0].detail
+    (flags,) = {edge.suggestion.flags for edge in before.unfused if edge.suggestion}
+    mended = QUICK | {"flags": with_flags(asked["flags"], flags)}
+    after = explain(Integers(), *inputs, isolate=False, **mended)
+    assert [kernel.operators for kernel in after.kernels] == [("Add", "Mul", "Sub")]
+    assert after.output_max_abs == 0

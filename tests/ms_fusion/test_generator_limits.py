@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ms_fusion.presets.compile_server.guard import kernel_refusal, refusal
+from ms_fusion.generator_limits import kernel_refusal, refusal
 
 
 def kernel(*steps: tuple[str, list[str], str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ms_fusion import operators
+from ms_fusion.graph import Graph, Node
 
 FLOATS = frozenset({"float16", "float32", "float64"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
@@ -55,6 +56,28 @@ def refusal(op: str, source: str, target: str) -> str:
     return ""
 
 
+def node_refusal(node: Node, graph: Graph) -> str:
+    """The same for an operator of a graph."""
+    dtypes = dtypes_of(node, graph)
+    return refusal(node.op, *dtypes) if dtypes else ""
+
+
+def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
+    """dtype that an operator works on, and that of its first result."""
+    sources = [value.dtype for value in graph.inputs_of(node)]
+    targets = [value.dtype for value in graph.outputs_of(node)]
+    if not sources or not targets:
+        return None
+    if "bfloat16" in (*sources, *targets):
+        return "bfloat16", targets[0]
+    return _working(node.op, sources), targets[0]
+
+
+def _working(op: str, sources: list[str]) -> str:
+    """The first input of Select is its condition, not what it works on."""
+    return sources[1] if op == "Select" and len(sources) > 1 else sources[0]
+
+
 def kernel_refusal(text: str) -> str:
     """The same for a whole kernel, as composite JSON; also for JSON that cannot be read."""
     try:
@@ -75,9 +98,7 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
     target = step["output_desc"][0]["data_type"]
     if "bfloat16" in sources:
         return "bfloat16", target
-    # the first input of Select is its condition
-    position = 1 if step["name"] == "Select" and len(sources) > 1 else 0
-    return (sources[position] if sources else target), target
+    return (_working(step["name"], sources) if sources else target), target
 
 
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
