@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -95,10 +94,3 @@ def worst(differences: tuple[Difference, ...]) -> Difference:
         sum(one.mismatched for one in differences),
         sum(one.elements for one in differences),
     )
-
-
-def spacing_of(dtype: str, at: float) -> float:
-    """The distance between neighbours of `dtype` at the number `at`."""
-    bits, lowest, highest = _FORMATS[dtype]
-    exponent: Any = np.frexp(at)[1] - 1 if at else lowest
-    return float(np.ldexp(1.0, int(np.clip(exponent, lowest, highest)) - bits))

@@ -13,6 +13,7 @@ import re
 import shutil
 import statistics
 import sys
+import textwrap
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -308,9 +309,7 @@ def _silence() -> Iterator[None]:
 def _explained(error: Exception, title: str) -> CaptureError:
     """MindSpore's own first sentence, at the user's line, with what to do."""
     text = str(error).strip()
-    first = next(
-        (line.strip(" .") for line in text.splitlines() if line.strip()), type(error).__name__
-    )
+    first = next(filter(None, map(_remark, text.splitlines())), type(error).__name__)
     lines = [
         match
         for match in re.findall(r"# \d+ In file (.+?):(\d+)", text)
@@ -327,6 +326,12 @@ def _explained(error: Exception, title: str) -> CaptureError:
             else "Check the inputs; calling the net without ms_fusion shows MindSpore's whole message."
         ),
     )
+
+
+def _remark(line: str) -> str:
+    """A line of MindSpore's message without its frame; empty for rulers and headings, cut where it goes on for long."""
+    line = line.strip(" .")
+    return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
 
 def _tensors(result: Any) -> Iterator[Any]:

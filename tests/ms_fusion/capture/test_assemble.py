@@ -8,7 +8,6 @@ from ms_fusion import cost
 from ms_fusion.capture.assemble import assemble
 from ms_fusion.capture.join import Joined
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.ledger import Ledger
 
 VALUES = {
     name: Value(name, (64, 64), "float16", kind)
@@ -29,15 +28,11 @@ JOINED = Joined(
 )
 
 
-def ledger_on(device: str, **more: object) -> Ledger:
-    return assemble(
-        JOINED, title="MatMul and Add", device=cost.device(device), device_target=device, **more
-    )
-
-
 def test_matrix_products_run_on_the_matrix_unit() -> None:
-    (kernel,) = ledger_on("Ascend").kernels
     device = cost.device("Ascend")
+    (kernel,) = assemble(
+        JOINED, title="MatMul and Add", device=device, device_target="Ascend"
+    ).kernels
     assert device.vector_flops_per_s is not None
     product, add = kernel.stages_unfused
     flops = 2 * 64**3
