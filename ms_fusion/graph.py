@@ -137,6 +137,10 @@ class Graph:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew when copied or pickled: the read-only view of `values` cannot be pickled."""
+        return Graph, (self.name, self.nodes, dict(self.values), self.inputs, self.outputs)
+
     @cached_property
     def _by_name(self) -> dict[str, Node]:
         return {node.name: node for node in self.nodes}

@@ -91,6 +91,14 @@ CORRECTLY_ROUNDED = frozenset(
 )
 """Operators whose result is one rounding of the exact one, so that fusing them cannot change a bit (contraction aside)."""
 
+RANDOM = frozenset(
+    """Bernoulli Dropout Dropout2D Dropout3D DropoutExt DropoutGenMask Gamma LogNormalReverse Multinomial
+    MultinomialWithReplacement ParameterizedTruncatedNormal Poisson RandomCategorical RandomChoiceWithMask RandomGamma
+    RandomPoisson RandomShuffle Randperm RandpermV2 StandardLaplace StandardNormal TruncatedNormal UniformInt
+    UniformReal""".split()
+)
+"""Operators that draw other numbers in each run."""
+
 BOOKKEEPING = frozenset(
     """Load Depend UpdateState MakeTuple TupleGetItem Return TensorMove StopGradient RealMakeTuple RealTupleGetItem""".split()
 )

@@ -203,7 +203,7 @@ def _entries(
             "seeded": seeded_inputs(files.graph, seed),
             "edges": edge_inputs(files.graph, seed),
         }
-        if captured is not None:
+        if captured:  # nothing is recorded of a kernel beside control flow or Python code
             kinds = {"captured": _as_given(files.graph, captured), **kinds}
         for kind, inputs in kinds.items():
             entries.append(_compare(kind, files, inputs, bench))

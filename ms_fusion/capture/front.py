@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ms_fusion import cost, presets
+from ms_fusion import cost, operators, presets
 from ms_fusion.accuracy import certificate
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump
 from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
@@ -69,12 +69,12 @@ def explain(
         UnsafeError: the flags are known to kill the process on this net.
         CaptureError: MindSpore could not compile or run it.
     """
-    if not callable(net):
+    if isinstance(net, type) or not callable(net):
         raise InputError(
             "this is not a net",
             expected="a Cell or a function",
-            got=type(net).__name__,
-            remedy="Pass the net itself.",
+            got=f"the class {net.__name__}" if isinstance(net, type) else type(net).__name__,
+            remedy="Pass the net itself, made with its arguments: Net(…).",
         )
     require_mindspore()
     say = progress or (lambda text: None)
@@ -187,8 +187,9 @@ def ledger_of(
 ) -> Ledger:
     """The ledger of a directory that `run_capture` filled."""
     seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
-    fused, unfused = read_dumps(directory / "fused"), read_dumps(directory / "unfused")
+    fused, unfused = _dumps_of(directory / "fused"), _dumps_of(directory / "unfused")
     joined = join(fused)
+    random = any(node.op in operators.RANDOM for node in joined.before)
     ledger = assemble(
         joined,
         title=seen.title,
@@ -206,10 +207,11 @@ def ledger_of(
             "compile_unfused_s": round(seen.compile_unfused_s, 3),
             "compile_fused_s": round(seen.compile_fused_s, 3),
         },
-        output_max_abs=seen.output_max_abs,
-        output_max_ulp=seen.output_max_ulp,
+        output_max_abs=None if random else seen.output_max_abs,
+        output_max_ulp=None if random else seen.output_max_ulp,
         notes=(
             *seen.notes,
+            *_notes_of(joined),
             *map(str, presets.findings_of_graph(joined.before, seen.flags, seen.device)),
         ),
     )
@@ -225,6 +227,20 @@ def ledger_of(
         timeout_s=120.0,
     )
     return with_accuracy(ledger, found)
+
+
+def _dumps_of(directory: Path) -> Dumps:
+    """The dumps of one run; none when MindSpore simplified the net to no operator, so that it built no graph."""
+    built = next(directory.rglob("graph_build_*.ir"), None)
+    return Dumps(directory) if built is None else read_dumps(directory)
+
+
+def _notes_of(joined: Joined) -> Iterator[str]:
+    random = sorted({node.op for node in joined.before} & operators.RANDOM)
+    if random:
+        yield f"{', '.join(random)}: other random numbers in each run, so outputs with and without fusion are not compared."
+    if not len(joined.before):
+        yield "MindSpore simplified the net to no operator at all: nothing to run, nothing to fuse."
 
 
 def _times_by_original(
@@ -302,7 +318,7 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
     named = " + ".join(group)
     reason = next(
         (
-            f"{edge.producer_op} → {edge.consumer_op}: {edge.detail}"
+            f"{edge.producer_op} → {edge.consumer_op}: {edge.detail.rstrip('.')}"
             for edge in ledger.unfused
             if edge.producer_op in wanted and edge.consumer_op in wanted
         ),

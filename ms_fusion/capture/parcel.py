@@ -17,7 +17,7 @@ class _Packer(pickle.Pickler):
 
     def reducer_override(self, item: Any) -> Any:
         from mindspore.ops import HyperMap, Primitive
-        from mindspore.ops.composite import Map
+        from mindspore.ops.composite import GradOperation, Map
 
         home = getattr(item, "__module__", None)
         if isinstance(item, type) and (home == "__main__" or "<locals>" in item.__qualname__):
@@ -26,6 +26,9 @@ class _Packer(pickle.Pickler):
             return _make, (type(item), dict(item.init_attrs))
         if type(item) in (Map, HyperMap) and item.ops is None:
             return _make, (type(item), {})
+        if type(item) is GradOperation:
+            names = ("get_all", "get_by_list", "sens_param")
+            return _make, (GradOperation, {name: getattr(item, name) for name in names})
         return NotImplemented
 
 

@@ -173,8 +173,8 @@ def _wanted_flags(order: CaptureOrder) -> str:
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     """A callable without history that computes what `net` does; `net` itself stays uncompiled.
 
-    A Cell is copied. One that cannot be copied (its optimizer holds a Map) is called from a function instead, which
-    costs its operators the name of the scope they are in.
+    A Cell is copied. One that cannot be copied is called from a function instead, which costs its operators the name of
+    the scope they are in.
     """
     import inspect
 
@@ -182,7 +182,7 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
 
     if isinstance(net, mindspore.nn.Cell):
         try:
-            twin = copy.deepcopy(net)
+            twin = copy.deepcopy(net, _not_copied(net))
         except TypeError:
 
             def call_cell(*args: Any) -> Any:
@@ -200,6 +200,30 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     twin.__kwdefaults__ = plain.__kwdefaults__
     twin.__module__, twin.__qualname__ = plain.__module__, plain.__qualname__
     return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
+
+
+def _not_copied(net: Any) -> dict[int, Any]:
+    """What a copy of `net` shares with it, as `copy.deepcopy` wants it: MindSpore cannot copy a Map or a GradOperation."""
+    from mindspore._c_expression import MetaFuncGraph_
+    from mindspore.nn import Cell
+
+    shared: dict[int, Any] = {}
+    seen: set[int] = set()
+    waiting: list[Any] = [net]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, MetaFuncGraph_):
+            shared[id(item)] = item
+        elif isinstance(item, Cell):
+            waiting.extend(vars(item).values())
+        elif isinstance(item, (list, tuple)):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+    return shared
 
 
 def parameters_of(net: Any) -> list[Any]:
@@ -310,15 +334,17 @@ def _explained(error: Exception, title: str) -> CaptureError:
     """MindSpore's own first sentence, at the user's line, with what to do."""
     text = str(error).strip()
     first = next(filter(None, map(_remark, text.splitlines())), type(error).__name__)
-    lines = [
+    users = [
         match
-        for match in re.findall(r"# \d+ In file (.+?):(\d+)", text)
-        if "/mindspore/" not in match[0]
+        for match in re.findall(r"(# \d+ )?In file (.+?):(\d+)[,~]", text)
+        if "/mindspore/" not in match[1]
     ]
+    # numbered from the outside in; without numbers from the inside out
+    nearest = (users[-1] if users[-1][0] else users[0])[1:] if users else None
     generator_died = "Response is empty" in first or "Get response before Open" in first
     return CaptureError(
         f"MindSpore could not compile or run {title}: {first}",
-        place=":".join(lines[-1]) if lines else None,
+        place=":".join(nearest) if nearest else None,
         remedy=(
             "Its kernel generator died: `ms-fusion doctor` checks it, and `mf.check(net, *inputs)` names operators that it "
             "cannot build."
@@ -389,7 +415,7 @@ def _profile(
             for _ in range(CALLS_PROFILED):
                 function(*inputs)
                 profiler.step()
-        table = next(directory.rglob("cpu_op_detail_info_*.csv"), None)
+        table = next(directory.rglob("cpu_op_execute_timestamp_*.txt"), None)
         return read_profile(table) if table else {}
     except Exception as error:  # noqa: BLE001 the ledger is worth having without times
         notes.append(f"MindSpore's profiler failed, so nothing is timed by operator: {error}")
@@ -399,14 +425,15 @@ def _profile(
 
 
 def read_profile(table: Path) -> dict[str, tuple[float, float]]:
-    """Reads MindSpore's ``cpu_op_detail_info`` table: full name → (runs in one call, µs of one run)."""
-    import csv
+    """Reads MindSpore's ``cpu_op_execute_timestamp``: full name → (runs in one call, µs of one run).
 
-    with table.open(newline="", encoding="utf-8") as lines:
-        return {
-            row["full_op_name"]: (
-                int(row["op_occurrences"]) / CALLS_PROFILED,
-                float(row["op_avg_time(ms)"]) * 1e3,
-            )
-            for row in csv.DictReader(lines)
-        }
+    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``. The median is taken: one run that the
+    system interrupted for a few milliseconds says nothing about an operator of microseconds.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for line in table.read_text("utf-8").splitlines():
+        name, _, launches = line.rsplit(";", 2)
+        times_us = [float(launch.split(",")[1]) * 1e3 for launch in launches.split()]
+        if times_us:
+            found[name] = len(times_us) / CALLS_PROFILED, statistics.median(times_us)
+    return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Sequence
+from math import isnan
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Suggestion, UnfusedEdge
@@ -26,8 +28,8 @@ from ms_fusion.report.units import (
 UNFUSED_SHOWN = 10
 KERNELS_SHOWN = 40
 TEXT_WIDTH = 100
-KERNEL_NUMBERS_WIDTH = 58
-"""Columns that the numbers of the kernel table take."""
+COLUMN_GAP = 2
+"""Cells between two columns of a table."""
 
 _ASCII = str.maketrans({
     "µ": "u", "→": "->", "…": "...", "–": "-", "−": "-", "·": "|", "×": "x", "±": "+-", "’": "'",
@@ -66,7 +68,11 @@ class _Writer:
     def table(self, *columns: tuple[str, str]) -> Table:
         """A table with thin rules; a column is (heading, ``left`` or ``right`` or ``wide``)."""
         table = Table(
-            box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False
+            box=None,
+            pad_edge=False,
+            padding=(0, COLUMN_GAP, 0, 0),
+            header_style="dim",
+            expand=False,
         )
         for heading, kind in columns:
             if kind == "wide":
@@ -170,7 +176,7 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 
 def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
     """The entry with the largest error in ULP on inputs without special values, else the first."""
-    entries = list(accuracy)
+    entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
     return max(usual, key=lambda entry: entry.fused_max_ulp, default=None)
 
@@ -196,27 +202,45 @@ def _kernels(ledger: Ledger, write: _Writer) -> None:
         ("operators, kernel, source", "wide"), ("body", "right"), ("saved", "right"), ("time", "right"),
         ("saving", "right"), ("runs", "right"), ("max ULP", "right"),
     )  # fmt: skip
-    room = max(20, write.console.width - KERNEL_NUMBERS_WIDTH)
-    for kernel in kernels[:KERNELS_SHOWN]:
-        error, saved = worst(kernel.accuracy), bytes_saved(kernel)
+    shown = kernels[:KERNELS_SHOWN]
+    numbers = [_kernel_numbers(kernel, write) for kernel in shown]
+    room = max(20, write.console.width - _width(table.columns[1:], numbers))
+    for kernel, cells in zip(shown, numbers, strict=True):
         table.add_row(
             write.lines(
                 (operators_text(kernel.operators), "bold"),
                 (shorten(kernel.name, room), "dim"),
                 (_short_source(kernel, room), "cyan"),
             ),
-            write.text(f"{len(kernel.body)} ops"),
-            write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
-            _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
-            _savings(write, kernel),
-            write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
-            _pair(write, ulp_text(error.unfused_max_ulp), ulp_text(error.fused_max_ulp), "→ ")
-            if error
-            else write.text(ABSENT),
+            *cells,
         )
     write.console.print(table)
     if len(kernels) > KERNELS_SHOWN:
         write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
+
+
+def _kernel_numbers(kernel: FusedKernel, write: _Writer) -> tuple[Text, ...]:
+    """Body, bytes saved, times, savings, runs and error of one kernel: a cell each."""
+    error, saved = worst(kernel.accuracy), bytes_saved(kernel)
+    return (
+        write.text(f"{len(kernel.body)} ops"),
+        write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
+        _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
+        _savings(write, kernel),
+        write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
+        _pair(write, ulp_text(error.unfused_max_ulp), ulp_text(error.fused_max_ulp), "→ ")
+        if error
+        else write.text(ABSENT),
+    )
+
+
+def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> int:
+    """Cells that the columns take, with what keeps each from its neighbour."""
+    texts = [[column.header, *cells] for column, *cells in zip(columns, *rows, strict=True)]
+    return sum(
+        COLUMN_GAP + max(cell_len(line) for text in column for line in str(text).split("\n"))
+        for column in texts
+    )
 
 
 def _pair(write: _Writer, before: str, after: str, arrow: str) -> Text:
@@ -326,8 +350,24 @@ def _hanging(write: _Writer, mark: str, content: str, style: str = "") -> None:
     table = Table.grid(padding=0)
     table.add_column(width=cell_len(mark), no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(write.text(mark, "bold"), write.text(content, style))
+    room = max(20, write.console.width - cell_len(mark))
+    table.add_row(write.text(mark, "bold"), write.text(_broken(content, room), style))
     write.console.print(table)
+
+
+def _broken(content: str, room: int) -> str:
+    """The text in lines: words that are longer than a line, as lists in flags are, go on behind one of their commas."""
+    lines = [""]
+    for word in content.split():
+        if lines[-1] and cell_len(f"{lines[-1]} {word}") <= room:
+            lines[-1] += f" {word}"
+            continue
+        lines.append("")
+        for piece in re.findall(r"[^,]+,*|,+", word) if cell_len(word) > room else [word]:
+            if lines[-1] and cell_len(lines[-1] + piece) > room:
+                lines.append("")
+            lines[-1] += piece
+    return "\n".join(lines[1:])
 
 
 def _plural(count: int, noun: str) -> str:

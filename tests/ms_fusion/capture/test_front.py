@@ -80,6 +80,29 @@ def test_training_step_leaves_weights_random_state_and_context_alone(working_dir
     assert not net.compile_cache
 
 
+def test_a_class_is_not_a_net():
+    with pytest.raises(InputError, match="the class MyNet"):
+        explain(nets.MyNet, nets.floats(8, 8))
+
+
+def test_a_net_without_operators_has_an_empty_ledger():
+    def nothing(x):
+        return x
+
+    ledger = explain(nothing, nets.floats(8, 8), **QUICK)
+    assert (ledger.before.nodes, ledger.kernels, ledger.unfused) == (0, (), ())
+    assert any("no operator at all" in note for note in ledger.notes)
+
+
+def test_outputs_of_a_net_that_draws_are_not_compared():
+    def noisy(x):
+        return ms.ops.dropout(x, p=0.5, training=True) * 2.0
+
+    ledger = explain(noisy, nets.floats(64, 64), **QUICK)
+    assert ledger.output_max_ulp is None and ledger.output_max_abs is None
+    assert any(note.startswith("Dropout") for note in ledger.notes)
+
+
 def test_assert_fused_passes_in_any_order():
     assert_fused(nets.MyNet(), (nets.floats(8, 8),), [("Add", "Mul")])
 

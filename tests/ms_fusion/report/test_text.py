@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -165,3 +167,22 @@ def test_shorten_keeps_both_ends() -> None:
 
 def test_str_of_a_ledger_is_the_report() -> None:
     assert str(transformer_ledger(30)) == to_text(transformer_ledger(30))
+
+
+def test_a_list_of_flags_breaks_behind_its_commas() -> None:
+    flags = "--opt_level=2 --enable_cluster_ops=" + ",".join(["Greater", "LogicalAnd"] * 6)
+    shown = to_text(replace(minimal_ledger(), flags=flags), width=60)
+    lines = [
+        line.removeprefix("flags:").strip()
+        for line in shown.splitlines()
+        if "ops=" in line or "Greater" in line
+    ]
+    assert len(lines) > 2
+    assert all(line.endswith((",", "And")) for line in lines)
+    assert "".join(lines) == flags.partition(" ")[2]
+
+
+def test_a_ledger_can_be_copied_and_pickled() -> None:
+    ledger = split_ledger()
+    assert copy.deepcopy(ledger) == ledger
+    assert pickle.loads(pickle.dumps(ledger)).to_json() == ledger.to_json()  # noqa: S301
