@@ -21,18 +21,17 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
+from ms_fusion.presets.table import VERSIONS
+from ms_fusion.target import INSTALL
 from tbe_impl import environment, machine
 from tbe_impl.cache import KernelCache, check_place
 from tbe_impl.errors import CacheError, InputError
 
-STATUSES = ("ok", "hint", "warning", "broken")
 EXIT_CODES = {"ok": 0, "hint": 0, "warning": 1, "broken": 2}
 PYTHONS = ((3, 10), (3, 12))
-MINDSPORES = ("2.7", "2.8", "2.9", "2.10")
 TRIAL_TIMEOUT_S = 180.0
 COMPILER_TIMEOUT_S = 30.0
 ERROR_MAX = 1e-4
-INSTALL = "pip install 'ms_fusion[cpu]'"
 
 
 @dataclass(frozen=True)
@@ -215,11 +214,11 @@ def check_mindspore() -> Check:
         if not can_fuse_here():
             return Check("MindSpore", "hint", "not installed; reading dumps and reports need none")
         return Check("MindSpore", "broken", "not installed", f"Run: {INSTALL}")
-    if not any(version_key(found)[:2] == version_key(known) for known in MINDSPORES):
+    if not any(version_key(found)[:2] == version_key(known) for known in VERSIONS):
         return Check(
             "MindSpore",
             "warning",
-            f"{found} is not in the table of tested versions ({', '.join(MINDSPORES)})",
+            f"{found} is not in the table of presets ({', '.join(VERSIONS)})",
             f"Run: {INSTALL}",
         )
     return Check("MindSpore", "ok", found)

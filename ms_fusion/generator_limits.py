@@ -1,6 +1,7 @@
 """Which kernels MindSpore's own CPU generator must not build: it dies on them, or builds them wrong.
 
-Read from the composite JSON that MindSpore hands over for each kernel, before anything is built.
+The compile server asks with the composite JSON that MindSpore hands over before a kernel is built; presets and reasons ask
+with an operator of a graph.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ms_fusion.presets import private_directory
+from ms_fusion.target import INSTALL
 from tbe_impl.errors import InputError, MissingError
 
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
@@ -39,7 +40,7 @@ def mindspore_module() -> Any:
         import mindspore
     except ImportError as error:
         raise MissingError(
-            f"MindSpore cannot be imported ({error})", remedy="Run: pip install mindspore==2.10.0"
+            f"MindSpore cannot be imported ({error})", remedy=f"Run: {INSTALL}"
         ) from error
     return mindspore
 

@@ -13,8 +13,8 @@ from ms_fusion import operators
 from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.mindspore_ir import read_ir
-from ms_fusion.graph import Graph, Node
 from ms_fusion.generator_limits import dtypes_of, refusal
+from ms_fusion.graph import Graph, Node
 from ms_fusion.presets.in_force import PYNATIVE_REMEDY
 from tbe_impl.errors import FusionError, InputError
 

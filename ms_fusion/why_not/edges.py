@@ -11,7 +11,7 @@ from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
 from ms_fusion.why_not.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusal, settings
 from ms_fusion.why_not.reach import Reach
-from ms_fusion.why_not.reasons import RANK, sentence
+from ms_fusion.why_not.reasons import RANK, sentence, shape_text
 from ms_fusion.why_not.splitter import Kernel, Pair, kernel_of, why_split
 from ms_fusion.why_not.suggest import casting_down, suggest
 
@@ -155,7 +155,7 @@ class _Known:
                 "control-flow",
                 value=name,
                 dtype=value.dtype,
-                shape=_shape(value),
+                shape=shape_text(value),
                 subgraph=producer.subgraph,
             )
             yield _record(
@@ -319,7 +319,3 @@ def _record(
         producer_source=producer.sources[-1] if producer.sources else None,
         consumer_source=consumer.sources[-1] if consumer and consumer.sources else None,
     )
-
-
-def _shape(value: Value) -> str:
-    return "(" + ", ".join(map(str, value.shape)) + ")"

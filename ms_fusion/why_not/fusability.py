@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ms_fusion import operators
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.why_not.reasons import sentence
+from ms_fusion.why_not.reasons import sentence, shape_text
 
 LIBRARY = frozenset(
     """MatMul BatchMatMul MatMulExt BatchMatMulExt Dense GroupedMatmul Conv2D Conv2DBackpropInput Conv2DBackpropFilter
@@ -163,9 +163,9 @@ def _library(node: Node, graph: Graph, given: Settings) -> Refusal | None:
 def _shapes(node: Node, graph: Graph, given: Settings) -> Refusal | None:
     for value in _tensors(node, graph):
         if value.is_dynamic:
-            return _refuse(node, "dynamic-shape", value=value.name, shape=_shape(value))
+            return _refuse(node, "dynamic-shape", value=value.name, shape=shape_text(value))
         if 0 in value.shape:
-            return _refuse(node, "zero-size", value=value.name, shape=_shape(value))
+            return _refuse(node, "zero-size", value=value.name, shape=shape_text(value))
     return None
 
 
@@ -240,7 +240,3 @@ def _constants(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         if index < len(values) and values[index].kind != "constant":
             return _refuse(node, "value-dependent", index=index, value=values[index].name)
     return None
-
-
-def _shape(value: Value) -> str:
-    return "(" + ", ".join(map(str, value.shape)) + ")"

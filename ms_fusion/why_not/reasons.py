@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ms_fusion.graph import Value
+
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "pynative": "PyNative runs one operator after the other and fuses none; only graph mode and @ms.jit do",
@@ -52,3 +54,8 @@ RANK: Mapping[str, int] = MappingProxyType({code: rank for rank, code in enumera
 def sentence(code: str, **facts: object) -> str:
     """The sentence of `code` with its facts filled in."""
     return REASONS[code].format(**facts) + "."
+
+
+def shape_text(value: Value) -> str:
+    """The shape as a sentence shows it, with names of sizes that are not known."""
+    return "(" + ", ".join(map(str, value.shape)) + ")"

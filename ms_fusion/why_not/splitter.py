@@ -93,11 +93,8 @@ def why_split(pair: Pair) -> tuple[str, str] | None:
         return code, sentence(code, reduction=pair.before.reduction.name, device=pair.given.device)
     reduces = pair.consumer.op in REDUCING | REDUCING_FIRST
     if reduces and pair.before.broadcast is not None:
-        shape = "(" + ", ".join(map(str, pair.value.shape)) + ")"
-        broadcast = pair.before.broadcast.name
-        return "splitter-broadcast", sentence(
-            "splitter-broadcast", broadcast=broadcast, shape=shape, **names
-        )
+        code, broadcast = "splitter-broadcast", pair.before.broadcast.name
+        return code, sentence(code, broadcast=broadcast, **names)
     if reduces and pair.before.size > DEPTH:
         return "depth-limit", sentence("depth-limit", size=pair.before.size, limit=DEPTH, **names)
     total = pair.before.size + pair.after.size

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-from mindspore import nn, ops  # noqa: E402
+from mindspore import nn  # noqa: E402
 
 from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
 from ms_fusion.why_not.suggest import with_flags  # noqa: E402

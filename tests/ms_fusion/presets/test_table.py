@@ -25,6 +25,7 @@ from ms_fusion.presets.table import (
     resolve,
     to_yaml,
 )
+from ms_fusion.why_not.suggest import NEVER_ENABLE
 from tbe_impl.errors import InputError
 from tests.ms_fusion.presets.mindspore_child import run
 
@@ -85,6 +86,10 @@ def test_auto_adds_and_takes_away_what_the_table_says() -> None:
         **NEVER_ON_CPU,
     }
     assert all(reasons.values())
+
+
+def test_what_every_preset_keeps_out_is_never_suggested() -> None:
+    assert set(NEVER_ON_CPU) == NEVER_ENABLE
 
 
 def test_precise_holds_correctly_rounded_operators_only_and_nothing_that_contracts() -> None:
