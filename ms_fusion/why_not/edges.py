@@ -24,7 +24,6 @@ def explain_edges(
     flags: str,
     device: str = "CPU",
     generator: str = "mindspore",
-    mode: str = "graph",
     internal: Mapping[str, int] | None = None,
 ) -> tuple[UnfusedEdge, ...]:
     """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
@@ -36,13 +35,12 @@ def explain_edges(
         flags: the flag string in force.
         device: where it runs: ``CPU``, ``GPU`` or ``Ascend``.
         generator: who built the kernels; ``mindspore`` is MindSpore's own generator.
-        mode: ``graph`` or ``pynative``.
         internal: operator that went into several kernels → bytes written and read between them.
 
     An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
     consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
     """
-    known = _Known(before, placement, cluster, settings(flags, device), generator, mode)
+    known = _Known(before, placement, cluster, settings(flags, device), generator)
     found = [*known.between(), *known.inside(internal or {}), *known.leaving()]
     return tuple(sorted(found, key=lambda edge: -edge.bytes_at_stake))
 
@@ -57,10 +55,9 @@ class _Known:
         cluster: Mapping[str, str],
         given: Settings,
         generator: str,
-        mode: str,
     ):
         self.graph, self.placement, self.cluster = graph, placement, cluster
-        self.given, self.generator, self.mode = given, generator, mode
+        self.given, self.generator = given, generator
 
     @cached_property
     def refusals(self) -> dict[str, Refusal | None]:
@@ -168,8 +165,6 @@ class _Known:
     ) -> tuple[str, str, tuple[Refusal, ...]]:
         """Code, sentence, and the refusals of the two ends."""
         names = {"producer": producer.name, "consumer": consumer.name}
-        if self.mode == "pynative":
-            return "pynative", sentence("pynative"), ()
         if not self.given.opt_level and not self.cluster and not self.placement:
             return "fusion-off", sentence("fusion-off", opt_level=self.given.opt_level, **names), ()
         if producer.subgraph != consumer.subgraph:

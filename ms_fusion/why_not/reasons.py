@@ -9,7 +9,6 @@ from ms_fusion.graph import Value
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {
-        "pynative": "PyNative runs one operator after the other and fuses none; only graph mode and @ms.jit do",
         "fusion-off": "fusion is off (opt_level={opt_level}), so {producer} and {consumer} run as kernels of their own",
         "control-flow": "{value} ({dtype} {shape}) leaves sub-graph {subgraph} here; control flow or no_inline cuts the "
         "program there, and no kernel reaches across",

@@ -103,7 +103,6 @@ CAUTION: Mapping[str, str] = MappingProxyType(
 
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
-        "pynative": "decorate the function that calls them with @mindspore.jit",
         "control-flow": "if an `if` cuts it here, compute both sides and choose: ops.where(ops.broadcast_to(condition, a.shape), a, b)",
         "dynamic-shape": "leave set_inputs with None out: MindSpore then compiles once for each shape, fused each time",
         "fence": "remove the attribute from the primitive",
@@ -140,7 +139,7 @@ def suggest(
     """
     if given.device != "CPU" or generator != "mindspore":
         return None
-    if reason in ("pynative", "control-flow"):
+    if reason == "control-flow":
         return Suggestion("code", ADVICE[reason])
     if consumer is None or blocked or producer.subgraph in unsafe:
         return None

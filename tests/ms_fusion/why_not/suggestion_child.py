@@ -51,8 +51,7 @@ def _answer(job: dict, number: int, work: Path) -> dict:
     dumps = work / f"dumps_{number}"
     dumps.mkdir()
     (work / "nets" / f"net_{number}.py").write_text(HEAD + job["source"])
-    pynative = job.get("mode") == "pynative"
-    mindspore.set_context(mode=mindspore.PYNATIVE_MODE if pynative else mindspore.GRAPH_MODE)
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
     mindspore.set_context(save_graphs=2, save_graphs_path=str(dumps))
     net = importlib.import_module(f"net_{number}").Net()
     inputs = [Tensor(np.load(name)) for name in job["inputs"]]
@@ -63,8 +62,6 @@ def _answer(job: dict, number: int, work: Path) -> dict:
     for index, result in enumerate(results if isinstance(results, tuple) else (results,)):
         names.append(str(work / f"result_{number}_{index}.npy"))
         np.save(names[-1], result.asnumpy())
-    if pynative and not any(dumps.rglob("graph_build*.ir")):
-        return {"results": names, "edges": [], "apart": []}
     joined = join(read_dumps(dumps))
     apart = explain_edges(joined.before, joined.placement, joined.cluster, flags=job["flags"])
     ops = {node.name: node.op for node in joined.before}

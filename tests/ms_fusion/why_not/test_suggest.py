@@ -240,11 +240,6 @@ CHANGES = {
             head="norm = ops.LayerNorm(-1, -1, 1e-5)",
         )},
     ),
-    "pynative": (
-        {"source": net("return ops.neg(ops.maximum(x, y))"), "mode": "pynative"},
-        {"source": "@mindspore.jit\ndef step(x, y):\n    return ops.neg(ops.maximum(x, y))\n"
-         + net("return step(x, y)")},
-    ),
 }  # fmt: skip
 """Reason → a net where it holds, and what the suggestion changes about it."""
 
@@ -259,9 +254,8 @@ def test_changes_of_code_and_flags_fuse_what_they_promise(runner):
         jobs += [job, job | change]
     answers = runner.run(jobs)
     for reason, before, after in zip(CHANGES, answers[::2], answers[1::2], strict=True):
-        if reason != "pynative":
-            told = [one for one in before["apart"] if one["reason"] == reason]
-            assert told and all(one["kind"] for one in told), (reason, before["apart"])
+        told = [one for one in before["apart"] if one["reason"] == reason]
+        assert told and all(one["kind"] for one in told), (reason, before["apart"])
         assert [one for one in after["apart"] if one["reason"] == reason] == []
         assert len(after["apart"]) < len(after["edges"])
         was, now = np.load(before["results"][0]), np.load(after["results"][0])
