@@ -1,6 +1,6 @@
 """What happens in the process that holds the net: compile and run it without and with fusion, and write down what is seen.
 
-Everything goes into one directory: ``unfused/`` and ``fused/`` (MindSpore's dumps), ``*.csv`` (its profiler), ``capture.json``
+Everything goes into one directory: ``unfused/`` and ``fused/`` (MindSpore's dumps), ``capture.json``
 (`Measurements`). The user's weights, random state and context are as before afterwards, whatever happens.
 """
 
@@ -110,7 +110,7 @@ def run_capture(
     variants = {"fused": flags, "unfused": "--opt_level=0"}
     with (
         presets.compile_lock,
-        _state_kept(net),
+        _state_kept(net) as put_back,
         _graph_mode(),
         _silence(),
         presets.failed_graphs_in(directory),
@@ -131,7 +131,7 @@ def run_capture(
                     raise _explained(error, order.title) from error
             compile_s[kind] = time.perf_counter() - started
             outputs[kind] = [_to_numpy(tensor) for tensor in _tensors(result)]
-            _put_back(net)
+            put_back()
         steps: dict[str, float | None] = dict.fromkeys(variants)
         profiles: dict[str, dict[str, tuple[float, float]]] = {kind: {} for kind in variants}
         if order.measure:
@@ -269,30 +269,24 @@ def _is_filled(cell: types.CellType) -> bool:
         return False
 
 
-_kept: dict[int, list[tuple[Any, np.ndarray]]] = {}
-
-
 @contextlib.contextmanager
-def _state_kept(net: Any) -> Iterator[None]:
-    """Parameters and random state are put back at the end."""
+def _state_kept(net: Any) -> Iterator[Callable[[], None]]:
+    """Parameters and random state are put back at the end; the function handed over puts back the parameters before."""
     import mindspore
 
     random_state = mindspore.get_rng_state()
-    _kept[id(net)] = [(parameter, parameter.asnumpy().copy()) for parameter in parameters_of(net)]
+    kept = [(parameter, parameter.asnumpy().copy()) for parameter in parameters_of(net)]
+
+    def put_back() -> None:
+        for parameter, content in kept:
+            if parameter.asnumpy().tobytes() != content.tobytes():
+                parameter.set_data(mindspore.Tensor(content, parameter.dtype))
+
     try:
-        yield
+        yield put_back
     finally:
-        _put_back(net)
-        del _kept[id(net)]
+        put_back()
         mindspore.set_rng_state(random_state)
-
-
-def _put_back(net: Any) -> None:
-    import mindspore
-
-    for parameter, content in _kept[id(net)]:
-        if parameter.asnumpy().tobytes() != content.tobytes():
-            parameter.set_data(mindspore.Tensor(content, parameter.dtype))
 
 
 def _restart_random() -> None:
