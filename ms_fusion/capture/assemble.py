@@ -59,6 +59,7 @@ def assemble(
             device=device_target,
             generator=generator,
             internal=_bytes_between_pieces(joined),
+            programs=joined.programs,
         ),
         before=replace(cost.summarise(joined.before), time_us=step_before_us),
         after=replace(cost.summarise(joined.after), time_us=step_after_us),

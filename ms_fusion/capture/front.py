@@ -162,9 +162,19 @@ def read(
     joined = join(dumps)
     target = device or _guess_device(joined)
     notes = [f"Read from {path.name}: nothing was run here, so there are no times and no receipts."]
+    count = len(set(joined.programs.values()))
+    if count > 1:
+        notes.append(
+            f"The dumps hold {count} programs that were compiled one after the other, here counted together."
+        )
     if flags is None:
-        flags = "--opt_level=2"
-        notes.append("The flags of that run are not in the dumps: reasons assume --opt_level=2.")
+        fused = dumps.clustered or any(node.is_fused_kernel for node in joined.after)
+        flags = "--opt_level=2" if fused else "--opt_level=0"
+        notes.append(
+            "The flags of that run are not in the dumps: reasons assume --opt_level=2."
+            if fused
+            else "Nothing in the dumps went through graph kernel fusion: reasons assume that it was off, --opt_level=0."
+        )
     return assemble(
         joined,
         title=path.name,

@@ -35,6 +35,7 @@ class Joined:
             simplification removed.
         placement: full name of an original operator → full names of the kernels it went into.
         cluster: full name of an original operator → the cluster it was put in before splitting.
+        programs: sub-graph → number of the compilation that it belongs to.
     """
 
     before: Graph
@@ -43,6 +44,7 @@ class Joined:
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     placement: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cluster: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,12 @@ def join(dumps: Dumps) -> Joined:
             )
         else:
             parts.append(unfused_from_built(built))
-    return combine(parts)
+    programs = {
+        node.subgraph: program
+        for part, program in zip(parts, dumps.programs, strict=False)
+        for node in part.before
+    }
+    return replace(combine(parts), programs=programs)
 
 
 def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:

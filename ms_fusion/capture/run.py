@@ -26,6 +26,7 @@ import numpy as np
 from ms_fusion import presets
 from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets.mindspore_state import quiet
 from tbe_impl.errors import CaptureError
 
 CALLS_PROFILED = 5
@@ -113,6 +114,7 @@ def run_capture(
         _state_kept(net) as put_back,
         _graph_mode(),
         _silence(),
+        quiet(),
         presets.failed_graphs_in(directory),
     ):
         for kind, kind_flags in variants.items():
@@ -271,9 +273,12 @@ def _is_filled(cell: types.CellType) -> bool:
 
 @contextlib.contextmanager
 def _state_kept(net: Any) -> Iterator[Callable[[], None]]:
-    """Parameters and random state are put back at the end; the function handed over puts back the parameters before."""
+    """Parameters and random state, Python's and NumPy's too, are put back; the function puts parameters back earlier."""
+    import random
+
     import mindspore
 
+    python_state, numpy_state = random.getstate(), np.random.get_state()
     random_state = mindspore.get_rng_state()
     kept = [(parameter, parameter.asnumpy().copy()) for parameter in parameters_of(net)]
 
@@ -287,6 +292,8 @@ def _state_kept(net: Any) -> Iterator[Callable[[], None]]:
     finally:
         put_back()
         mindspore.set_rng_state(random_state)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
 
 
 def _restart_random() -> None:
@@ -403,10 +410,10 @@ def _profile(
     try:
         with profile(
             activities=[ProfilerActivity.CPU],
-            schedule=schedule(wait=0, warmup=0, active=CALLS_PROFILED, repeat=1),
+            schedule=schedule(wait=0, warmup=1, active=CALLS_PROFILED, repeat=1),
             on_trace_ready=tensorboard_trace_handler(str(directory)),
         ) as profiler:
-            for _ in range(CALLS_PROFILED):
+            for _ in range(1 + CALLS_PROFILED):
                 function(*inputs)
                 profiler.step()
         table = next(directory.rglob("cpu_op_execute_timestamp_*.txt"), None)

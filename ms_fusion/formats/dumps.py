@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ class Dumps:
         split: after clusters were split into kernels.
         composites: the kernels handed to the generator, by name (``Fused_…``); the kernel directory may be older than
             this run, so join by name.
+        programs: for each of `built` the number of the compilation that it belongs to: a process compiles many programs, and
+            each of them may be cut into several graphs.
         sources: which file each came from: ``built[0]``, ``split[1]``, ``composite[Fused_…]``.
 
     `before` … `split` are empty when the dump level was too low (below 2); match modules of two tuples by `entry`.
@@ -48,10 +51,12 @@ class Dumps:
     clustered: tuple[IrModule, ...] = ()
     split: tuple[IrModule, ...] = ()
     composites: Mapping[str, Graph] = field(default_factory=dict)
+    programs: tuple[int, ...] = ()
     sources: Mapping[str, Path] = field(default_factory=dict)
 
 
 _BUILT = re.compile(r"graph_build_(\d{1,9})_(\d{1,9})\.ir$")
+_BEGINNING = re.compile(r"\d{1,9}_bootstrap_(\d{1,9})\.ir$")
 _FINAL = re.compile(r"hwopt_common_final_graph_(\d{1,9})_(\d{1,9})\.ir$")
 _STATE = re.compile(r"\d{1,9}_(stage\d{1,4})_([A-Za-z0-9]+)_(\d{1,4})_(\w+?)_(\d{1,9})\.ir$")
 _ENTRY = re.compile(r"# IR entry: @(\S+)")
@@ -116,6 +121,7 @@ def read_dumps(directory: str | Path) -> Dumps:
                 for name, path in kernels.items()
             }
         ),
+        programs=_programs(built, (path for path in files if path.parent == root)),
         sources=MappingProxyType(sources),
     )
 
@@ -197,6 +203,12 @@ def _before(groups: list[list[_State]], finals: list[Path]) -> list[Path]:
         [state.path for state in group if state.stage == "stage0_preprocess"] for group in groups
     )
     return [paths[-1] for paths in found if paths] or finals
+
+
+def _programs(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...]:
+    """How many compilations had begun before each graph was built: file numbers go on through the whole process."""
+    begun = sorted(int(found[1]) for path in paths if (found := _BEGINNING.match(path.name)))
+    return tuple(bisect(begun, int(path.stem.rpartition("_")[2])) for path in built)
 
 
 def _numbered(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[Path]:

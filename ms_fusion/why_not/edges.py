@@ -25,6 +25,7 @@ def explain_edges(
     device: str = "CPU",
     generator: str = "mindspore",
     internal: Mapping[str, int] | None = None,
+    programs: Mapping[str, int] | None = None,
 ) -> tuple[UnfusedEdge, ...]:
     """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
 
@@ -36,12 +37,13 @@ def explain_edges(
         device: where it runs: ``CPU``, ``GPU`` or ``Ascend``.
         generator: who built the kernels; ``mindspore`` is MindSpore's own generator.
         internal: operator that went into several kernels → bytes written and read between them.
+        programs: sub-graph → number of its program; nothing goes from one program to another.
 
     An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
     consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
     """
     known = _Known(before, placement, cluster, settings(flags, device), generator)
-    found = [*known.between(), *known.inside(internal or {}), *known.leaving()]
+    found = [*known.between(), *known.inside(internal or {}), *known.leaving(programs or {})]
     return tuple(sorted(found, key=lambda edge: -edge.bytes_at_stake))
 
 
@@ -134,19 +136,24 @@ class _Known:
                 None,
             )
 
-    def leaving(self) -> Iterator[UnfusedEdge]:
+    def leaving(self, programs: Mapping[str, int]) -> Iterator[UnfusedEdge]:
         graphs = {node.subgraph for node in self.graph}
         if len(graphs) < 2:
             return
-        taken: dict[tuple[object, str], set[str]] = defaultdict(set)
+        taken: dict[tuple[object, str, int | None], set[str]] = defaultdict(set)
         for name, readers in self.graph.consumers.items():
             value = self.graph.values[name]
             if value.kind == "input":
-                taken[value.shape, value.dtype].update(node.subgraph for node in readers)
+                for node in readers:
+                    program = programs.get(node.subgraph)
+                    taken[value.shape, value.dtype, program].add(node.subgraph)
         for name in dict.fromkeys(self.graph.outputs):
             producer = self.graph.producers.get(name)
             value = self.graph.values[name]
-            if producer is None or not taken[value.shape, value.dtype] - {producer.subgraph}:
+            if producer is None:
+                continue
+            program = programs.get(producer.subgraph)
+            if not taken[value.shape, value.dtype, program] - {producer.subgraph}:
                 continue
             detail = sentence(
                 "control-flow",

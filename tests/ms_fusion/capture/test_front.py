@@ -2,6 +2,7 @@
 
 import ast
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -178,6 +179,20 @@ def test_wrong_targets_are_one_sentence(working_directory, target, inputs, error
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert os.listdir() == ["user.py"]
+
+
+def test_dumps_of_a_run_without_fusion_say_that_it_was_off():
+    ledger = read(Path(__file__).parents[2] / "data" / "ms_2_10" / "MyNet_u")
+    assert [edge.reason for edge in ledger.unfused] == ["fusion-off"]
+    assert ledger.flags == "--opt_level=0"
+    assert any("it was off" in note for note in ledger.notes)
+
+
+def test_random_states_of_python_and_numpy_are_left_alone():
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    explain(nets.MyNet(), nets.floats(8, 8), isolate=False, **QUICK | {"measure": True})
+    assert random.getstate() == python_state
+    assert np.array_equal(np.random.get_state()[1], numpy_state[1])
 
 
 def test_dumps_are_read_without_mindspore(tmp_path):

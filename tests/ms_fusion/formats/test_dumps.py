@@ -50,6 +50,16 @@ def test_two_nets_of_one_process():
     ]
 
 
+def test_programs_begin_where_a_compilation_begins(tmp_path):
+    built = sorted((CORPUS / "Control_f").glob("graph_build_*.ir"))
+    for number, sequence in enumerate((40, 90, 95, 300)):
+        shutil.copyfile(built[number], tmp_path / f"graph_build_{number}_0{sequence}.ir")
+    assert len(set(read_dumps(tmp_path).programs)) == 1
+    for sequence in (0, 50, 96):
+        (tmp_path / f"00_bootstrap_{sequence:04}.ir").write_text("")
+    assert read_dumps(tmp_path).programs == (1, 2, 2, 3)
+
+
 def test_composites_by_info_name():
     dumps = read_dumps(CORPUS / "Block_f")
     wanted = {node.attr("info_name") for node in dumps.built[0].graph if node.is_fused_kernel}

@@ -186,6 +186,7 @@ def test_a_value_that_another_sub_graph_takes_leaves():
     ]
     assert found[0].bytes_at_stake == 2 * 8 * 16 * 4
     assert found[0].suggestion is not None and found[0].suggestion.kind == "code"
+    assert explain_edges(split, {}, {"a": "c"}, flags=ON, programs={"g0": 1, "g1": 2}) == ()
     other = replace(split, values={**split.values, "y": replace(split.values["y"], shape=(3,))})
     assert [edge.producer for edge in explain_edges(other, {}, {"a": "c"}, flags=ON)] == ["b"]
 
