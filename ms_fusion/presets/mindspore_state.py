@@ -178,23 +178,17 @@ def environment_flags(text: str) -> Iterator[None]:
         _fixed.depth -= 1
 
 
-_latched_passes = ""
-
-
 @contextlib.contextmanager
-def save_graphs(directory: Path, level: int = 2, passes: str = DUMPED_PASSES) -> Iterator[None]:
+def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
     """MindSpore writes its graphs to `directory` while inside; the user's own settings are restored.
 
     Args:
         directory: existing directory.
         level: 1 to 3, as for `save_graphs`.
-        passes: names of the passes whose graphs are written. MindSpore latches the first list of the process.
     """
-    global _latched_passes
     mindspore = mindspore_module()
-    if not _latched_passes and variable(PASSES_VARIABLE) is None:
-        _latched_passes = ",".join(dict.fromkeys([*passes.split(","), *DUMPED_PASSES.split(",")]))
-        os.environ[PASSES_VARIABLE] = _latched_passes
+    if variable(PASSES_VARIABLE) is None:
+        os.environ[PASSES_VARIABLE] = DUMPED_PASSES
     saved_level = mindspore.get_context("save_graphs")
     saved_place = mindspore.get_context("save_graphs_path")
     with quiet():
