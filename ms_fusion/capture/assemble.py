@@ -60,6 +60,7 @@ def assemble(
             generator=generator,
             internal=_bytes_between_pieces(joined),
             programs=joined.programs,
+            control=joined.control,
         ),
         before=replace(cost.summarise(joined.before), time_us=step_before_us),
         after=replace(cost.summarise(joined.after), time_us=step_after_us),

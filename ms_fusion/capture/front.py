@@ -298,6 +298,14 @@ def assert_fused(
     Raises:
         FusionNotFound: names the nearest kernel and the reason. It is an `AssertionError`.
     """
+    if isinstance(groups, str) or any(isinstance(group, str) for group in groups):
+        raise InputError(
+            "each group is a tuple of operators",
+            place="groups",
+            expected='such as [("Mul", "Add")]',
+            got=repr(groups),
+            remedy="Put the operators of one kernel into a tuple, and the tuples into a list",
+        )
     ledger = explain(
         net, *_as_tuple(inputs), preset=preset, flags=flags, measure=False, accuracy=False
     )
@@ -312,8 +320,6 @@ def _as_tuple(inputs: Any) -> tuple[Any, ...]:
 
 def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
     """The fused kernel of `ledger` that holds `group`; `FusionNotFound` when none does."""
-    if isinstance(group, str):
-        group = (group,)
     wanted = Counter(group)
     overlaps = [
         (

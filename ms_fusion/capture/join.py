@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.formats.dumps import Dumps
 from ms_fusion.graph import Graph, Node, Value
 
@@ -36,6 +37,7 @@ class Joined:
         placement: full name of an original operator → full names of the kernels it went into.
         cluster: full name of an original operator → the cluster it was put in before splitting.
         programs: sub-graph → number of the compilation that it belongs to.
+        control: what control flow does with the sub-graphs.
     """
 
     before: Graph
@@ -45,6 +47,7 @@ class Joined:
     placement: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cluster: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, int] = field(default_factory=dict)
+    control: ControlFlow = field(default_factory=ControlFlow)
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def join(dumps: Dumps) -> Joined:
         for part, program in zip(parts, dumps.programs, strict=False)
         for node in part.before
     }
-    return replace(combine(parts), programs=programs)
+    return replace(combine(parts), programs=programs, control=dumps.control)
 
 
 def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:

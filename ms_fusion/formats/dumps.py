@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from ms_fusion.formats.actors import ControlFlow, parse_actors
 from ms_fusion.formats.composite import parse_composite
 from ms_fusion.formats.mindspore_ir import IrModule, read_ir, read_text
 from ms_fusion.graph import Graph
@@ -39,6 +40,7 @@ class Dumps:
             this run, so join by name.
         programs: for each of `built` the number of the compilation that it belongs to: a process compiles many programs, and
             each of them may be cut into several graphs.
+        control: what control flow does with the kernel graphs.
         sources: which file each came from: ``built[0]``, ``split[1]``, ``composite[Fused_…]``.
 
     `before` … `split` are empty when the dump level was too low (below 2); match modules of two tuples by `entry`.
@@ -52,6 +54,7 @@ class Dumps:
     split: tuple[IrModule, ...] = ()
     composites: Mapping[str, Graph] = field(default_factory=dict)
     programs: tuple[int, ...] = ()
+    control: ControlFlow = field(default_factory=ControlFlow)
     sources: Mapping[str, Path] = field(default_factory=dict)
 
 
@@ -122,8 +125,17 @@ def read_dumps(directory: str | Path) -> Dumps:
             }
         ),
         programs=_programs(built, (path for path in files if path.parent == root)),
+        control=_control(path for path in files if path.parent == root / "actor_set"),
         sources=MappingProxyType(sources),
     )
+
+
+def _control(paths: Iterable[Path]) -> ControlFlow:
+    found = ControlFlow()
+    for path in paths:
+        if path.name.startswith("final_actor_set_") and path.suffix == ".ir":
+            found |= parse_actors(read_text(path))
+    return found
 
 
 def _files_below(top: Path) -> list[Path]:

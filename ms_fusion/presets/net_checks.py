@@ -166,7 +166,7 @@ def front_end_graph(
             raise
         except Exception as error:
             first = next(
-                (line.strip() for line in str(error).splitlines() if line.strip(" -")),
+                (line.strip(" .") for line in str(error).splitlines() if line.strip(" -")),
                 type(error).__name__,
             )
             raise InputError(f"MindSpore cannot compile {name} on these inputs: {first}") from error

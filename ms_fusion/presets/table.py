@@ -6,6 +6,7 @@ operator at a time on 262,144 random values and on edge values; numbers are the 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -185,7 +186,13 @@ def resolve(
         InputError: no such preset or device, flags that cannot be parsed, a version below 2.7.
     """
     if preset not in PRESETS:
-        raise InputError("there is no such preset", expected=" or ".join(PRESETS), got=repr(preset))
+        near = difflib.get_close_matches(str(preset), PRESETS, 1)
+        raise InputError(
+            "there is no such preset",
+            expected=" or ".join(PRESETS),
+            got=repr(preset),
+            remedy=f"Did you mean {near[0]}?" if near else None,
+        )
     if device not in DEVICES:
         raise InputError("there is no such device", expected=" or ".join(DEVICES), got=repr(device))
     number = version_number(version)

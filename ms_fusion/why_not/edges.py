@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
@@ -14,6 +15,8 @@ from ms_fusion.why_not.reach import Reach
 from ms_fusion.why_not.reasons import RANK, sentence, shape_text
 from ms_fusion.why_not.splitter import Kernel, Pair, kernel_of, why_split
 from ms_fusion.why_not.suggest import casting_down, suggest
+
+NO_CONTROL = ControlFlow()
 
 
 def explain_edges(
@@ -26,6 +29,7 @@ def explain_edges(
     generator: str = "mindspore",
     internal: Mapping[str, int] | None = None,
     programs: Mapping[str, int] | None = None,
+    control: ControlFlow = NO_CONTROL,
 ) -> tuple[UnfusedEdge, ...]:
     """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
 
@@ -38,12 +42,17 @@ def explain_edges(
         generator: who built the kernels; ``mindspore`` is MindSpore's own generator.
         internal: operator that went into several kernels → bytes written and read between them.
         programs: sub-graph → number of its program; nothing goes from one program to another.
+        control: which sub-graphs make the program's results, and which are cut by a branch.
 
     An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
     consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
     """
     known = _Known(before, placement, cluster, settings(flags, device), generator)
-    found = [*known.between(), *known.inside(internal or {}), *known.leaving(programs or {})]
+    found = [
+        *known.between(),
+        *known.inside(internal or {}),
+        *known.leaving(programs or {}, control),
+    ]
     return tuple(sorted(found, key=lambda edge: -edge.bytes_at_stake))
 
 
@@ -136,7 +145,7 @@ class _Known:
                 None,
             )
 
-    def leaving(self, programs: Mapping[str, int]) -> Iterator[UnfusedEdge]:
+    def leaving(self, programs: Mapping[str, int], control: ControlFlow) -> Iterator[UnfusedEdge]:
         graphs = {node.subgraph for node in self.graph}
         if len(graphs) < 2:
             return
@@ -150,7 +159,7 @@ class _Known:
         for name in dict.fromkeys(self.graph.outputs):
             producer = self.graph.producers.get(name)
             value = self.graph.values[name]
-            if producer is None:
+            if producer is None or producer.subgraph in control.last:
                 continue
             program = programs.get(producer.subgraph)
             if not taken[value.shape, value.dtype, program] - {producer.subgraph}:
@@ -164,7 +173,8 @@ class _Known:
             )
             yield _record(
                 producer, None, value, "control-flow", detail, 2 * value.bytes,
-                suggest(self.graph, producer, None, value, "control-flow", (), self.given, self.generator),
+                suggest(self.graph, producer, None, value, "control-flow", (), self.given, self.generator)
+                if producer.subgraph in control.branched else None,
             )  # fmt: skip
 
     def _reason(

@@ -103,7 +103,7 @@ CAUTION: Mapping[str, str] = MappingProxyType(
 
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
-        "control-flow": "if an `if` cuts it here, compute both sides and choose: ops.where(ops.broadcast_to(condition, a.shape), a, b)",
+        "control-flow": "compute both sides and choose: ops.where(ops.broadcast_to(condition, a.shape), a, b)",
         "dynamic-shape": "leave set_inputs with None out: MindSpore then compiles once for each shape, fused each time",
         "fence": "remove the attribute from the primitive",
     }

@@ -257,3 +257,30 @@ def test_kernel_that_is_not_built_is_explained_and_the_suggestion_mends_it():
     after = explain(Integers(), *inputs, isolate=False, **mended)
     assert [kernel.operators for kernel in after.kernels] == [("Add", "Mul", "Sub")]
     assert after.output_max_abs == 0
+
+
+@pytest.mark.parametrize("groups", ["MulAdd", ("Mul", "Add"), ["Mul"]])
+def test_a_forgotten_list_of_groups_is_said(groups):
+    with pytest.raises(InputError, match=r"such as \[\(\"Mul\", \"Add\"\)\]"):
+        assert_fused(nets.MyNet(), (nets.floats(8, 8),), groups)
+
+
+class Loop(nn.Cell):
+    """Control flow that is no branch."""
+
+    def construct(self, x):
+        while x.sum() < 100.0:
+            x = x * 2.0 + 1.0
+        return x - 3.0
+
+
+def test_a_branch_is_advised_on_and_a_loop_is_not():
+    branch = explain(nets.Branch(), nets.floats(64, 128), isolate=False, **QUICK)
+    left = [edge for edge in branch.unfused if edge.reason == "control-flow"]
+    assert [edge.producer_op for edge in left] == ["Add", "Sub", "Add"], (
+        "the result of the program is none"
+    )
+    assert all(edge.suggestion and edge.suggestion.kind == "code" for edge in left)
+    loop = explain(Loop(), ms.ops.ones((4, 4), ms.float32), isolate=False, **QUICK)
+    left = [edge for edge in loop.unfused if edge.reason == "control-flow"]
+    assert left and not any(edge.suggestion for edge in left)

@@ -63,7 +63,14 @@ def _answer(job: dict, number: int, work: Path) -> dict:
         names.append(str(work / f"result_{number}_{index}.npy"))
         np.save(names[-1], result.asnumpy())
     joined = join(read_dumps(dumps))
-    apart = explain_edges(joined.before, joined.placement, joined.cluster, flags=job["flags"])
+    apart = explain_edges(
+        joined.before,
+        joined.placement,
+        joined.cluster,
+        flags=job["flags"],
+        programs=joined.programs,
+        control=joined.control,
+    )
     ops = {node.name: node.op for node in joined.before}
     return {
         "results": names,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ms_fusion.capture.join import join
+from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Suggestion
@@ -185,7 +186,10 @@ def test_a_value_that_another_sub_graph_takes_leaves():
         ("b", "", "control-flow"),
     ]
     assert found[0].bytes_at_stake == 2 * 8 * 16 * 4
-    assert found[0].suggestion is not None and found[0].suggestion.kind == "code"
+    assert found[0].suggestion is None, "a loop cannot be helped, and nothing says that it is none"
+    control = ControlFlow(last=frozenset({"g1"}), branched=frozenset({"g0", "g1"}))
+    (edge,) = explain_edges(split, {}, {"a": "c"}, flags=ON, control=control)
+    assert edge.producer == "a" and edge.suggestion is not None and edge.suggestion.kind == "code"
     assert explain_edges(split, {}, {"a": "c"}, flags=ON, programs={"g0": 1, "g1": 2}) == ()
     other = replace(split, values={**split.values, "y": replace(split.values["y"], shape=(3,))})
     assert [edge.producer for edge in explain_edges(other, {}, {"a": "c"}, flags=ON)] == ["b"]
