@@ -68,6 +68,7 @@ def assemble(
             joined.before,
             {name: runs * time_us for name, (runs, time_us) in times_before.items()},
             device=device_target,
+            roofs=device,
         ),
         environment=dict(environment or {}),
         flags=flags,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite
 
 from ms_fusion import cost
+from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
-from ms_fusion.ledger import HotSpot
+from ms_fusion.ledger import HotSpot, Work
 
 CONVOLUTIONS = frozenset("Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
 REFERENCE_GFLOPS = 10.0
@@ -20,7 +22,12 @@ ISA_REMEDY = (
 
 
 def hot_spots(
-    before: Graph, times_us: Mapping[str, float], *, count: int = 10, device: str = "CPU"
+    before: Graph,
+    times_us: Mapping[str, float],
+    *,
+    count: int = 10,
+    device: str = "CPU",
+    roofs: Device | None = None,
 ) -> tuple[HotSpot, ...]:
     """The operators that take the largest share of the time, largest first.
 
@@ -29,18 +36,25 @@ def hot_spots(
         times_us: full name of an operator → µs in one call; names that are not in the graph count in the total only.
         count: how many to name.
         device: where the times were taken; MindSpore's own convolution is judged on CPU only.
+        roofs: bandwidth and peak rate of that device, to say which of them bounds an operator and how near it comes.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
     known = [node for node in before if node.name in measured]
     known.sort(key=lambda node: -measured[node.name])
-    return tuple(_spot(node, before, measured[node.name], total, device) for node in known[:count])
+    return tuple(
+        _spot(node, before, measured[node.name], total, device, roofs) for node in known[:count]
+    )
 
 
-def _spot(node: Node, graph: Graph, time_us: float, total_us: float, device: str) -> HotSpot:
+def _spot(
+    node: Node, graph: Graph, time_us: float, total_us: float, device: str, roofs: Device | None
+) -> HotSpot:
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
+    if roofs is not None:
+        detail = f"{_roof(node, work, time_us, roofs)}: {detail}"
     remedy = ""
     if not cost.has_rule(node.op):
         detail += " (one FLOP for each element of its output assumed)"
@@ -61,6 +75,15 @@ def _spot(node: Node, graph: Graph, time_us: float, total_us: float, device: str
         remedy=remedy,
         source=node.sources[-1] if node.sources else None,
     )
+
+
+def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
+    """The roof that bounds it, and how much of that roof it reaches."""
+    parts = cost.stages(replace(work, launches=0), roofs, matrix=cost.is_matrix_product(node.op))
+    bound, share = cost.bound(parts), parts.total_us / time_us
+    if share > 1:
+        return f"{bound}, at the roof" + (" (served from cache)" if bound == "memory" else "")
+    return f"{bound}, {share:.0%} of the roof"
 
 
 def window(node: Node, graph: Graph) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.why_not.hot_spots import hot_spots
 
@@ -76,3 +77,25 @@ def test_an_operator_without_a_rule_says_that_its_speed_is_a_guess():
     )
     (spot,) = hot_spots(graph, {"n": 1.0})
     assert "assumed" in spot.detail
+
+
+@pytest.mark.parametrize(
+    ("op", "time_us", "says"),
+    [
+        ("Neg", 100.0, "memory, 66% of the roof: "),  # 2 x 256 KiB at 8 GB/s take 65.5 µs
+        ("Neg", 10.0, "memory, at the roof (served from cache): "),
+        (
+            "MatMul",
+            1000.0,
+            "compute, 34% of the roof: ",
+        ),  # 2 x 256^3 FLOP at 100 GFLOP/s take 336 µs
+    ],
+)
+def test_the_roof_that_bounds_it_is_named(op: str, time_us: float, says: str) -> None:
+    names = ("x", "w") if op == "MatMul" else ("x",)
+    values = {name: Value(name, (256, 256), "float32", "input") for name in ("x", "w")}
+    values["y"] = Value("y", (256, 256), "float32")
+    graph = Graph("g", (Node("n", op, names, ("y",)),), values, ("x", "w"), ("y",))
+    roofs = Device("made up", 8e9, 1e11, 1.0, 1 << 20, "this test")
+    (spot,) = hot_spots(graph, {"n": time_us}, roofs=roofs)
+    assert spot.detail.startswith(says)
