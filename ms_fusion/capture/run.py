@@ -7,15 +7,12 @@ Everything goes into one directory: ``unfused/`` and ``fused/`` (MindSpore's dum
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 import re
-import shutil
 import statistics
 import sys
 import textwrap
 import time
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,11 +22,12 @@ import numpy as np
 
 from ms_fusion import presets
 from ms_fusion.accuracy.ulp import ulp_difference
+from ms_fusion.capture.profiler import profile_operators
+from ms_fusion.capture.twin import fresh_function, state_kept
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets.mindspore_state import quiet
 from tbe_impl.errors import CaptureError
 
-CALLS_PROFILED = 5
 CALLS_TIMED = 7
 
 
@@ -111,7 +109,7 @@ def run_capture(
     variants = {"fused": flags, "unfused": "--opt_level=0"}
     with (
         presets.compile_lock,
-        _state_kept(net) as put_back,
+        state_kept(net) as put_back,
         _graph_mode(),
         _silence(),
         quiet(),
@@ -139,7 +137,7 @@ def run_capture(
         if order.measure:
             steps.update(_time_in_turns(callables, inputs))
             for kind in variants:
-                profiles[kind] = _profile(
+                profiles[kind] = profile_operators(
                     callables[kind], inputs, directory / f"{kind}.profile", notes
                 )
     found = Measurements(
@@ -170,130 +168,6 @@ def _wanted_flags(order: CaptureOrder) -> str:
         presets.refuse(GraphKernelFlags.parse(order.flags), device)
         return order.flags
     return presets.resolve(order.preset, device=device, version=presets.version()).render()
-
-
-def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """A callable without history that computes what `net` does; `net` itself stays uncompiled.
-
-    A Cell is copied. One that cannot be copied is called from a function instead, which costs its operators the name of
-    the scope they are in.
-    """
-    import inspect
-
-    import mindspore
-
-    if isinstance(net, mindspore.nn.Cell):
-        try:
-            twin = copy.deepcopy(net, _not_copied(net))
-        except TypeError:
-
-            def call_cell(*args: Any) -> Any:
-                return net(*args)
-
-            return mindspore.jit(call_cell)
-        twin.compile_cache.clear()
-        return twin
-    plain = inspect.unwrap(net)
-    receiver = getattr(plain, "__self__", None)
-    plain = getattr(plain, "__func__", plain)
-    twin = types.FunctionType(
-        plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
-    )
-    twin.__kwdefaults__ = plain.__kwdefaults__
-    twin.__module__, twin.__qualname__ = plain.__module__, plain.__qualname__
-    return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
-
-
-def _not_copied(net: Any) -> dict[int, Any]:
-    """What a copy of `net` shares with it, as `copy.deepcopy` wants it: MindSpore cannot copy a Map or a GradOperation."""
-    from mindspore._c_expression import MetaFuncGraph_
-    from mindspore.nn import Cell
-
-    shared: dict[int, Any] = {}
-    seen: set[int] = set()
-    waiting: list[Any] = [net]
-    while waiting:
-        item = waiting.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, MetaFuncGraph_):
-            shared[id(item)] = item
-        elif isinstance(item, Cell):
-            waiting.extend(vars(item).values())
-        elif isinstance(item, (list, tuple)):
-            waiting.extend(item)
-        elif isinstance(item, dict):
-            waiting.extend(item.values())
-    return shared
-
-
-def parameters_of(net: Any) -> list[Any]:
-    """Every Parameter that `net` can reach: its own, or those of the Cells that a function holds."""
-    import mindspore
-
-    found: dict[int, Any] = {}
-    seen: set[int] = set()
-    waiting: list[Any] = [net]
-    while waiting:
-        item = waiting.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, mindspore.Parameter):
-            found[id(item)] = item
-        elif isinstance(item, mindspore.nn.Cell):
-            waiting.extend(item.get_parameters())
-            waiting.extend(vars(item).values())
-        elif isinstance(item, (list, tuple, set)):
-            waiting.extend(item)
-        elif isinstance(item, dict):
-            waiting.extend(item.values())
-        elif isinstance(item, types.MethodType):
-            waiting.extend((item.__self__, item.__func__))
-        elif isinstance(item, types.FunctionType):
-            waiting.append(getattr(item, "__wrapped__", None))
-            waiting.extend(
-                cell.cell_contents for cell in item.__closure__ or () if _is_filled(cell)
-            )
-            waiting.extend(
-                item.__globals__[name]
-                for name in item.__code__.co_names
-                if name in item.__globals__
-            )
-    return list(found.values())
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
-@contextlib.contextmanager
-def _state_kept(net: Any) -> Iterator[Callable[[], None]]:
-    """Parameters and random state, Python's and NumPy's too, are put back; the function puts parameters back earlier."""
-    import random
-
-    import mindspore
-
-    python_state, numpy_state = random.getstate(), np.random.get_state()
-    random_state = mindspore.get_rng_state()
-    kept = [(parameter, parameter.asnumpy().copy()) for parameter in parameters_of(net)]
-
-    def put_back() -> None:
-        for parameter, content in kept:
-            if parameter.asnumpy().tobytes() != content.tobytes():
-                parameter.set_data(mindspore.Tensor(content, parameter.dtype))
-
-    try:
-        yield put_back
-    finally:
-        put_back()
-        mindspore.set_rng_state(random_state)
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)
 
 
 def _restart_random() -> None:
@@ -399,42 +273,3 @@ def _time_in_turns(
                 _to_numpy(tensor)
             times[kind].append((time.perf_counter() - started) * 1e6)
     return {kind: statistics.median(values) for kind, values in times.items()}
-
-
-def _profile(
-    function: Callable[..., Any], inputs: Sequence[Any], directory: Path, notes: list[str]
-) -> dict[str, tuple[float, float]]:
-    """Full name → (runs in one call, µs of one run), from MindSpore's own profiler."""
-    from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
-
-    try:
-        with profile(
-            activities=[ProfilerActivity.CPU],
-            schedule=schedule(wait=0, warmup=1, active=CALLS_PROFILED, repeat=1),
-            on_trace_ready=tensorboard_trace_handler(str(directory)),
-        ) as profiler:
-            for _ in range(1 + CALLS_PROFILED):
-                function(*inputs)
-                profiler.step()
-        table = next(directory.rglob("cpu_op_execute_timestamp_*.txt"), None)
-        return read_profile(table) if table else {}
-    except Exception as error:  # noqa: BLE001 the ledger is worth having without times
-        notes.append(f"MindSpore's profiler failed, so nothing is timed by operator: {error}")
-        return {}
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def read_profile(table: Path) -> dict[str, tuple[float, float]]:
-    """Reads MindSpore's ``cpu_op_execute_timestamp``: full name → (runs in one call, µs of one run).
-
-    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``. The median is taken: one run that the
-    system interrupted for a few milliseconds says nothing about an operator of microseconds.
-    """
-    found: dict[str, tuple[float, float]] = {}
-    for line in table.read_text("utf-8").splitlines():
-        name, _, launches = line.rsplit(";", 2)
-        times_us = [float(launch.split(",")[1]) * 1e3 for launch in launches.split()]
-        if times_us:
-            found[name] = len(times_us) / CALLS_PROFILED, statistics.median(times_us)
-    return found

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ms_fusion.capture.run import _explained, read_profile
+from ms_fusion.capture.profiler import read_profile
+from ms_fusion.capture.run import _explained
 
 
 def test_profile_takes_the_median_of_the_runs(tmp_path):
@@ -48,7 +49,7 @@ def test_a_cell_that_trains_is_copied_with_its_scopes():
     from mindspore import nn
 
     from ms_fusion.capture.parcel import pack, unpack
-    from ms_fusion.capture.run import fresh_function
+    from ms_fusion.capture.twin import fresh_function
 
     body = nn.Dense(4, 4)
     optimizer = nn.Momentum(body.trainable_params(), 0.1, 0.9)

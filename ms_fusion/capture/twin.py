@@ -1,0 +1,122 @@
+"""A net's twin and its state: what is looked at has no history, and what the user has is as before."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
+    """A callable without history that computes what `net` does; `net` itself stays uncompiled.
+
+    A Cell is copied. One that cannot be copied is called from a function instead, which costs its operators the name of
+    the scope they are in.
+    """
+    import inspect
+
+    import mindspore
+
+    if isinstance(net, mindspore.nn.Cell):
+        try:
+            twin = copy.deepcopy(net, _shared(net))
+        except TypeError:
+
+            def call_cell(*args: Any) -> Any:
+                return net(*args)
+
+            return mindspore.jit(call_cell)
+        twin.compile_cache.clear()
+        return twin
+    plain = inspect.unwrap(net)
+    receiver = getattr(plain, "__self__", None)
+    plain = getattr(plain, "__func__", plain)
+    twin = types.FunctionType(
+        plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    twin.__kwdefaults__ = plain.__kwdefaults__
+    twin.__module__, twin.__qualname__ = plain.__module__, plain.__qualname__
+    return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
+
+
+def _shared(net: Any) -> dict[int, Any]:
+    """What a copy of `net` shares with it, as `copy.deepcopy` wants it: MindSpore cannot copy a Map or a GradOperation."""
+    from mindspore._c_expression import MetaFuncGraph_
+
+    return {id(item): item for item in _reachable(net) if isinstance(item, MetaFuncGraph_)}
+
+
+def parameters_of(net: Any) -> list[Any]:
+    """Every Parameter that `net` can reach: its own, or those of the Cells that a function holds."""
+    import mindspore
+
+    return [item for item in _reachable(net) if isinstance(item, mindspore.Parameter)]
+
+
+def _reachable(net: Any) -> Iterator[Any]:
+    """Everything that `net` holds, through Cells, containers, closures and the globals that a function names."""
+    import mindspore
+
+    seen: set[int] = set()
+    waiting: list[Any] = [net]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        yield item
+        if isinstance(item, mindspore.nn.Cell):
+            waiting.extend(item.get_parameters())
+            waiting.extend(vars(item).values())
+        elif isinstance(item, (list, tuple, set)):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, types.MethodType):
+            waiting.extend((item.__self__, item.__func__))
+        elif isinstance(item, types.FunctionType):
+            waiting.append(getattr(item, "__wrapped__", None))
+            waiting.extend(
+                cell.cell_contents for cell in item.__closure__ or () if _is_filled(cell)
+            )
+            waiting.extend(
+                item.__globals__[name]
+                for name in item.__code__.co_names
+                if name in item.__globals__
+            )
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+@contextlib.contextmanager
+def state_kept(net: Any) -> Iterator[Callable[[], None]]:
+    """Parameters and random state, Python's and NumPy's too, are put back; the function puts parameters back earlier."""
+    import random
+
+    import mindspore
+
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    random_state = mindspore.get_rng_state()
+    kept = [(parameter, parameter.asnumpy().copy()) for parameter in parameters_of(net)]
+
+    def put_back() -> None:
+        for parameter, content in kept:
+            if parameter.asnumpy().tobytes() != content.tobytes():
+                parameter.set_data(mindspore.Tensor(content, parameter.dtype))
+
+    try:
+        yield put_back
+    finally:
+        put_back()
+        mindspore.set_rng_state(random_state)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
