@@ -40,6 +40,11 @@ class KernelTensors:
         return tuple(_read(path) for path in self.output_files)
 
 
+def can_dump_to(directory: Path) -> bool:
+    """MindSpore refuses paths of anything but letters, digits, ``-``, ``_`` and ``/``."""
+    return re.fullmatch(r"[A-Za-z0-9_/-]+", str(directory.resolve())) is not None
+
+
 def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
     """Writes the file that `MINDSPORE_DUMP_CONFIG` has to name; tensors will land in `directory`.
 

@@ -69,7 +69,7 @@ def run_child(request: CaptureRequest) -> None:
     package_root = str(Path(__file__).resolve().parents[2])
     python_path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")]))
     variables = {**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path}
-    if request.order.accuracy:
+    if request.order.accuracy and tensor_dump.can_dump_to(directory):
         variables[tensor_dump.VARIABLE] = str(
             tensor_dump.write_dump_configuration(directory / RECEIVED)
         )

@@ -29,6 +29,7 @@ from ms_fusion.capture.parcel import pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.ledger import FusedKernel, Ledger
+from ms_fusion.presets import private_directory
 from ms_fusion.target import require_mindspore
 from tbe_impl.errors import FusionNotFound, InputError
 
@@ -368,5 +369,12 @@ def title_of(net: Any) -> str:
 
 @contextmanager
 def _private_directory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="ms_fusion-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+    """Removed in the end; what a killed process leaves, the next one removes.
+
+    Not in the cache directory, whose name may hold a dot: MindSpore refuses to dump tensors to such a place.
+    """
+    place = private_directory.make(Path(tempfile.gettempdir()) / f"ms_fusion-{os.getuid()}")
+    try:
+        yield place
+    finally:
+        private_directory.remove(place)

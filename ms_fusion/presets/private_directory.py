@@ -17,7 +17,7 @@ from tbe_impl.environment import cache_dir
 from tbe_impl.errors import CacheError
 
 FOLDER = "mindspore"
-"""Where they lie in the cache directory."""
+"""Where those of the kernels lie in the cache directory."""
 
 PREFIX = "process-"
 LOCK = ".lock"
@@ -26,19 +26,19 @@ log = logging.getLogger("ms_fusion")
 _mine: dict[Path, tuple[int, int]] = {}
 
 
-def make() -> Path:
-    """A new directory ``<cache>/mindspore/process-…`` that only this user can enter.
+def make(parent: Path | None = None) -> Path:
+    """A new directory ``PARENT/process-…`` that only this user can enter; by default in ``<cache>/mindspore``.
 
     Falls back to the system's temporary directory, with one warning, when the cache directory cannot be used.
     """
-    parent = cache_dir() / FOLDER
+    parent = parent or cache_dir() / FOLDER
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_owner(parent.lstat(), parent)
         _sweep(parent)
         place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
     except (OSError, CacheError) as error:
-        log.warning("the cache directory %s cannot be used (%s); a temporary one is", parent, error)
+        log.warning("the directory %s cannot be used (%s); a temporary one is", parent, error)
         place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-"))
     place = place.resolve()
     # locked before it has the name that `_sweep` looks for
@@ -59,13 +59,18 @@ def is_of_another_process(place: Path) -> bool:
     )
 
 
+def remove(place: Path) -> None:
+    """Remove a directory that `make` made; a forked child leaves its parent's alone."""
+    owner, lock = _mine.pop(place)
+    if owner == os.getpid():
+        shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
+
+
 def remove_all() -> None:
-    """Remove the directories that this process made; a forked child leaves its parent's alone."""
-    for place, (owner, lock) in list(_mine.items()):
-        if owner == os.getpid():
-            shutil.rmtree(place, ignore_errors=True)
-            os.close(lock)
-        del _mine[place]
+    """Remove every directory that this process made."""
+    for place in list(_mine):
+        remove(place)
 
 
 def _sweep(parent: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -23,6 +25,7 @@ def serve(messager: str) -> None:
     # MindSpore's generator writes logs and looks for tuning files in the working directory: both are kept from the user's
     os.chdir(os.environ["MS_COMPILER_CACHE_PATH"])
     _print_to("compile_server.log")
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     from mindspore._extends.remote import kernel_build_server as base
 
     if messager == "AkgMessager":
@@ -33,6 +36,13 @@ def serve(messager: str) -> None:
         from mindspore._extends.remote.kernel_build_server_akg_v2 import AkgV2Messager as server
     base.AkgBuilderBase.compile = _compile_guarded
     server(int(sys.argv[1]), int(sys.argv[2])).run()
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that this server works for is gone: MindSpore's own would wait on, for ever, with half a GiB."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
 
 
 def _print_to(file: str) -> None:

@@ -284,3 +284,18 @@ def test_a_branch_is_advised_on_and_a_loop_is_not():
     loop = explain(Loop(), ms.ops.ones((4, 4), ms.float32), isolate=False, **QUICK)
     left = [edge for edge in loop.unfused if edge.reason == "control-flow"]
     assert left and not any(edge.suggestion for edge in left)
+
+
+def test_temporary_directory_with_a_dot_in_its_name(tmp_path, monkeypatch):
+    place = tmp_path / "with.dot"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    (kernel,) = explain(nets.MyNet(), nets.floats(8, 8), measure=False).kernels
+    assert {found.inputs for found in kernel.accuracy} == {"seeded", "edges"}
+    assert list(place.rglob("process-*")) == [], "nothing is left"
+
+
+def test_what_a_kernel_received_is_in_its_certificate():
+    (kernel,) = explain(nets.MyNet(), nets.floats(8, 8), measure=False).kernels
+    assert [found.inputs for found in kernel.accuracy] == ["captured", "seeded", "edges"]
+    assert all(found.fused_max_ulp <= 1.0 for found in kernel.accuracy[:2])
