@@ -134,7 +134,8 @@ class FusedKernel:
 class Suggestion:
     """The smallest change that would make an edge fuse.
 
-    `kind` is ``flag`` (then `flags` holds what to add to the flag string), ``composite`` or ``code``.
+    `kind` is ``flag`` (then `flags` holds the new values of flags; one with nothing behind ``=`` is to be left out),
+    ``composite`` or ``code``.
     """
 
     kind: str

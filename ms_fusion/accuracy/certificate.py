@@ -43,7 +43,7 @@ class Compiled:
     """A fused kernel on disk: what it computes, with exact constants, and how to call it."""
 
     graph: Graph
-    library: Path
+    binary: Path
     symbol: str
     convention: str
 
@@ -122,11 +122,11 @@ def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> C
     information = next(iter(sorted(directory.rglob(_literal(f"{kernel.name}.info")))), None)
     if information is None:
         raise _NotRun("its files are not in the kernel directory")
-    library = information.with_suffix(".so")
+    binary = information.with_suffix(".so")
     try:
         graph = parse_composite(information.read_text("utf-8"), file=information.name)
         digest = json.loads(information.with_suffix(".json").read_text("utf-8")).get("sha256")
-        if hashlib.sha256(library.read_bytes()).hexdigest() != digest:
+        if hashlib.sha256(binary.read_bytes()).hexdigest() != digest:
             raise _NotRun("its library does not match its digest")
     except (OSError, ValueError, AttributeError, FusionError) as error:
         raise _NotRun(f"its files cannot be read: {error}") from error
@@ -146,7 +146,7 @@ def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> C
         raise _NotRun(f"its tensors hold {max(moved, largest):,} bytes, more than {max_bytes:,}")
     new = "AKG_V2" in flags
     return Compiled(
-        graph, library, graph.name if new else f"{graph.name}_kernel", "akg_v2" if new else "akg"
+        graph, binary, graph.name if new else f"{graph.name}_kernel", "akg_v2" if new else "akg"
     )
 
 
@@ -280,7 +280,7 @@ def _difference(
 
 def _compiled_request(files: Compiled) -> dict[str, Any]:
     return {
-        "library": str(files.library.resolve()),
+        "library": str(files.binary.absolute()),
         "symbol": files.symbol,
         "convention": files.convention,
         # an output written in place is a stand-in of one element, but nothing says how much the kernel writes there

@@ -153,12 +153,19 @@ def suggest(
 
 
 def with_flags(flags: str, added: str) -> str:
-    """The flag string with the flags of a suggestion in it; a flag that stands there already is replaced.
+    """The flag string with the flags of a suggestion in it.
+
+    A flag that stands there already is replaced; one whose list ends up empty is left out.
 
     >>> with_flags("--opt_level=2 --enable_cluster_ops=Div", "--enable_cluster_ops=Div,Sin")
     '--opt_level=2 --enable_cluster_ops=Div,Sin'
+    >>> with_flags("--opt_level=2 --disable_cluster_ops=Sub", "--disable_cluster_ops=")
+    '--opt_level=2'
     """
     merged = read_flags(flags) | read_flags(added)
+    for word in added.split():
+        if word.endswith("="):
+            del merged[word.strip("-=")]
     return " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in merged.items())
 
 
@@ -261,14 +268,7 @@ def _dtypes(node: Node, graph: Graph) -> frozenset[str]:
 
 def _cast(node: Node, graph: Graph) -> _Change | None:
     dtypes = _dtypes(node, graph)
-    if any(dtype.startswith("complex") for dtype in dtypes):
-        return None
-    if "bfloat16" in dtypes:
-        text = "hand over float32 instead of bfloat16; a cast inside the net is too late"
-        return (
-            _Change("code", f"{text} ({node.name})") if node.op in operators.CPU_CLUSTERED else None
-        )
-    if node.op not in EXPANDED_IN_FLOAT32_ONLY:
+    if node.op not in EXPANDED_IN_FLOAT32_ONLY or not dtypes <= FLOATS:
         return None
     return _Change("code", f"compute {node.name} in float32: .astype(mindspore.float32)")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-from mindspore import nn  # noqa: E402
+from mindspore import nn, ops  # noqa: E402
 
 from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
 from ms_fusion.why_not.suggest import with_flags  # noqa: E402
@@ -281,7 +281,7 @@ def test_a_branch_is_advised_on_and_a_loop_is_not():
         "the result of the program is none"
     )
     assert all(edge.suggestion and edge.suggestion.kind == "code" for edge in left)
-    loop = explain(Loop(), ms.ops.ones((4, 4), ms.float32), isolate=False, **QUICK)
+    loop = explain(Loop(), ops.ones((4, 4), ms.float32), isolate=False, **QUICK)
     left = [edge for edge in loop.unfused if edge.reason == "control-flow"]
     assert left and not any(edge.suggestion for edge in left)
 
@@ -299,3 +299,34 @@ def test_what_a_kernel_received_is_in_its_certificate():
     (kernel,) = explain(nets.MyNet(), nets.floats(8, 8), measure=False).kernels
     assert [found.inputs for found in kernel.accuracy] == ["captured", "seeded", "edges"]
     assert all(found.fused_max_ulp <= 1.0 for found in kernel.accuracy[:2])
+
+
+class Divided(nn.Cell):
+    """Two operators in a row that are not clustered by default."""
+
+    def construct(self, x, y):
+        return ops.floor(ops.div(ops.maximum(x, y), y)) - x
+
+
+@pytest.mark.parametrize(
+    ("flags", "edge"),
+    [
+        ("--opt_level=2", ("Div", "Floor")),
+        ("--opt_level=2 --enable_cluster_ops_only=Maximum", ("Sub", "Maximum")),
+        ("--opt_level=2 --disable_cluster_ops=Sub,Maximum", ("Sub", "Maximum")),
+    ],
+    ids=["two operators let in", "let into the only list", "two taken out of a list"],
+)
+def test_suggestion_of_several_steps_mends_its_edge(flags, edge):
+    def net(x, y):
+        return ops.maximum(ops.sub(x, y), x)
+
+    target = Divided() if edge[0] == "Div" else net
+    inputs = [nets.floats(64, 128, seed=seed) for seed in range(2)]
+    asked = {"measure": False, "accuracy": False, "isolate": False}
+    before = explain(target, *inputs, flags=flags, **asked)
+    (found,) = [one for one in before.unfused if (one.producer_op, one.consumer_op) == edge]
+    assert found.suggestion is not None and found.suggestion.kind == "flag"
+    after = explain(target, *inputs, flags=with_flags(flags, found.suggestion.flags), **asked)
+    assert check_group(after, edge)
+    assert after.output_max_abs <= 1e-5
