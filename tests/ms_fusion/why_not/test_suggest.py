@@ -46,7 +46,7 @@ def test_every_offer_has_a_case():
         ("", "--opt_level=2", "--opt_level=2"),
         ("--opt_level=2", "--enable_cluster_ops=Div", "--opt_level=2 --enable_cluster_ops=Div"),
         ("--enable_cluster_ops=Sin --dump_as_text", "--enable_cluster_ops=Sin,Div", "--enable_cluster_ops=Sin,Div --dump_as_text"),
-        ("--disable_cluster_ops=Exp", "--disable_cluster_ops=", "--disable_cluster_ops"),
+        ("--disable_cluster_ops=Exp", "--disable_cluster_ops=", ""),
     ],
 )  # fmt: skip
 def test_with_flags_replaces_flags_of_the_same_name(flags, added, merged):
