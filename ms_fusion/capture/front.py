@@ -25,7 +25,7 @@ from ms_fusion.accuracy.tensor_dump import read_tensor_dump
 from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
 from ms_fusion.capture.child import RECEIVED, CaptureRequest, run_child
 from ms_fusion.capture.join import Joined, join
-from ms_fusion.capture.parcel import pack
+from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.ledger import FusedKernel, Ledger
@@ -58,8 +58,8 @@ def explain(
         flags: explicit graph kernel flags instead of the preset's own.
         measure: also time whole calls and profile each operator (a second or two).
         accuracy: also compare each fused kernel with float64.
-        isolate: work in a child process if the net can be rebuilt there (a Cell of importable classes), so that a crash
-            of MindSpore is an error here; a net that cannot be carried is looked at in this process.
+        isolate: work in a child process, so that a crash of MindSpore is an error here; a net that cannot be carried there
+            (it holds a lock, say) is looked at in this process, and the ledger says so.
         progress: called with a few words before each long step.
 
     Returns:
@@ -83,10 +83,16 @@ def explain(
     order = CaptureOrder(
         title=title_of(net), preset=preset, flags=flags, measure=measure, accuracy=accuracy
     )
-    remarks = presets.findings_of_call(net, inputs)
+    remarks = [*map(str, presets.findings_of_call(net, inputs))]
     with _private_directory() as directory:
         say("compiling without and with fusion")
-        content = pack(net, inputs) if isolate else None
+        try:
+            content = pack(net, inputs) if isolate else None
+        except NotCarriedError as reason:
+            content = None
+            remarks.append(
+                f"Looked at in this process, on sampled inputs of each kernel: a child process cannot have the net ({reason})."
+            )
         if content is None:
             run_capture(net, inputs, directory, order)
         else:
@@ -95,7 +101,7 @@ def explain(
                 CaptureRequest(order=order, directory=str(directory), search_path=_search_path())
             )
         ledger = ledger_of(directory, accuracy=accuracy, progress=say)
-    return replace(ledger, notes=(*map(str, remarks), *ledger.notes))
+    return replace(ledger, notes=(*remarks, *ledger.notes))
 
 
 def _wanted(net: Any, preset: str | None, flags: str | None) -> tuple[str, str | None]:

@@ -1,55 +1,125 @@
-"""A live Cell and its inputs in bytes, so that a child process of ours can rebuild them; never read from anywhere else.
+"""A live net and its inputs in bytes, so that a child process of ours can rebuild them; never read from anywhere else.
 
-Constructors of Cells are not called again: their state is carried over. What cannot be carried (a class of ``__main__`` or of a
-function, a closure, an open file) makes `pack` return None, and the caller works in its own process instead.
+Constructors of Cells are not called again: their state is carried over. Classes and functions that another process cannot
+import, or whose globals hold a net, are carried by value; MindSpore resolves names in modules and reads source text, so both
+go with them. Of what cannot be carried (a lock, a file being written) `pack` says so, and the caller works in its own process.
 """
 
 from __future__ import annotations
 
+import inspect
 import io
+import linecache
 import pickle
-from collections.abc import Callable, Sequence
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
+import cloudpickle
 
-class _Packer(pickle.Pickler):
-    """Adds MindSpore's primitives to what pickle knows, and refuses what only this process could import."""
+from ms_fusion.capture.twin import plain_function, reachable
+
+
+class _Packer(cloudpickle.Pickler):
+    """Adds MindSpore's primitives and gradients to what cloudpickle knows; notes whose globals it carries."""
+
+    def __init__(self, file: io.BytesIO):
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.namespaces: dict[str, types.FunctionType] = {}
 
     def reducer_override(self, item: Any) -> Any:
-        from mindspore.ops import HyperMap, Primitive
-        from mindspore.ops.composite import GradOperation, Map
+        from mindspore._c_expression import MetaFuncGraph_
+        from mindspore.ops import Primitive
 
-        home = getattr(item, "__module__", None)
-        if isinstance(item, type) and (home == "__main__" or "<locals>" in item.__qualname__):
-            raise pickle.PicklingError(f"{item.__qualname__} cannot be imported elsewhere")
         if isinstance(item, Primitive):
-            return _make, (type(item), dict(item.init_attrs))
-        if type(item) in (Map, HyperMap) and item.ops is None:
-            return _make, (type(item), {})
-        if type(item) is GradOperation:
-            names = ("get_all", "get_by_list", "sens_param")
-            return _make, (GradOperation, {name: getattr(item, name) for name in names})
-        return NotImplemented
+            return _make, (type(item), dict(item.init_attrs), {})
+        if isinstance(item, MetaFuncGraph_):
+            return _make, (type(item), *_made_with(item))
+        reduced = super().reducer_override(item)
+        if isinstance(item, types.FunctionType) and _is_users(item.__module__):
+            self.namespaces.setdefault(item.__module__, item)
+        return reduced
 
 
-def _make(kind: type, arguments: dict[str, Any]) -> Any:
-    return kind(**arguments)
+def _made_with(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of the constructor, which MindSpore keeps as attributes, and the switches that were set later."""
+    names = list(inspect.signature(type(item).__init__).parameters)[1:]
+    state = vars(item)
+    return {name: state[name] for name in names if name in state}, {
+        name: value
+        for name, value in state.items()
+        if name not in names and isinstance(value, bool)
+    }
 
 
-def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes | None:
-    """`net` and `inputs` in bytes; None when a child process could not rebuild them."""
+def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
+    made = kind(**arguments)
+    vars(made).update(state)
+    return made
+
+
+class NotCarriedError(Exception):
+    """A child process could not rebuild the net; the text says why."""
+
+
+def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
+    """`net` and `inputs` in bytes, or `NotCarriedError`."""
     from mindspore.nn import Cell
 
-    if not isinstance(net, Cell):
-        return None
+    net = net if isinstance(net, Cell) else plain_function(net)
     buffer = io.BytesIO()
+    packer = _Packer(buffer)
     try:
-        _Packer(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump((net, tuple(inputs)))
-    except Exception:  # noqa: BLE001 whatever an object raises that does not want to be carried
-        return None
+        with _by_value(net):
+            packer.dump((net, tuple(inputs)))
+            packer.dump(packer.namespaces)
+            packer.dump(_texts_not_on_disk())
+    except Exception as error:  # whatever an object raises that does not want to be carried
+        raise NotCarriedError(str(error)) from error
     return buffer.getvalue()
+
+
+@contextmanager
+def _by_value(net: Any) -> Iterator[None]:
+    """The modules of the user's own functions are carried: imported anew, their globals would be other nets."""
+    names = {item.__module__ for item in reachable(net) if isinstance(item, types.FunctionType)}
+    with ExitStack() as stack:
+        for module in (sys.modules[name] for name in names - {"__main__"} if _is_users(name)):
+            cloudpickle.register_pickle_by_value(module)
+            stack.callback(cloudpickle.unregister_pickle_by_value, module)
+        yield
+
+
+def _is_users(name: str | None) -> bool:
+    """Whether this is the user's own module, neither installed nor part of Python."""
+    if name == "__main__":
+        return True
+    file = getattr(sys.modules.get(name or ""), "__file__", None)
+    return file is not None and not (
+        {"site-packages", "dist-packages"} & set(Path(file).parts)
+        or Path(file).is_relative_to(Path(inspect.__file__).parent)
+    )
+
+
+def _texts_not_on_disk() -> dict[str, Any]:
+    """Source text of notebooks."""
+    return {
+        name: entry
+        for name, entry in linecache.cache.items()
+        if len(entry) == 4 and not Path(name).exists()
+    }
 
 
 def unpack(content: bytes) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """What `pack` packed. Runs code that the content names: only for our own parent process."""
-    return pickle.loads(content)  # noqa: S301
+    unpickler = pickle.Unpickler(io.BytesIO(content))  # noqa: S301
+    net, inputs = unpickler.load()
+    for name, function in unpickler.load().items():
+        # where MindSpore looks for the names of a function
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(function.__globals__)
+    linecache.cache.update(unpickler.load())
+    return net, inputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,8 +18,6 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     A Cell is copied. One that cannot be copied is called from a function instead, which costs its operators the name of
     the scope they are in.
     """
-    import inspect
-
     import mindspore
 
     if isinstance(net, mindspore.nn.Cell):
@@ -32,7 +31,7 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
             return mindspore.jit(call_cell)
         twin.compile_cache.clear()
         return twin
-    plain = inspect.unwrap(net)
+    plain = plain_function(net)
     receiver = getattr(plain, "__self__", None)
     plain = getattr(plain, "__func__", plain)
     twin = types.FunctionType(
@@ -43,21 +42,26 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
 
 
+def plain_function(net: Callable[..., Any]) -> Callable[..., Any]:
+    """What the user wrote under ``@ms.jit`` and other decorators."""
+    return inspect.unwrap(net)
+
+
 def _shared(net: Any) -> dict[int, Any]:
     """What a copy of `net` shares with it, as `copy.deepcopy` wants it: MindSpore cannot copy a Map or a GradOperation."""
     from mindspore._c_expression import MetaFuncGraph_
 
-    return {id(item): item for item in _reachable(net) if isinstance(item, MetaFuncGraph_)}
+    return {id(item): item for item in reachable(net) if isinstance(item, MetaFuncGraph_)}
 
 
 def parameters_of(net: Any) -> list[Any]:
     """Every Parameter that `net` can reach: its own, or those of the Cells that a function holds."""
     import mindspore
 
-    return [item for item in _reachable(net) if isinstance(item, mindspore.Parameter)]
+    return [item for item in reachable(net) if isinstance(item, mindspore.Parameter)]
 
 
-def _reachable(net: Any) -> Iterator[Any]:
+def reachable(net: Any) -> Iterator[Any]:
     """Everything that `net` holds, through Cells, containers, closures and the globals that a function names."""
     import mindspore
 
