@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
-from ms_fusion.why_not.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusal, settings
+from ms_fusion.why_not.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusals, settings
 from ms_fusion.why_not.reach import Reach
 from ms_fusion.why_not.reasons import RANK, sentence, shape_text
+from ms_fusion.why_not.remainder import Remainder
 from ms_fusion.why_not.splitter import Kernel, Pair, kernel_of, why_split
 from ms_fusion.why_not.suggest import casting_down, suggest
 
@@ -71,8 +73,8 @@ class _Known:
         self.given, self.generator = given, generator
 
     @cached_property
-    def refusals(self) -> dict[str, Refusal | None]:
-        return {node.name: refusal(node, self.graph, self.given) for node in self.graph}
+    def refusals(self) -> dict[str, tuple[Refusal, ...]]:
+        return {node.name: tuple(refusals(node, self.graph, self.given)) for node in self.graph}
 
     @cached_property
     def unsafe(self) -> frozenset[str]:
@@ -121,7 +123,7 @@ class _Known:
                 self._bytes_at_stake(value, producer, consumer) if first else 0,
                 suggest(
                     self.graph, producer, consumer, value, code, refused, self.given, self.generator,
-                    blocked=self._would_be_cut(producer, consumer, value),
+                    blocked=self._would_be_cut(producer, consumer, value, code),
                     unsafe=self.unsafe,
                 ),
             )  # fmt: skip
@@ -156,14 +158,17 @@ class _Known:
                 for node in readers:
                     program = programs.get(node.subgraph)
                     taken[value.shape, value.dtype, program].add(node.subgraph)
+        gone = []
         for name in dict.fromkeys(self.graph.outputs):
             producer = self.graph.producers.get(name)
             value = self.graph.values[name]
             if producer is None or producer.subgraph in control.last:
                 continue
             program = programs.get(producer.subgraph)
-            if not taken[value.shape, value.dtype, program] - {producer.subgraph}:
-                continue
+            if taken[value.shape, value.dtype, program] - {producer.subgraph}:
+                gone.append((name, producer, value))
+        by_itself = any(producer.name in self.deciding for _, producer, _ in gone)
+        for name, producer, value in gone:
             detail = sentence(
                 "control-flow",
                 value=name,
@@ -171,11 +176,27 @@ class _Known:
                 shape=shape_text(value),
                 subgraph=producer.subgraph,
             )
+            # Behind both sides stands the choice, which waits for the condition.
+            waits = producer.name in self.deciding or (
+                by_itself and "BroadcastTo" in self.given.clustered
+            )
             yield _record(
                 producer, None, value, "control-flow", detail, 2 * value.bytes,
                 suggest(self.graph, producer, None, value, "control-flow", (), self.given, self.generator)
-                if producer.subgraph in control.branched else None,
+                if producer.subgraph in control.branched and not waits else None,
             )  # fmt: skip
+
+    @cached_property
+    def deciding(self) -> frozenset[str]:
+        """The operators from which a truth value that leaves its sub-graph is computed: the condition of a branch."""
+        waiting = [name for name in self.graph.outputs if self.graph.values[name].dtype == "bool"]
+        found: set[str] = set()
+        while waiting:
+            producer = self.graph.producers.get(waiting.pop())
+            if producer is not None and producer.name not in found:
+                found.add(producer.name)
+                waiting.extend(producer.inputs)
+        return frozenset(found)
 
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
@@ -195,7 +216,8 @@ class _Known:
         refused = tuple(
             found
             for node in dict.fromkeys((producer, consumer))
-            if not self._taken(node) and (found := self.refusals[node.name]) is not None
+            if not self._taken(node)
+            for found in self.refusals[node.name]
         )
         if refused:
             hardest = min(refused, key=lambda one: RANK[one.code])
@@ -226,6 +248,12 @@ class _Known:
                 if cluster and (why := node_refusal(node, self.graph)):
                     found[cluster] += (Refusal(node, "not-built", why),)
         return found
+
+    @cached_property
+    def remainder(self) -> Remainder:
+        not_built = {name: one for name, one in self.cluster.items() if one in self.culprits}
+        blamed = {one.node.name for found in self.culprits.values() for one in found}
+        return Remainder(self.graph, not_built, blamed)
 
     def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
         """Why two operators that were both clustered do not share a kernel."""
@@ -260,25 +288,55 @@ class _Known:
             consumer_op=consumer.op,
         )
 
-    def _would_be_cut(self, producer: Node, consumer: Node, value: Value) -> bool:
+    def _would_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
         """Whether the two would stay apart even if both were clustered."""
+        if code == "not-built":
+            return not self.remainder.becomes_one_kernel(producer, consumer, value, self.given)
         if (
             producer.subgraph != consumer.subgraph
             or self.clusters.between(producer.name, consumer.name) is not None
+            or any(self.cluster.get(node.name) in self.culprits for node in (producer, consumer))
+            or self._would_be_drawn_away(producer, consumer)
         ):
             return True
         return why_split(self._pair(producer, consumer, value)) is not None
+
+    def _would_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
+        """Whether the consumer, once let in, joins a reader of its own that cannot join the producer.
+
+        MindSpore forms clusters from the end of the program, so the reader comes first.
+        """
+        if self._taken(consumer):
+            return False
+        return any(
+            self._taken(reader)
+            and self.clusters.between(producer.name, reader.name, aside=consumer.name) is not None
+            for name in consumer.outputs
+            for reader in self.graph.consumers.get(name, ())
+        )
 
     def _pair(self, producer: Node, consumer: Node, value: Value) -> Pair:
         before, after = self._kernel(producer, last=True), self._kernel(consumer, last=False)
         return Pair(self.graph, producer, consumer, value, self.given, before, after)
 
     def _kernel(self, node: Node, *, last: bool) -> Kernel:
-        """The kernel that `node` ends in, or begins in; of its own when it is not in one."""
+        """The kernel that `node` ends in, or begins in; for one that stays out, the kernel that it would end in."""
         kernels = self.placement.get(node.name, ())
         if kernels:
             return self.built[kernels[-1 if last else 0]]
-        return kernel_of([(node, True)], self.graph)
+        own = kernel_of([(node, True)], self.graph)
+        makers = (self.graph.producers.get(name) for name in node.inputs if last)
+        joined = {
+            self.placement[maker.name][-1]
+            for maker in makers
+            if maker and maker.name in self.placement
+        }
+        for kernel in map(self.built.__getitem__, sorted(joined)):
+            if kernel.reduction is None and kernel.moving is None:
+                own = replace(
+                    own, size=own.size + kernel.size, broadcast=own.broadcast or kernel.broadcast
+                )
+        return own
 
     def _other_reader(self, edge: Edge, consumer: Node) -> str | None:
         for node in self.graph.consumers[edge.value]:

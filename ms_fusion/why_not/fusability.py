@@ -7,7 +7,7 @@ dtypes, shapes and attributes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ms_fusion import operators
@@ -125,13 +125,17 @@ def _integer(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else default
 
 
-def refusal(node: Node, graph: Graph, given: Settings) -> Refusal | None:
-    """Why `node` may not be clustered, or None when nothing speaks against it."""
+def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
+    """Everything that keeps `node` from being clustered, in the order in which MindSpore asks."""
     for check in (_device, _library, _shapes, _dtypes, _formats, _fences, _lists, _constants):
         found = check(node, graph, given)
         if found is not None:
-            return found
-    return None
+            yield found
+
+
+def refusal(node: Node, graph: Graph, given: Settings) -> Refusal | None:
+    """The first of `refusals`, or None when nothing speaks against the operator."""
+    return next(refusals(node, graph, given), None)
 
 
 def _refuse(node: Node, code: str, **facts: object) -> Refusal:
@@ -208,16 +212,15 @@ def _lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         if op in LEFT_WHOLE and given.device == "CPU":
             return _refuse(node, "not-expanded", device=given.device)
         return None
-    for flag in ("disable_cluster_ops", "disable_expand_ops"):
-        if op in given.listed(flag):
-            return _refuse(node, "disabled-by-flag", flag=f"{flag}={given.given[flag]}")
     for name, default in (
         ("cluster_ops", operators.CPU_CLUSTERED),
         ("expand_ops", operators.CPU_EXPANDED),
     ):
-        if op in default and given.listed(f"enable_{name}_only"):
-            flag = f"enable_{name}_only={given.given[f'enable_{name}_only']}"
-            return _refuse(node, "disabled-by-flag", flag=flag)
+        only, disabled = f"enable_{name}_only", f"disable_{name}"
+        # beside a list of the only ones, MindSpore does not look at the list of those kept out
+        flag = only if given.listed(only) else disabled
+        if op in (default if flag == only else given.listed(disabled)):
+            return _refuse(node, "disabled-by-flag", flag=f"{flag}={given.given[flag]}")
     if op in operators.CPU_CLUSTERED and op in LEVEL_1:
         return _refuse(
             node,

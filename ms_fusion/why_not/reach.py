@@ -66,12 +66,21 @@ class Reach:
         placed = set(ready)
         return [number for number in range(count) if number not in placed] + ready[::-1]
 
-    def between(self, producer: str, consumer: str) -> str | None:
-        """A node of a third group that waits for the group of `producer` and that the group of `consumer` waits for."""
+    def comes_back(self, name: str) -> bool:
+        """Whether a way leads from the group of `name` through another group back into it."""
+        here = self._group[name]
+        return any(self._reached[follower] >> here & 1 for follower in self._after[here])
+
+    def between(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
+        """A node of a third group that waits for the group of `producer` and that the group of `consumer` waits for.
+
+        The group of `aside` is not looked at.
+        """
         here, there = self._group[producer], self._group[consumer]
         if here == there:
             return None
+        passed = {there, self._group.get(aside, there)}
         for follower, entry in self._after[here].items():
-            if follower != there and self._reached[follower] >> there & 1:
+            if follower not in passed and self._reached[follower] >> there & 1:
                 return entry
         return None

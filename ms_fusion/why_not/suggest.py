@@ -1,7 +1,7 @@
 """The smallest change that fuses an edge; only changes that were carried out and seen to work are in these tables.
 
-Each entry was applied to a small net with real MindSpore 2.10 on CPU and its own generator: not fused before, fused
-after, and right within 1e-3 of float64. The tests carry all of them out again.
+Each entry was applied to a small net with real MindSpore 2.10 on CPU and its own generator behind our guard: not fused
+before, fused after, and right within 1e-3 of float64. The tests carry all of them out again, alone and in pairs.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ms_fusion import operators
+from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Suggestion
 from ms_fusion.why_not.fusability import (
     EXPANDED_IN_FLOAT32_ONLY,
+    LEFT_WHOLE,
     Refusal,
     Settings,
     read_flags,
@@ -34,15 +36,16 @@ class Verified:
 
 
 F32 = frozenset({"float32"})
+INTEGERS = frozenset({"int32"})
 FLOATS = frozenset({"float32", "float16"})
 ALL = frozenset({"float32", "float16", "int32"})
 EXP = "its exponential is exact to 3e-4 only"
 
 VERIFIED_CLUSTER_FLAGS: Mapping[str, Verified] = MappingProxyType(
-    dict.fromkeys("NotEqual Greater GreaterEqual LogicalAnd LogicalOr IsNan IsFinite Sign Tile BroadcastTo".split(), Verified(ALL))
+    dict.fromkeys("Greater GreaterEqual LogicalAnd LogicalOr IsNan IsFinite Sign Tile BroadcastTo".split(), Verified(ALL))
     | dict.fromkeys("Div Sin Cos Floor FloorDiv IsInf".split(), Verified(FLOATS))
     | dict.fromkeys("Atan Erf FloorMod".split(), Verified(F32))
-    | {"ReduceMin": Verified(ALL, takes_consumer=False)}
+    | {"NotEqual": Verified(INTEGERS), "ReduceMin": Verified(ALL, takes_consumer=False)}
 )  # fmt: skip
 """Operator → with `--enable_cluster_ops` it joins its neighbours."""
 
@@ -74,29 +77,28 @@ NOT_OFFERED: Mapping[str, str] = MappingProxyType(
 
 Atan, Erf (cluster) and Sigmoid (expand) in float16 kill MindSpore's generator; FloorMod in float16 is off by up to 0.3;
 Div of int32 divides integers where the unfused operator divides floats; FloorDiv and FloorMod of int32 kill the process
-on a divisor of 0; FastGeLU in float16 is off by 3e-3; LayerNorm, Sinh and Cosh in float16 are not expanded.
+on a divisor of 0; NotEqual of floats is not built, since NaN would be equal to everything; FastGeLU in float16 is off by
+3e-3; LayerNorm, Sinh and Cosh in float16 are not expanded.
 """
 
-COMPOSITES: Mapping[str, tuple[str, str]] = MappingProxyType(
+COMPOSITES: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "ReLU6": ("ops.minimum(ops.maximum(x, 0.0), 6.0)", ""),
-        "AddExt": ("ops.add(x, y)", ""),
-        "SubExt": ("ops.sub(x, y)", ""),
-        "Softsign": ("x * ops.reciprocal(ops.abs(x) + 1.0)", ""),
-        "Addcmul": ("x + y * z * value", ""),
-        "Lerp": ("x + (y - x) * weight", ""),
-        "Hypot": ("ops.sqrt(x * x + y * y)", ""),
-        "MaskedFill": ("ops.where(mask, value, x)", ""),
-        "Ceil": ("-ops.floor(-x)", "--enable_cluster_ops=Floor"),
+        "ReLU6": ("ops.minimum(ops.maximum(x, 0.0), 6.0)", ("Maximum", "Minimum")),
+        "AddExt": ("ops.add(x, y)", ("Add",)),
+        "SubExt": ("ops.sub(x, y)", ("Sub",)),
+        "Softsign": ("x / (ops.abs(x) + 1.0)", ("Abs", "Add", "Div")),
+        "Addcmul": ("x + y * z * value", ("Mul", "Add")),
+        "Lerp": ("x + (y - x) * weight", ("Sub", "Mul", "Add")),
+        "Hypot": ("ops.sqrt(x * x + y * y)", ("Mul", "Add", "Sqrt")),
+        "MaskedFill": ("ops.where(mask, value, x)", ("Select",)),
+        "Ceil": ("-ops.floor(-x)", ("Neg", "Floor")),
     }
 )
-"""Operator that no flag fuses → the same from basic operators, and a flag that these need."""
+"""Operator that no flag fuses → the same from basic operators, and which these are."""
 
 CAUTION: Mapping[str, str] = MappingProxyType(
     dict.fromkeys("Exp Tanh GeLU GeLUGrad Softplus SoftplusGrad".split(), EXP)
-    | dict.fromkeys(
-        "Equal NotEqual LogicalNot".split(), "a comparison with NaN may come out otherwise"
-    )
+    | dict.fromkeys("Equal LogicalNot".split(), "a comparison with NaN may come out otherwise")
     | {"Log": "of 0, inf and NaN it is wrong"}
 )
 """What fusing an operator costs although it works."""
@@ -112,9 +114,6 @@ ADVICE: Mapping[str, str] = MappingProxyType(
 
 NEVER_ENABLE = frozenset("Round Transpose Cast".split())
 """Clustered by default, but not worth asking for: every preset keeps them out on CPU (`ms_fusion.presets.table`)."""
-
-FLOAT_ONLY = frozenset("Pow Sqrt Rsqrt Reciprocal RealDiv Mod".split())
-"""Clustered by default, but killing or wrong for integers."""
 
 
 def suggest(
@@ -133,7 +132,7 @@ def suggest(
     """The smallest change that fuses `producer` with `consumer`, or None when none is known to work.
 
     Args:
-        reason: why they are apart; `refused`: what keeps each of the two out of the clusters.
+        reason: why they are apart; `refused`: everything that keeps the two out of the clusters.
         blocked: they would be cut apart again even if both were clustered.
         unsafe: sub-graphs in which clustering more could kill the generator (`casting_down`).
     """
@@ -143,13 +142,14 @@ def suggest(
         return Suggestion("code", ADVICE[reason])
     if consumer is None or blocked or producer.subgraph in unsafe:
         return None
+    if any(node_refusal(node, graph) for node in (producer, consumer)):
+        return None
     if reason == "fusion-off":
         return _turn_on(graph, producer, consumer)
-    if not refused:
+    steps = [_steps(one, graph, producer, consumer, given) for one in refused]
+    if not steps or not all(steps):
         return None
-    changes = [_change(one, graph, producer, consumer, given) for one in refused]
-    found = [change for change in changes if change is not None]
-    return _together(found, given) if len(found) == len(changes) else None
+    return _together([step for some in steps for step in some], given)
 
 
 def with_flags(flags: str, added: str) -> str:
@@ -169,9 +169,14 @@ def with_flags(flags: str, added: str) -> str:
     return " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in merged.items())
 
 
+_BY_DEFAULT: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"cluster_ops": operators.CPU_CLUSTERED, "expand_ops": operators.CPU_EXPANDED - LEFT_WHOLE}
+)
+
+
 @dataclass(frozen=True)
-class _Change:
-    """One step: a name put into or taken from a flag, or a change of code."""
+class _Step:
+    """A name put into or taken from a flag, or a change of code."""
 
     kind: str
     text: str
@@ -189,52 +194,58 @@ def _turn_on(graph: Graph, producer: Node, consumer: Node) -> Suggestion | None:
     return Suggestion("flag", "turn fusion on", "--opt_level=2")
 
 
-def _change(
+def _steps(
     one: Refusal, graph: Graph, producer: Node, consumer: Node, given: Settings
-) -> _Change | None:
+) -> tuple[_Step, ...]:
+    """What mends one refusal; empty when nothing is known to."""
     op, code = one.node.op, one.code
     if code in ADVICE:
-        return _Change("code", ADVICE[code])
+        return (_Step("code", ADVICE[code]),)
     if code == "not-built":
-        if op in (producer.op, consumer.op):
-            return None
-        return _Change(
-            "flag", f"keep {op} out, so that the rest is built", "disable_cluster_ops", op
-        )
+        return () if op in (producer.op, consumer.op) else (_keep_out(op, given),)
     if code == "dtype":
-        return _cast(one.node, graph)
+        return _in_float32(one.node, graph, given)
     if code == "disabled-by-flag":
-        return _allow(one.node, graph, given)
+        return _by_default(one.node, graph, given)
     if code in ("not-in-cluster-list", "not-in-expand-list", "not-expanded"):
-        for flag, table in (
+        for name, table in (
             ("cluster_ops", VERIFIED_CLUSTER_FLAGS),
             ("expand_ops", VERIFIED_EXPAND_FLAGS),
         ):
             verified = table.get(op)
             if verified is not None and _applies(verified, one.node, graph, producer, consumer):
-                caution = _caution(op, verified.caution)
-                return _Change("flag", f"let {op} in{caution}", _list_in_force(flag, given), op)
-    if op in COMPOSITES and _dtypes(one.node, graph) == F32:
-        line, flag = COMPOSITES[op]
-        name = flag.partition("=")[2]
-        needed = name and name not in given.clustered
-        return _Change(
-            "composite",
-            f"write {one.node.name} as {line}",
-            _list_in_force("cluster_ops", given) if needed else "",
-            name,
-        )
-    return None
+                return _let_in(op, name, given, verified.caution)
+    written_out = op in COMPOSITES and code in ("not-in-cluster-list", "unknown-operator")
+    if written_out and _dtypes(one.node, graph) == F32:
+        line, needed = COMPOSITES[op]
+        missing = [name for name in needed if name not in given.clustered]
+        flags = [step for name in missing for step in _let_in(name, "cluster_ops", given)]
+        return (_Step("composite", f"write {one.node.name} as {line}"), *flags)
+    return ()
 
 
-def _caution(op: str, more: str = "") -> str:
-    words = CAUTION.get(op) or more
-    return f" ({words})" if words else ""
+def _let_in(op: str, name: str, given: Settings, caution: str = "") -> tuple[_Step, ...]:
+    """What puts `op` on the list in force, `name` being ``cluster_ops`` or ``expand_ops``."""
+    words = CAUTION.get(op, caution)
+    words = f" ({words})" if words else ""
+    only, disabled, enabled = f"enable_{name}_only", f"disable_{name}", f"enable_{name}"
+    if given.listed(only):
+        return (_Step("flag", f"let {op} in{words}", only, op),)
+    steps = []
+    if op in given.listed(disabled):
+        text = f"take {op} out of --{disabled}{words}"
+        steps.append(_Step("flag", text, disabled, op, remove=True))
+    if op not in _BY_DEFAULT[name] and op not in given.listed(enabled):
+        steps.append(_Step("flag", f"let {op} in{words}", enabled, op))
+    return tuple(steps)
 
 
-def _list_in_force(name: str, given: Settings) -> str:
-    only = f"enable_{name}_only"
-    return only if given.listed(only) else f"enable_{name}"
+def _keep_out(op: str, given: Settings) -> _Step:
+    text = f"keep {op} out, so that the rest is built"
+    only = "enable_cluster_ops_only"
+    if op in given.listed(only):
+        return _Step("flag", text, only, op, remove=True)
+    return _Step("flag", text, "disable_cluster_ops", op)
 
 
 def _applies(verified: Verified, node: Node, graph: Graph, producer: Node, consumer: Node) -> bool:
@@ -266,57 +277,40 @@ def _dtypes(node: Node, graph: Graph) -> frozenset[str]:
     return frozenset(value.dtype for value in (*values, *graph.outputs_of(node))) - {"bool"}
 
 
-def _cast(node: Node, graph: Graph) -> _Change | None:
+def _in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
     dtypes = _dtypes(node, graph)
-    if node.op not in EXPANDED_IN_FLOAT32_ONLY or not dtypes <= FLOATS:
-        return None
-    return _Change("code", f"compute {node.name} in float32: .astype(mindspore.float32)")
-
-
-def _allow(node: Node, graph: Graph, given: Settings) -> _Change | None:
-    if not _harmless(node, graph):
-        return None
-    for flag in ("disable_cluster_ops", "disable_expand_ops"):
-        if node.op in given.listed(flag):
-            text = f"take {node.op} out of --{flag}{_caution(node.op)}"
-            return _Change("flag", text, flag, node.op, remove=True)
-    for name, default in (
-        ("cluster_ops", operators.CPU_CLUSTERED),
-        ("expand_ops", operators.CPU_EXPANDED),
+    if (
+        node.op not in EXPANDED_IN_FLOAT32_ONLY
+        or not dtypes <= FLOATS
+        or "Cast" not in given.clustered
     ):
-        if node.op in default and given.listed(f"enable_{name}_only"):
-            text = f"let {node.op} in{_caution(node.op)}"
-            return _Change("flag", text, f"enable_{name}_only", node.op)
-    return None
+        return ()
+    return (_Step("code", f"compute {node.name} in float32: .astype(mindspore.float32)"),)
+
+
+def _by_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
+    """Back to what MindSpore does by itself, where that is right."""
+    for name, default in _BY_DEFAULT.items():
+        if node.op in default and _harmless(node, graph):
+            return _let_in(node.op, name, given)
+    return ()
 
 
 def _harmless(node: Node, graph: Graph) -> bool:
-    """Whether what is clustered by default is right, and does not kill the process, for this node."""
-    if node.op in NEVER_ENABLE or node.op not in operators.CPU_CLUSTERED | operators.CPU_EXPANDED:
-        return False
-    dtypes = _dtypes(node, graph)
-    if not dtypes <= ALL:
-        return False
-    return node.op not in FLOAT_ONLY or "int32" not in dtypes
+    """Whether what MindSpore fuses by default was seen to be right for this node."""
+    return node.op not in NEVER_ENABLE and _dtypes(node, graph) <= ALL
 
 
-def _together(changes: Sequence[_Change], given: Settings) -> Suggestion:
-    """One suggestion of all changes; each flag with its whole new value."""
+def _together(steps: Sequence[_Step], given: Settings) -> Suggestion:
+    """One suggestion of all steps, each flag with its whole new value."""
     lists: dict[str, list[str]] = {}
-    for change in changes:
-        if change.flag:
-            names = lists.setdefault(change.flag, list(given.listed(change.flag)))
-            if change.remove:
-                names.remove(change.name)
-            elif change.name not in names:
-                names.append(change.name)
-    kinds = [
-        kind
-        for kind in ("code", "composite", "flag")
-        if any(change.kind == kind for change in changes)
-    ]
+    for step in steps:
+        if step.flag:
+            before = lists.get(step.flag, given.listed(step.flag))
+            others = [name for name in before if name != step.name]
+            lists[step.flag] = others if step.remove else [*others, step.name]
     return Suggestion(
-        kinds[0],
-        "; ".join(dict.fromkeys(change.text for change in changes)),
+        min((step.kind for step in steps), key=("code", "composite", "flag").index),
+        "; ".join(dict.fromkeys(step.text for step in steps)),
         " ".join(f"--{flag}={','.join(names)}" for flag, names in lists.items()),
     )

@@ -45,8 +45,10 @@ def _answer(job: dict, number: int, work: Path) -> dict:
 
     from ms_fusion.capture.join import join
     from ms_fusion.formats.dumps import read_dumps
+    from ms_fusion.presets.mindspore_state import prepare
     from ms_fusion.why_not import explain_edges
 
+    prepare()
     os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = job["flags"]
     dumps = work / f"dumps_{number}"
     dumps.mkdir()

@@ -216,6 +216,12 @@ def test_sources_stand_beside_both_ends():
         (["a = Exp x", "b = Round a", "c = Neg b"], {}, f"{ON} --disable_cluster_ops=Round", None),
         (["a = Exp x", "b = StridedSlice a y", "c = Neg b"], {"kinds": {"y": "constant"}}, ON, None),
         (["a = Exp x", "b = Div a y", "c = Neg b"], {"dtype": "int32"}, ON, None),
+        (["a = Exp x", "b = NotEqual a y", "c = Neg b"], {"dtypes": {"b": "bool", "c": "bool"}}, ON, None),
+        (["a = Exp x", "b = Div a y", "c = Neg b"], {"attrs": {"b": (("aggregate", True),)}}, ON, "--enable_cluster_ops=Div"),
+        (["a = Exp x", "b = ReLU6 a", "c = Neg b"], {"shape": (0, 16)}, ON, None),
+        (["a = Exp x", "b = Neg a", "c = Abs b"], {}, f"{ON} --enable_cluster_ops_only=Exp,Abs --disable_cluster_ops=Neg", "--enable_cluster_ops_only=Exp,Abs,Neg"),
+        (["a = Exp x", "b = Tile a y", "c = Neg b"], {"kinds": {"y": "constant"}}, f"{ON} --disable_expand_ops=Tile", None),
+        (["a = Exp x", "b = Sinh a", "c = Neg b"], {"dtype": "float16"}, f"{ON} --enable_expand_ops=Sinh --disable_cluster_ops=Cast", None),
         (["a = Cast x t", "b = Div a y", "c = Neg b"], {"dtype": "float16", "dtypes": {"x": "float32"}}, ON, None),
     ],
 )  # fmt: skip
@@ -240,6 +246,78 @@ def test_nothing_is_suggested_where_the_splitter_would_cut_all_the_same():
     around = graph_of("a = Exp x", "m = MatMul a w", "b = Div a m")
     found = explain_edges(around, alone(around, "a"), {"a": "c"}, flags=ON)
     assert [edge.suggestion for edge in found if edge.consumer == "b"] == [None, None]
+
+
+def suggested(graph, clusters, flags=ON):
+    """Edge → the flags suggested for it; `clusters`: lists of operators, none of them built."""
+    cluster = {name: names for names in clusters for name in names.split()}
+    placement = {name: (f"kernel {cluster[name]}",) for name in cluster}
+    built = {} if flags.startswith("unbuilt ") else placement
+    found = explain_edges(graph, built, cluster, flags=flags.removeprefix("unbuilt "))
+    return {
+        edge.producer + edge.consumer: edge.suggestion.flags for edge in found if edge.suggestion
+    }
+
+
+def test_an_operator_joins_those_that_read_it():
+    """Floor, let in, goes into the kernel of Sub, which waits for the product of `a` (seen on 2.10)."""
+    apart = graph_of("a = Maximum x y", "f = Floor a", "m = MatMul a w", "s = Sub f m")
+    assert suggested(apart, ["a", "s"]) == {"fs": "--enable_cluster_ops=Floor"}
+    diamond = graph_of("a = Maximum x y", "f = Floor a", "n = Neg a", "s = Sub f n")
+    both = "--enable_cluster_ops=Floor"
+    assert suggested(diamond, ["a", "n s"]) == {"af": both, "fs": both}
+
+
+def test_no_reduction_behind_the_broadcast_that_an_operator_would_join():
+    """SigmoidGrad, let in, goes into the kernel of Mul, which broadcasts (seen on 2.10)."""
+    lines = ["m = Mul x v", "g = SigmoidGrad m y", "s = ReduceSum g axes"]
+    for broadcast, offered in ((True, {"mg"}), (False, {"mg", "gs"})):
+        shapes = {"v": (16,)} if broadcast else {}
+        graph = graph_of(*lines, shapes=shapes, kinds={"axes": "constant"})
+        assert suggested(graph, ["m", "s"]).keys() == offered
+
+
+@pytest.mark.parametrize(
+    ("condition", "flags", "advised"),
+    [
+        ("r = ReduceMax w axes", ON, {"a", "b"}),
+        ("r = ReduceMax w axes", f"{ON} --enable_cluster_ops=BroadcastTo", {"a", "b"}),
+        ("r = ReduceMax a axes", ON, {"b"}),
+        ("r = ReduceMax a axes", f"{ON} --enable_cluster_ops=BroadcastTo", set()),
+    ],
+)
+def test_choosing_is_advised_where_the_choice_does_not_wait_for_the_value(
+    condition, flags, advised
+):
+    """Seen on 2.10: what decides the branch is not fused with its sides, nor these with the choice where that is fused too."""
+    graph = graph_of(
+        "a = Add x y", condition, "c = Less r y", "b = Sub p q", "d = Neg s",
+        dtypes={"c": "bool"}, kinds={"axes": "constant"}, outputs=("a", "c", "b", "d"),
+    )  # fmt: skip
+    places = {"b": "g1", "d": "g2"}
+    nodes = tuple(replace(node, subgraph=places.get(node.name, "g0")) for node in graph)
+    control = ControlFlow(last=frozenset({"g2"}), branched=frozenset({"g0", "g1", "g2"}))
+    found = explain_edges(replace(graph, nodes=nodes), {}, {"a": "c"}, flags=flags, control=control)
+    left = {edge.producer: edge for edge in found if edge.reason == "control-flow"}
+    assert {name for name, edge in left.items() if edge.suggestion} == advised
+    assert {"a", "b"} <= left.keys()
+
+
+def test_keeping_out_what_is_not_built_is_offered_where_the_rest_hangs_together():
+    """Integers: the division must not be built."""
+    flags = f"unbuilt {ON} --enable_cluster_ops=Div"
+    out = "--disable_cluster_ops=Div"
+    chain = graph_of("a = Add x y", "m = Mul a y", "d = Div m y", "s = Sub d y", dtype="int32")
+    assert suggested(chain, ["a m d s"], flags) == {"am": out}
+    # Seen on 2.10: Neg went with Select, which waits for the division of `a`.
+    around = graph_of("a = Add x y", "d = Div a y", "n = Neg a", "s = Sub n d", dtype="int32")
+    assert suggested(around, ["a d n s"], flags) == {}
+    only = f"{flags.removesuffix('Div')}Div --enable_cluster_ops_only=Add,Mul,Div,Sub"
+    assert suggested(chain, ["a m d s"], only) == {"am": "--enable_cluster_ops_only=Add,Mul,Sub"}
+    beside = graph_of(
+        "a = Add x y", "d = Div a y", "f = Floor a", dtype="int32", outputs=("d", "f")
+    )
+    assert suggested(beside, ["a d"], flags) == {}, "what Floor would join is not built"
 
 
 @pytest.mark.parametrize("change", [{"device": "Ascend"}, {"generator": "ms_fusion"}])
@@ -299,6 +377,7 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
         assert bool(shared) != ((edge.producer, edge.consumer) in apart)
     lines = [
         f"{edge.bytes_at_stake:>9} {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | {edge.detail}"
+        f" | {f'{edge.suggestion.text}: {edge.suggestion.flags}' if edge.suggestion else '-'}"
         for edge in found
     ]
     golden(f"why_not/{name}.txt", "".join(f"{line}\n" for line in lines))
