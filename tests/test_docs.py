@@ -13,6 +13,7 @@ import pytest
 from click import Group
 
 import ms_fusion
+from ms_fusion import operators
 from ms_fusion.cli import cli
 from ms_fusion.presets import table
 from ms_fusion.why_not.reasons import REASONS
@@ -85,6 +86,17 @@ def test_every_operator_of_the_presets_is_explained(
     lines = section_of("docs/presets.md", heading).splitlines()
     rows = [f"| `{name}` | {reason} |" for name, reason in entries.items()]
     assert [line for line in lines if line.startswith("| `")] == rows
+
+
+def test_every_operator_that_precise_leaves_out_is_explained() -> None:
+    """Those that a rounding alone would not keep out; the reasons are measured, the names follow from the code."""
+    lines = section_of("docs/presets.md", "What `precise` fuses on CPU").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
+    assert all(len(row) == 2 for row in rows), "names and a reason"
+    named = [name for names, _ in rows for name in re.findall(r"`(\w+)`", names)]
+    buildable = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE
+    exact = operators.CORRECTLY_ROUNDED & buildable
+    assert sorted(named) == sorted(exact - set(table.PRECISE_ON_CPU))
 
 
 def commands_of(block: str) -> list[str]:
