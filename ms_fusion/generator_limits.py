@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ms_fusion import operators
 from ms_fusion.graph import Graph, Node
@@ -79,7 +79,14 @@ def _working(op: str, sources: list[str]) -> str:
     return sources[1] if op == "Select" and len(sources) > 1 else sources[0]
 
 
-def kernel_refusal(text: str) -> str:
+class Refusal(NamedTuple):
+    """The operator for which a whole kernel is not built, empty when it is not one operator, and why."""
+
+    op: str
+    reason: str
+
+
+def kernel_refusal(text: str) -> Refusal | None:
     """The same for a whole kernel, as composite JSON; also for JSON that cannot be read."""
     try:
         description = json.loads(text)
@@ -87,10 +94,10 @@ def kernel_refusal(text: str) -> str:
         for step in description["op_desc"]:
             reason = refusal(step["name"], *_dtypes(step)) or _layout_refusal(step, results)
             if reason:
-                return reason
+                return Refusal(step["name"], reason)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        return f"its description cannot be read: {error}"
-    return ""
+        return Refusal("", f"its description cannot be read: {error}")
+    return None
 
 
 def _dtypes(step: dict[str, Any]) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import importlib
 import importlib.util
 import logging
 import os
@@ -43,6 +44,14 @@ def mindspore_module() -> Any:
             f"MindSpore cannot be imported ({error})", remedy=f"Run: {INSTALL}"
         ) from error
     return mindspore
+
+
+def function_compiler() -> Any:
+    """MindSpore's class whose method ``compile`` compiles ``@ms.jit`` functions; None in a version that has none."""
+    for name in ("mindspore.graph.api", "mindspore.common.api"):
+        if importlib.util.find_spec(name) is not None:
+            return getattr(importlib.import_module(name), "_JitExecutor", None)
+    return None
 
 
 def device_target() -> str:

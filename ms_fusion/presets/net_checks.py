@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,16 +13,12 @@ from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.mindspore_ir import read_ir
 from ms_fusion.generator_limits import dtypes_of, refusal
-from ms_fusion.graph import Graph, Node
+from ms_fusion.graph import Graph
 from ms_fusion.presets.in_force import PYNATIVE_REMEDY
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
 """Elements up to which one kernel more or less gains nothing (32×32, measured)."""
-
-
-REDUCES = re.compile(r"Reduce|Sum|Mean|Prod|Norm|Softmax|BiasAddGrad|Loss|Entropy|Var|Std")
-"""Operators that are reductions, or become such when they are expanded, by the front end's names (`SumExt` …)."""
 
 
 def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
@@ -100,16 +95,12 @@ def of_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Itera
             continue
         said.add((node.op, source, target))
         place = str(node.sources[-1]) if node.sources else node.name
-        if "bfloat16" in (source, target) or (
-            "cannot build" in reason and _feeds_reduction(graph, node)
-        ):
+        if "bfloat16" in (source, target):
             yield Finding(
                 "error",
                 "fatal",
-                f"MindSpore's own CPU generator fails: {reason}.",
-                remedy=f"Add `--disable_cluster_ops={node.op}`, or use float32."
-                if "bfloat16" not in (source, target)
-                else "Use float32 or float16 on CPU, or `mf.disable()`.",
+                f"MindSpore cannot compile it with fusion on CPU: {reason}.",
+                remedy="Use float32 or float16 on CPU, or `mf.disable()`.",
                 place=place,
             )
         else:
@@ -177,22 +168,6 @@ def front_end_graph(
                 remedy="Delete the variable MS_DEV_DUMP_IR_PASSES, which hides it.",
             )
         return read_ir(files[-1]).graph
-
-
-def _feeds_reduction(graph: Graph, node: Node) -> bool:
-    """Whether it may share a kernel with a reduction, for which MindSpore has no way back."""
-    seen, waiting = {node.name}, [node]
-    while waiting:
-        current = waiting.pop()
-        if REDUCES.search(current.op):
-            return True
-        near = [user for value in current.outputs for user in graph.consumers.get(value, ())]
-        near += [graph.producers[value] for value in current.inputs if value in graph.producers]
-        for other in near:
-            if other.name not in seen:
-                seen.add(other.name)
-                waiting.append(other)
-    return False
 
 
 def _is_dynamic(item: Any) -> bool:

@@ -16,12 +16,13 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.graph import Graph
-from ms_fusion.presets import mindspore_state, net_checks
+from ms_fusion.presets import first_compile, mindspore_state, net_checks
 from ms_fusion.presets.in_force import (
     O1_ON_CPU,
     PYNATIVE,
@@ -51,7 +52,6 @@ from tbe_impl.environment import is_off
 from tbe_impl.errors import InputError, UnsafeError
 
 CELL_FLAGS = "_ms_fusion_flags"
-CELL_CHECKED = "_ms_fusion_checked"
 
 log = logging.getLogger("ms_fusion")
 Net = TypeVar("Net")
@@ -172,13 +172,12 @@ def patch(
 ) -> Net:
     """Compile this Cell under `preset`, whatever block or process say; returns the same Cell.
 
-    The Cell's operators and dtypes are checked before its first compilation. Only a Cell that is compiled itself (called
-    in graph mode) is concerned: inside another Cell, or in a ``@ms.jit`` function, the outer one's flags hold. A copy of
-    the Cell keeps the preset. What was compiled before is dropped, so that the next call compiles anew.
+    Only a Cell that is compiled itself (called in graph mode) is concerned: inside another Cell, or in a ``@ms.jit``
+    function, the outer one's flags hold. A copy of the Cell keeps the preset. What was compiled before is dropped, so that
+    the next call compiles anew.
 
     Raises:
-        InputError: `net` is no Cell; else as `enable`. The first call raises UnsafeError for a net that MindSpore's
-            generator is known to die on.
+        InputError: `net` is no Cell; else as `enable`.
     """
     if _off():
         return net
@@ -200,7 +199,6 @@ def patch(
         warnings.warn(PYNATIVE, FusionWarning, stacklevel=2)
     with compile_lock:
         vars(net)[CELL_FLAGS] = (setting.preset, setting.flags)
-        vars(net)[CELL_CHECKED] = False
         if getattr(net, "compile_cache", None):
             net.compile_cache.clear()
             net._compiled = False
@@ -210,7 +208,6 @@ def patch(
 def unpatch(net: Net) -> Net:
     """Take back `patch`; the next call compiles anew."""
     vars(net).pop(CELL_FLAGS, None)
-    vars(net).pop(CELL_CHECKED, None)
     if getattr(net, "compile_cache", None):
         net.compile_cache.clear()  # type: ignore[attr-defined]
     return net
@@ -456,59 +453,40 @@ def _compiled(step: Callable[..., Any]) -> Callable[..., Any]:
 
 def _prepare() -> None:
     mindspore_state.prepare()
-    _hook(mindspore_module().nn.Cell)
+    _hook()
 
 
-def _hook(cell_class: Any) -> None:
-    """Every Cell is compiled under our lock, a patched one under its own flags and after it was checked."""
-    original = cell_class.compile
-    if hasattr(original, "_ms_fusion_original"):
-        return
+def _hook() -> None:
+    """Cells and ``@ms.jit`` functions are compiled under our lock, a patched Cell under its own flags."""
+    for owner in (mindspore_module().nn.Cell, mindspore_state.function_compiler()):
+        if owner is not None and not hasattr(owner.compile, "_ms_fusion_original"):
+            owner.compile = _guarded(owner.compile)
 
+
+def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with compile_lock, _cell_flags(self, args):
+        with compile_lock, _as_set(self, args):
             return original(self, *args, **kwargs)
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]
-    cell_class.compile = compile
+    return compile
 
 
 @contextlib.contextmanager
-def _cell_flags(cell: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
-    own = vars(cell).get(CELL_FLAGS)
-    if is_off() or flags_are_fixed():
+def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+    """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards."""
+    own = vars(compiled).get(CELL_FLAGS)
+    flags = own[1] if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
+    if is_off() or flags_are_fixed() or not flags:
         yield
         return
-    if own is None:
-        if _state.holding and fuses(variable(FLAGS_VARIABLE) or "") and device_target() == "CPU":
-            _refuse_bfloat16(cell, inputs)
+    user = compiled if hasattr(compiled, "construct") else compiled.fn
+    name = getattr(user, "__name__", type(user).__name__)
+    with (
+        variable_set(FLAGS_VARIABLE, flags),
+        first_compile.told(user, name, inputs, Path(variable(KERNELS_VARIABLE) or ""))
+        if fuses(flags) and device_target() == "CPU"
+        else contextlib.nullcontext(),
+    ):
         yield
-        return
-    if not vars(cell).get(CELL_CHECKED):
-        _check_first(cell, inputs, own[1])
-        vars(cell)[CELL_CHECKED] = True
-    with variable_set(FLAGS_VARIABLE, own[1]):
-        yield
-
-
-def _check_first(cell: Any, inputs: tuple[Any, ...], text: str) -> None:
-    """Refuse what would kill the process, warn of what would be wrong; said once for each Cell."""
-    graph = net_checks.front_end_graph(cell, inputs, front_end_only)
-    for item in net_checks.of_graph(graph, GraphKernelFlags.parse(text), device_target()):
-        if item.code == "fatal":
-            raise UnsafeError(
-                item.message.rstrip("."), place=item.place or None, remedy=item.remedy or None
-            )
-        if item.severity != "note":
-            warnings.warn(str(item), FusionWarning, stacklevel=6)
-
-
-def _refuse_bfloat16(cell: Any, inputs: tuple[Any, ...]) -> None:
-    tensors = [*inputs, *cell.get_parameters()]
-    if any(str(getattr(item, "dtype", "")).lower() == "bfloat16" for item in tensors):
-        raise UnsafeError(
-            "MindSpore's own CPU generator cannot build bfloat16 kernels, and sums of them end in an exception",
-            place=type(cell).__name__,
-            remedy="Call `mf.disable()`, or use float32 or float16 on CPU.",
-        )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
+import re
 import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
-from ms_fusion.generator_limits import kernel_refusal
-
-log = logging.getLogger("ms_fusion.presets.compile_server")
+from ms_fusion.generator_limits import Refusal, kernel_refusal
+from ms_fusion.presets.compile_server import refusals
 
 
 def serve(messager: str) -> None:
@@ -54,22 +54,26 @@ def _print_to(file: str) -> None:
 
 
 def _accept_guarded(builder: Any, text: str) -> Any:
-    reason = kernel_refusal(text)
-    if reason:
-        builder.ms_fusion_refused = [*getattr(builder, "ms_fusion_refused", []), reason]
+    found = kernel_refusal(text)
+    if found:
+        builder.ms_fusion_refused = [*getattr(builder, "ms_fusion_refused", []), found]
         return None
     return builder.akg_processor.accept_json(text)
 
 
 def _compile_guarded(builder: Any) -> bool:
-    """Build; a failure is answered, where MindSpore's own server would end and leave its client without any answer."""
+    """Build what can be built, and say that all was: MindSpore looks for the files, and does without those that are missing.
+
+    Told of a failure, it would keep the kernel on the list of those in work, and wait for it when it is asked for again.
+    """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
     try:
-        built = not builder.akg_processor.argc or builder.akg_processor.compile(builder.attrs)
+        if builder.akg_processor.argc:
+            builder.akg_processor.compile(builder.attrs)
     except Exception as error:  # noqa: BLE001 - whatever the generator raises, the client needs an answer
-        refused = [*refused, f"{type(error).__name__}: {str(error)[-300:]}"]
-        built = False
-    for reason in refused:
-        log.info("a kernel is not built: %s", reason)
-    return bool(built) and not refused
+        kernel = re.search(r'"op": ?"(\w{1,100})', str(error))
+        what = kernel[1] if kernel else "a kernel"
+        refused = [*refused, Refusal("", f"it cannot build {what} ({type(error).__name__})")]
+    refusals.record(Path.cwd(), refused)
+    return True

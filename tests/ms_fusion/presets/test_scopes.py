@@ -272,9 +272,30 @@ class Alone(nn.Cell):
     def construct(self, x):
         return ops.pow(x, x) * x
 numbers = Tensor(np.full((64, 64), 2, np.int32))
-RESULT["Pow before a sum"] = refused(lambda: mf.patch(Sum())(numbers))
-# what the generator cannot build runs unfused, and the process lives
-RESULT["Pow alone"] = int(mf.patch(Alone())(numbers).asnumpy()[0, 0])
+def warned(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = call().asnumpy().ravel()[0]
+    told = [[str(item.message), item.filename] for item in caught if item.category.__name__ == "FusionWarning"]
+    return [float(value), told]
+# what the generator cannot build runs unfused, and the process lives; asked again, it is refused again
+RESULT["Pow before a sum"] = warned(lambda: mf.patch(Sum())(numbers))
+RESULT["Pow alone"] = warned(lambda: mf.patch(Alone())(numbers))
+RESULT["Pow once more"] = warned(lambda: mf.patch(Alone())(numbers))
+mf.enable()
+RESULT["Pow enabled"] = warned(lambda: Alone()(numbers))
+@ms.jit
+def function(x):
+    return ops.pow(x, x) * x
+RESULT["Pow in a function"] = warned(lambda: function(numbers))
+RESULT["nothing to say"] = warned(lambda: Net()(two))
+class Moving(nn.Cell):
+    def construct(self, x):
+        return x * 2.0 + 1.0
+shifting = Moving()
+shifting.set_inputs(Tensor(shape=[None, 64], dtype=ms.float32))
+RESULT["dynamic shape"] = warned(lambda: shifting(two))
+mf.disable()
 RESULT["after it"] = float(mf.patch(Net())(two).asnumpy()[0, 0])
 class ToHalf(nn.Cell):
     def construct(self, x):
@@ -336,7 +357,6 @@ def test_what_does_nothing_is_said(said: dict[str, Any]) -> None:
         ("lint", "InputError", "Write `Div`."),
         ("bfloat16", "UnsafeError", "bfloat16"),
         ("bfloat16 patched", "UnsafeError", "bfloat16"),
-        ("Pow before a sum", "UnsafeError", "--disable_cluster_ops=Pow"),
         ("function", "InputError", "mf.enable(step=train_step)"),
         ("wrong input", "InputError", "cannot compile Net"),
     ],
@@ -346,8 +366,30 @@ def test_what_is_refused(said: dict[str, Any], case: str, error: str, words: str
     assert said["nothing set"] == "none"
 
 
-def test_what_the_generator_cannot_build_runs_unfused(said: dict[str, Any]) -> None:
-    assert said["Pow alone"] == 8 and said["after it"] == 3.0 and said["float64 to float16"] == 18.0
+@pytest.mark.parametrize(
+    ("case", "value", "name"),
+    [
+        ("Pow before a sum", 16385.0, "Sum"),
+        ("Pow alone", 8.0, "Alone"),
+        ("Pow once more", 8.0, "Alone"),
+        ("Pow enabled", 8.0, "Alone"),
+        ("Pow in a function", 8.0, "function"),
+    ],
+)
+def test_what_the_generator_cannot_build_runs_unfused_and_is_named_at_the_users_line(
+    said: dict[str, Any], case: str, value: float, name: str
+) -> None:
+    got, [[text, file]] = said[case]
+    assert got == value and file.endswith(".py") and "mindspore" not in file
+    assert text.startswith(f"{name}: ") and "it cannot build Pow of int32" in text
+    assert "--disable_cluster_ops=Pow" in text
+
+
+def test_a_first_compilation_says_what_is_not_fused_and_no_more(said: dict[str, Any]) -> None:
+    assert said["nothing to say"] == [3.0, []]
+    value, [[text, _]] = said["dynamic shape"]
+    assert value == 3.0 and "not known before run time" in text
+    assert said["after it"] == 3.0 and said["float64 to float16"] == 18.0
 
 
 def test_check_leaves_no_failed_graph_behind(said: dict[str, Any]) -> None:
