@@ -22,6 +22,9 @@ REDUCING = frozenset(
 REDUCING_FIRST = frozenset("Softmax LogSoftmax LayerNorm ReduceMean".split())
 """Expanded, they begin with a reduction and end elementwise: they take a producer, and give to a consumer."""
 
+BROADCASTING_LAST = frozenset("ReluGrad Softmax LogSoftmax LayerNorm".split())
+"""Expanded, they end in a broadcast: no reduction takes them (measured on 2.10)."""
+
 BASIC_OPERATORS: Mapping[str, int] = MappingProxyType(
     {
         "AddN": 2, "BiasAddGrad": 1, "Erf": 23, "Erfc": 2, "FastGeLU": 9, "GeLU": 9, "GeLUGrad": 19, "HSigmoid": 4, "HSwish": 5,
@@ -63,7 +66,7 @@ def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> Kernel:
             reduction = reduction or node
         if node.op in MOVING:
             moving = moving or node
-        if _broadcasts(node, graph):
+        if _broadcasts(node, graph) or (ends and node.op in BROADCASTING_LAST):
             broadcast = broadcast or node
     return Kernel(size, reduction, moving, broadcast)
 

@@ -100,6 +100,7 @@ def test_reason_of_an_operator_that_was_not_clustered(lines, more, clustered, fl
         (["a = Exp x", "t = Transpose a p"], {}, {"a": 1, "t": 2}, ON, "at", "splitter-transpose", "t transposes"),
         (["a = Exp x", "c = CumSum a p"], {}, {"a": 1, "c": 2}, f"{ON} --enable_cluster_ops=CumSum", "ac", "splitter-opaque", "CumSum"),
         (["m = Mul x v", "s = ReduceSum m axes"], {"shapes": {"v": (16,)}}, {"m": 1, "s": 2}, ON, "ms", "splitter-broadcast", "m, in the kernel of m"),
+        (["r = ReluGrad x y", "s = BiasAddGrad r"], {}, {"r": 1, "s": 2}, f"{ON} --enable_expand_ops=ReluGrad", "rs", "splitter-broadcast", "r, in the kernel of r"),
         (["a = Exp x", "b = Neg a"], {}, {"a": 1, "b": 2}, f"{ON} --composite_op_limit_size=1", "ab", "size-limit", "the limit is 1"),
         (["a = Exp x", "b = Add a y", "c = Neg a"], {"shapes": {"a": (16,), "c": (16,)}, "outputs": ("b", "c")}, {"a": 1, "c": 1, "b": 2}, ON, "ab", "splitter-sizes", "16 elements"),
         (["a = Exp x", "m = MatMul a w", "b = Add a m"], {}, {"a": 1, "b": 2}, ON, "ab", "cycle", "wait for m"),

@@ -15,6 +15,7 @@ import pytest
 
 from ms_fusion import operators
 from ms_fusion.why_not import suggest
+from ms_fusion.why_not.fusability import read_flags
 from ms_fusion.why_not.suggest import with_flags
 from tests.ms_fusion.why_not import suggestion_cases as cases
 from tests.ms_fusion.why_not.suggestion_cases import Case
@@ -177,6 +178,28 @@ def test_flags_fuse_what_they_promise(flag, table, listed, base, runner):
         assert promised(case, table[case.op], after["apart"]) == []
     for (case, dtype), group, result in zip(pairs, arrays, after["results"], strict=True):
         check_numbers(case, group, np.load(result), dtype)
+
+
+@pytest.mark.mindspore
+def test_flags_fuse_with_a_reduction_where_they_promise_it(runner):
+    """Maximum → the operator → ReduceSum, its value being a result as well."""
+    listed = [case for case in cases.CLUSTERED + cases.EXPANDED if not case.truth]
+    kept = [case for case in listed if case.op not in ("ReduceMin", "SquareSumAll", "Tile", "Erf")]
+    chosen = [(case, case.code) for case in kept]
+    _, job = jobs_for(runner, chosen, ["float32"] * len(chosen), BASE)
+    source = re.sub(r"done.append.*", "done += [r, ops.ReduceSum()(r, (0,))]", job["source"])
+    (before,) = runner.run([job | {"source": source}])
+    offered = [one for one in before["apart"] if one["edge"][1] == "ReduceSum" and one["kind"]]
+    flags = BASE
+    for one in offered:
+        name, _, op = one["flags"].removeprefix("--").partition("=")
+        there = read_flags(flags).get(name)
+        flags = with_flags(flags, f"--{name}={f'{there},' if there else ''}{op}")
+    (after,) = runner.run([job | {"source": source, "flags": flags}])
+    left = [one["edge"][0] for one in after["apart"] if one["edge"][1] == "ReduceSum"]
+    promised_of = {one["edge"][0] for one in offered}
+    assert len(promised_of) >= 15
+    assert not promised_of & set(left)
 
 
 @pytest.mark.mindspore
