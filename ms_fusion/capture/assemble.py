@@ -175,9 +175,12 @@ def _bytes_between_pieces(joined: Joined) -> dict[str, int]:
         if len(kernels) < 2:
             continue
         pieces = set(kernels)
-        for edge in after.edges:
-            if edge.producer in pieces and edge.consumer in pieces:
-                moved[name] += 2 * after.values[edge.value].bytes
+        between = [
+            edge for edge in after.edges if edge.producer in pieces and edge.consumer in pieces
+        ]
+        # each is read by every consumer, but written once
+        values = [edge.value for edge in between] + list({edge.value for edge in between})
+        moved[name] += sum(after.values[value].bytes for value in values)
     return dict(moved)
 
 
