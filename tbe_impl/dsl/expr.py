@@ -1,0 +1,521 @@
+"""Scalar expressions: what stands in the body of a stage.
+
+Nodes are immutable. Arithmetic on constants gives constants, and comparing constants gives Python truth values, because
+operators read shapes and branch on them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tbe_impl.dsl.dtypes import common, dtype_of, is_float
+from tbe_impl.errors import InputError
+
+if TYPE_CHECKING:
+    from tbe_impl.dsl.tensor import Tensor
+
+_serial = itertools.count()
+
+
+class Expr:
+    """A scalar with a dtype."""
+
+    __slots__ = ("dtype",)
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The expressions that this one is made of."""
+        return ()
+
+    def __add__(self, other: Any) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return binary("div", other, self)
+
+    def __floordiv__(self, other: Any) -> Expr:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Expr:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Expr:
+        return binary("floormod", self, other)
+
+    def __rmod__(self, other: Any) -> Expr:
+        return binary("floormod", other, self)
+
+    def __pow__(self, other: Any) -> Expr:
+        return binary("pow", self, other)
+
+    def __neg__(self) -> Expr:
+        return binary("mul", self, const(-1, self.dtype))
+
+    def __lt__(self, other: Any) -> Any:
+        return binary("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return binary("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return binary("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return binary("ge", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        if other is None or isinstance(other, (str, tuple, list)):
+            return False
+        return binary("eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        if other is None or isinstance(other, (str, tuple, list)):
+            return True
+        return binary("ne", self, other)
+
+    def __and__(self, other: Any) -> Expr:
+        return binary("bitand", self, other)
+
+    def __or__(self, other: Any) -> Expr:
+        return binary("bitor", self, other)
+
+    def __xor__(self, other: Any) -> Expr:
+        return binary("bitxor", self, other)
+
+    def __lshift__(self, other: Any) -> Expr:
+        return binary("shl", self, other)
+
+    def __rshift__(self, other: Any) -> Expr:
+        return binary("shr", self, other)
+
+    def __invert__(self) -> Expr:
+        return call("bitnot", self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        raise InputError(
+            f"the value of `{self}` is not known before run time",
+            remedy="Choose between two values with select, or compare constants",
+        )
+
+    def same_as(self, other: Any) -> bool:
+        """Whether this is the same node."""
+        return self is other
+
+    def equal(self, other: Any) -> Any:
+        """`==` as a node."""
+        return binary("eq", self, other)
+
+    def astype(self, dtype: str) -> Expr:
+        """This value in another dtype."""
+        return cast(dtype, self)
+
+
+class Const(Expr):
+    """A number, or a text in places where operators hand over one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, dtype: str):
+        self.value, self.dtype = value, dtype
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __index__(self) -> int:
+        if isinstance(self.value, int):
+            return self.value
+        raise TypeError(f"{self.value!r} is no integer")
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __eq__(self, other: Any) -> Any:
+        if isinstance(other, str) or isinstance(self.value, str):
+            return self.value == (other.value if isinstance(other, Const) else other)
+        return super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class IntImm(Const):
+    """An integer constant."""
+
+    __slots__ = ()
+
+
+class FloatImm(Const):
+    """A floating-point constant."""
+
+    __slots__ = ()
+
+
+class StringImm(Const):
+    """A text constant."""
+
+    __slots__ = ()
+
+
+class Var(Expr):
+    """A number that is known at run time only: a size of a dynamic shape, or a scalar argument.
+
+    Attributes:
+        name: as the operator calls it.
+        bound: least and greatest value, when they are known.
+    """
+
+    __slots__ = ("bound", "name", "serial")
+
+    def __init__(
+        self, name: str = "i", dtype: str = "int32", bound: tuple[int, int | None] | None = None
+    ):
+        self.name, self.dtype, self.bound = name, dtype_of(dtype).name, bound
+        self.serial = next(_serial)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Range:
+    """`extent` numbers from `min` on."""
+
+    __slots__ = ("extent", "min")
+
+    def __init__(self, begin: Any, end: Any = None):
+        if end is None:
+            self.min: Expr = const(0)
+            self.extent: Expr = as_expr(begin)
+        else:
+            self.min, self.extent = as_expr(begin), as_expr(end) - as_expr(begin)
+
+    def __repr__(self) -> str:
+        return f"range({self.min}, {self.min + self.extent})"
+
+
+class IterVar(Expr):
+    """An axis of a stage.
+
+    Attributes:
+        dom: its range.
+        kind: ``data``, ``reduce``, or ``thread`` for an axis that means a core of the device.
+        name: for people.
+    """
+
+    __slots__ = ("dom", "kind", "name", "serial", "thread_tag")
+
+    def __init__(self, dom: Range | None, name: str, kind: str = "data", thread_tag: str = ""):
+        self.dom, self.name, self.kind, self.thread_tag = dom, name, kind, thread_tag
+        self.dtype = "int32"
+        self.serial = next(_serial)
+
+    @property
+    def var(self) -> IterVar:
+        """The axis as a number; in TVM another object."""
+        return self
+
+    @property
+    def extent(self) -> Expr:
+        """How many steps it takes."""
+        assert self.dom is not None
+        return self.dom.extent
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Binary(Expr):
+    """Two operands and a name from `BINARY`."""
+
+    __slots__ = ("a", "b", "op")
+
+    def __init__(self, op: str, a: Expr, b: Expr, dtype: str):
+        self.op, self.a, self.b, self.dtype = op, a, b, dtype
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.a, self.b)
+
+    def __repr__(self) -> str:
+        symbol = BINARY[self.op]
+        if symbol.isidentifier():
+            return f"{symbol}({self.a}, {self.b})"
+        return f"({self.a} {symbol} {self.b})"
+
+
+class Call(Expr):
+    """A function of scalars, by a name from `tbe_impl.dsl.functions`."""
+
+    __slots__ = ("args", "name")
+
+    def __init__(self, name: str, args: Sequence[Expr], dtype: str):
+        self.name, self.args, self.dtype = name, tuple(args), dtype
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.args))})"
+
+
+class Cast(Expr):
+    """A value in another dtype: to integers it truncates, to floats it rounds to nearest even."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, dtype: str, value: Expr):
+        self.dtype, self.value = dtype, value
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}({self.value})"
+
+
+class Select(Expr):
+    """`a` where `condition` holds, else `b`; neither is evaluated outside its tensors' bounds."""
+
+    __slots__ = ("a", "b", "condition")
+
+    def __init__(self, condition: Expr, a: Expr, b: Expr):
+        self.condition, self.a, self.b, self.dtype = condition, a, b, a.dtype
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.condition, self.a, self.b)
+
+    def __repr__(self) -> str:
+        return f"select({self.condition}, {self.a}, {self.b})"
+
+
+class Read(Expr):
+    """An element of a tensor."""
+
+    __slots__ = ("indices", "tensor")
+
+    def __init__(self, tensor: Tensor, indices: Sequence[Expr]):
+        self.tensor, self.indices, self.dtype = tensor, tuple(indices), tensor.dtype
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def __repr__(self) -> str:
+        return f"{self.tensor.name}[{', '.join(map(str, self.indices))}]"
+
+
+class Reduce(Expr):
+    """A reduction of `source` over axes; the whole body of a stage, never a part of an expression.
+
+    Attributes:
+        op: ``sum``, ``max``, ``min`` or ``prod``.
+        source: what is reduced.
+        axes: the reduced axes.
+        condition: where it is false, the source counts for nothing; None for everywhere.
+    """
+
+    __slots__ = ("axes", "condition", "op", "source")
+
+    def __init__(
+        self, op: str, source: Expr, axes: Sequence[IterVar], condition: Expr | None = None
+    ):
+        self.op, self.source, self.axes, self.condition = op, source, tuple(axes), condition
+        self.dtype = source.dtype
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.source,) if self.condition is None else (self.source, self.condition)
+
+    def __repr__(self) -> str:
+        return f"{self.op}({self.source} over {', '.join(map(str, self.axes))})"
+
+
+BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "truncdiv": "truncdiv",
+    "truncmod": "truncmod", "pow": "pow", "max": "max", "min": "min", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<",
+    "shr": ">>",
+}  # fmt: skip
+"""Name of a binary operator → how it is shown. ``div`` of integers truncates, as in C; NaN goes through max and min."""
+
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+LOGICAL = frozenset({"and", "or"})
+
+
+def const(value: Any, dtype: str | None = None) -> Const:
+    """A constant: an integer is int32 and a float float32 unless a dtype is given.
+
+    >>> const(2).dtype, const(0.5).dtype, const(2, "float16")
+    ('int32', 'float32', 2.0)
+    """
+    if isinstance(value, Const):
+        value = value.value
+    if isinstance(value, str):
+        return StringImm(value, "handle")
+    if hasattr(value, "item"):
+        value = value.item()
+    if dtype is None:
+        dtype = (
+            "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
+        )
+    name = dtype_of(dtype).name
+    if is_float(name):
+        return FloatImm(float(value), name)
+    return IntImm(int(value), name)
+
+
+def as_expr(value: Any, dtype: str | None = None) -> Expr:
+    """A value that an operator hands over, as an expression."""
+    if isinstance(value, Expr):
+        return value
+    if hasattr(value, "as_expr"):  # a slice of a tensor
+        found: Expr = value.as_expr()
+        return found
+    return const(value, dtype)
+
+
+def _matched(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
+    """Both operands in one dtype: a Python number takes that of the other operand."""
+    if not isinstance(a, Expr) and not hasattr(a, "as_expr"):
+        right = as_expr(b)
+        return const(a, _adopted(a, right.dtype)), right
+    left = as_expr(a)
+    if not isinstance(b, Expr) and not hasattr(b, "as_expr"):
+        return left, const(b, _adopted(b, left.dtype))
+    right = as_expr(b)
+    if left.dtype == right.dtype or op in ("shl", "shr"):
+        return left, right
+    dtype = common(left.dtype, right.dtype)
+    return cast(dtype, left), cast(dtype, right)
+
+
+def _adopted(number: Any, dtype: str) -> str:
+    fractional = isinstance(number, float) and not is_float(dtype)
+    return "float32" if fractional else dtype
+
+
+def binary(op: str, a: Any, b: Any) -> Any:
+    """`a op b`; of two constants a constant, and a Python truth value when they are compared."""
+    left, right = _matched(op, a, b)
+    if isinstance(left, Const) and isinstance(right, Const):
+        folded = _fold(op, left, right)
+        if folded is not None:
+            return folded
+    if isinstance(right, Const) and not is_float(left.dtype):
+        if right.value == 0 and op in ("add", "sub"):
+            return left
+        if right.value == 1 and op in ("mul", "floordiv", "div", "truncdiv"):
+            return left
+    neutral = {"add": 0, "mul": 1}.get(op)
+    if isinstance(left, Const) and not is_float(right.dtype) and left.value == neutral:
+        return right
+    dtype = "bool" if op in COMPARISONS or op in LOGICAL else left.dtype
+    return Binary(op, left, right, dtype)
+
+
+def _fold(op: str, left: Const, right: Const) -> Any:
+    """`op` of two numbers, or None where only the kernel can say."""
+    x, y = left.value, right.value
+    try:
+        if op in COMPARISONS:
+            return bool(_COMPARE[op](x, y))
+        if op in LOGICAL:
+            return bool(x and y) if op == "and" else bool(x or y)
+        if op == "div" and not is_float(left.dtype):
+            op = "truncdiv"
+        return const(_FOLD[op](x, y), left.dtype)
+    except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+        return None
+
+
+def _truncated(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+_COMPARE = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+_FOLD: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "truncdiv": _truncated, "truncmod": lambda x, y: x - y * _truncated(x, y), "floordiv": operator.floordiv,
+    "floormod": operator.mod, "max": max, "min": min, "pow": operator.pow, "bitand": operator.and_,
+    "bitor": operator.or_, "bitxor": operator.xor, "shl": operator.lshift, "shr": operator.rshift,
+}  # fmt: skip
+
+
+def cast(dtype: str, value: Any) -> Expr:
+    """`value` in another dtype; the value itself when it has it."""
+    inner, name = as_expr(value), dtype_of(dtype).name
+    if inner.dtype == name:
+        return inner
+    is_number = isinstance(inner, Const) and not isinstance(inner.value, str)
+    if isinstance(inner, Const) and is_number and (is_float(name) or math.isfinite(inner.value)):
+        return const(inner.value, name)
+    return Cast(name, inner)
+
+
+def select(condition: Any, a: Any, b: Any) -> Expr:
+    """`a` where `condition` holds, else `b`."""
+    if isinstance(condition, bool):
+        return as_expr(a) if condition else as_expr(b)
+    left, right = _matched("select", a, b)
+    return Select(as_expr(condition), left, right)
+
+
+def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
+    """The function `name` of scalars; its dtype is that of the first unless one is given."""
+    given = [as_expr(item) for item in args]
+    return Call(name, given, dtype or given[0].dtype)
+
+
+def walk(expression: Expr) -> Iterator[Expr]:
+    """Every node of an expression, each once, operands before what uses them."""
+    seen: set[int] = set()
+    waiting: list[tuple[Expr, bool]] = [(expression, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if ready:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in reversed(node.children))
+
+
+def reads(expression: Expr) -> Iterator[Read]:
+    """The elements of tensors that an expression takes."""
+    return (node for node in walk(expression) if isinstance(node, Read))

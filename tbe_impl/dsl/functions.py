@@ -1,0 +1,99 @@
+"""The functions of scalars that may stand in a stage's body, each with its NumPy meaning.
+
+The cpu back end has a vector form of each under the same name (``backends/cpu/vector_math.h``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function.
+
+    Attributes:
+        name: by which a `tbe_impl.dsl.expr.Call` has it.
+        numpy: its meaning on arrays.
+        arity: number of arguments.
+        result: ``same`` as the first argument, or a dtype.
+    """
+
+    name: str
+    numpy: Callable[..., Any]
+    arity: int = 1
+    result: str = "same"
+
+
+def _sigmoid(x: Any) -> Any:
+    positive = x >= 0
+    small = np.exp(np.where(positive, -x, x))
+    return np.where(positive, 1 / (1 + small), small / (1 + small))
+
+
+def _scipy(name: str) -> Callable[..., Any]:
+    """erf and its like, which NumPy lacks: by mathematics of Python, element by element."""
+    import math
+
+    scalar = getattr(math, name)
+    return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
+
+
+def _round_away(x: Any) -> Any:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        function.name: function
+        for function in (
+            Function("abs", np.abs),
+            Function("neg", np.negative),
+            Function("sqrt", np.sqrt),
+            Function("rsqrt", lambda x: 1 / np.sqrt(x)),
+            Function("rec", lambda x: 1 / x),
+            Function("exp", np.exp),
+            Function("exp2", np.exp2),
+            Function("expm1", np.expm1),
+            Function("log", np.log),
+            Function("log2", np.log2),
+            Function("log10", np.log10),
+            Function("log1p", np.log1p),
+            Function("tanh", np.tanh),
+            Function("sigmoid", _sigmoid),
+            Function("erf", _scipy("erf")),
+            Function("erfc", _scipy("erfc")),
+            Function("sin", np.sin),
+            Function("cos", np.cos),
+            Function("tan", np.tan),
+            Function("asin", np.arcsin),
+            Function("acos", np.arccos),
+            Function("atan", np.arctan),
+            Function("atan2", np.arctan2, arity=2),
+            Function("sinh", np.sinh),
+            Function("cosh", np.cosh),
+            Function("asinh", np.arcsinh),
+            Function("acosh", np.arccosh),
+            Function("atanh", np.arctanh),
+            Function("floor", np.floor),
+            Function("ceil", np.ceil),
+            Function("rint", np.rint),
+            Function("round_away", _round_away),
+            Function("trunc", np.trunc),
+            Function("sign", np.sign),
+            Function("relu", lambda x: np.maximum(x, np.zeros((), x.dtype))),
+            Function("fmod", np.fmod, arity=2),
+            Function("isnan", np.isnan, result="bool"),
+            Function("isinf", np.isinf, result="bool"),
+            Function("isfinite", np.isfinite, result="bool"),
+            Function("not", np.logical_not, result="bool"),
+            Function("bitnot", np.invert),
+        )
+    }
+)
+"""By name."""

@@ -1,0 +1,36 @@
+"""Where in the user's files a word of the language was used."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_OURS = str(Path(__file__).resolve().parents[1])
+
+
+@dataclass(frozen=True)
+class Location:
+    """A line of a file; `text` is what stands there."""
+
+    file: str
+    line: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def here() -> Location:
+    """The nearest line outside this package's own language: the operator's, or the program's that calls us."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    name, line = frame.f_code.co_filename, frame.f_lineno
+    return Location(name, line, linecache.getline(name, line).strip())
+
+
+def _is_ours(file: str) -> bool:
+    inside = file.removeprefix(_OURS)
+    return inside != file and not inside.startswith("/ops/")

@@ -1,0 +1,371 @@
+"""Tensors and the stages that compute them: the graph that operators build and back ends read.
+
+A stage gives each element of its outputs as a scalar expression over its axes. A stage that comes from a word of the
+language also keeps the word, its inputs and its arguments: the NumPy back end and reports read those.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Read, Reduce, as_expr, const, reads
+from tbe_impl.dsl.location import Location, here
+from tbe_impl.errors import InputError
+
+_names = itertools.count()
+
+
+@dataclass(frozen=True)
+class WordUse:
+    """The word of the language that made a stage.
+
+    Attributes:
+        name: of the word, such as ``vadd``.
+        inputs: its tensors in order.
+        parameters: its other arguments by name.
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Operation:
+    """What makes one or more tensors.
+
+    Attributes:
+        name: for people and reports.
+        tag: as TVM-style operators read and write it.
+        attrs: likewise.
+        axis: the axes of its outputs; empty for a placeholder and for a stage that a library runs.
+        reduce_axis: the axes that it reduces.
+        body: one expression for each output; empty as above.
+        word: where it comes from, None for a raw compute.
+        location: where the user wrote it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        shapes: Sequence[tuple[Expr, ...]],
+        dtypes: Sequence[str],
+        *,
+        axis: Sequence[IterVar] = (),
+        body: Sequence[Expr] = (),
+        tag: str = "",
+        attrs: Mapping[str, Any] | None = None,
+        word: WordUse | None = None,
+        location: Location | None = None,
+    ):
+        self.kind, self.name, self.tag = kind, name, tag
+        self.attrs = {key: as_attribute(value) for key, value in (attrs or {}).items()}
+        self.axis, self.body = tuple(axis), tuple(body)
+        self.reduce_axis = body[0].axes if body and isinstance(body[0], Reduce) else ()
+        self.word, self.location = word, location or here()
+        several = len(shapes) > 1
+        self.outputs = tuple(
+            Tensor(shape, dtype, f"{name}.v{index}" if several else name, self, index)
+            for index, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+        )
+
+    @property
+    def num_outputs(self) -> int:
+        """How many tensors it makes."""
+        return len(self.outputs)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads, each once."""
+        if not self.body:
+            return self.word.inputs if self.word else ()
+        found = [read.tensor for expression in self.body for read in reads(expression)]
+        # an input that the body does not read (a phony one) still has to be there first
+        found += self.word.inputs if self.word else ()
+        return tuple({id(tensor): tensor for tensor in found}.values())
+
+    def output(self, index: int) -> Tensor:
+        """One of its tensors."""
+        return self.outputs[index]
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.name})"
+
+
+class Tensor:
+    """An array of the graph.
+
+    Attributes:
+        shape: sizes as expressions; ``.value`` of a static one is an int.
+        dtype: by name.
+        op: the operation that makes it.
+        value_index: which of its outputs this is.
+    """
+
+    __slots__ = ("dtype", "name", "op", "shape", "value_index")
+
+    def __init__(self, shape: tuple[Expr, ...], dtype: str, name: str, op: Operation, index: int):
+        self.shape, self.dtype, self.name, self.op, self.value_index = shape, dtype, name, op, index
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __call__(self, *indices: Any) -> Read:
+        if len(indices) == 1 and isinstance(indices[0], (tuple, list)):
+            indices = tuple(indices[0])
+        if len(indices) != len(self.shape):
+            raise InputError(
+                f"{self.name} has {self.ndim} dimensions",
+                place=str(here()),
+                expected=f"{self.ndim} indices",
+                got=f"{len(indices)}",
+            )
+        return Read(self, [as_expr(index) for index in indices])
+
+    def __getitem__(self, index: Any) -> TensorSlice:
+        return TensorSlice(self, ())[index]
+
+    def same_as(self, other: Any) -> bool:
+        """Whether this is the same tensor."""
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.name}, {shape_text(self.shape)}, {self.dtype})"
+
+
+class TensorSlice:
+    """``tensor[i]`` on its way to ``tensor[i][j]``: a number as soon as every index is there."""
+
+    def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
+        self.tensor, self.indices = tensor, indices
+
+    def __getitem__(self, index: Any) -> TensorSlice:
+        more = tuple(index) if isinstance(index, tuple) else (index,)
+        return TensorSlice(self.tensor, self.indices + more)
+
+    @property
+    def dtype(self) -> str:
+        """dtype of the tensor."""
+        return self.tensor.dtype
+
+    def as_expr(self) -> Read:
+        """The element; raises when an index is missing."""
+        return self.tensor(*self.indices)
+
+    def astype(self, dtype: str) -> Expr:
+        """The element in another dtype."""
+        return self.as_expr().astype(dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.as_expr(), name)
+
+
+def _delegate(name: str) -> Callable[..., Any]:
+    def method(self: TensorSlice, *others: Any) -> Any:
+        return getattr(self.as_expr(), name)(*others)
+
+    return method
+
+
+for _name in (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow neg lt le gt ge eq ne "
+    "and or xor lshift rshift invert"
+).split():
+    setattr(TensorSlice, f"__{_name}__", _delegate(f"__{_name}__"))
+
+
+def as_attribute(value: Any) -> Any:
+    """An attribute as operators read it: ``op.attrs["format"].value``."""
+    return const(value) if isinstance(value, (bool, int, float, str)) else value
+
+
+def as_shape(shape: Any) -> tuple[Expr, ...]:
+    """A shape as an operator writes it: a number, or a list of numbers and variables."""
+    if isinstance(shape, (int, Expr)):
+        shape = (shape,)
+    return tuple(as_expr(_whole(size)) for size in shape)
+
+
+def _whole(size: Any) -> Any:
+    if isinstance(size, float) and size.is_integer():
+        return int(size)
+    return size
+
+
+def static_shape(tensor: Tensor) -> tuple[int, ...] | None:
+    """The shape in numbers, or None when a size is known at run time only."""
+    sizes = tuple(size.value for size in tensor.shape if isinstance(size, Const))
+    return sizes if len(sizes) == len(tensor.shape) else None
+
+
+def shape_text(shape: Sequence[Any]) -> str:
+    """A shape as people write it.
+
+    >>> shape_text((2, 3))
+    '(2, 3)'
+    """
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def fresh_name(stem: str) -> str:
+    """A name that no other stage has."""
+    return f"{stem}_{next(_names)}"
+
+
+def placeholder(
+    shape: Any,
+    dtype: str = "float32",
+    name: str | None = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> Tensor:
+    """An input.
+
+    Args:
+        shape: sizes: numbers or variables.
+        dtype: of its elements.
+        name: for people; need not be unique.
+        attrs: kept as they are, such as ``format``.
+    """
+    sizes = as_shape(shape)
+    op = Operation(
+        "placeholder", name or fresh_name("input"), [sizes], [dtype_of(dtype).name], attrs=attrs
+    )
+    return op.outputs[0]
+
+
+def reduce_axis(dom: Any, name: str = "rv") -> IterVar:
+    """An axis to reduce over: a pair of begin and end, or a `Range`."""
+    return IterVar(dom if isinstance(dom, Range) else Range(*dom), name, "reduce")
+
+
+def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
+    """An axis that stands for the cores of the device."""
+    if isinstance(dom, str):
+        dom, tag = None, dom
+    return IterVar(None if dom is None else Range(*_pair(dom)), name or tag, "thread", tag)
+
+
+def _pair(dom: Any) -> tuple[Any, ...]:
+    return tuple(dom) if isinstance(dom, (tuple, list)) else (dom,)
+
+
+def compute(
+    shape: Any,
+    function: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    word: WordUse | None = None,
+) -> Any:
+    """A stage that gives each element as an expression of its indices.
+
+    Args:
+        shape: of the outputs.
+        function: from one index per dimension to an expression, or to a list of them: then a list of tensors comes back.
+        name, tag, attrs: for people and for TVM-style operators.
+
+    Raises:
+        InputError: the function takes another number of indices, or gives back no expression.
+    """
+    sizes = as_shape(shape)
+    names = _index_names(function, len(sizes), name)
+    axis = [IterVar(Range(size), index) for size, index in zip(sizes, names, strict=True)]
+    given = function(*axis)
+    several = isinstance(given, (tuple, list))
+    body = [as_expr(item) for item in (given if several else (given,))]
+    op = Operation(
+        "compute",
+        name,
+        [sizes] * len(body),
+        [expression.dtype for expression in body],
+        axis=axis,
+        body=body,
+        tag=tag,
+        attrs=attrs,
+        word=word,
+    )
+    return list(op.outputs) if several else op.outputs[0]
+
+
+def _index_names(function: Callable[..., Any], rank: int, name: str) -> list[str]:
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARARGS:
+        fixed = list(code.co_varnames[: code.co_argcount]) if code else []
+        return (fixed + [f"i{index}" for index in range(len(fixed), rank)])[:rank]
+    names = list(code.co_varnames[: code.co_argcount])
+    if inspect.ismethod(function):
+        names = names[1:]
+    without_default = len(names) - len(function.__defaults__ or ())
+    if not without_default <= rank <= len(names):
+        raise InputError(
+            f"the function of stage {name} takes {len(names)} indices",
+            place=str(here()),
+            expected=f"{rank}, one for each dimension of its shape",
+            got=f"{len(names)}",
+        )
+    return names[:rank]
+
+
+def library_stage(
+    name: str, shapes: Sequence[Any], dtypes: Sequence[str], word: WordUse, *, tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """A stage that a library computes as a whole: a matrix product, a convolution, a sort."""
+    op = Operation(
+        "library",
+        name,
+        [as_shape(shape) for shape in shapes],
+        [dtype_of(dtype).name for dtype in dtypes],
+        tag=tag,
+        attrs=attrs,
+        word=word,
+    )
+    return op.outputs
+
+
+def stages_of(outputs: Sequence[Tensor]) -> tuple[Operation, ...]:
+    """Every operation that `outputs` need, inputs before what uses them."""
+    found: dict[int, Operation] = {}
+    waiting: list[tuple[Operation, bool]] = [(tensor.op, False) for tensor in reversed(outputs)]
+    seen: set[int] = set()
+    while waiting:
+        op, ready = waiting.pop()
+        if ready:
+            found[id(op)] = op
+        elif id(op) not in seen:
+            seen.add(id(op))
+            waiting.append((op, True))
+            waiting.extend((tensor.op, False) for tensor in reversed(op.input_tensors))
+    return tuple(found.values())
+
+
+def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
+    """``id`` of a tensor → the operations that read it."""
+    users: dict[int, list[Operation]] = {}
+    for op in stages_of(outputs):
+        for tensor in op.input_tensors:
+            users.setdefault(id(tensor), []).append(op)
+    return users
+
+
+def variables_of(outputs: Sequence[Tensor]) -> Iterator[Expr]:
+    """The sizes and scalars that are known at run time only."""
+    from tbe_impl.dsl.expr import Var, walk
+
+    seen: set[int] = set()
+    for op in stages_of(outputs):
+        sizes = [size for tensor in op.outputs for size in tensor.shape]
+        for expression in (*sizes, *op.body, *(axis.extent for axis in op.reduce_axis)):
+            for node in walk(expression):
+                if isinstance(node, Var) and id(node) not in seen:
+                    seen.add(id(node))
+                    yield node
