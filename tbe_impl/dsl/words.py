@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tbe_impl.dsl import elementwise
+from tbe_impl.dsl import casts, compare, elementwise, reductions, shaping
 from tbe_impl.dsl.word import Word
 
+MODULES = (elementwise, casts, compare, shaping, reductions)
+
 WORDS: Mapping[str, Word] = MappingProxyType(
-    {word.name: word for module in (elementwise,) for word in module.WORDS}
+    {word.name: word for module in MODULES for word in module.WORDS}
 )
 """By name."""
+
+
+def word_named(name: str) -> Word | None:
+    """A word of CANN or of `tbe_impl.dsl.ext`, by name."""
+    return WORDS.get(name)

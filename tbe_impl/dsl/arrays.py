@@ -1,0 +1,105 @@
+"""What the arithmetic of the language means on NumPy arrays: conversions, division of integers, reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    """`array` in another dtype: floats to integers are cut, saturate, and NaN becomes 0; integers wrap around.
+
+    >>> convert(np.array([1e9, -1e9, np.nan, -2.7]), np.dtype("int8"))
+    array([ 127, -128,    0,   -2], dtype=int8)
+    """
+    if array.dtype == dtype:
+        return array
+    if dtype.kind in "iu" and array.dtype.kind not in "iub":
+        return _saturated(array.astype(np.float64), dtype)
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def _saturated(wide: Array, dtype: np.dtype[Any]) -> Array:
+    limits = np.iinfo(dtype)
+    cut = np.trunc(np.where(np.isnan(wide), 0, wide))
+    # the greatest int64 and uint64 are no float64: the next power of two is the first that does not fit
+    fits = (cut >= float(limits.min)) & (cut < float(int(limits.max) + 1))
+    edge = np.where(cut > 0, limits.max, limits.min).astype(dtype)
+    return np.where(fits, np.where(fits, cut, 0).astype(dtype), edge)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """a / b; of integers as C has it, towards 0, and 0 where b is 0."""
+    if np.asarray(a).dtype.kind in "iub":
+        return truncated_division(a, b)
+    return np.divide(a, b)
+
+
+def truncated_division(a: Any, b: Any) -> Any:
+    """Division of integers as C has it; by 0 it gives 0.
+
+    >>> truncated_division(np.array([-7, 7]), np.array([2, 0]))
+    array([-3,  0])
+    """
+    x, safe = np.asarray(a), np.where(np.equal(b, 0), np.ones((), np.asarray(b).dtype), b)
+    quotient = np.floor_divide(x, safe)
+    short = (quotient < 0) & (quotient * safe != x)
+    return np.where(np.equal(b, 0), 0, quotient + short).astype(x.dtype)
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A division or remainder that gives 0 where an integer is divided by 0."""
+
+    def safe(a: Any, b: Any) -> Any:
+        if np.asarray(b).dtype.kind not in "iu":
+            return function(a, b)
+        return np.where(np.equal(b, 0), 0, function(a, np.where(np.equal(b, 0), 1, b)))
+
+    return safe
+
+
+BINARY: Mapping[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "pow": np.power,
+    "floordiv": guarded(np.floor_divide), "floormod": guarded(np.mod), "truncdiv": truncated_division,
+    "truncmod": guarded(np.fmod), "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.logical_and,
+    "or": np.logical_or, "bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor,
+    "shl": np.left_shift, "shr": np.right_shift,
+}  # fmt: skip
+"""Name of a binary operator of expressions → what it does with arrays."""
+
+_REDUCTIONS: Mapping[str, Callable[..., Any]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+}
+
+
+def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
+    """A reduction in the dtype of its source; of nothing it gives the identity."""
+    found: Array = _REDUCTIONS[op](
+        source,
+        axis=axes,
+        keepdims=keepdims,
+        initial=identity(op, source.dtype),
+        **({"dtype": source.dtype} if op in ("sum", "prod") else {}),
+    )
+    return found
+
+
+def identity(op: str, dtype: np.dtype[Any]) -> Any:
+    """What changes no result of the reduction: 0, 1, the lowest or the highest value of the dtype."""
+    if op in ("sum", "prod"):
+        return 0 if op == "sum" else 1
+    highest = op == "min"
+    if dtype.kind == "b":
+        return highest
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max if highest else np.iinfo(dtype).min
+    return np.inf if highest else -np.inf

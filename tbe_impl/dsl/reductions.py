@@ -1,0 +1,158 @@
+"""Words that reduce a tensor over axes: sum, product, extremes, mean, and truth of all or any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tbe_impl.dsl.arrays import Array, reduce
+from tbe_impl.dsl.casts import cast_to
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, as_expr, binary, cast, const
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.sizes import check_axes, product
+from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
+from tbe_impl.dsl.word import Word, check_same, check_tensor
+from tbe_impl.errors import InputError
+
+_vmuls = next(word for word in ARITHMETIC if word.name == "vmuls")
+
+
+def reduced_shape(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> tuple[Expr, ...]:
+    """The shape that is left; of a full reduction it is (1,)."""
+    if keepdims:
+        return tuple(const(1) if axis in axes else size for axis, size in enumerate(tensor.shape))
+    left = tuple(size for axis, size in enumerate(tensor.shape) if axis not in axes)
+    return left or (const(1),)
+
+
+def _stage(
+    word: str,
+    op: str,
+    tensors: Sequence[Tensor],
+    axis: Any,
+    keepdims: Any,
+    scalar: Callable[[Expr], Expr] | None = None,
+) -> Any:
+    """One stage that reduces each of `tensors`; `scalar` comes before the reduction."""
+    first = tensors[0]
+    axes = check_axes(word, first, axis)
+    keep = bool(keepdims)
+    over = {axis: IterVar(Range(first.shape[axis]), f"k{axis}", "reduce") for axis in axes}
+
+    def body(*index: Expr) -> list[Expr]:
+        rest = iter(index)
+        at: list[Expr] = []
+        for position in range(first.ndim):
+            if position in over:
+                at.append(over[position])
+                if keep:
+                    next(rest)
+            else:
+                at.append(next(rest))
+        sources = [tensor(*at) for tensor in tensors]
+        return [
+            Reduce(op, scalar(source) if scalar else source, tuple(over.values()))
+            for source in sources
+        ]
+
+    use = WordUse(word, tuple(tensors), {"axes": axes, "keepdims": keep})
+    made = compute(
+        reduced_shape(first, axes, keep), body, fresh_name(word), f"{'tuple_' if len(tensors) > 1 else ''}reduce_{op}", word=use
+    )  # fmt: skip
+    return made
+
+
+def _reduction(name: str, op: str, formula: str, instruction: str = "") -> Word:
+    def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any) -> Tensor:
+        # a priority flag and an impl_mode choose between instructions of the device; here all are exact
+        (made,) = _stage(name, op, (check_tensor(name, raw_tensor),), axis, keepdims)
+        return made
+
+    def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        return _left(reduce(op, x, axes, keepdims=keepdims))
+
+    build.__name__ = name
+    build.__doc__ = f"{formula} over axes: an integer or a list, negative ones from the back; of all axes the shape is (1,)."
+    return Word(name, build, numpy, instruction)
+
+
+def _left(found: Any) -> Array:
+    array: Array = found
+    return array.reshape(1) if array.ndim == 0 else array
+
+
+def _truth(name: str, op: str, formula: str) -> Word:
+    def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False) -> Tensor:
+        tensor = check_tensor(name, raw_tensor)
+        (made,) = _stage(
+            name, op, (tensor,), axis, keepdims,
+            lambda x: x if x.dtype == "bool" else cast(x.dtype, as_expr(x != 0)),
+        )  # fmt: skip
+        return made
+
+    def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        return _left(reduce(op, x != 0, axes, keepdims=keepdims)).astype(x.dtype)
+
+    build.__name__ = name
+    build.__doc__ = f"{formula} over axes, as 0 and 1 of the tensor's dtype."
+    return Word(name, build, numpy)
+
+
+def tuple_sum(
+    input_tensor_list: Sequence[Tensor], axis: Any, keepdims: bool = False
+) -> list[Tensor]:
+    """The sums of several tensors of one shape, in one pass.
+
+    Returns:
+        One tensor for each, in a list.
+    """
+    if not isinstance(input_tensor_list, (list, tuple)) or len(input_tensor_list) < 2:
+        raise InputError(
+            "tuple_sum takes several tensors",
+            place=str(here()),
+            expected="a list of two tensors or more",
+            got=repr(input_tensor_list),
+            remedy="`reduce_sum` takes one",
+        )
+    tensors = [check_tensor("tuple_sum", item) for item in input_tensor_list]
+    for other in tensors[1:]:
+        check_same("tuple_sum", tensors[0], other)
+    made: list[Tensor] = _stage("tuple_sum", "sum", tensors, axis, keepdims)
+    return made
+
+
+def _tuple_sum(*arrays: Array, axes: tuple[int, ...], keepdims: bool) -> tuple[Array, ...]:
+    return tuple(_left(reduce("sum", array, axes, keepdims=keepdims)) for array in arrays)
+
+
+def reduce_mean(
+    raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any
+) -> Tensor:
+    """The mean over axes: the sum, then vmuls with 1 / number; of integers in float32, cut."""
+    tensor = check_tensor("reduce_mean", raw_tensor)
+    axes = check_axes("reduce_mean", tensor, axis)
+    total: Tensor = REDUCE_SUM(tensor, list(axes), keepdims)
+    count = product([tensor.shape[axis] for axis in axes])
+    dtype = tensor.dtype if is_float(tensor.dtype) else "float32"
+    if isinstance(count, Const):
+        share: Any = 1 / count.value if count.value else float("inf")
+    else:
+        share = binary("div", const(1.0, "float32"), cast("float32", count))
+    return cast_to(_vmuls(cast_to(total, dtype), share), tensor.dtype)
+
+
+REDUCE_SUM = _reduction("reduce_sum", "sum", "The sum", "vcadd")
+
+WORDS = (
+    REDUCE_SUM,
+    _reduction("sum", "sum", "The sum", "vcadd"),
+    _reduction("reduce_max", "max", "The largest element, NaN when there is one,", "vcmax"),
+    _reduction("reduce_min", "min", "The smallest element, NaN when there is one,", "vcmin"),
+    _reduction("reduce_prod", "prod", "The product"),
+    _truth("reduce_all", "min", "Whether all elements are other than 0"),
+    _truth("reduce_any", "max", "Whether any element is other than 0"),
+    Word("tuple_sum", tuple_sum, _tuple_sum, "vcadd"),
+    Word("reduce_mean", reduce_mean),
+)

@@ -1,0 +1,239 @@
+"""Words that move elements without computing: broadcast, transpose, concat, split, set_value."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.expr import Const, Expr, as_expr, cast, const, select
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.sizes import check_axis, is_one, same_size
+from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, compute, fresh_name, shape_text
+from tbe_impl.dsl.word import Word, check_tensor, may_equal
+from tbe_impl.errors import InputError
+
+
+def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
+    """A tensor or a scalar repeated to `shape`, its axes aligned at the right as in NumPy.
+
+    Args:
+        var: a tensor (one that has the shape already comes back itself), or a scalar.
+        shape: of the result.
+        output_dtype: of a scalar; without it a Python float becomes **float16**, a Python integer int32, and a constant
+            keeps its dtype.
+
+    Raises:
+        InputError: a size is neither 1 nor that of the shape.
+    """
+    sizes = as_shape(shape)
+    if not isinstance(var, Tensor):
+        value = _scalar(var, output_dtype)
+        made: Tensor = compute(
+            sizes, lambda *_: value, fresh_name("broadcast"), "broadcast",
+            word=WordUse("broadcast", (), {"shape": sizes, "scalar": value}),
+        )  # fmt: skip
+        return made
+    lacking = len(sizes) - var.ndim
+    fits = lacking >= 0 and all(
+        is_one(size) or may_equal(size, wanted)
+        for size, wanted in zip(var.shape, sizes[max(lacking, 0) :], strict=True)
+    )
+    if not fits:
+        raise InputError(
+            f"{var.name} cannot be broadcast",
+            place=str(here()),
+            expected=f"sizes that are 1 or those of {shape_text(sizes)}",
+            got=shape_text(var.shape),
+        )
+    if not lacking and all(map(same_size, var.shape, sizes)):
+        return var
+
+    def at(index: Sequence[Expr]) -> list[Expr]:
+        aligned = zip(var.shape, sizes[lacking:], index[lacking:], strict=True)
+        return [_repeated(size, wanted, i) for size, wanted, i in aligned]
+
+    repeated: Tensor = compute(
+        sizes, lambda *i: var(*at(i)), fresh_name("broadcast"), "broadcast_for_tensor",
+        word=WordUse("broadcast", (var,), {"shape": sizes}),
+    )  # fmt: skip
+    return repeated
+
+
+def _repeated(size: Expr, wanted: Expr, index: Expr) -> Expr:
+    if is_one(size):
+        return const(0)
+    if isinstance(size, Const) or same_size(size, wanted):
+        return index
+    # a size that is known at run time only may turn out to be 1
+    return select(as_expr(size.equal(1)), const(0), index)
+
+
+def _scalar(value: Any, dtype: str | None) -> Expr:
+    if not isinstance(value, (numbers.Number, Expr)) and not hasattr(value, "item"):
+        raise InputError(
+            "broadcast takes a tensor or a scalar",
+            place=str(here()),
+            expected="a tensor, a number or a constant",
+            got=type(value).__name__,
+        )
+    if isinstance(value, Expr):
+        return value if dtype is None else cast(dtype, value)
+    number = value.item() if hasattr(value, "item") else value
+    return const(number, dtype or ("float16" if isinstance(number, float) else "int32"))
+
+
+def _broadcast(*arrays: Array, shape: Sequence[Any], scalar: Any = None) -> Array:
+    return np.broadcast_to(arrays[0] if arrays else np.asarray(scalar), tuple(shape))
+
+
+def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
+    """The tensor with its axes in the order `axes`; reversed when none is given."""
+    source = check_tensor("transpose", tensor)
+    order = list(reversed(range(source.ndim))) if axes is None else [
+        check_axis("transpose", source, axis, "axes") for axis in axes
+    ]  # fmt: skip
+    if sorted(order) != list(range(source.ndim)):
+        raise InputError(
+            "transpose takes each axis once",
+            place=str(here()),
+            expected=f"a permutation of {list(range(source.ndim))}",
+            got=str(list(axes)),
+        )
+    place = {axis: position for position, axis in enumerate(order)}
+    made: Tensor = compute(
+        [source.shape[axis] for axis in order],
+        lambda *i: source(*(i[place[axis]] for axis in range(source.ndim))),
+        fresh_name("transpose"), "transpose",
+        word=WordUse("transpose", (source,), {"axes": tuple(order)}),
+    )  # fmt: skip
+    return made
+
+
+def _check_tensors(word: str, tensors: Any) -> list[Tensor]:
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        raise InputError(
+            f"{word} takes tensors in a list",
+            place=str(here()),
+            expected="a list of tensors",
+            got=repr(tensors),
+        )
+    return [check_tensor(word, tensor) for tensor in tensors]
+
+
+def concat(raw_tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """The tensors one after the other along `axis`; all other sizes and the dtype are the same."""
+    tensors = _check_tensors("concat", raw_tensors)
+    first = tensors[0]
+    along = check_axis("concat", first, axis)
+    for other in tensors[1:]:
+        same = other.ndim == first.ndim and all(
+            position == along or may_equal(one, two)
+            for position, (one, two) in enumerate(zip(first.shape, other.shape, strict=True))
+        )
+        if not same or other.dtype != first.dtype:
+            raise InputError(
+                "concat takes tensors that differ along its axis only",
+                place=str(here()),
+                expected=f"{first.dtype} {shape_text(first.shape)} but for axis {along}",
+                got=f"{other.dtype} {shape_text(other.shape)} ({other.name})",
+            )
+    starts: list[Expr] = [const(0)]
+    for tensor in tensors:
+        starts.append(starts[-1] + tensor.shape[along])
+    sizes = [*first.shape]
+    sizes[along] = starts[-1]
+
+    def pick(*index: Expr) -> Expr:
+        found: Expr | None = None
+        for tensor, start in reversed(list(zip(tensors, starts, strict=False))):
+            here_ = tensor(*index[:along], index[along] - start, *index[along + 1 :])
+            end = start + tensor.shape[along]
+            found = here_ if found is None else select(index[along] < end, here_, found)
+        assert found is not None
+        return found
+
+    use = WordUse("concat", tuple(tensors), {"axis": along})
+    made: Tensor = compute(sizes, pick, fresh_name("concat"), "concat", word=use)
+    return made
+
+
+def _concat(*arrays: Array, axis: int) -> Array:
+    return np.concatenate(arrays, axis)
+
+
+def split(
+    data: Tensor, split_dim: int, size_splits: Sequence[Any]
+) -> tuple[list[tuple[Expr, ...]], list[Tensor]]:
+    """The tensor cut along an axis into parts of the given sizes.
+
+    Returns:
+        The shapes of the parts, and the parts, in two lists, as CANN has it.
+    """
+    tensor = check_tensor("split", data, "data")
+    along = check_axis("split", tensor, split_dim, "split_dim")
+    sizes = as_shape(size_splits)
+    total: Expr = const(0)
+    for size in sizes:
+        total = total + size
+    if not may_equal(total, tensor.shape[along]):
+        raise InputError(
+            "split has to use up its axis",
+            place=str(here()),
+            expected=f"sizes whose sum is {tensor.shape[along]}",
+            got=str([*sizes]),
+        )
+    start: Expr = const(0)
+    parts: list[Tensor] = []
+    for size in sizes:
+        parts.append(_part(tensor, along, start, size))
+        start = start + size
+    return [part.shape for part in parts], parts
+
+
+def _part(tensor: Tensor, along: int, start: Expr, size: Expr) -> Tensor:
+    shape = (*tensor.shape[:along], size, *tensor.shape[along + 1 :])
+    made: Tensor = compute(
+        shape, lambda *i: tensor(*i[:along], i[along] + start, *i[along + 1 :]),
+        fresh_name("split"), "split",
+        word=WordUse("split", (tensor,), {"axis": along, "start": start, "size": size}),
+    )  # fmt: skip
+    return made
+
+
+def _split(x: Array, axis: int, start: int, size: int) -> Array:
+    return x[(slice(None),) * axis + (slice(start, start + size),)]
+
+
+def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tensor:
+    """`value` where `condition` of the indices holds, else the tensor.
+
+    Args:
+        tensor: any.
+        condition: from one index per axis to a truth value.
+        value: a scalar, or a function of the indices.
+    """
+    source = check_tensor("set_value", tensor)
+
+    def body(*index: Expr) -> Expr:
+        new = value(*index) if callable(value) and not isinstance(value, Tensor) else value
+        return select(
+            condition(*index), as_expr(new, source.dtype).astype(source.dtype), source(*index)
+        )
+
+    made: Tensor = compute(
+        source.shape, body, fresh_name("set_value"), "set_value", word=WordUse("set_value", (source,))
+    )  # fmt: skip
+    return made
+
+
+WORDS = (
+    Word("broadcast", broadcast, _broadcast, "vector_dup"),
+    Word("transpose", transpose, lambda x, axes: np.transpose(x, axes), "vtranspose"),
+    Word("concat", concat, _concat),
+    Word("split", split, _split),
+    Word("set_value", set_value),
+)

@@ -1,0 +1,80 @@
+"""Sizes and axes as words read them: checked, and equal when they say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, const
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.errors import InputError
+
+
+def same_size(one: Expr, other: Expr) -> bool:
+    """Whether two sizes are surely equal: the same number, variable or formula."""
+    if one is other:
+        return True
+    if isinstance(one, Const) and isinstance(other, Const):
+        return bool(one.value == other.value)
+    if type(one) is not type(other) or not isinstance(one, (Binary, Call, Cast)):
+        return False
+    heads = [getattr(node, "op", getattr(node, "name", node.dtype)) for node in (one, other)]
+    return heads[0] == heads[1] and all(map(same_size, one.children, other.children))
+
+
+def is_one(size: Expr) -> bool:
+    """Whether a size is surely 1."""
+    return isinstance(size, Const) and bool(size.value == 1)
+
+
+def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> int:
+    """`axis` counted from the front.
+
+    Raises:
+        InputError: it is no integer, or the tensor has no such axis.
+    """
+    number = axis.value if isinstance(axis, Const) else axis
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise InputError(
+            f"{word} takes whole numbers for {argument}",
+            place=str(here()),
+            expected="an integer",
+            got=repr(axis),
+        )
+    whole = int(number)
+    if not -tensor.ndim <= whole < max(tensor.ndim, 1):
+        raise InputError(
+            f"{word}: {tensor.name} has no such axis",
+            place=str(here()),
+            expected=f"{argument} from {-tensor.ndim} to {tensor.ndim - 1}",
+            got=str(whole),
+        )
+    return whole % max(tensor.ndim, 1)
+
+
+def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> tuple[int, ...]:
+    """One axis or several, counted from the front, sorted and each once.
+
+    Raises:
+        InputError: there is none, or one that the tensor lacks.
+    """
+    if axis is None:
+        raise InputError(
+            f"{word} needs {argument}",
+            place=str(here()),
+            expected="an integer or a list of integers",
+            got="None",
+            remedy=f"For all axes hand over {list(range(tensor.ndim))}",
+        )
+    several = axis if isinstance(axis, (list, tuple, range, set)) else [axis]
+    found = {check_axis(word, tensor, item, argument) for item in several}
+    return tuple(sorted(found if tensor.ndim else ()))
+
+
+def product(sizes: Sequence[Expr]) -> Expr:
+    """How many elements there are."""
+    total: Expr = const(1)
+    for size in sizes:
+        total = total * size
+    return total
