@@ -44,12 +44,41 @@ CACHE_DIR = Variable(
     "Directory of compiled kernels; by default the user's cache directory.",
 )
 
-VARIABLES = (FUSION, CACHE_DIR)
+COMPILER = Variable(
+    "MS_FUSION_CC",
+    (),
+    "",
+    "C compiler for kernels; by default `cc`, `gcc`, `clang`, or that of the package `ziglang`.",
+)
+THREADS = Variable(
+    "MS_FUSION_THREADS",
+    (),
+    "",
+    "Threads of a kernel; by default the cores that this process may use.",
+)
+
+VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS)
 
 
 def is_off() -> bool:
     """Whether `MS_FUSION=off` disables everything that changes a program."""
     return FUSION.read() == "off"
+
+
+def threads() -> int:
+    """How many threads a kernel uses unless it is told otherwise."""
+    chosen = THREADS.read()
+    if not chosen:
+        usable = getattr(os, "sched_getaffinity", None)
+        return len(usable(0)) if usable else os.cpu_count() or 1
+    if not chosen.isdigit() or not 1 <= int(chosen) <= 256:
+        raise InputError(
+            "unknown value of an environment variable",
+            place=THREADS.name,
+            expected="a number from 1 to 256",
+            got=repr(chosen),
+        )
+    return int(chosen)
 
 
 def cache_dir() -> Path:

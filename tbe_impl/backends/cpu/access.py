@@ -1,0 +1,159 @@
+"""What the virtual part of a graph reads, without making code: which axes may be merged into one loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Var
+from tbe_impl.dsl.tensor import Tensor
+
+Environment = Mapping[int, Poly | None]
+"""Serial number of an axis → its index; None for one that is no polynomial."""
+
+
+def size_poly(size: Expr) -> Poly | None:
+    """A size as a polynomial over the variables of a dynamic shape."""
+    return index_poly(size, {})
+
+
+def index_poly(node: Expr, environment: Environment) -> Poly | None:
+    """An index as a polynomial, or None when it is none."""
+    if isinstance(node, Const):
+        return Poly.of(int(node.value)) if isinstance(node.value, int) else None
+    if isinstance(node, IterVar):
+        return environment.get(node.serial)
+    if isinstance(node, Var):
+        return Poly.variable(node.serial)
+    if isinstance(node, Cast):
+        is_whole = node.dtype.startswith(("int", "uint"))
+        return index_poly(node.value, environment) if is_whole else None
+    if isinstance(node, Binary) and node.op in ("add", "sub", "mul"):
+        a, b = index_poly(node.a, environment), index_poly(node.b, environment)
+        if a is None or b is None:
+            return None
+        return {"add": Poly.__add__, "sub": Poly.__sub__, "mul": Poly.__mul__}[node.op](a, b)
+    return None
+
+
+def strides_of(tensor: Tensor) -> tuple[Poly, ...] | None:
+    """Elements from one index to the next, for each dimension of a dense tensor."""
+    strides: list[Poly] = []
+    step = ONE
+    for size in reversed(tensor.shape):
+        strides.append(step)
+        extent = size_poly(size)
+        if extent is None:
+            return None
+        step = step * extent
+    return tuple(reversed(strides))
+
+
+@dataclass
+class Accesses:
+    """What a walk met.
+
+    Attributes:
+        addresses: of elements of stored tensors, each with the tensor.
+        fixed: variables that are used as numbers, or in an index that is no polynomial; they cannot be merged.
+    """
+
+    addresses: list[tuple[Tensor, Poly]] = field(default_factory=list)
+    fixed: set[int] = field(default_factory=set)
+
+
+def accesses_of(
+    expressions: Iterable[Expr], environment: Environment, stored: Iterable[int]
+) -> Accesses:
+    """The accesses of expressions, through every stage that is not stored itself.
+
+    Args:
+        expressions: bodies.
+        environment: what their axes are.
+        stored: ``id`` of the tensors that lie in memory.
+    """
+    walker = _Walker(frozenset(stored))
+    for expression in expressions:
+        walker.walk(expression, dict(environment))
+    return walker.found
+
+
+class _Walker:
+    def __init__(self, stored: frozenset[int]):
+        self.stored = stored
+        self.found = Accesses()
+        self.seen: set[tuple[int, tuple[Poly | None, ...]]] = set()
+
+    def walk(self, node: Expr, environment: dict[int, Poly | None]) -> None:
+        if isinstance(node, Read):
+            self._read(node, environment)
+            return
+        if isinstance(node, IterVar):
+            self._fix(environment.get(node.serial))
+            return
+        if isinstance(node, Reduce):
+            environment = environment | {
+                axis.serial: Poly.variable(axis.serial) for axis in node.axes
+            }
+        for child in node.children:
+            self.walk(child, environment)
+
+    def _read(self, node: Read, environment: dict[int, Poly | None]) -> None:
+        indices = [index_poly(index, environment) for index in node.indices]
+        for expression, index in zip(node.indices, indices, strict=True):
+            if index is None:
+                self.walk(expression, environment)
+        key = (id(node.tensor), tuple(indices))
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        if id(node.tensor) in self.stored:
+            strides = strides_of(node.tensor)
+            if strides is None or None in indices:
+                for index in indices:
+                    self._fix(index)
+                return
+            address = ZERO
+            for index, stride in zip(indices, strides, strict=True):
+                assert index is not None
+                address = address + index * stride
+            self.found.addresses.append((node.tensor, address))
+            return
+        op = node.tensor.op
+        inner: dict[int, Poly | None] = {
+            axis.serial: index for axis, index in zip(op.axis, indices, strict=True)
+        }
+        self.walk(op.body[node.tensor.value_index], inner)
+
+    def _fix(self, index: Poly | None) -> None:
+        if index is not None:
+            self.found.fixed.update(index.variables)
+
+
+def merged(axes: Sequence[tuple[int, Poly]], found: Accesses) -> list[list[tuple[int, Poly]]]:
+    """Axes in groups of neighbours that may be one loop.
+
+    Two neighbours may when every address moves by one step of the outer exactly as by all steps of the inner.
+
+    Args:
+        axes: serial number and extent of each, the outermost first.
+        found: the accesses that hold them.
+    """
+    groups: list[list[tuple[int, Poly]]] = []
+    for serial, extent in axes:
+        if groups and _joins(groups[-1][-1][0], serial, extent, found):
+            groups[-1].append((serial, extent))
+        else:
+            groups.append([(serial, extent)])
+    return groups
+
+
+def _joins(outer: int, inner: int, extent: Poly, found: Accesses) -> bool:
+    if found.fixed & {outer, inner}:
+        return False
+    for _, address in found.addresses:
+        first, second = address.coefficient(outer), address.coefficient(inner)
+        if first is None or second is None or first != second * extent:
+            return False
+    return True

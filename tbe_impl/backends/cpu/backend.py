@@ -1,0 +1,175 @@
+"""A graph made ready to run on this processor: programs in C, and between them what a library computes as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.call import Loaded, load, new_results
+from tbe_impl.backends.cpu.program import Program, write_program
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Expr
+from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """How code is made.
+
+    Attributes:
+        rounding: ``accurate`` or ``device``.
+        contract: let a·b + c be rounded once.
+        vector_bits: width of the vectors; 0 for the processor's widest.
+        march: processor to compile for; empty for this one.
+    """
+
+    rounding: str = "accurate"
+    contract: bool = False
+    vector_bits: int = 0
+    march: str = ""
+
+    def compiler_options(self) -> list[str]:
+        """What the C compiler is told."""
+        found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]
+        if self.march:
+            found.append(f"-march={self.march}")
+        if self.vector_bits:
+            found.append(f"-DLANES={self.vector_bits // 32}")
+        return found
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part: a program, or an operation that a library runs."""
+
+    program: Loaded | None = None
+    library: Operation | None = None
+
+
+@dataclass(frozen=True)
+class CpuKernel:
+    """A graph that can be run."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def source(self) -> str:
+        """The C of all its programs."""
+        return "\n".join(step.program.program.source for step in self.steps if step.program)
+
+    def run(
+        self,
+        arrays: Sequence[np.ndarray],
+        values: Mapping[int, int | float],
+        threads: int,
+        results: Sequence[np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, ...]:
+        """The outputs.
+
+        Args:
+            arrays: one for each input, of its dtype and shape.
+            values: ``id`` of a size that is known at run time only → its value.
+            threads: how many to use where it pays.
+            results: arrays to write to, dense and of the right dtype; by default new ones.
+        """
+        known = {
+            id(tensor): np.ascontiguousarray(array)
+            for tensor, array in zip(self.inputs, arrays, strict=True)
+        }
+        for number, step in enumerate(self.steps):
+            if step.library is not None:
+                known |= _run_library(step.library, known, values)
+                continue
+            assert step.program is not None
+            program = step.program.program
+            sizes = [int(values[id(size)]) for size in program.sizes]
+            last = number == len(self.steps) - 1
+            made = list(results) if results is not None and last else new_results(
+                program, dict(zip((size.serial for size in program.sizes), sizes, strict=True))
+            )  # fmt: skip
+            step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)
+            known |= {id(t): array for t, array in zip(program.outputs, made, strict=True)}
+        return tuple(known[id(tensor)] for tensor in self.outputs)
+
+
+def prepare(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    *,
+    name: str = "kernel",
+    options: Options | None = None,
+    cache: KernelCache | None = None,
+) -> CpuKernel:
+    """Compiles a graph.
+
+    Raises:
+        MissingError: there is no C compiler.
+        CompileError: it failed, or there is no code for something in the graph.
+    """
+    options = options or Options()
+    steps: list[Step] = []
+    known = {id(tensor): tensor for tensor in inputs}
+
+    def compile_for(wanted: Sequence[Tensor]) -> None:
+        missing = [tensor for tensor in _distinct(wanted) if id(tensor) not in known]
+        if missing:
+            used = [tensor for tensor in known.values() if _reaches(missing, tensor, known)]
+            program: Program = write_program(missing, used, name=name, rounding=options.rounding)
+            library = compiler.build(
+                program.source, options=options.compiler_options(), cache=cache
+            )
+            steps.append(Step(load(program, library)))
+            known.update({id(tensor): tensor for tensor in missing})
+
+    for op in stages_of(outputs):
+        if op.kind == "library":
+            compile_for(op.input_tensors)
+            steps.append(Step(library=op))
+            known.update({id(tensor): tensor for tensor in op.outputs})
+    compile_for(outputs)
+    return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))
+
+
+def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:
+    return list({id(tensor): tensor for tensor in tensors}.values())
+
+
+def _reaches(wanted: Sequence[Tensor], tensor: Tensor, known: Mapping[int, Tensor]) -> bool:
+    """Whether `tensor` is needed for `wanted` when all of `known` is there."""
+    waiting, seen = [item.op for item in wanted], set()
+    while waiting:
+        op = waiting.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        for item in op.input_tensors:
+            if item is tensor:
+                return True
+            if id(item) not in known:
+                waiting.append(item.op)
+    return False
+
+
+def _run_library(
+    op: Operation, known: Mapping[int, np.ndarray], values: Mapping[int, Any]
+) -> dict[int, np.ndarray]:
+    """A stage that a library computes, by its formula in NumPy."""
+    assert op.word is not None
+    found = numpy_backend.run(op.outputs, {id(t): known[id(t)] for t in op.input_tensors}, values)
+    return {
+        id(tensor): np.ascontiguousarray(array, dtype_of(tensor.dtype).numpy)
+        for tensor, array in zip(op.outputs, found, strict=True)
+    }
+
+
+def variables(values: Mapping[Expr, int]) -> dict[int, int]:
+    """Sizes by ``id``, as `CpuKernel.run` takes them."""
+    return {id(size): value for size, value in values.items()}

@@ -1,0 +1,88 @@
+"""A program in memory: its library loaded, arrays handed over, results in new arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.backends.cpu.program import Program
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import CompileError
+
+ALIGNMENT = 64
+_loading = threading.Lock()
+
+
+def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """A new array that starts at a cache line."""
+    count = int(np.prod(shape, dtype=np.int64))
+    raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A program that can be called."""
+
+    program: Program
+    library: Path
+    function: Any
+
+    def __call__(
+        self,
+        arrays: Sequence[np.ndarray],
+        results: Sequence[np.ndarray],
+        sizes: Sequence[int],
+        threads: int,
+    ) -> None:
+        """Fills `results` from `arrays`, all of them dense and of the right dtype.
+
+        Raises:
+            CompileError: memory for what lies between its loops ran out.
+        """
+        pointers = [array.ctypes.data for array in (*arrays, *results)]
+        buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+        numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        if self.function(buffers, numbers, ctypes.c_int64(threads)):
+            raise CompileError("a kernel ran out of memory", place=self.program.symbol)
+
+
+def load(program: Program, library: Path) -> Loaded:
+    """Loads a library that `tbe_impl.backends.cpu.compiler.build` made of a program."""
+    with _loading:
+        # threads that wait busily would fight those of other libraries; read when the OpenMP runtime is loaded
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        function = getattr(ctypes.CDLL(str(library)), program.symbol)
+    function.restype = ctypes.c_int
+    return Loaded(program, library, function)
+
+
+def new_results(program: Program, sizes: Mapping[int, int]) -> list[np.ndarray]:
+    """Arrays for the outputs.
+
+    Args:
+        sizes: serial number of a size of the program → its value.
+    """
+    from tbe_impl.backends.cpu.access import size_poly
+    from tbe_impl.backends.cpu.poly import Poly
+
+    known = {serial: Poly.of(value) for serial, value in sizes.items()}
+    found = []
+    for tensor in program.outputs:
+        shape = []
+        for size in tensor.shape:
+            extent = size_poly(size)
+            assert extent is not None
+            number = extent.substitute(known).constant
+            assert number is not None
+            shape.append(number)
+        found.append(aligned_empty(shape, dtype_of(tensor.dtype).numpy))
+    return found

@@ -1,0 +1,157 @@
+"""The C compiler: found, called with a time limit, its result kept in the cache of kernels."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from tbe_impl import environment
+from tbe_impl.cache import KernelCache
+from tbe_impl.errors import CompileError, MissingError
+
+HERE = Path(__file__).resolve().parent
+TIME_LIMIT_S = 60.0
+FLAGS = (
+    "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
+    "-fno-trapping-math", "-Wno-psabi",
+)  # fmt: skip
+"""No -ffast-math: NaN, inf and signed zeros have to survive."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler on this machine.
+
+    Attributes:
+        command: how it is called.
+        identity: changes when another version is installed at the same place.
+        openmp: whether it can share loops among threads.
+    """
+
+    command: tuple[str, ...]
+    identity: str
+    openmp: bool = True
+
+
+@lru_cache(maxsize=8)
+def _find(chosen: str) -> Compiler | None:
+    for name in [chosen] if chosen else ["cc", "gcc", "clang"]:
+        found = shutil.which(name)
+        if found:
+            real = Path(found).resolve()
+            status = real.stat()
+            return Compiler((found,), f"{real} {status.st_size} {status.st_mtime_ns}")
+    if not chosen and importlib.util.find_spec("ziglang") is not None:
+        from importlib import metadata
+
+        return Compiler((sys.executable, "-m", "ziglang", "cc"), f"ziglang {metadata.version('ziglang')}", False)  # fmt: skip
+    return None
+
+
+def find_compiler() -> Compiler:
+    """The C compiler: the one that the environment names, else cc, gcc, clang, or the one of the package ziglang.
+
+    Raises:
+        MissingError: there is none.
+    """
+    chosen = environment.COMPILER.read()
+    found = _find(chosen)
+    if found is None:
+        raise MissingError(
+            f"the C compiler {chosen} is not there" if chosen else "there is no C compiler",
+            remedy="Install gcc or clang, or run: pip install ziglang",
+        )
+    return found
+
+
+def march() -> str:
+    """The processor that code is made for: this one."""
+    return "native" if platform.machine() in ("x86_64", "aarch64") else ""
+
+
+def build(source: str, *, options: Sequence[str] = (), cache: KernelCache | None = None) -> Path:
+    """The shared library of a generated text, from the cache or made now.
+
+    Args:
+        source: C without the headers of this package.
+        options: more arguments for the compiler, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
+        cache: where libraries are kept; by default the user's.
+
+    Raises:
+        MissingError: there is no compiler.
+        CompileError: it failed, or took longer than `TIME_LIMIT_S`.
+    """
+    compiler = find_compiler()
+    flags = [*FLAGS]
+    if not any(option.startswith("-march") for option in options) and march():
+        flags.append(f"-march={march()}")
+    if not any(option.startswith("-ffp-contract") for option in options):
+        flags.append("-ffp-contract=off")
+    if compiler.openmp:
+        flags.append("-fopenmp")
+    flags += options
+    store = cache or _user_cache()
+    key = store.key(source=source, headers=_headers(), compiler=compiler.identity, flags=flags)
+
+    def make(target: Path) -> Mapping[str, str]:
+        _compile(compiler, flags, source, target)
+        return {"flags": " ".join(flags)}
+
+    return store.get_or_build(key, make)
+
+
+@lru_cache(maxsize=4)
+def _cache_at(root: str) -> KernelCache:
+    return KernelCache(root)
+
+
+def _user_cache() -> KernelCache:
+    return _cache_at(str(environment.cache_dir() / "kernels"))
+
+
+@lru_cache(maxsize=1)
+def _headers() -> str:
+    return "\n".join(path.read_text("utf-8") for path in sorted(HERE.glob("*.h")))
+
+
+def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as place:
+        text = Path(place) / "kernel.c"
+        text.write_text(f'#include "vector_math.h"\n#include "runtime.h"\n\n{source}', "utf-8")
+        command = [*compiler.command, *flags, f"-I{HERE}", "-o", str(target), str(text), "-lm"]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            cwd=place,
+        )
+        try:
+            said, _ = process.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise CompileError(
+                f"the C compiler took longer than {TIME_LIMIT_S:g} s",
+                place=" ".join(compiler.command),
+            ) from None
+        if process.returncode:
+            lines = [line for line in said.splitlines() if "error" in line] or said.splitlines()
+            raise CompileError(
+                "the C compiler failed",
+                place=" ".join(compiler.command),
+                got="; ".join(lines[:3])[:600] or f"exit code {process.returncode}",
+            )

@@ -1,0 +1,491 @@
+"""From stages to C: a value is computed where it is asked for, on the outermost loop level that knows its indices.
+
+What nobody stores is never a buffer: a broadcast costs nothing, a row's sum is a vector that the row's loop uses, an
+expression that two outputs share is computed once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.backends.cpu import vector_types as vectors
+from tbe_impl.backends.cpu.access import accesses_of, index_poly, merged, size_poly
+from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.backends.cpu.scope import Scope, Value
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.errors import CompileError
+
+Index = Poly | Value
+"""A polynomial of loop variables, or a vector of whole numbers."""
+
+ACCUMULATORS = 4
+"""Independent accumulators of a reduction along a row."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A tensor in memory: its name in C and the steps of its dimensions, in elements."""
+
+    name: str
+    strides: tuple[Poly, ...]
+
+
+class NeedsBuffer(Exception):
+    """A stage has to be stored before this nest; the plan is made again with it."""
+
+    def __init__(self, tensor: Tensor):
+        super().__init__(tensor.name)
+        self.tensor = tensor
+
+
+class Elaborator:
+    """Writes the body of one nest.
+
+    Args:
+        buffers: ``id`` of a tensor that can be read → where it lies.
+        targets: the same for those that this nest writes; they are computed here, never read back.
+        names: serial number of a size → its name in C.
+        rounding: ``accurate`` or ``device``; see `tbe_impl.backends.numpy_backend`.
+    """
+
+    def __init__(
+        self,
+        buffers: Mapping[int, Buffer],
+        targets: Mapping[int, Buffer],
+        names: Mapping[int, str],
+        rounding: str,
+    ):
+        self.buffers, self.targets, self.rounding = buffers, targets, rounding
+        self.names = dict(names)
+        self.extents: dict[int, Poly] = {}
+        self.chain: list[Scope] = [Scope()]
+        self.vector: int | None = None
+        self.count = "LANES"
+        self.inside_select = 0
+        self._serial = itertools.count()
+        self._loops = itertools.count()
+
+    # loops
+
+    def loop_variable(self, serial: int, extent: Poly) -> str:
+        """Announces a loop and names its variable."""
+        name = f"i{next(self._loops)}"
+        self.names[serial], self.extents[serial] = name, extent
+        return name
+
+    def serial_loop(
+        self, serial: int, body: Callable[[], None], *, begin: str = "0", end: str | None = None
+    ) -> None:
+        """One step after the other; `body` writes the inside."""
+        name = self.names[serial]
+        scope = Scope(serial)
+        parent = self.chain[-1]
+        self.chain.append(scope)
+        body()
+        self.chain.pop()
+        limit = end or self.text(self.extents[serial])
+        parent.lines += [f"for (int64_t {name} = {begin}; {name} < {limit}; {name}++) {{", scope.lines, "}"]  # fmt: skip
+
+    def vector_loop(
+        self,
+        serial: int,
+        body: Callable[[int], None],
+        *,
+        unroll: int = 1,
+        begin: str = "0",
+        end: str | None = None,
+        head: str = "",
+    ) -> None:
+        """LANES steps at once, then the rest; `body` writes one vector and is told its number among `unroll`.
+
+        `head` is the number of steps, less than LANES, after which stores are aligned.
+        """
+        name, parent = self.names[serial], self.chain[-1]
+        extent = self.extents[serial].constant if end is None and begin == "0" else None
+        limit = end or self.text(self.extents[serial])
+        outer_vector, outer_count = self.vector, self.count
+        self.vector = serial
+        block = [f"int64_t {name} = {begin};"]
+        lines: list[object] = []
+        if head:
+            self.count = f"{name}_head"
+            first = [*self._copies(serial, body, 1), f"{name} += {self.count};"]
+            lines += [
+                f"const int {self.count} = (int)({head});",
+                f"if ({self.count}) {{",
+                first,
+                "}",
+            ]
+            self.count = "LANES"
+        if unroll > 1:
+            lines += [f"for (; {name} + {unroll}*LANES <= {limit}; {name} += {unroll}*LANES) {{", self._copies(serial, body, unroll), "}"]  # fmt: skip
+        lines += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", self._copies(serial, body, 1), "}"]  # fmt: skip
+        if extent is None or extent % 64:
+            self.count = f"{name}_rest"
+            rest = [f"const int {self.count} = (int)({limit} - {name});", *self._copies(serial, body, 1)]  # fmt: skip
+            lines += [f"if ({name} < {limit}) {{", rest, "}"]
+        self.vector, self.count = outer_vector, outer_count
+        parent.lines += ["{", [*block, *lines], "}"]
+
+    def _copies(self, serial: int, body: Callable[[int], None], number: int) -> list[object]:
+        name = self.names[serial]
+        lines: list[object] = []
+        for copy in range(number):
+            scope = Scope(serial)
+            if copy:
+                self.names[serial] = f"{name}_{copy}"
+                scope.lines.append(f"const int64_t {name}_{copy} = {name} + {copy}*LANES;")
+            self.chain.append(scope)
+            body(copy)
+            self.chain.pop()
+            self.names[serial] = name
+            lines += ["{", scope.lines, "}"] if number > 1 else scope.lines
+        return lines
+
+    # values
+
+    def depth_of(self, variables: frozenset[int]) -> int:
+        """The innermost level that one of the variables belongs to."""
+        for depth in range(len(self.chain) - 1, 0, -1):
+            if self.chain[depth].variable in variables:
+                return depth
+        return 0
+
+    def text(self, index: Poly) -> str:
+        """An index in C."""
+        return index.text(self.names)
+
+    def let(self, text: str, tag: str, depth: int) -> Value:
+        """A new vector on a level."""
+        name = f"v{next(self._serial)}"
+        self.chain[depth].lines.append(f"const {vectors.c_type(tag)} {name} = {text};")
+        return Value(name, tag, depth)
+
+    def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
+        """An element of a tensor: loaded, or computed here."""
+        key = (id(tensor), tuple(item.text if isinstance(item, Value) else item for item in indices))  # fmt: skip
+        for scope in self.chain:
+            if key in scope.memo:
+                return scope.memo[key]
+        if id(tensor) in self.buffers:
+            found = self.load(tensor, indices)
+        else:
+            found = self.compute(tensor, indices)
+        self.chain[found.depth].memo[key] = found
+        return found
+
+    def compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
+        """An element of a stage from its body, whether or not the stage is stored as well."""
+        op = tensor.op
+        if not op.body:
+            raise NeedsBuffer(tensor)
+        environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
+        body = op.body[tensor.value_index]
+        if isinstance(body, Reduce):
+            found = self.reduce(tensor, body, environment)
+        else:
+            found = self.expression(body, environment)
+        if self.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
+            return self.let(vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth)  # fmt: skip
+        return found
+
+    def root(self, tensor: Tensor, indices: Sequence[Poly]) -> Value:
+        """An element that is going to be stored; others of the nest that read the same element find it."""
+        key = (id(tensor), tuple(indices))
+        for scope in self.chain:
+            if key in scope.memo:
+                return scope.memo[key]
+        found = self.compute(tensor, indices)
+        self.chain[found.depth].memo[key] = found
+        return found
+
+    def part_of_reduction(self, body: Reduce, environment: Mapping[int, Index]) -> tuple[Value, Poly]:  # fmt: skip
+        """A reduction of everything from step `begin` to `end` of its outermost loop, and the extent of that."""
+        inner, serials = self._announce(body, environment)
+        extent = self.extents[serials[0]]
+        return self._along(body, inner, serials, 0, begin="begin", end="end"), extent
+
+    def expression(self, node: Expr, environment: Mapping[int, Index]) -> Value:
+        """A vector with the value of an expression."""
+        tag = vectors.tag_of(node.dtype) if node.dtype != "handle" else ""
+        if isinstance(node, Const):
+            return Value(vectors.literal(node.value, tag), tag)
+        if isinstance(node, (IterVar, Var)):
+            index = environment[node.serial] if isinstance(node, IterVar) else Poly.variable(node.serial)  # fmt: skip
+            return self.as_vector(index, tag)
+        if isinstance(node, Read):
+            return self.read(node.tensor, [self.index(item, environment) for item in node.indices])
+        if isinstance(node, Cast):
+            inner = self.expression(node.value, environment)
+            text = vectors.cast(node.value.dtype, node.dtype, inner.text)
+            return self.let(text, tag, inner.depth) if text != inner.text else inner
+        self.inside_select += isinstance(node, Select)
+        parts = [self.expression(child, environment) for child in node.children]
+        self.inside_select -= isinstance(node, Select)
+        depth = max(part.depth for part in parts)
+        texts = [part.text for part in parts]
+        if isinstance(node, Select):
+            return self.let(vectors.select(tag, *texts), tag, depth)
+        if isinstance(node, Binary):
+            return self.let(vectors.binary(node.op, parts[0].tag, *texts), tag, depth)
+        if isinstance(node, Call):
+            return self.let(vectors.function(node.name, node.args[0].dtype, texts), tag, depth)
+        raise CompileError(f"{node} may only be the whole body of a stage")
+
+    def index(self, node: Expr, environment: Mapping[int, Index]) -> Index:
+        """An index of a tensor."""
+        known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
+        found = index_poly(node, known)
+        if found is not None:
+            return found
+        value = self.expression(node, environment)
+        return self.let(vectors.cast(node.dtype, "int64", value.text), "i64", value.depth)
+
+    def as_vector(self, index: Index, tag: str) -> Value:
+        """An index as a number."""
+        if isinstance(index, Value):
+            text = index.text if tag == index.tag else f"{tag}_from_{index.tag}({index.text})"
+            return self.let(text, tag, index.depth)
+        text = vectors.splat("i64", f"({self.text(index)})")
+        step = index.coefficient(self.vector) if self.vector is not None else ZERO
+        if step is None:
+            raise CompileError("an index grows with the square of a loop")
+        if step.terms:
+            text = f"({text} + i64_iota()*{vectors.splat('i64', f'({self.text(step)})')})"
+        if tag != "i64":
+            text = f"{tag}_from_i64({text})"
+        return self.let(text, tag, self.depth_of(index.variables))
+
+    # memory
+
+    def load(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
+        """An element of a stored tensor."""
+        buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
+        prefix = vectors.memory_of(tensor.dtype)
+        if not all(isinstance(item, Poly) for item in indices) or self._may_miss(tensor, indices):
+            return self._load_at(tensor, indices)
+        address = self._address(buffer, indices)
+        depth = self.depth_of(address.variables)
+        step = address.coefficient(self.vector) if self.vector is not None else ZERO
+        place = f"{buffer.name} + {self.text(address)}"
+        if not step or not step.terms:
+            return self.let(f"{prefix}_one({place})", tag, depth)
+        if step == ONE:
+            if self.count == "LANES":
+                return self.let(f"{prefix}_load({place})", tag, depth)
+            return self.let(f"{prefix}_load_part({place}, {self.count})", tag, depth)
+        return self.let(f"{prefix}_gather({place}, {self.text(step)}, {self.count})", tag, depth)
+
+    def _load_at(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
+        """Lane by lane; an index outside is moved to the border (a select throws the element away)."""
+        buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
+        terms, depth = [], 0
+        for index, stride, size in zip(indices, buffer.strides, tensor.shape, strict=True):
+            vector = self.as_vector(index, "i64")
+            extent = size_poly(size)
+            assert extent is not None
+            depth = max(depth, vector.depth)
+            terms.append(f"clip_index({vector.text}, {self.text(extent)})*{vectors.splat('i64', f'({self.text(stride)})')}")  # fmt: skip
+        place = " + ".join(terms) or vectors.splat("i64", "0")
+        return self.let(f"{vectors.memory_of(tensor.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
+
+    def _may_miss(self, tensor: Tensor, indices: Sequence[Index]) -> bool:
+        """Whether an index may lie outside; outside of a select the operator's word is taken that none does."""
+        if not self.inside_select:
+            return False
+        for index, size in zip(indices, tensor.shape, strict=True):
+            extent = size_poly(size)
+            assert isinstance(index, Poly) and extent is not None
+            least, most = self._range(index)
+            if least is None or most is None or least < 0 or extent.constant is None or most >= extent.constant:  # fmt: skip
+                return True
+        return False
+
+    def _range(self, index: Poly) -> tuple[int | None, int | None]:
+        low = high = 0
+        for monomial, factor in index.terms:
+            if len(monomial) > 1:
+                return None, None
+            last = 1
+            if monomial:
+                extent = self.extents.get(monomial[0])
+                if extent is None or extent.constant is None:
+                    return None, None
+                last = extent.constant - 1
+            low, high = low + (min(0, factor * last) if monomial else factor), high + (max(0, factor * last) if monomial else factor)  # fmt: skip
+        return low, high
+
+    def _address(self, buffer: Buffer, indices: Sequence[Index]) -> Poly:
+        address = ZERO
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            assert isinstance(index, Poly)
+            address = address + index * stride
+        return address
+
+    def store(self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = "") -> None:  # fmt: skip
+        """Writes an element of a tensor."""
+        buffer, prefix = self.targets[id(tensor)], vectors.memory_of(tensor.dtype)
+        address = self._address(buffer, indices)
+        depth = max(value.depth, self.depth_of(address.variables))
+        step = address.coefficient(self.vector) if self.vector is not None else ZERO
+        place = f"{buffer.name} + {self.text(address)}"
+        if not step or not step.terms:
+            line = f"{prefix}_store_part({place}, {value.text}, 1);"
+        elif step != ONE:
+            line = f"{prefix}_scatter({place}, {self.text(step)}, {value.text}, {self.count});"
+        elif self.count != "LANES":
+            line = f"{prefix}_store_part({place}, {value.text}, {self.count});"
+        elif stream:
+            line = f"if ({stream}) {prefix}_stream({place}, {value.text}); else {prefix}_store({place}, {value.text});"  # fmt: skip
+        else:
+            line = f"{prefix}_store({place}, {value.text});"
+        self.chain[depth].lines.append(line)
+
+    # reductions
+
+    def reduce(self, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]) -> Value:
+        """A reduction at these indices: lane by lane if the lanes are different elements, else along a row."""
+        if any(isinstance(item, Value) for item in environment.values()):
+            raise NeedsBuffer(tensor)
+        used = frozenset(
+            serial for item in environment.values() if isinstance(item, Poly) for serial in item.variables
+        )  # fmt: skip
+        depth = self.depth_of(used)
+        above = {scope.variable for scope in self.chain[1 : depth + 1]}
+        if depth == 0 or not above <= used:
+            # some loop around it does not change it, or threads: it would be computed again and again
+            raise NeedsBuffer(tensor)
+        inner, serials = self._announce(body, environment)
+        saved_chain, saved_vector, saved_count = self.chain, self.vector, self.count
+        self.chain = self.chain[: depth + 1]
+        try:
+            if self.vector is not None and self.chain[-1].variable == self.vector:
+                return self._lanewise(body, inner, serials, depth)
+            self.vector, self.count = None, "LANES"
+            return self._along(body, inner, serials, depth)
+        finally:
+            self.chain, self.vector, self.count = saved_chain, saved_vector, saved_count
+
+    def _announce(
+        self, body: Reduce, environment: Mapping[int, Index]
+    ) -> tuple[dict[int, Index], list[int]]:
+        """Its loops, the outermost first, and what its axes are in terms of them."""
+        inner, serials = dict(environment), []
+        for group in self.merged_axes(body, environment):
+            serial, extent = group[-1][0], ONE
+            for _, size in group:
+                extent = extent * size
+            self.loop_variable(serial, extent)
+            serials.append(serial)
+            inner |= {axis: ZERO for axis, _ in group[:-1]}
+            inner[serial] = Poly.variable(serial)
+        inner |= {axis.serial: ZERO for axis in body.axes if axis.serial not in inner}
+        return inner, serials
+
+    def merged_axes(
+        self, body: Reduce, environment: Mapping[int, Index]
+    ) -> list[list[tuple[int, Poly]]]:
+        """Its axes, neighbours together where one loop can run over both."""
+        axes = [(axis.serial, _extent(axis)) for axis in body.axes]
+        known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
+        known |= {serial: Poly.variable(serial) for serial, _ in axes}
+        parts = [body.source] + ([body.condition] if body.condition is not None else [])
+        found = accesses_of(parts, known, self.buffers)
+        return merged([item for item in axes if item[1] != ONE] or axes[-1:], found)
+
+    def _lanewise(
+        self, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int
+    ) -> Value:
+        tag = vectors.tag_of(body.dtype)
+        name = self._accumulator(body, tag, depth)
+
+        def step() -> None:
+            value = self._contribution(body, inner)
+            combined = _combine(body.op, tag, name, value.text)
+            self.chain[-1].lines.append(f"{name} = {combined};")
+
+        self._nested(serials, step)
+        return Value(name, tag, depth)
+
+    def _along(
+        self, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int,
+        *, begin: str = "0", end: str | None = None,
+    ) -> Value:  # fmt: skip
+        tag = vectors.tag_of(body.dtype)
+        names = [self._accumulator(body, tag, depth) for _ in range(ACCUMULATORS)]
+        neutral = vectors.literal(_identity(body), tag)
+
+        def step(copy: int) -> None:
+            text = self._contribution(body, inner).text
+            if self.count != "LANES":
+                text = vectors.select(tag, f"lanes_below({self.count})", text, neutral)
+            self.chain[-1].lines.append(f"{names[copy]} = {_combine(body.op, tag, names[copy], text)};")  # fmt: skip
+
+        def innermost() -> None:
+            if len(serials) == 1:
+                self.vector_loop(serials[0], step, unroll=ACCUMULATORS, begin=begin, end=end)
+            else:
+                self.vector_loop(serials[-1], step, unroll=ACCUMULATORS)
+
+        self._nested(serials[:-1], innermost, begin=begin, end=end)
+        total = names[0]
+        for other in names[1:]:
+            total = _combine(body.op, tag, total, other)
+        across = {"sum": "sum", "prod": "prod", "max": "max", "min": "min"}[body.op]
+        if tag == vectors.MASK:
+            across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
+        kind = "i32" if tag == vectors.MASK else tag
+        return self.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth)
+
+    def _nested(
+        self, serials: Sequence[int], body: Callable[[], None], *, begin: str = "0", end: str | None = None
+    ) -> None:  # fmt: skip
+        if not serials:
+            body()
+            return
+        self.serial_loop(serials[0], lambda: self._nested(serials[1:], body), begin=begin, end=end)
+
+    def _accumulator(self, body: Reduce, tag: str, depth: int) -> str:
+        name = f"a{next(self._serial)}"
+        start = vectors.literal(_identity(body), tag)
+        self.chain[depth].lines.append(f"{vectors.c_type(tag)} {name} = {start};")
+        return name
+
+    def _contribution(self, body: Reduce, inner: Mapping[int, Index]) -> Value:
+        value = self.expression(body.source, inner)
+        if body.condition is None:
+            return value
+        holds = self.expression(body.condition, inner)
+        neutral = vectors.literal(_identity(body), value.tag)
+        return self.let(vectors.select(value.tag, holds.text, value.text, neutral), value.tag, max(value.depth, holds.depth))  # fmt: skip
+
+
+def _extent(axis: IterVar) -> Poly:
+    extent = size_poly(axis.extent)
+    if extent is None:
+        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
+    return extent
+
+
+def _combine(op: str, tag: str, a: str, b: str) -> str:
+    name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
+    return vectors.binary(name, tag, a, b)
+
+
+def _identity(body: Reduce) -> float | int | bool:
+    """What changes no result of a reduction."""
+    if body.op in ("sum", "prod"):
+        return 0 if body.op == "sum" else 1
+    dtype = dtype_of(body.dtype)
+    if dtype.kind == "float":
+        return float("-inf") if body.op == "max" else float("inf")
+    if dtype.kind == "bool":
+        return body.op == "min"
+    bits = dtype.bytes * 8
+    if dtype.kind == "uint":
+        return 0 if body.op == "max" else (1 << bits) - 1
+    return -(1 << (bits - 1)) if body.op == "max" else (1 << (bits - 1)) - 1

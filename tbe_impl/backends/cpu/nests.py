@@ -1,0 +1,204 @@
+"""Which tensors are stored, and which of them are computed in one loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.backends.cpu.access import Accesses, accesses_of, merged, size_poly
+from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.errors import CompileError
+
+
+@dataclass(frozen=True)
+class Root:
+    """A stored tensor and what its indices are in terms of the nest's loops."""
+
+    tensor: Tensor
+    indices: tuple[Poly, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Tensors that are computed together.
+
+    Attributes:
+        roots: what is stored.
+        loops: serial number and extent of each loop, the outermost first.
+        along: whether the innermost dimension is a reduced one, so that no loop of the nest itself is a vector loop.
+    """
+
+    roots: tuple[Root, ...]
+    loops: tuple[tuple[int, Poly], ...]
+    along: bool
+
+
+def nests_of(stored: Sequence[Tensor], inputs: Iterable[Tensor]) -> tuple[Nest, ...]:
+    """The nests that compute `stored`, in an order in which each finds its inputs.
+
+    Args:
+        stored: tensors to be computed and kept, inputs before what reads them.
+        inputs: tensors that are there already.
+    """
+    groups: list[list[Tensor]] = []
+    place: dict[int, int] = {}
+    known = {id(tensor) for tensor in inputs}
+    for tensor in stored:
+        needed = _stored_inputs(tensor, {id(item) for item in stored} | known)
+        for number, group in enumerate(groups):
+            after = max((place[item] for item in needed if item in place and place[item] != number), default=-1)  # fmt: skip
+            if after < number and _fit(group, tensor, known, place):
+                group.append(tensor)
+                place[id(tensor)] = number
+                break
+        else:
+            place[id(tensor)] = len(groups)
+            groups.append([tensor])
+    readable = set(known)
+    nests = []
+    for group in groups:
+        nests.append(_nest(group, readable))
+        readable |= {id(tensor) for tensor in group}
+    return tuple(nests)
+
+
+def _stored_inputs(tensor: Tensor, stored: set[int]) -> set[int]:
+    """``id`` of the stored tensors that it is computed from."""
+    found: set[int] = set()
+    waiting: list[Operation] = [tensor.op]
+    seen: set[int] = set()
+    while waiting:
+        op = waiting.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        for item in op.input_tensors:
+            if id(item) in stored:
+                found.add(id(item))
+            else:
+                waiting.append(item.op)
+    return found
+
+
+def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
+    """Serial number and extent of each axis that is longer than one."""
+    found = []
+    for axis in tensor.op.axis:
+        extent = size_poly(axis.extent)
+        if extent is None:
+            raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
+        if extent != ONE:
+            found.append((axis.serial, extent))
+    return found
+
+
+def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int], place: Mapping[int, int]) -> bool:  # fmt: skip
+    """Whether `tensor` can be computed inside the loops of a group, or the group inside its own."""
+    main = max(group, key=lambda item: len(extents_of(item)))
+    one, other = [size for _, size in extents_of(main)], [size for _, size in extents_of(tensor)]
+    short, long = sorted((one, other), key=len)
+    if not short or long[: len(short)] != short:
+        return False
+    if len(short) == len(long):
+        return _same_style(main, tensor, known)
+    smaller, larger = (tensor, main) if len(other) < len(one) else (main, tensor)
+    return _reduces(smaller) and _walks_alike(smaller, larger, known)
+
+
+def _same_style(one: Tensor, other: Tensor, known: set[int]) -> bool:
+    return _is_along([one], known, extents_of(one)) == _is_along([other], known, extents_of(other))
+
+
+def _reduces(tensor: Tensor) -> bool:
+    """Whether a reduction is what it is, or what it is made of."""
+    waiting, seen = [tensor.op], set()
+    while waiting:
+        op = waiting.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        if any(isinstance(body, Reduce) for body in op.body):
+            return True
+        waiting.extend(item.op for item in op.input_tensors if item.op.body)
+    return False
+
+
+def _accesses(tensor: Tensor, known: Iterable[int]) -> Accesses:
+    environment = {axis.serial: Poly.variable(axis.serial) for axis in tensor.op.axis}
+    return accesses_of([tensor.op.body[tensor.value_index]], environment, known)
+
+
+def _walks_alike(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
+    """Whether both take the same steps through some input when their common axes move."""
+    axes = list(zip(extents_of(smaller), extents_of(larger), strict=False))
+    small, large = _accesses(smaller, known), _accesses(larger, known)
+    steps = {
+        (id(tensor), tuple(address.coefficient(pair[1][0]) for pair in axes))
+        for tensor, address in large.addresses
+    }
+    return any(
+        (id(tensor), tuple(address.coefficient(pair[0][0]) for pair in axes)) in steps
+        for tensor, address in small.addresses
+    )
+
+
+def _is_along(group: Sequence[Tensor], known: Iterable[int], loops: Sequence[tuple[int, Poly]]) -> bool:  # fmt: skip
+    """Whether neighbours in memory are neighbours on a reduced axis, while the last loop jumps."""
+    if not loops:
+        return True
+    for tensor in group:
+        own = extents_of(tensor)
+        if not own:
+            continue
+        last, axes = own[-1][0], {axis.serial for axis in tensor.op.axis}
+        for _, address in _accesses(tensor, known).addresses:
+            step = address.coefficient(last)
+            if step is None or step in (ZERO, ONE):
+                continue
+            if any(address.coefficient(serial) == ONE for serial in address.variables - axes):
+                return True
+    return False
+
+
+def _nest(group: Sequence[Tensor], readable: set[int]) -> Nest:
+    main = max(group, key=lambda item: len(extents_of(item)))
+    axes = extents_of(main)
+    found = Accesses()
+    aligned: list[tuple[Tensor, dict[int, Poly | None]]] = []
+    for tensor in group:
+        environment: dict[int, Poly | None] = {axis.serial: ZERO for axis in tensor.op.axis}
+        for (serial, _), (loop, _) in zip(extents_of(tensor), axes, strict=False):
+            environment[serial] = Poly.variable(loop)
+        aligned.append((tensor, environment))
+        one = accesses_of([tensor.op.body[tensor.value_index]], environment, readable)
+        found.addresses += one.addresses
+        found.fixed |= one.fixed
+        found.addresses.append((tensor, _own_address(tensor, environment)))
+    groups = merged(axes, found)
+    loops: list[tuple[int, Poly]] = []
+    collapsed: dict[int, Poly] = {}
+    for items in groups:
+        extent = ONE
+        for _, size in items:
+            extent = extent * size
+        loops.append((items[-1][0], extent))
+        collapsed |= {serial: ZERO for serial, _ in items[:-1]}
+    full = [tensor for tensor in group if len(extents_of(tensor)) == len(axes)]
+    roots = []
+    for tensor, environment in aligned:
+        indices = [environment[axis.serial] for axis in tensor.op.axis]
+        roots.append(Root(tensor, tuple(item.substitute(collapsed) for item in indices if item is not None)))  # fmt: skip
+    # those of outer levels first: their values stand when the inner loop begins
+    roots.sort(key=lambda root: len(extents_of(root.tensor)))
+    return Nest(tuple(roots), tuple(loops), _is_along(full, readable, axes))
+
+
+def _own_address(tensor: Tensor, environment: Mapping[int, Poly | None]) -> Poly:
+    address, step = ZERO, ONE
+    for axis in reversed(tensor.op.axis):
+        index, extent = environment[axis.serial], size_poly(axis.extent)
+        assert index is not None and extent is not None
+        address, step = address + index * step, step * extent
+    return address

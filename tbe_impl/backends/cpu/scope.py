@@ -1,0 +1,47 @@
+"""Loop levels while code is written: each statement goes to the outermost level that knows all its variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Scope:
+    """One level.
+
+    Attributes:
+        variable: serial number of its loop variable; None for the level outside all loops.
+        lines: its statements so far; a nested list is a block.
+        memo: what was computed on this level already.
+    """
+
+    variable: int | None = None
+    lines: list[Any] = field(default_factory=list)
+    memo: dict[Any, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A vector in C.
+
+    Attributes:
+        text: its name, or a constant.
+        tag: its kind; see `tbe_impl.backends.cpu.vector_types`.
+        depth: the level on which it is known.
+    """
+
+    text: str
+    tag: str
+    depth: int = 0
+
+
+def render(lines: list[Any], indent: int = 1) -> str:
+    """Statements as text."""
+    parts = []
+    for line in lines:
+        if isinstance(line, list):
+            parts.append(render(line, indent + 1))
+        else:
+            parts.append("  " * indent + line)
+    return "\n".join(parts)

@@ -1,0 +1,154 @@
+"""How values are held in C: one vector of LANES elements for every value, whatever its dtype.
+
+Names of functions are those of the headers beside this file.
+"""
+
+from __future__ import annotations
+
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import COMPARISONS, LOGICAL
+from tbe_impl.errors import CompileError
+
+MASK = "mask"
+"""Truth values: an ``i32v`` of 0 and −1."""
+
+_TAGS = {
+    "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16",
+    "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": MASK,
+}  # fmt: skip
+_MEMORY = {"float16": "f16", "bfloat16": "bf16", "bool": "b8"}
+_OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=", "and": "&", "or": "|", "bitand": "&", "bitor": "|", "bitxor": "^",
+}  # fmt: skip
+_INTEGER_NAMES = {"div": "truncdiv"}
+
+
+def tag_of(dtype: str) -> str:
+    """The kind of vector that holds values of a dtype."""
+    return _TAGS[dtype]
+
+
+def memory_of(dtype: str) -> str:
+    """The prefix of the functions that load and store a dtype."""
+    return _MEMORY.get(dtype, _TAGS[dtype])
+
+
+def c_type(tag: str) -> str:
+    """The C type of a vector."""
+    return "i32v" if tag == MASK else f"{tag}v"
+
+
+def bits(tag: str) -> int:
+    """Bits of a lane."""
+    return 32 if tag == MASK else int(tag[1:])
+
+
+def splat(tag: str, number: str) -> str:
+    """A vector of one number in every lane."""
+    return f"SPLAT({c_type(tag)}, {number})"
+
+
+def literal(value: float | int | bool, tag: str) -> str:
+    """A constant in C.
+
+    >>> literal(0.5, "f32"), literal(-2**63, "i64"), literal(True, "mask")
+    ('SPLAT(f32v, 0x1.0000000000000p-1f)', 'SPLAT(i64v, (-INT64_C(9223372036854775807)-1))', 'SPLAT(i32v, -1)')
+    """
+    if tag == MASK:
+        return splat(tag, "-1" if value else "0")
+    if tag[0] == "f":
+        number = float(value)
+        suffix = "f" if tag == "f32" else ""
+        if number != number:
+            return splat(tag, f'__builtin_nan{suffix}("")')
+        if number in (float("inf"), float("-inf")):
+            return splat(tag, f"{'-' if number < 0 else ''}__builtin_inf{suffix}()")
+        return splat(tag, number.hex() + suffix)
+    size = bits(tag)
+    wrapped = int(value) & ((1 << size) - 1)
+    if tag[0] == "u":
+        return splat(tag, f"UINT64_C({wrapped})")
+    signed = wrapped - (1 << size) if wrapped >> (size - 1) else wrapped
+    if signed == -(1 << 63):
+        return splat(tag, "(-INT64_C(9223372036854775807)-1)")
+    return splat(tag, f"INT64_C({signed})")
+
+
+def binary(op: str, tag: str, a: str, b: str) -> str:
+    """`a op b` of two vectors of one kind."""
+    if op in COMPARISONS:
+        return to_mask(f"({a} {_OPERATORS[op]} {b})", bits(tag))
+    if op in LOGICAL or (tag == MASK and op in ("bitand", "bitor", "bitxor")):
+        return f"({a} {_OPERATORS[op]} {b})"
+    if tag == MASK:
+        logical = {"max": "|", "min": "&", "mul": "&", "add": "|", "sub": "^"}.get(op)
+        if logical is None:
+            raise CompileError(f"{op} of truth values has no meaning")
+        return f"({a} {logical} {b})"
+    if tag[0] == "f":
+        if op in ("add", "sub", "mul", "div"):
+            return f"({a} {_OPERATORS[op]} {b})"
+        name = {"max": "maximum", "min": "minimum", "floordiv": "floordiv", "truncdiv": "truncdiv",
+                "truncmod": "fmod"}.get(op, op)  # fmt: skip
+        return f"{tag}_{name}({a}, {b})"
+    if op in ("add", "sub", "mul", "bitand", "bitor", "bitxor"):
+        return f"({a} {_OPERATORS[op]} {b})"
+    name = {"max": "maximum", "min": "minimum", "div": "truncdiv"}.get(op, op)
+    return f"{tag}_{name}({a}, {b})"
+
+
+def to_mask(mask: str, width: int) -> str:
+    """A comparison's result as the one kind of truth values."""
+    return mask if width == 32 else f"__builtin_convertvector({mask}, i32v)"
+
+
+def from_mask(mask: str, tag: str) -> str:
+    """A truth value as a mask as wide as a vector of `tag`."""
+    width = bits(tag)
+    return mask if width == 32 else f"__builtin_convertvector({mask}, i{width}v)"
+
+
+def select(tag: str, condition: str, a: str, b: str) -> str:
+    """`a` where the truth value holds, else `b`."""
+    name = "i32" if tag == MASK else tag
+    return f"{name}_select({from_mask(condition, tag)}, {a}, {b})"
+
+
+def cast(source: str, target: str, value: str) -> str:
+    """A value of dtype `source` in dtype `target`; narrow floats are rounded."""
+    here, there = tag_of(source), tag_of(target)
+    if there == MASK:
+        return value if here == MASK else to_mask(f"({value} != {literal(0, here)})", bits(here))
+    if here == MASK:
+        found = select(there, value, literal(1, there), literal(0, there))
+    else:
+        found = value if here == there else f"{there}_from_{here}({value})"
+    if target in ("float16", "bfloat16"):
+        return f"f32_round_{memory_of(target)}({found})"
+    return found
+
+
+def function(name: str, dtype: str, arguments: list[str]) -> str:
+    """A function of scalars from `tbe_impl.dsl.functions`, on vectors."""
+    tag = tag_of(dtype)
+    if name == "not":
+        return f"(~{arguments[0]})" if tag == MASK else f"(~{cast(dtype, 'bool', arguments[0])})"
+    if name == "bitnot":
+        return f"(~{arguments[0]})"
+    if name in ("isnan", "isinf", "isfinite"):
+        if tag[0] != "f":
+            return literal(name == "isfinite", MASK)
+        return to_mask(f"{tag}_{name}({arguments[0]})", bits(tag))
+    if tag[0] != "f" and name in ("floor", "ceil", "rint", "trunc", "round_away"):
+        return arguments[0]
+    if tag[0] != "f" and name not in ("abs", "neg", "sign", "relu", "fmod"):
+        raise CompileError(
+            f"{name} of {dtype} has no meaning", remedy="Cast the tensor to a float first"
+        )
+    return f"{tag}_{name}({', '.join(arguments)})"
+
+
+def memory_c_type(dtype: str) -> str:
+    """The C type of an element in memory."""
+    return dtype_of(dtype).c
