@@ -37,7 +37,7 @@ def run(
 
     Args:
         outputs: tensors of the graph.
-        given: ``id`` of a placeholder → its array.
+        given: ``id`` of a placeholder, or of another tensor that is there already → its array.
         values: ``id`` of a variable → its number.
         rounding: one of `ROUNDINGS`.
         bodies: evaluate the expressions also of stages whose word has a formula; both say the same.
@@ -46,7 +46,7 @@ def run(
         InputError: an input or the value of a variable is missing, or a shape is another at run time.
     """
     state = _Run(given, values or {}, rounding, bodies)
-    for op in stages_of(outputs):
+    for op in stages_of(outputs, given):
         state.compute(op)
     return tuple(
         # what comes out belongs to the caller: no view of an input or of a repeated element
@@ -89,12 +89,9 @@ class _Run:
 
     def compute(self, op: Operation) -> None:
         """Compute the outputs of one operation."""
-        if op.kind == "placeholder":
-            (tensor,) = op.outputs
-            if id(tensor) not in self.given:
-                raise InputError(f"the input {tensor.name} is missing", place=str(op.location))
-            array = convert(np.asarray(self.given[id(tensor)]), dtype_of(tensor.dtype).numpy)
-            self.arrays[id(tensor)] = convert(array, self.working(tensor.dtype))
+        if op.kind == "placeholder" or all(id(tensor) in self.given for tensor in op.outputs):
+            for tensor in op.outputs:
+                self._take(tensor)
             return
         with np.errstate(all="ignore"):
             results = self._results(op)
@@ -102,6 +99,12 @@ class _Run:
             for tensor, array in zip(op.outputs, results, strict=True):
                 keep = self.rounded if explicit else self._held
                 self.arrays[id(tensor)] = keep(array, tensor.dtype)
+
+    def _take(self, tensor: Tensor) -> None:
+        if id(tensor) not in self.given:
+            raise InputError(f"the input {tensor.name} is missing", place=str(tensor.op.location))
+        array = convert(np.asarray(self.given[id(tensor)]), dtype_of(tensor.dtype).numpy)
+        self.arrays[id(tensor)] = convert(array, self.working(tensor.dtype))
 
     def _held(self, array: Array, dtype: str) -> Array:
         return convert(np.asarray(array), self.working(dtype))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -332,8 +332,13 @@ def library_stage(
     return op.outputs
 
 
-def stages_of(outputs: Sequence[Tensor]) -> tuple[Operation, ...]:
-    """Every operation that `outputs` need, inputs before what uses them."""
+def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Operation, ...]:
+    """Every operation that `outputs` need, inputs before what uses them.
+
+    Args:
+        outputs: tensors.
+        known: ``id`` of tensors that are there already; what only they need is left out.
+    """
     found: dict[int, Operation] = {}
     waiting: list[tuple[Operation, bool]] = [(tensor.op, False) for tensor in reversed(outputs)]
     seen: set[int] = set()
@@ -344,7 +349,8 @@ def stages_of(outputs: Sequence[Tensor]) -> tuple[Operation, ...]:
         elif id(op) not in seen:
             seen.add(id(op))
             waiting.append((op, True))
-            waiting.extend((tensor.op, False) for tensor in reversed(op.input_tensors))
+            if not all(id(tensor) in known for tensor in op.outputs):
+                waiting.extend((tensor.op, False) for tensor in reversed(op.input_tensors))
     return tuple(found.values())
 
 
