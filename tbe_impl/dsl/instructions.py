@@ -1,0 +1,100 @@
+"""What ``emit_insn`` may be given, and the memories that a stage may be put into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tbe_impl.soc import Soc
+
+_VECTOR = {
+    "vector_abs": "vabs", "vector_add": "vadd", "vector_addrelu": "vaddrelu", "vector_adds": "vadds",
+    "vector_and": "vand", "vector_axpy": "vaxpy", "vector_div": "vdiv", "vector_eq": "vcmpv_eq",
+    "vector_exp": "vexp", "vector_ge": "vcmpv_ge", "vector_gt": "vcmpv_gt", "vector_le": "vcmpv_le",
+    "vector_ln": "vln", "vector_lrelu": "vlrelu", "vector_lt": "vcmpv_lt", "vector_madd": "vmadd",
+    "vector_maddrelu": "vmaddrelu", "vector_max": "vmax", "vector_maxs": "vmaxs", "vector_min": "vmin",
+    "vector_mins": "vmins", "vector_mla": "vmla", "vector_mul": "vmul", "vector_muls": "vmuls",
+    "vector_ne": "vcmpv_ne", "vector_not": "vnot", "vector_or": "vor", "vector_rec": "vrec",
+    "vector_relu": "vrelu", "vector_rsqrt": "vrsqrt", "vector_sqrt": "vsqrt", "vector_sub": "vsub",
+    "vector_subrelu": "vsubrelu",
+}  # fmt: skip
+"""Vector instruction as a schedule names it → as a chip's table does. These need the dtype of what they compute with."""
+
+_WITHOUT_A_TABLE = """
+broadcast broadcast_for_tensor cache_buffer conv_vector_bias_add conv_vector_remove_pad data_mov depthwise_conv dma_copy
+dma_copy_for_non_32_align dma_copy_matmul_transpose dma_padding fixpipe_op im2col im2col_v2 img2col inplace_add inplace_sub
+inplace_update layout_transform mad mov_backup nd2nz nz2nd phony_insn pooling2d_global_process reg_mov reg_mov_single
+scalar_op set_2d set_fmatrix set_padding_ex split_select unified_broadcast unknown_broadcast unzip vdup_align
+vector_add_with_broadcast vector_auto vector_broadcast vector_broadcast_transpose vector_cmpsel vector_complex vector_conv
+vector_conv_ceil vector_conv_floor vector_conv_rint vector_conv_round vector_conv_trunc vector_dichotomy_add
+vector_dichotomy_add_for_bn_reduce vector_dichotomy_reduce vector_div_with_broadcast vector_divs vector_dup vector_fp_ceiling
+vector_gather vector_gcd vector_linear_sequence vector_max_with_broadcast vector_min_with_broadcast vector_mul_with_broadcast
+vector_multiple vector_power vector_real vector_reduce_all vector_reduce_any vector_reduce_max vector_reduce_min
+vector_reduce_prod vector_reduce_sum vector_select_bool vector_select_eq vector_select_ge vector_select_gt vector_select_le
+vector_select_lt vector_select_ne vector_selects_bool vector_sigmoid vector_sign_bit vector_sub_with_broadcast vector_tanh
+vector_tconv_trunc vector_transpose vector_tuple_reduce_sum_for_bn_update_grad vnchwconv vscsplit wino_l0a_v2 wino_l0b_v2
+winograd_conv write_select
+"""
+"""Copies, casts, reductions, matrix work, and names under which the compiler chooses: made of several instructions, so no
+one table of dtypes says what they take."""
+
+_TAGS = {
+    "elewise_binary_add": "vector_add", "elewise_binary_sub": "vector_sub", "elewise_binary_mul": "vector_mul",
+    "elewise_binary_div": "vector_div", "elewise_binary_max": "vector_max", "elewise_binary_min": "vector_min",
+    "elewise_binary_and": "vector_and", "elewise_binary_or": "vector_or", "elewise_binary_mod": "scalar_op",
+    "elewise_binary_addrelu": "vector_addrelu", "elewise_binary_subrelu": "vector_subrelu",
+    "elewise_binary_scalar_axpy": "vector_axpy", "elewise_binary_phony": "phony_insn",
+    "elewise_binary_cmp": "vector_auto", "elewise_binary_cmpsel": "vector_cmpsel", "elewise_binary_logic": "vector_auto",
+    "elewise_binary_vcmpv_eq": "vector_eq", "elewise_binary_vcmpv_ne": "vector_ne", "elewise_binary_vcmpv_lt": "vector_lt",
+    "elewise_binary_vcmpv_le": "vector_le", "elewise_binary_vcmpv_gt": "vector_gt", "elewise_binary_vcmpv_ge": "vector_ge",
+    "elewise_binary_cmpsel_eq": "vector_select_eq", "elewise_binary_cmpsel_ne": "vector_select_ne",
+    "elewise_binary_cmpsel_lt": "vector_select_lt", "elewise_binary_cmpsel_le": "vector_select_le",
+    "elewise_binary_cmpsel_gt": "vector_select_gt", "elewise_binary_cmpsel_ge": "vector_select_ge",
+    "elewise_single_VS_add": "vector_adds", "elewise_single_VS_mul": "vector_muls", "elewise_single_VS_max": "vector_maxs",
+    "elewise_single_VS_min": "vector_mins", "elewise_single_abs": "vector_abs", "elewise_single_cast": "vector_conv",
+    "elewise_single_ceil": "vector_conv_ceil", "elewise_single_exp": "vector_exp", "elewise_single_floor": "vector_conv_floor",
+    "elewise_single_log": "vector_ln", "elewise_single_lrelu": "vector_lrelu", "elewise_single_not": "vector_not",
+    "elewise_single_rec": "vector_rec", "elewise_single_relu": "vector_relu", "elewise_single_round": "vector_conv_rint",
+    "elewise_single_round_d": "vector_conv_round", "elewise_single_rsqrt": "vector_rsqrt",
+    "elewise_single_sqrt": "vector_sqrt", "elewise_single_trunc": "vector_conv_trunc",
+    "elewise_multiple_madd": "vector_madd", "elewise_multiple_maddrelu": "vector_maddrelu",
+    "elewise_multiple_mla": "vector_mla", "elewise_multiple_sel": "vector_select_bool", "elewise_empty_intrin": "phony_insn",
+    "broadcast_for_tensor": "vector_broadcast", "unified_broadcast": "vector_broadcast", "broadcast": "vector_dup",
+    "reduce_sum": "vector_reduce_sum", "reduce_max": "vector_reduce_max", "reduce_min": "vector_reduce_min",
+    "reduce_prod": "vector_reduce_prod", "tuple_reduce_sum": "vector_reduce_sum", "set_value": "vector_dup",
+    "transpose": "vector_transpose", "dma_copy": "dma_copy",
+}  # fmt: skip
+
+DEVICE_INSTRUCTION: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(_WITHOUT_A_TABLE.split(), ""),
+        **{tag: _VECTOR.get(name, "") for tag, name in _TAGS.items()},
+        **_VECTOR,
+    }
+)
+"""Every name that ``emit_insn`` takes → the device's instruction by which dtypes are looked up; empty where there is none."""
+
+
+def instruction_of_tag(tag: str) -> str:
+    """The instruction that a stage with this tag becomes; the compiler chooses when the tag says nothing."""
+    return _TAGS.get(tag.partition("|")[0], "vector_auto")
+
+
+CAPACITY = {
+    "local.UB": "unified_buffer_bytes", "local.L1": "l1_bytes", "local.L0A": "l0a_bytes", "local.L0B": "l0b_bytes",
+    "local.L0C": "l0c_bytes",
+}  # fmt: skip
+"""Memory → the attribute of `Soc` with its size."""
+
+SCOPES = frozenset(
+    "global local local.UB local.L1 local.L0A local.L0B local.L0C local.BT local.FB local.FB0 local.FB1 local.FB2 local.FB3 "
+    "local.L1_Fusion local.UB_Fusion local.REG local.AREG local.PREG local.UREG local.VREG local.WREG local.SMASK "
+    "local_aicpu".split()
+)
+"""Every memory that a stage may be put into."""
+
+
+def capacity(chip: Soc, scope: str) -> int:
+    """Bytes of a memory of a core; 0 where there is no limit, or none is known."""
+    attribute = CAPACITY.get(scope.replace("_Fusion", ""))
+    return 0 if attribute is None else int(getattr(chip, attribute))

@@ -1,0 +1,311 @@
+"""What of a schedule would fail or be slow on the device: checked, not executed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, SCOPES, capacity
+from tbe_impl.dsl.onchip import Buffer, buffers_of, peak
+from tbe_impl.dsl.regions import UNKNOWN, Regions
+from tbe_impl.dsl.schedule import Schedule
+from tbe_impl.dsl.schedule_records import ScheduleRecord, Split, StageRecord
+from tbe_impl.dsl.stage import GLOBAL
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.errors import InputError
+from tbe_impl.soc import Soc, soc, supports
+
+WARN_ABOVE = 0.8
+"""Share of a memory from which on a schedule is warned: the compiler needs some of it for itself."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong or doubtful.
+
+    Attributes:
+        severity: ``error`` for what the device refuses, ``warning`` for what costs time.
+        code: short name of the check.
+        stage: name of the stage.
+        place: file and line of the schedule call, or of the stage where there is no such call.
+        what: the sentence that says what is wrong.
+        expected, got, remedy: as in an error.
+    """
+
+    severity: str
+    code: str
+    stage: str
+    place: str
+    what: str
+    expected: str
+    got: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.place}: {self.what}; expected {self.expected}, got {self.got}. {self.remedy}."
+
+    def as_error(self) -> InputError:
+        """The finding as an exception."""
+        return InputError(self.what, place=self.place, expected=self.expected, got=self.got, remedy=self.remedy)  # fmt: skip
+
+
+def check(
+    schedule: Schedule | ScheduleRecord, chip: str | Soc, *, raise_errors: bool = False
+) -> tuple[Finding, ...]:
+    """Everything that can be said against a schedule on a chip, in order of the stages; of ``cpu`` only what is no schedule
+    at all.
+
+    Args:
+        schedule: as built or frozen.
+        chip: name or record of the chip.
+        raise_errors: raise the first error instead of handing it back.
+
+    Raises:
+        InputError: an error was found and `raise_errors` is set, or the chip is unknown.
+    """
+    record = schedule.record() if isinstance(schedule, Schedule) else schedule
+    regions, device = Regions(record), soc(chip)
+    found = [finding for one in CHECKS for finding in one(regions, device)]
+    if not device.unlimited:
+        found += [finding for one in DEVICE_CHECKS for finding in one(regions, device)]
+    places = {stage.op.name: index for index, stage in enumerate(record.stages)}
+    found.sort(key=lambda finding: places.get(finding.stage, -1))
+    if raise_errors:
+        for finding in found:
+            if finding.severity == "error":
+                raise finding.as_error()
+    return tuple(found)
+
+
+def attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A stage is computed inside a stage that needs it, at a loop that is still there."""
+    for stage in regions.record.stages:
+        if stage.attach is None:
+            continue
+        parent = regions.record.stage(stage.attach.parent)
+        if not _reaches(regions, stage, parent):
+            users = ", ".join(one.op.name for one in regions.consumers(stage)) or "nobody"
+            yield Finding(
+                "error", "compute_at", stage.op.name, stage.attach.place,
+                f"{stage.op.name} is computed inside {parent.op.name}, which does not need it",
+                f"a stage that {stage.op.name} goes into", f"{parent.op.name}; {stage.op.name} goes into {users}",
+                "Attach it to one of these",
+            )  # fmt: skip
+        if not any(leaf is stage.attach.axis for leaf in parent.leaves):
+            yield Finding(
+                "error", "compute_at", stage.op.name, stage.attach.place,
+                f"the loop {stage.attach.axis.name} of {parent.op.name} was split or fused after {stage.op.name} was "
+                "attached to it",
+                f"one of {', '.join(leaf.name for leaf in parent.leaves)}", stage.attach.axis.name,
+                "Split and fuse first, then compute_at",
+            )  # fmt: skip
+
+
+def _reaches(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
+    """Whether what a stage makes goes into `parent`, through what is computed inside it or inlined."""
+    waiting, seen = [stage], {id(stage)}
+    while waiting:
+        for consumer in regions.consumers(waiting.pop()):
+            if consumer is parent:
+                return True
+            if id(consumer) not in seen and (consumer.inlined or consumer.attach is not None):
+                seen.add(id(consumer))
+                waiting.append(consumer)
+    return False
+
+
+def inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """Only what has one expression for each element can be put into its readers."""
+    for stage in regions.record.stages:
+        if not stage.inlined:
+            continue
+        place = next(one.place for one in stage.named("compute_inline"))
+        why = None
+        if stage.is_output:
+            why = "it is an output of the kernel"
+        elif any(isinstance(body, Reduce) for body in stage.op.body):
+            why = "it is a reduction"
+        elif not stage.op.body:
+            why = "it is an input" if stage.is_input else "a library computes it as a whole"
+        if why:
+            yield Finding("error", "compute_inline", stage.op.name, place,
+                          f"{stage.op.name} cannot be inlined: {why}", "a stage with one expression for each element",
+                          why, "Leave out its compute_inline")  # fmt: skip
+
+
+def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A memory has a name that the device knows."""
+    for stage in regions.record.stages:
+        if stage.scope not in SCOPES:
+            yield Finding("error", "scope", stage.op.name, stage.scope_place,
+                          f"{stage.op.name} is put into a memory that does not exist",
+                          f"one of {', '.join(sorted(SCOPES))}", repr(stage.scope),
+                          _nearest(str(stage.scope), SCOPES))  # fmt: skip
+
+
+def known_instructions(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction has a name that the compiler knows."""
+    for stage in regions.record.stages:
+        for directive in stage.named("emit_insn"):
+            name = directive.value[0]
+            if name not in DEVICE_INSTRUCTION:
+                yield Finding("error", "emit_insn", stage.op.name, directive.place,
+                              f"{stage.op.name}: there is no instruction {name!r}", "an instruction of the device",
+                              repr(name), _nearest(str(name), DEVICE_INSTRUCTION))  # fmt: skip
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    return (
+        f"The nearest one is {close[0]!r}"
+        if close
+        else "See the operators of the device for its names"
+    )
+
+
+def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction takes the dtype that it is given on this chip."""
+    for stage in regions.record.stages:
+        for directive in stage.named("emit_insn"):
+            instruction = DEVICE_INSTRUCTION.get(directive.value[0], "")
+            if not instruction:
+                continue
+            inputs = stage.op.input_tensors
+            dtype = inputs[0].dtype if inputs else stage.op.outputs[0].dtype
+            if supports(chip, instruction, dtype):
+                continue
+            takes = (
+                ", ".join(sorted(chip.instructions.get(instruction, ())))
+                or "nothing: it lacks this instruction"
+            )
+            yield Finding("error", "emit_insn", stage.op.name, directive.place,
+                          f"{stage.op.name}: {directive.value[0]} ({instruction}) of {chip.name} does not take {dtype}",
+                          takes, dtype, "Cast before it and back after it, or build for another chip")  # fmt: skip
+
+
+def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A split that leaves a shorter last tile."""
+    for stage in regions.record.stages:
+        extents = regions.loops(stage)
+        for relation in stage.relations:
+            if not isinstance(relation, Split):
+                continue
+            whole, inner = extents[id(relation.parent)], extents[id(relation.inner)]
+            if whole >= UNKNOWN or inner >= UNKNOWN or whole % inner == 0:
+                continue
+            yield Finding("warning", "division", stage.op.name, relation.place,
+                          f"{relation.parent.name} of {stage.op.name} has {whole} steps, which {inner} does not divide: "
+                          f"the last tile has {whole % inner}",
+                          f"a divisor of {whole}", str(inner),
+                          f"{_divisor(whole, inner)} divides it")  # fmt: skip
+
+
+def _divisor(whole: int, limit: int) -> int:
+    """The greatest divisor that is not greater than `limit`."""
+    return max(other for low in range(1, int(whole**0.5) + 1) if whole % low == 0
+               for other in (low, whole // low) if other <= limit)  # fmt: skip
+
+
+def alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """Rows on the chip start at a block, and what is written to main memory ends at one."""
+    for stage in regions.record.stages:
+        if stage.is_input or stage.inlined:
+            continue
+        tile, width = regions.tile(stage), dtype_of(stage.op.outputs[0].dtype).bytes
+        if stage.scope != GLOBAL:
+            yield from _rows(stage, tile, width, chip)
+        elif stage.attach is None and _is_copied_out(regions, stage):
+            yield from _tail(regions, stage, width, chip)
+
+
+def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> Iterator[Finding]:
+    rows = 1
+    for size in tile[:-1]:
+        rows *= size
+    padded = stage.has("storage_align") or stage.has("buffer_align") or stage.has("compute_align")
+    if (
+        not tile
+        or rows == 1
+        or padded
+        or tile[-1] >= UNKNOWN
+        or tile[-1] * width % chip.block_bytes == 0
+    ):
+        return
+    if len(tile) > 1 and tile[-1] == 1:
+        return  # one number for each row lies densely
+    factor = chip.block_bytes // width
+    place = stage.scope_place or str(stage.op.location)
+    yield Finding("warning", "alignment", stage.op.name, place,
+                  f"rows of {stage.op.name} do not start at a block of {chip.block_bytes} bytes",
+                  f"rows of a multiple of {chip.block_bytes} bytes", f"{tile[-1]} × {width} = {tile[-1] * width} bytes",
+                  f"storage_align(axis[{len(tile) - 2}], {factor}, 0) pads them")  # fmt: skip
+
+
+def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
+    producers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
+    return any(producer.attach is not None and producer.scope != GLOBAL for producer in producers)
+
+
+def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterator[Finding]:
+    """What one step of the loop around the copy writes: a part of a block at its end overlaps the next step's."""
+    level = next((one.attach for one in reversed(regions.record.stages)
+                  if one.attach is not None and one.attach.parent in (stage.op, stage.origin)), None)  # fmt: skip
+    steps = regions.steps(stage, level)
+    if steps is None:
+        return
+    tile = [steps[id(axis)] for axis in stage.op.axis]
+    full = regions.full(stage)
+    run = 1
+    for part, whole in zip(reversed(tile), reversed(full), strict=True):
+        run *= part
+        if part != whole:
+            break
+    cores = any(one.value[0].thread_tag.startswith("blockIdx") for one in stage.named("bind"))
+    if tuple(tile) == full or run >= UNKNOWN or run * width % chip.block_bytes == 0:
+        return
+    place = level.place if level else str(stage.op.location)
+    why = (
+        "two cores write into one block" if cores else "each step writes into the block of the next"
+    )
+    yield Finding("warning", "tail", stage.op.name, place,
+                  f"tiles {shape_text(tile)} of {stage.op.name} end inside a block: {why}",
+                  f"a multiple of {chip.block_bytes} bytes", f"{run} × {width} = {run * width} bytes",
+                  f"Choose tiles of a multiple of {chip.block_bytes // width} elements")  # fmt: skip
+
+
+def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """What lies in a memory at once fits into it."""
+    buffers = buffers_of(regions, block_bytes=chip.block_bytes)
+    for scope in dict.fromkeys(buffer.stage.scope for buffer in buffers):
+        limit = capacity(chip, scope)
+        use = peak(buffers, scope)
+        if not limit or use.bytes <= WARN_ABOVE * limit or use.bytes >= UNKNOWN:
+            continue
+        largest = max(use.buffers, key=lambda buffer: buffer.total_bytes)
+        over = use.bytes > limit
+        yield Finding(
+            "error" if over else "warning", "capacity", largest.stage.op.name,
+            largest.stage.scope_place or str(largest.stage.op.location),
+            f"{scope} of {chip.name} is {'too small' if over else 'nearly full'}: {use.bytes * 100 / limit:.0f} %",
+            f"at most {limit} bytes" if over else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
+            _sum(use.buffers, use.bytes),
+            f"Split {largest.at or largest.stage.op.name} into smaller tiles, or compute inside a loop further in",
+        )  # fmt: skip
+
+
+def _sum(buffers: Iterable[Buffer], total: int) -> str:
+    parts = sorted(buffers, key=lambda buffer: -buffer.total_bytes)
+    shown = [f"{one.name} {one.copies} × {one.bytes}" if one.copies > 1 else f"{one.name} {one.bytes}" for one in parts[:6]]  # fmt: skip
+    return f"{total} bytes: {' + '.join(shown)}{' + …' if len(parts) > 6 else ''}"
+
+
+Check = Callable[[Regions, Soc], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (attachment, inlining, scopes, known_instructions)
+"""What is wrong everywhere."""
+
+DEVICE_CHECKS: tuple[Check, ...] = (instruction_dtypes, division, alignment, capacities)
+"""What is wrong on one chip."""
