@@ -5,10 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tbe_impl.dsl import casts, compare, elementwise, reductions, shaping
+from tbe_impl.dsl import (
+    casts,
+    compare,
+    convolution,
+    cube,
+    elementwise,
+    indexing,
+    reductions,
+    segments,
+    shaping,
+    windows,
+)
 from tbe_impl.dsl.word import Word
 
-MODULES = (elementwise, casts, compare, shaping, reductions)
+MODULES = (
+    elementwise,
+    casts,
+    compare,
+    shaping,
+    reductions,
+    indexing,
+    segments,
+    windows,
+    cube,
+    convolution,
+)
 
 WORDS: Mapping[str, Word] = MappingProxyType(
     {word.name: word for module in MODULES for word in module.WORDS}

@@ -1,0 +1,206 @@
+"""Words of the matrix unit: matrix products, plain or in blocks, alone or in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.expr import Const, Expr, const
+from tbe_impl.dsl.layouts import BLOCK, from_nz, from_zn, to_nz
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.sizes import is_one
+from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
+from tbe_impl.dsl.word import Word, check_tensor, may_equal
+from tbe_impl.errors import InputError
+
+FORMATS = ("ND", "FRACTAL_NZ", "FRACTAL_Z")
+
+
+def _format(word: str, tensor: Tensor, given: Any, argument: str) -> str:
+    text = str(given).upper().replace("FRACTAL_ZN_RNN", "FRACTAL_Z")
+    text = "FRACTAL_NZ" if text == "FRACTAL" else "ND" if text in ("NHWC", "NCHW") else text
+    if text not in FORMATS:
+        raise InputError(f"{word}: unknown {argument}", place=str(here()), expected=" or ".join(FORMATS), got=repr(given))  # fmt: skip
+    least = 2 if text == "ND" else 4
+    if tensor.ndim < least and not (text == "ND" and tensor.ndim == 1):
+        raise InputError(
+            f"{word}: {tensor.name} is no matrix in {text}",
+            place=str(here()),
+            expected=f"{least} axes or more",
+            got=shape_text(tensor.shape),
+        )
+    return text
+
+
+def _plain_shape(shape: tuple[Expr, ...], layout: str, *, transposed: bool) -> tuple[Expr, ...]:
+    if layout == "ND":
+        lead, rows, columns = (
+            shape[:-2],
+            shape[-2] if len(shape) > 1 else const(1),
+            shape[-1],
+        )
+    else:
+        lead, (c1, r1, r0, c0) = shape[:-4], shape[-4:]
+        rows, columns = r1 * r0, c1 * c0
+        if layout == "FRACTAL_Z":
+            rows, columns = columns, rows
+    return (*lead, columns, rows) if transposed else (*lead, rows, columns)
+
+
+def _plain(x: Array, layout: str, *, transposed: bool) -> Array:
+    if x.ndim == 1:
+        x = x[None, :]
+    made = {"ND": lambda a: a, "FRACTAL_NZ": from_nz, "FRACTAL_Z": from_zn}[layout](x)
+    return np.swapaxes(made, -1, -2) if transposed else made
+
+
+def _product(
+    word: str, a: Tensor, b: Tensor, *, trans_a: Any, trans_b: Any, format_a: Any, format_b: Any, dst_dtype: Any,
+    alpha: Any = 1.0, beta: Any = 0.0, bias: Tensor | None = None, format_out: Any = None,
+) -> Tensor:  # fmt: skip
+    """alpha · a · b + beta · bias (with a bias of a row beta counts as 1)."""
+    first, second = check_tensor(word, a, "tensor_a"), check_tensor(word, b, "tensor_b")
+    layouts = (
+        _format(word, first, format_a, "format_a"),
+        _format(word, second, format_b, "format_b"),
+    )
+    # operators turn the flag of a matrix in FRACTAL_NZ round before they hand it over
+    turned = [
+        bool(flag) != (layout == "FRACTAL_NZ")
+        for flag, layout in zip((trans_a, trans_b), layouts, strict=True)
+    ]
+    left = _plain_shape(first.shape, layouts[0], transposed=turned[0])
+    right = _plain_shape(second.shape, layouts[1], transposed=turned[1])
+    if not may_equal(left[-1], right[-2]):
+        raise InputError(
+            f"{word}: the matrices do not fit",
+            place=str(here()),
+            expected=f"{left[-1]} rows in {second.name}, as many as {first.name} has columns",
+            got=f"{right[-2]} ({shape_text(first.shape)} in {layouts[0]}, {shape_text(second.shape)} in {layouts[1]})",
+            remedy="Look at trans_a and trans_b; in FRACTAL_NZ they are the other way round",
+        )
+    lead = _batch(word, left[:-2], right[:-2])
+    blocked = "NZ" in str(format_out).upper() if format_out else "ND" not in layouts
+    rows, columns = left[-2], right[-1]
+    shape = (*lead, rows, columns)
+    if blocked:
+        shape = (*lead, (columns + BLOCK - 1) // BLOCK, (rows + BLOCK - 1) // BLOCK, const(BLOCK), const(BLOCK))  # fmt: skip
+    extra = [item for item in (alpha, beta, bias) if isinstance(item, Tensor)]
+    parameters = {
+        "layouts": layouts, "turned": tuple(turned), "blocked": blocked,
+        "alpha": "tensor" if isinstance(alpha, Tensor) else float(alpha),
+        "beta": "tensor" if isinstance(beta, Tensor) else float(beta),
+        "bias": None if bias is None else "tensor",
+    }  # fmt: skip
+    use = WordUse("matmul", (first, second, *extra), parameters)
+    (made,) = library_stage(fresh_name(word), [as_shape(shape)], [dst_dtype], use, tag="matmul")
+    return made
+
+
+def _batch(word: str, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    length = max(len(one), len(other))
+    padded = [(const(1),) * (length - len(lead)) + lead for lead in (one, other)]
+    made = []
+    for x, y in zip(*padded, strict=True):
+        if not (is_one(x) or is_one(y) or may_equal(x, y)):
+            raise InputError(f"{word}: the batches differ", place=str(here()), expected=shape_text(one), got=shape_text(other))  # fmt: skip
+        made.append(y if is_one(x) else x)
+    return tuple(made)
+
+
+def _matmul(
+    a: Array, b: Array, *rest: Array, layouts: Any, turned: Any, blocked: bool, alpha: Any, beta: Any, bias: Any
+) -> Array:  # fmt: skip
+    more = iter(rest)
+    scale = next(more).reshape(()) if alpha == "tensor" else alpha
+    weight = next(more).reshape(()) if beta == "tensor" else beta
+    added = next(more) if bias else None
+    x, y = _plain(a, layouts[0], transposed=turned[0]), _plain(b, layouts[1], transposed=turned[1])
+    if x.dtype.kind in "iub":
+        x, y = x.astype(np.int32), y.astype(np.int32)
+    found = np.matmul(x, y)
+    if scale != 1:
+        found = found * scale
+    if added is not None:
+        if added.ndim >= 4 and blocked:
+            added = from_nz(added)
+        plain_row = added.ndim == 1 or added.shape[-2] == 1
+        found = found + added * (1 if plain_row and weight == 0 else weight)
+    return to_nz(found) if blocked else found
+
+
+def matmul(
+    tensor_a: Tensor, tensor_b: Tensor, trans_a: bool = False, trans_b: bool = False, format_a: str = "ND",
+    format_b: str = "ND", alpha_num: Any = 1.0, beta_num: Any = 0.0, dst_dtype: str = "float16",
+    tensor_bias: Tensor | None = None, quantize_params: Any = None, format_out: Any = None, compress_index: Any = None,
+    attrs: Any = None, kernel_name: str = "MatMul", **_: Any,
+) -> Tensor:  # fmt: skip
+    """alpha · a · b + bias.
+
+    Args:
+        tensor_a, tensor_b: matrices, or batches of them.
+        trans_a, trans_b: whether one is transposed; of a matrix in FRACTAL_NZ the flag is the other way round, as CANN has it.
+        format_a, format_b: ``ND``, ``FRACTAL_NZ`` (N1, M1, M0, N0) or ``FRACTAL_Z`` (K1, N1, N0, K0).
+        alpha_num: a factor.
+        beta_num: a factor of a bias that is a matrix; a bias of one row is added as it is.
+        dst_dtype: of the result; products are summed up in float32, of integers in int32.
+        tensor_bias: a row or a matrix.
+        format_out: ``FRACTAL_NZ`` or ``ND``; without it in blocks when both matrices are.
+    """
+    return _product(
+        "matmul", tensor_a, tensor_b, trans_a=trans_a, trans_b=trans_b, format_a=format_a, format_b=format_b,
+        dst_dtype=dst_dtype, alpha=alpha_num, beta=beta_num, bias=tensor_bias, format_out=format_out,
+    )  # fmt: skip
+
+
+def batch_matmul(
+    tensor_a: Tensor, tensor_b: Tensor, trans_a: bool = False, trans_b: bool = False, format_a: str = "ND",
+    format_b: str = "ND", dst_dtype: str = "float16", tensor_bias: Tensor | None = None, format_out: Any = None, **_: Any,
+) -> Tensor:  # fmt: skip
+    """a · b for every matrix of a batch; arguments as `matmul` has them."""
+    return _product(
+        "batch_matmul", tensor_a, tensor_b, trans_a=trans_a, trans_b=trans_b, format_a=format_a, format_b=format_b,
+        dst_dtype=dst_dtype, bias=tensor_bias, format_out=format_out,
+    )  # fmt: skip
+
+
+def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Tensor:
+    """alpha · a · b + beta · c.
+
+    Two forms: ``gemm(a, b, para_dict)`` with the keys alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype,
+    tensor_c, format_out; and ``gemm(a, b, alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype, tensor_bias, …)``.
+    """
+    if args and isinstance(args[0], Mapping):
+        options = dict(args[0])
+    elif isinstance(keywords.get("para_dict"), Mapping):
+        options = dict(keywords["para_dict"])
+    else:
+        names = ("alpha", "beta", "trans_a", "trans_b", "format_a", "format_b", "dst_dtype", "tensor_c")  # fmt: skip
+        aliases = {"tensor_alpha": "alpha", "tensor_beta": "beta", "tensor_bias": "tensor_c"}
+        options = dict(zip(names, args, strict=False))
+        options |= {aliases.get(name, name): value for name, value in keywords.items()}
+    alpha, beta = options.get("alpha"), options.get("beta")
+    return _product(
+        "gemm", tensor_a, tensor_b,
+        trans_a=options.get("trans_a", False), trans_b=options.get("trans_b", False),
+        format_a=options.get("format_a") or "ND", format_b=options.get("format_b") or "ND",
+        dst_dtype=options.get("dst_dtype") or "float16",
+        alpha=_factor(alpha, 1.0), beta=_factor(beta, 0.0 if alpha is None else 1.0),
+        bias=options.get("tensor_c"), format_out=options.get("format_out"),
+    )  # fmt: skip
+
+
+def _factor(value: Any, default: float) -> Any:
+    if value is None:
+        return default
+    return value.value if isinstance(value, Const) else value
+
+
+WORDS = (
+    Word("matmul", matmul, _matmul, "mmad"),
+    Word("batch_matmul", batch_matmul),
+    Word("gemm", gemm),
+)

@@ -1,0 +1,264 @@
+"""Words that take or change elements at indices: gather, scatter, rows changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.arrays import Array, divide
+from tbe_impl.dsl.expr import Const, Expr, binary, cast, const, select
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.sizes import check_axis
+from tbe_impl.dsl.tensor import (
+    Tensor,
+    WordUse,
+    as_shape,
+    compute,
+    fresh_name,
+    library_stage,
+    shape_text,
+)
+from tbe_impl.dsl.word import Word, check_tensor, may_equal
+from tbe_impl.errors import InputError
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
+    """`value` as a tensor of integers."""
+    tensor = check_tensor(word, value, argument)
+    if tensor.dtype not in INTEGERS:
+        raise InputError(
+            f"{word} takes whole numbers for {argument}",
+            place=str(here()),
+            expected="an integer dtype such as int32",
+            got=f"{tensor.dtype} ({tensor.name})",
+        )
+    return tensor
+
+
+def _fetch(
+    tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
+) -> Expr:
+    """An element; 0 where one of the indices that were looked up lies outside."""
+    inside: Any = True
+    index = list(at)
+    for axis, number in looked_up.items():
+        size = cast(number.dtype, tensor.shape[axis])
+        place = select(number < 0, number + size, number) if negative else number
+        index[axis] = place
+        holds = binary("and", place >= 0, place < size)
+        inside = holds if inside is True else binary("and", inside, holds)
+    return select(inside, tensor(*index), const(0, tensor.dtype))
+
+
+def gather(
+    params: Tensor,
+    indices: Tensor,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    negative_index_support: bool = False,
+    support_out_of_bound_index: bool = True,
+) -> Tensor:
+    """params at `indices` along `axis`; 0 where an index lies outside.
+
+    Args:
+        params: what is read.
+        indices: integers; their first `batch_dims` axes go along with those of params.
+        axis: of params; the first after the batch when none is given.
+        batch_dims: number of leading axes that both share.
+        negative_index_support: negative indices count from the back.
+        support_out_of_bound_index: choose between instructions of the device; here every index is checked.
+
+    Returns:
+        Shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
+    """
+    source, places = check_tensor("gather", params, "params"), check_indices("gather", indices)
+    batch = int(batch_dims) % (places.ndim + 1)
+    along = batch if axis is None else check_axis("gather", source, axis)
+    if along < batch or not all(map(may_equal, source.shape[:batch], places.shape[:batch])):
+        raise InputError(
+            "gather: the batch axes do not go along",
+            place=str(here()),
+            expected=f"{batch} leading axes of {shape_text(source.shape)} before axis {along}",
+            got=shape_text(places.shape),
+        )
+    inner = places.ndim - batch
+
+    def pick(*index: Expr) -> Expr:
+        number = places(*index[:batch], *index[along : along + inner])
+        at = (*index[:along], const(0), *index[along + inner :])
+        return _fetch(source, at, {along: number}, negative_index_support)
+
+    made: Tensor = compute(
+        (*source.shape[:along], *places.shape[batch:], *source.shape[along + 1 :]),
+        pick, fresh_name("gather"), "gather",
+        word=WordUse("gather", (source, places),
+                     {"axis": along, "batch_dims": batch, "negative": bool(negative_index_support)}),
+    )  # fmt: skip
+    return made
+
+
+def gather_nd(
+    params: Tensor,
+    indices: Tensor,
+    batch_dims: int = 0,
+    support_out_of_bound_index: bool = True,
+) -> Tensor:
+    """params at the points that the last axis of `indices` spells out; 0 where one lies outside.
+
+    Returns:
+        Shape ``indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1]:]``.
+    """
+    source, places = (
+        check_tensor("gather_nd", params, "params"),
+        check_indices("gather_nd", indices),
+    )
+    depth = places.shape[-1] if places.ndim else const(0)
+    if not isinstance(depth, Const) or depth.value + batch_dims > source.ndim:
+        raise InputError(
+            "gather_nd: the last axis of the indices spells out points of params",
+            place=str(here()),
+            expected=f"a last axis of at most {source.ndim - batch_dims}",
+            got=shape_text(places.shape),
+        )
+    length, outer = int(depth.value), places.ndim - 1
+
+    def pick(*index: Expr) -> Expr:
+        numbers = {batch_dims + k: places(*index[:outer], const(k)) for k in range(length)}
+        at = (*index[:batch_dims], *([const(0)] * length), *index[outer:])
+        return _fetch(source, at, numbers, negative=False) if length else source(*at)
+
+    made: Tensor = compute(
+        (*places.shape[:-1], *source.shape[batch_dims + length :]),
+        pick, fresh_name("gather_nd"), "gather_nd",
+        word=WordUse("gather_nd", (source, places), {"batch_dims": batch_dims}),
+    )  # fmt: skip
+    return made
+
+
+_CHANGES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "max": np.maximum, "min": np.minimum,
+}  # fmt: skip
+
+
+def scatter(
+    var: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    reduction: str = "update",
+    support_out_of_bound_index: bool = True,
+) -> Tensor:
+    """var with its rows at `indices` changed by `updates`, one after the other; indices outside are passed over.
+
+    Args:
+        var: what is changed; the result has its shape.
+        indices: integers, of any shape.
+        updates: of shape ``indices.shape + var.shape[1:]``.
+        reduction: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``max`` or ``min``.
+    """
+    target = check_tensor("scatter", var, "var")
+    places, new = check_indices("scatter", indices), check_tensor("scatter", updates, "updates")
+    known = ("update", *_CHANGES)
+    wanted = (*places.shape, *target.shape[1:])
+    if reduction not in known:
+        raise InputError("scatter: unknown reduction", place=str(here()), expected=" or ".join(known), got=repr(reduction))  # fmt: skip
+    if (
+        new.dtype != target.dtype
+        or new.ndim != len(wanted)
+        or not all(map(may_equal, new.shape, wanted))
+    ):
+        raise InputError(
+            "scatter: the updates do not fit",
+            place=str(here()),
+            expected=f"{target.dtype} {shape_text(wanted)}",
+            got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
+        )
+    use = WordUse("scatter", (target, places, new), {"reduction": reduction})
+    (made,) = library_stage(fresh_name("scatter"), [target.shape], [target.dtype], use, tag=f"scatter_{reduction}")  # fmt: skip
+    return made
+
+
+def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array:
+    rows = places.reshape(-1)
+    new = updates.reshape(len(rows), *var.shape[1:])
+    inside = (rows >= 0) & (rows < len(var))
+    return change_rows(var, rows[inside], new[inside], reduction)
+
+
+def change_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
+    """A copy of `var` with its rows changed one after the other."""
+    out = np.array(var)
+    if reduction == "update":
+        for row, value in zip(rows.tolist(), new, strict=True):
+            out[row] = value
+    elif reduction == "div":
+        for row, value in zip(rows.tolist(), new, strict=True):
+            out[row] = divide(out[row], value)
+    else:
+        _CHANGES[reduction].at(out, rows, new)  # type: ignore[attr-defined]
+    return out
+
+
+def _inplace(name: str, reduction: str, formula: str) -> Word:
+    def build(lhs: Tensor, inplace_ids: Any, rhs: Tensor) -> Tensor:
+        target, new = check_tensor(name, lhs, "lhs"), check_tensor(name, rhs, "rhs")
+        if isinstance(inplace_ids, Tensor):
+            rows: Any = check_indices(name, inplace_ids, "inplace_ids")
+            wanted: tuple[Expr, ...] = (*rows.shape, *target.shape[1:])
+        else:
+            several = isinstance(inplace_ids, (list, tuple))
+            numbers = as_shape(inplace_ids if several else [inplace_ids])
+            rows = tuple(_row(name, target, number) for number in numbers)
+            alone = not several and new.ndim == target.ndim - 1
+            wanted = target.shape[1:] if alone else (const(len(rows)), *target.shape[1:])
+        if (
+            new.dtype != target.dtype
+            or new.ndim != len(wanted)
+            or not all(map(may_equal, new.shape, wanted))
+        ):
+            raise InputError(
+                f"{name}: the rows do not fit",
+                place=str(here()),
+                expected=f"{target.dtype} {shape_text(wanted)}",
+                got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
+            )
+        by_tensor = isinstance(rows, Tensor)
+        inputs = (target, rows, new) if by_tensor else (target, new)
+        use = WordUse(name, inputs, {} if by_tensor else {"rows": rows})
+        (made,) = library_stage(fresh_name(name), [target.shape], [target.dtype], use, tag=name)
+        return made
+
+    def numpy(x: Array, *rest: Array, rows: Sequence[int] | None = None) -> Array:
+        ids = np.asarray(rest[0] if rows is None else rows).reshape(-1)
+        return change_rows(x, ids, rest[-1].reshape(len(ids), *x.shape[1:]), reduction)
+
+    build.__name__ = name
+    build.__doc__ = (
+        f"{formula}; the rows `inplace_ids` one after the other, the others as they are."
+    )
+    return Word(name, build, numpy)
+
+
+def _row(word: str, tensor: Tensor, number: Expr) -> Expr:
+    size = tensor.shape[0]
+    if isinstance(number, Const) and isinstance(size, Const) and not 0 <= number.value < size.value:
+        raise InputError(
+            f"{word}: {tensor.name} has no such row",
+            place=str(here()),
+            expected=f"rows from 0 to {size.value - 1}",
+            got=str(number.value),
+        )
+    return number
+
+
+WORDS = (
+    Word("gather", gather),
+    Word("gather_nd", gather_nd),
+    Word("scatter", scatter, _scatter),
+    _inplace("inplace_add", "add", "lhs[ids] + rhs"),
+    _inplace("inplace_sub", "sub", "lhs[ids] − rhs"),
+    _inplace("inplace_update", "update", "rhs in the place of lhs[ids]"),
+)

@@ -1,0 +1,81 @@
+"""Words that reduce rows by segment: every row says by number to which segment it belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.arrays import Array, identity
+from tbe_impl.dsl.expr import as_expr
+from tbe_impl.dsl.indexing import change_rows, check_indices
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
+from tbe_impl.dsl.word import Word, check_scalar, check_tensor, may_equal
+from tbe_impl.errors import InputError
+
+_CHANGE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min"}
+
+
+def _segment(kind: str, formula: str) -> Word:
+    name = f"unsorted_segment_{kind}"
+
+    def build(tensor: Tensor, segment_ids: Any, num_segments: Any, init_value: Any = 0) -> Tensor:
+        source = check_tensor(name, tensor)
+        by_tensor = isinstance(segment_ids, Tensor)
+        ids: Any = (
+            check_indices(name, segment_ids, "segment_ids")
+            if by_tensor
+            else tuple(as_shape(segment_ids))
+        )
+        lead = ids.shape if by_tensor else as_shape([len(ids)])
+        if len(lead) > source.ndim or not all(map(may_equal, lead, source.shape)):
+            raise InputError(
+                f"{name}: every row needs a segment",
+                place=str(here()),
+                expected=f"segment_ids of shape {shape_text(source.shape[:1])}",
+                got=shape_text(lead),
+            )
+        parameters = {
+            "num_segments": as_expr(num_segments),
+            "init_value": check_scalar(name, init_value, source.dtype, "init_value"),
+            **({} if by_tensor else {"segment_ids": ids}),
+        }
+        use = WordUse(name, (source, ids) if by_tensor else (source,), parameters)
+        shape = (as_expr(num_segments), *source.shape[len(lead) :])
+        (made,) = library_stage(fresh_name(name), [shape], [source.dtype], use, tag=name)
+        return made
+
+    def numpy(
+        x: Array, *ids: Array, num_segments: Any, init_value: Any, segment_ids: Any = None
+    ) -> Array:
+        numbers = ids[0] if ids else np.asarray(segment_ids, np.int64)
+        rows = x.reshape(numbers.size, *x.shape[numbers.ndim :])
+        numbers, count = numbers.reshape(-1), int(num_segments)
+        inside = (numbers >= 0) & (numbers < count)
+        start = np.full((count, *rows.shape[1:]), identity("sum" if kind == "mean" else kind, x.dtype), x.dtype)  # fmt: skip
+        found = change_rows(start, numbers[inside], rows[inside], _CHANGE[kind])
+        members = np.bincount(numbers[inside], minlength=count).reshape(count, *([1] * (x.ndim - ids[0].ndim if ids else x.ndim - 1)))  # fmt: skip
+        if kind == "mean":
+            found = (found / np.maximum(members, 1)).astype(x.dtype)
+        return np.where(members > 0, found, np.asarray(init_value, x.dtype))
+
+    build.__name__ = name
+    build.__doc__ = f"""{formula} of the rows of each segment.
+
+    Args:
+        tensor: its leading axes, as many as the ids have, are the rows.
+        segment_ids: integers, as a tensor or a list; rows with one below 0 or from `num_segments` on are passed over.
+        num_segments: how many rows the result has.
+        init_value: of a segment without rows.
+    """
+    return Word(name, build, numpy)
+
+
+WORDS = (
+    _segment("sum", "The sum"),
+    _segment("mean", "The mean"),
+    _segment("prod", "The product"),
+    _segment("max", "The largest element, NaN when there is one,"),
+    _segment("min", "The smallest element, NaN when there is one,"),
+)

@@ -1,0 +1,209 @@
+"""Words that reduce over windows that slide: reduce_window and pooling."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, as_expr, binary, cast, const
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.sizes import check_axis
+from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
+from tbe_impl.dsl.word import Word, check_tensor
+from tbe_impl.errors import InputError
+
+_KINDS = {"MAX": "max", "GMP": "max", "MIN": "min", "SUM": "sum", "AVG": "sum", "GAP": "sum"}
+
+
+def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, ceil: bool) -> Any:
+    """How many windows of `span` fit; rounded up when `ceil`, but none starts in the padding behind."""
+    free = size + before + after - span
+    steps = (free + stride - 1) // stride if ceil else free // stride
+    count = steps + 1
+    if ceil and all(isinstance(item, int) for item in (size, stride, before, count)):
+        return count - 1 if (count - 1) * stride >= size + before else count
+    return count
+
+
+def same_padding(size: Any, span: Any, stride: Any) -> tuple[Any, Any, Any]:
+    """Padding before and after, and how many windows there are, so that every stride has one (TensorFlow's SAME)."""
+    count = (size + stride - 1) // stride
+    lacking = (count - 1) * stride + span - size
+    needed = max(lacking, 0) if isinstance(lacking, int) else binary("max", lacking, const(0))
+    return needed // 2, needed - needed // 2, count
+
+
+def _check_kind(word: str, kind: Any, argument: str) -> str:
+    text = str(kind).upper()
+    if text not in _KINDS:
+        raise InputError(f"{word}: unknown {argument}", place=str(here()), expected=" or ".join(_KINDS), got=repr(kind))  # fmt: skip
+    return text
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Const) else value
+
+
+def windows_of(
+    word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
+    dilations: Sequence[Any], starts: Sequence[Any], counts: Sequence[Any],
+) -> Tensor:  # fmt: skip
+    """The stage that reduces every window; what lies in the padding counts for nothing."""
+    over = [
+        IterVar(Range(span), f"w{axis}", "reduce") for axis, span in zip(axes, spans, strict=True)
+    ]
+    shape = list(tensor.shape)
+    for axis, count in zip(axes, counts, strict=True):
+        shape[axis] = as_expr(count)
+
+    def body(*index: Expr) -> Expr:
+        at, inside = list(index), None
+        for place, axis in enumerate(axes):
+            position = index[axis] * strides[place] + over[place] * dilations[place] - starts[place]
+            at[axis] = position
+            holds = binary("and", position >= 0, position < tensor.shape[axis])
+            inside = holds if inside is None else binary("and", inside, holds)
+        return Reduce(_KINDS[kind], tensor(*at), over, inside)
+
+    parameters = {
+        "kind": kind, "axes": tuple(axes), "spans": tuple(spans), "strides": tuple(strides),
+        "dilations": tuple(dilations), "starts": tuple(starts), "counts": tuple(counts),
+    }  # fmt: skip
+    made: Tensor = compute(
+        shape, body, fresh_name(word), f"reduce_window_{_KINDS[kind]}", word=WordUse("reduce_window", (tensor,), parameters)
+    )  # fmt: skip
+    return made
+
+
+def reduce_window(
+    raw_tensor: Tensor,
+    computation: str,
+    window_axes: Any,
+    window_dimensions: Any,
+    window_strides: Any,
+    window_dilations: Any = None,
+    padding_mode: str = "VALID",
+    padding_dimensions: Any = None,
+    rounding_mode: str = "FLOOR",
+    return_argmax: bool = False,
+) -> Tensor:
+    """The reduction of every window.
+
+    Args:
+        raw_tensor: any.
+        computation: ``MAX``, ``MIN``, ``SUM``, ``AVG``, or over the whole axes ``GMP`` (max) and ``GAP`` (mean).
+        window_axes: the axes on which windows slide.
+        window_dimensions, window_strides, window_dilations: one number for each of them.
+        padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
+        padding_dimensions: before and after for each axis, as pairs or flat; or one number for each axis.
+        rounding_mode: ``FLOOR`` or ``CEIL``, of the number of windows under ``CALCULATED``.
+        return_argmax: not supported.
+    """
+    tensor = check_tensor("reduce_window", raw_tensor)
+    kind = _check_kind("reduce_window", computation, "computation")
+    axes = [check_axis("reduce_window", tensor, axis, "window_axes") for axis in window_axes]
+    if return_argmax:
+        raise InputError("reduce_window gives no positions", place=str(here()), expected="return_argmax=False", got="True")  # fmt: skip
+    pads = _pairs(padding_dimensions, len(axes))
+    every = len(axes)
+    return _pool(
+        "reduce_window", tensor, kind, axes, window_dimensions or [1] * every, window_strides or [1] * every,
+        window_dilations or [1] * every, str(padding_mode).upper(), pads, ceil=str(rounding_mode).upper() == "CEIL",
+    )  # fmt: skip
+
+
+def _pairs(given: Any, count: int) -> list[tuple[Any, Any]]:
+    if not given:
+        return [(0, 0)] * count
+    flat = list(itertools.chain(*given)) if isinstance(given[0], (list, tuple)) else list(given)
+    if len(flat) == count:
+        return [(item, item) for item in flat]
+    return [(flat[2 * k], flat[2 * k + 1]) for k in range(count)]
+
+
+def _pool(
+    word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
+    dilations: Sequence[Any], mode: str, pads: Sequence[tuple[Any, Any]], *, ceil: bool, with_padding: bool = False,
+) -> Tensor:  # fmt: skip
+    if mode not in ("SAME", "VALID", "CALCULATED"):
+        raise InputError(f"{word}: unknown padding mode", place=str(here()), expected="SAME, VALID or CALCULATED", got=repr(mode))  # fmt: skip
+    sizes = [_plain(tensor.shape[axis]) for axis in axes]
+    if kind in ("GMP", "GAP"):
+        spans, strides, dilations, mode = sizes, [1] * len(axes), [1] * len(axes), "VALID"
+    spans, strides, dilations = (
+        [_plain(item) for item in group] for group in (spans, strides, dilations)
+    )
+    starts, counts, ends = [], [], []
+    for size, span, stride, dilation, (before, after) in zip(sizes, spans, strides, dilations, pads, strict=True):  # fmt: skip
+        reach = (span - 1) * dilation + 1
+        if mode == "SAME":
+            before, after, count = same_padding(size, reach, stride)
+        else:
+            before, after = (0, 0) if mode == "VALID" else (before, after)
+            count = output_size(size, reach, stride, before, after, ceil=ceil and mode == "CALCULATED")  # fmt: skip
+        if isinstance(count, int) and count < 1:
+            raise InputError(f"{word}: the window does not fit", place=str(here()), expected=f"at most {size}", got=str(reach))  # fmt: skip
+        starts.append(before)
+        counts.append(count)
+        ends.append(size + after)
+    made = windows_of(word, tensor, kind, axes, spans, strides, dilations, starts, counts)
+    if kind not in ("AVG", "GAP"):
+        return made
+    return _averaged(tensor, made, axes, spans, strides, dilations, starts, ends if with_padding else sizes, with_padding)  # fmt: skip
+
+
+def _averaged(
+    tensor: Tensor, total: Tensor, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
+    dilations: Sequence[Any], starts: Sequence[Any], ends: Sequence[Any], with_padding: bool,
+) -> Tensor:  # fmt: skip
+    """Each sum divided by how many elements its window has inside the tensor (or its padding)."""
+    wide = tensor.dtype if is_float(tensor.dtype) else "float32"
+
+    def body(*index: Expr) -> Expr:
+        count: Any = 1
+        for place, axis in enumerate(axes):
+            first = index[axis] * strides[place] - starts[place]
+            step, more = dilations[place], dilations[place] - 1
+            steps = binary("floordiv", ends[place] - first + more, as_expr(step))
+            inside = binary("min", steps, as_expr(spans[place]))
+            if not with_padding:
+                outside = binary("floordiv", more - first, as_expr(step))
+                inside = inside - binary("max", outside, const(0))
+            count = inside * count
+        return cast(tensor.dtype, cast(wide, total(*index)) / cast(wide, count))
+
+    made: Tensor = compute(total.shape, body, fresh_name("average"), "pooling_average")
+    return made
+
+
+def pooling2d(
+    tensor_in: Tensor, window: Any, stride: Any, pooling_mode: str, padding_mode: str = "SAME",
+    pad: Any = (0, 0, 0, 0), dilation: Any = (1, 1), data_mode: int = 1, ceil_mode: int = 0,
+    fusion_params: Any = None, impl_mode: str = "high_performance",
+) -> Tensor:  # fmt: skip
+    """The largest element or the mean of every window over height and width.
+
+    Args:
+        tensor_in: NC1HWC0, or NCHW when it has four axes.
+        window, stride, dilation: two numbers each.
+        pooling_mode: ``MAX``, ``AVG``, or over the whole plane ``GMP`` (max) and ``GAP`` (mean).
+        padding_mode: ``SAME`` or ``VALID`` under `data_mode` 1.
+        pad: above, below, left, right; counts under `data_mode` 0 and ``CALCULATED``.
+        data_mode: 1 as TensorFlow has it (a mean leaves the padding out), 0 as Caffe (it counts).
+        ceil_mode: 0 rounds the number of windows up under `data_mode` 0, 1 down.
+    """
+    tensor = check_tensor("pooling2d", tensor_in, "tensor_in")
+    if tensor.ndim not in (4, 5):
+        raise InputError("pooling2d takes NC1HWC0 or NCHW", place=str(here()), expected="five axes or four", got=f"{tensor.ndim} ({tensor.name})")  # fmt: skip
+    kind = _check_kind("pooling2d", pooling_mode, "pooling_mode")
+    caffe = int(data_mode) == 0
+    mode = "CALCULATED" if caffe else str(padding_mode).upper()
+    return _pool(
+        "pooling2d", tensor, kind, (2, 3), list(window), list(stride), list(dilation), mode, _pairs(pad, 2),
+        ceil=caffe and int(ceil_mode) == 0, with_padding=caffe,
+    )  # fmt: skip
+
+
+WORDS = (Word("reduce_window", reduce_window), Word("pooling2d", pooling2d))
