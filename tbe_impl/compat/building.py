@@ -1,0 +1,202 @@
+"""Scheduling and building as operators ask for it: nothing is compiled, everything is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tbe_impl.compat.families import cast_back
+from tbe_impl.compat.faults import fault
+from tbe_impl.compat.session import session
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Tensor
+
+
+class OutputsOnly:
+    """A schedule that knows its outputs and nothing else, where the language has no automatic one."""
+
+    def __init__(self, outputs: Sequence[Tensor]):
+        self.outputs = [tensor.op for tensor in outputs]
+        self.tensors = tuple(outputs)
+
+
+def _scheduled(outputs: Sequence[Tensor]) -> Any:
+    for module in ("auto_schedule", "schedule"):
+        with contextlib.suppress(ImportError, AttributeError):
+            found = __import__(f"tbe_impl.dsl.{module}", fromlist=["auto_schedule"])
+            return found.auto_schedule(list(outputs))
+    return OutputsOnly(outputs)
+
+
+def _outputs(outs: Any) -> list[Tensor]:
+    listed = list(outs) if isinstance(outs, (list, tuple)) else [outs]
+    flat: list[Tensor] = []
+    for item in listed:
+        if isinstance(item, (list, tuple)):
+            flat += _outputs(item)
+        elif isinstance(item, Tensor):
+            flat.append(item)
+        elif item is not None:
+            raise fault(
+                "E90001",
+                f"auto_schedule takes the output tensors, but got {type(item).__name__}",
+                detailed_cause=type(item).__name__,
+            )
+    if not flat:
+        raise fault("E90001", "auto_schedule takes at least one output tensor, but got none")
+    return flat
+
+
+def auto_schedule(outs: Any, option: Any = None) -> Any:
+    """A schedule for these outputs (``tbe.dsl``)."""
+    return _scheduled(_outputs(outs))
+
+
+def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
+    """A schedule for these outputs (``te.lang.cce``): casts them back to the first input's dtype where nothing else was asked."""
+    outputs = _outputs(outs)
+    real = cast_back(outputs)
+    record = session()
+    for given, kept in zip(outputs, real, strict=True):
+        if given is not kept:
+            record.cast_outputs[id(given)] = kept
+            record.kept.append(given)
+    return _scheduled(real)
+
+
+def build(sch: Any, config_map: Any = None, **more: Any) -> None:
+    """Records one request to build (``tbe.dsl.build``, ``cce_build_code``).
+
+    Args:
+        sch: the schedule; a list of them for a dynamic operator.
+        config_map: ``name``, ``tensor_list`` and options.
+    """
+    config = {**(config_map or {}), **more}
+    schedules = list(sch) if isinstance(sch, (list, tuple)) else [sch]
+    tensors = config.get("tensor_list")
+    if not tensors:
+        raise fault(
+            "E90001", "a build needs a config with tensor_list", detailed_cause="tensor_list"
+        )
+    name = str(config.get("name", "kernel"))
+    variants = tensors if _is_nested(tensors) and len(schedules) > 1 else [tensors]
+    if len(schedules) > 1 and len(variants) != len(schedules):
+        raise fault(
+            "E90001",
+            f"{len(schedules)} schedules were built with {len(variants)} lists of tensors",
+            detailed_cause="tensor_list",
+        )
+    rest = {key: value for key, value in config.items() if key not in ("name", "tensor_list")}
+    for schedule, listed in zip(schedules, variants, strict=True):
+        session().record_build(name, listed, schedule, rest)
+
+
+def _is_nested(tensors: Any) -> bool:
+    return all(isinstance(item, (list, tuple)) for item in tensors)
+
+
+def tvm_build(
+    sch: Any = None, args: Any = None, target: Any = None, target_host: Any = None, name: str = "default_function",
+    rules: Any = None, binds: Any = None, evaluates: Any = None, **more: Any,
+) -> Any:  # fmt: skip
+    """Records one request to build (``tvm.build``, ``build_module.build``)."""
+    current = {
+        key: value for key, value in session().build_config.items() if not key.startswith("_")
+    }
+    options = {**current, **more, "target": target}
+    if binds:
+        options["binds"] = binds
+    return session().record_build(name, args, sch, options)
+
+
+def lower(*_: Any, **__: Any) -> str:
+    """The text of a schedule; here where it was asked for."""
+    return f"lowered at {here()}"
+
+
+class build_config:
+    """``with build_config:`` and ``with build_config(option=…):``: options of the builds inside."""
+
+    def __init__(self, **options: Any):
+        self.options = options
+
+    def __call__(self, **options: Any) -> build_config:
+        return build_config(**options)
+
+    def __enter__(self) -> build_config:
+        found = session().build_config
+        self.before = {key: found[key] for key in self.options if key in found}
+        found.update(self.options)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        found = session().build_config
+        for key in self.options:
+            found.pop(key, None)
+        found.update(self.before)
+
+    def __getitem__(self, key: str) -> Any:
+        return current_build_config(key)
+
+
+_DEFAULT_CONFIG: Mapping[str, Any] = {
+    "double_buffer_non_reuse": True, "bool_storage_as_1bit": True, "enable_L1_fusion": 0, "l2_mode": 0, "L1_fusion": False,
+    "dynamic_shape": False, "dump_cce_code": False, "save_temp_cce_file": False, "parse_ddr_args": False, "tik": False,
+    "sync_mode": 2, "debug_message": False, "enable_vector_2x": False, "kernel_meta_parent_dir": ".", "status_check": False,
+    "fusion_build_config": {}, "generalize_config": None, "tir.op_debug_config": [], "op_debug_config": [],
+    "out_of_order": False, "enable_deterministic_mode": 0, "l1_fusion_option": False, "sch_tir_opt": False,
+}  # fmt: skip
+
+
+def current_build_config(key: str) -> Any:
+    """An option of the build at hand; None when nobody set it."""
+    return session().build_config.get(key, _DEFAULT_CONFIG.get(key))
+
+
+def set_current_build_config(key: str, value: Any) -> None:
+    """Sets an option of the builds that follow."""
+    session().build_config[key] = value
+
+
+def default_build_config(*_: Any) -> dict[str, Any]:
+    """Options in force when nobody set any."""
+    return dict(_DEFAULT_CONFIG)
+
+
+@contextlib.contextmanager
+def _block(*_: Any, **__: Any) -> Iterator[None]:
+    yield
+
+
+class FusionManager:
+    """``fusion_manager``: a decorator for compute functions, and notes that fusing them needs."""
+
+    def register(self, register_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Registers a compute function under that name."""
+        from tbe_impl.compat.registering import record
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def wrapper(*args: Any, **keywords: Any) -> Any:
+                return function(*args, **keywords)
+
+            record("fusion_manager.register", register_name, function, wrapper)
+            return wrapper
+
+        return decorate
+
+    def get_build_cfg(self, *_: Any) -> str:
+        """Whether kernels are built: always asked for."""
+        return "enable"
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith(
+            ("set_", "clear_", "init_", "save_", "add_", "get_", "reset_", "has_", "check_")
+        ):
+            return lambda *_, **__: None
+        raise AttributeError(name)
+
+
+FUSION_MANAGER = FusionManager()

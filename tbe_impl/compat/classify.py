@@ -1,0 +1,106 @@
+"""Which variants of a dynamic operator there are.
+
+The toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel serves all sizes and axes
+are not merged, so one variant is enough: the inputs as they are, filled up to one rank where they broadcast.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+
+BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
+REDUCE_MODES = frozenset({"reduce", "tuple_reduce"})
+
+
+def classify(
+    ins: Sequence[Any],
+    mode: str,
+    extra_params: Mapping[str, Any] | None = None,
+    **_: Any,
+) -> list[list[Any]]:
+    """The variants of an operator as lists of inputs; here always one.
+
+    Args:
+        ins: descriptions of tensors; for ``norm`` and ``tuple_reduce`` last the reduced axes, for ``reduce`` a description
+            whose ``value`` has them.
+        mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the toolkit.
+        extra_params: what the toolkit's own schedules want to know.
+
+    Raises:
+        OperatorError: the rank is unknown, or reduced axes are.
+    """
+    inputs = [_described(item) for item in ins]
+    tensors = [item for item in _flat(inputs) if _role(item) != "axis"]
+    rank = max((len(item["shape"]) for item in tensors), default=0)
+    if str(mode).lower() in BROADCAST_MODES:
+        for item in tensors:
+            missing = rank - len(item["shape"])
+            item["shape"] = [1] * missing + list(item["shape"])
+            if item.get("range"):
+                item["range"] = [(1, 1)] * missing + list(item["range"])
+    for index, item in enumerate(inputs):
+        if isinstance(item, dict) and _role(item) == "axis":
+            item["value"] = _axes(item, rank)
+            item["shape"] = [len(item["value"])]
+        elif str(mode).lower() in ("norm", "tuple_reduce") and index == len(inputs) - 1:
+            inputs[index] = _axes(item, rank)
+    return [inputs]
+
+
+def _described(item: Any) -> Any:
+    """A copy whose shape can be changed and whose mode is set."""
+    if isinstance(item, (list, tuple)):
+        return [_described(part) for part in item]
+    if not isinstance(item, dict) or "shape" not in item:
+        return item
+    found = copy.copy(item)
+    shape = list(found["shape"]) or [1]
+    if any(isinstance(size, int) and size == -2 for size in shape):
+        raise fault(
+            "E90001",
+            "an input of unknown rank cannot be built here",
+            detailed_cause="shape (-2,)",
+            op_name="classify",
+            param_name=str(found.get("param_name", "")),
+        )
+    unknown = any(isinstance(size, int) and size < 0 for size in shape)
+    found["shape"] = shape
+    found["mode"] = "original" if unknown else "const"
+    found.setdefault("const_shape", list(shape))
+    return found
+
+
+def _flat(inputs: Sequence[Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for item in inputs:
+        if isinstance(item, list):
+            found += _flat(item)
+        elif isinstance(item, dict) and "shape" in item:
+            found.append(item)
+    return found
+
+
+def _role(item: Any) -> str:
+    return str(item.get("rel_pos_to_reduce", "before")) if isinstance(item, dict) else ""
+
+
+def _axes(item: Any, rank: int) -> list[int]:
+    given = item.get("value", item.get("const_value")) if isinstance(item, dict) else item
+    if given is None or isinstance(given, str):
+        raise fault(
+            "E90001",
+            "the axes of a reduction have to be known when its operator is built",
+            detailed_cause="axes are unknown",
+            op_name="classify",
+            param_name="axes",
+        )
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    if hasattr(given, "tolist"):
+        listed = list(given.tolist())
+    if not listed and isinstance(item, dict):
+        listed = list(range(rank))
+    return sorted({int(axis) % max(rank, 1) for axis in listed})

@@ -1,0 +1,266 @@
+"""The two families of words: ``te.lang.cce``, which casts by itself, and ``tbe.dsl``, which refuses.
+
+Words themselves take every dtype and know no chip; what a chip does to them is here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+from tbe_impl.compat.session import current_soc, session
+from tbe_impl.dsl.dtypes import common
+from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.dsl.word import Word
+from tbe_impl.soc import Soc, convert_supported, word_supports
+
+SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
+"""Older names of words."""
+
+_MADE_OF = {
+    "vmaxs": "vmax", "vmins": "vmin", "vdiv": "vrec", "vsqrt": "vrec", "vlrelu": "vmax", "vaddrelu": "vadd",
+    "vsubrelu": "vsub", "vmod": "vmul",
+}  # fmt: skip
+"""Word → the instruction whose dtypes count where a chip lacks the word's own."""
+
+_CAST_ALL = frozenset(
+    "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vexp vlog vabs vrec vsqrt vrsqrt vrelu vlrelu vaxpy vmla vmadd "
+    "vmaddrelu vaddrelu vsubrelu vcmp vsel vcmpsel".split()
+)
+_ROUNDING = frozenset("floor ceil round trunc round_half_up".split())
+_REDUCTIONS = frozenset("reduce_sum reduce_max reduce_min reduce_prod".split())
+
+
+def word_named(name: str) -> Word | None:
+    """A word of the language by any of its names, None when there is none."""
+    from tbe_impl.dsl.words import WORDS
+
+    return WORDS.get(name) or WORDS.get(SYNONYMS.get(name, name))
+
+
+def names() -> list[str]:
+    """Every name that both families have."""
+    from tbe_impl.dsl.words import WORDS
+
+    return sorted({*WORDS, *(old for old, new in SYNONYMS.items() if new in WORDS)})
+
+
+@functools.cache
+def casting(name: str) -> Callable[..., Any] | None:
+    """A word of ``te.lang.cce``, None when the language lacks it."""
+    word = word_named(name)
+    if word is None:
+        return None
+
+    @functools.wraps(word.build)
+    def cast_and_build(*args: Any, **keywords: Any) -> Any:
+        exact = bool(keywords.get("priority_flag")) or any(item is True for item in args[3:])
+        args, keywords = _renamed(word.name, args, keywords)
+        chip = current_soc()
+        if word.name in _CAST_ALL:
+            args, keywords = _cast_arguments(word, chip, args, keywords)
+        elif word.name in _ROUNDING and not chip.unlimited:
+            args = (_for_rounding(args[0], chip), *args[1:])
+        elif (
+            word.name in _REDUCTIONS and not chip.unlimited and args and isinstance(args[0], Tensor)
+        ):
+            return _reduced(word, chip, args, keywords, exact=exact)
+        return word(*args, **keywords)
+
+    return cast_and_build
+
+
+@functools.cache
+def refusing(name: str) -> Callable[..., Any] | None:
+    """A word of ``tbe.dsl``, None when the language lacks it."""
+    word = word_named(name)
+    if word is None:
+        return None
+
+    @functools.wraps(word.build)
+    def check_and_build(*args: Any, **keywords: Any) -> Any:
+        args, keywords = _renamed(word.name, args, keywords)
+        chip = current_soc()
+        if not chip.unlimited and word.name in chip.words and word.name not in ("vsel", "vcmpsel"):
+            for tensor in _tensors((*args, *keywords.values()))[:1]:
+                if not word_supports(chip, word.name, tensor.dtype):
+                    raise _unsupported(
+                        f"tbe.dsl.{name}", chip, tensor, sorted(chip.words[word.name])
+                    )
+        return word(*args, **keywords)
+
+    return check_and_build
+
+
+def _unsupported(name: str, chip: Soc, tensor: Tensor, known: Sequence[str]) -> Exception:
+    return fault(
+        "E90002",
+        f"{name} does not take {tensor.dtype} on {chip.name}, only {', '.join(known)}",
+        api=name,
+        soc_version=chip.name,
+        dtype=tensor.dtype,
+        detailed_cause=f"[{name}] does not support dtype [{tensor.dtype}]",
+    )
+
+
+_PARAMETER_NAMES = {
+    "priority_flag": None, "impl_mode": None, "optim_flag": None, "is_precision": None,
+    "input_shape": "shape", "input_tensor": "raw_tensor",
+}  # fmt: skip
+
+
+def _renamed(
+    word: str, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments without those that only choose between instructions of the device."""
+    if not keywords:
+        return args, keywords
+    kept = {
+        key: value for key, value in keywords.items() if _PARAMETER_NAMES.get(key, key) is not None
+    }
+    for first in ("raw_tensor", "data"):
+        # the first argument is called differently from release to release
+        if first in kept and not args:
+            args = (kept.pop(first),)
+    if "scalar" in kept and word in ("vadds", "vmuls", "vmaxs", "vmins") and len(args) == 1:
+        args = (*args, kept.pop("scalar"))
+    return args, kept
+
+
+def _tensors(values: Sequence[Any]) -> list[Tensor]:
+    return [value for value in values if isinstance(value, Tensor)]
+
+
+def _cast_arguments(
+    word: Word, chip: Soc, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Operands in the one dtype in which the chip computes the word."""
+    skip = 1 if word.name == "vsel" else 0
+    operands = _tensors((*args[skip:], *(v for k, v in keywords.items() if k != "condition")))
+    if not operands:
+        return args, keywords
+    given = {tensor.dtype for tensor in operands}
+    if chip.unlimited:
+        target = functools.reduce(common, sorted(given))
+    else:
+        target = _target(word, chip, sorted(given), operands[0])
+    if given == {target}:
+        return args, keywords
+
+    def changed(value: Any) -> Any:
+        return auto_cast(value, target) if isinstance(value, Tensor) else value
+
+    return (
+        (*args[:skip], *map(changed, args[skip:])),
+        {key: value if key == "condition" else changed(value) for key, value in keywords.items()},
+    )
+
+
+def _takes(word: Word, chip: Soc) -> frozenset[str]:
+    own = chip.instructions.get(word.instruction or word.name)
+    if own is None:
+        own = chip.instructions.get(_MADE_OF.get(word.name, ""), frozenset())
+    # on the smallest chip a series stands in for the logarithm of float32
+    return own | {"float32"} if word.name == "vlog" else own
+
+
+def _target(word: Word, chip: Soc, given: Sequence[str], tensor: Tensor) -> str:
+    takes = _takes(word, chip)
+    if not takes or (len(given) == 1 and given[0] in takes):
+        return given[0]
+    if (
+        len(given) == 1
+        and given[0] in ("int64", "uint64")
+        and word_supports(chip, word.name, given[0])
+    ):
+        return given[0]
+    for wanted in ("float32", "float16"):
+        if wanted in takes and all(_converts(chip, dtype, wanted) for dtype in given):
+            return wanted
+    raise _unsupported(f"te.lang.cce.{word.name}", chip, tensor, sorted(takes))
+
+
+def converts(source: str, target: str) -> bool:
+    """Whether the chip at hand converts one dtype to another in one step."""
+    return _converts(current_soc(), source, target)
+
+
+def _converts(chip: Soc, source: str, target: str) -> bool:
+    return any(convert_supported(chip, mode, source, target) for mode in ("", *"rafcz"))
+
+
+def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
+    """A cast that the family adds by itself: the output may be cast back (see `cast_back`)."""
+    if tensor.dtype == dtype:
+        return tensor
+    cast_to = word_named("cast_to")
+    assert cast_to is not None
+    made: Tensor = cast_to(tensor, dtype)
+    made.op.tag = made.op.tag.replace("|not_auto_cast", "")
+    session().auto_casts.add(id(made.op))
+    session().kept.append(made.op)
+    return made
+
+
+def _for_rounding(tensor: Any, chip: Soc) -> Any:
+    if not isinstance(tensor, Tensor) or tensor.dtype == "float16":
+        return tensor
+    if tensor.dtype == "float32":
+        return (
+            tensor
+            if convert_supported(chip, "z", "float32", "int32")
+            else auto_cast(tensor, "float16")
+        )
+    return auto_cast(tensor, "float32") if _converts(chip, tensor.dtype, "float32") else tensor
+
+
+def _reduced(
+    word: Word, chip: Soc, args: tuple[Any, ...], keywords: dict[str, Any], *, exact: bool
+) -> Any:
+    """A reduction in the dtype of the chip, cast back to the tensor's own; `exact` asks for float32 where that is slow."""
+    tensor = args[0]
+    axis = args[1] if len(args) > 1 else keywords.get("axis")
+    listed = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    last = any(
+        isinstance(item, int) and item % max(tensor.ndim, 1) == tensor.ndim - 1 for item in listed
+    )
+    if word.name in ("reduce_max", "reduce_min"):
+        takes = {"float16", "float32", "int32"} if not last else set(chip.instructions["vcmax"])
+        if exact:
+            takes.add("float32")
+    elif word.name == "reduce_sum":
+        takes = {"float16", "float32"} | (set() if last else {"int32"})
+    else:
+        takes = {"float16", "float32"}
+    if tensor.dtype in takes:
+        return word(*args, **keywords)
+    for wanted in ("float32", "float16"):
+        if wanted in takes and _converts(chip, tensor.dtype, wanted):
+            break
+    else:
+        return word(*args, **keywords)
+    made = word(auto_cast(tensor, wanted), *args[1:], **keywords)
+    return auto_cast(made, tensor.dtype)
+
+
+def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
+    """Outputs as ``te.lang.cce.auto_schedule`` leaves them: in the first input's dtype when the operator cast nothing itself."""
+    found = []
+    for output in outputs:
+        stages = stages_of([output])
+        inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]
+        made = [op for op in stages if op.kind != "placeholder"]
+        dtype = inputs[0].dtype if inputs else output.dtype
+        keeps = (
+            len(made) < 2
+            or dtype == output.dtype
+            or dtype in ("bool", "uint64")
+            or output.dtype in ("bool", "uint8", "int8")
+            or (dtype in ("float16", "float32") and output.dtype == "int32")
+            or any(op.kind != "compute" or "not_auto_cast" in op.tag for op in made)
+            or all(op.tag == "elewise_single_cast" for op in made)
+        )
+        found.append(output if keeps else auto_cast(output, dtype))
+    return found

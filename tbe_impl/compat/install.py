@@ -1,0 +1,147 @@
+"""Putting the toolkit's module names into ``sys.modules`` and taking them out again."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import logging
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+from tbe_impl.compat.modules import ROOTS, make
+from tbe_impl.compat.placeholders import CompatModule
+from tbe_impl.compat.session import Session, close_session, open_session
+from tbe_impl.soc import Soc, soc
+
+logger = logging.getLogger(__name__)
+
+OPTIONAL_ROOTS = ("mindspore", "sympy")
+"""Packages that operator files import and that are only stood in for where they are missing."""
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds every module below the provided packages; those that nobody wrote hold placeholders."""
+
+    def __init__(self, roots: Sequence[str]):
+        self.roots = frozenset(roots)
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname.partition(".")[0] not in self.roots:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return make(spec.name, importlib.import_module)
+
+    def exec_module(self, module: ModuleType) -> None:
+        return None
+
+
+_lock = threading.RLock()
+_depth = 0
+_finder: _Finder | None = None
+_hidden: dict[str, ModuleType] = {}
+
+
+def real_toolkit() -> str:
+    """Where a real toolkit's packages are, empty when there are none."""
+    for root, inside in (("tbe", ("dsl", "common")), ("te", ("lang", "platform"))):
+        loaded = sys.modules.get(root)
+        if (
+            loaded is not None
+            and not isinstance(loaded, CompatModule)
+            and getattr(loaded, "__file__", None)
+        ):
+            return str(loaded.__file__)
+        with contextlib.suppress(ImportError, ValueError, AttributeError):
+            spec = importlib.machinery.PathFinder.find_spec(root)
+            places = list(spec.submodule_search_locations or ()) if spec else []
+            if any(importlib.machinery.PathFinder.find_spec(name, places) for name in inside):
+                return str(spec.origin or places[0]) if spec else ""
+    return ""
+
+
+def _missing(root: str) -> bool:
+    if root in sys.modules:
+        return isinstance(sys.modules[root], CompatModule)
+    try:
+        return importlib.machinery.PathFinder.find_spec(root) is None
+    except (ImportError, ValueError):
+        return True
+
+
+def _put_in(roots: Sequence[str]) -> None:
+    global _depth, _finder
+    with _lock:
+        _depth += 1
+        if _depth > 1:
+            return
+        _finder = _Finder(roots)
+        for name in list(sys.modules):
+            if name.partition(".")[0] in _finder.roots:
+                _hidden[name] = sys.modules.pop(name)
+        sys.meta_path.insert(0, _finder)
+
+
+def _take_out() -> None:
+    global _depth, _finder
+    with _lock:
+        _depth -= 1
+        if _depth or _finder is None:
+            return
+        if _finder in sys.meta_path:
+            sys.meta_path.remove(_finder)
+        for name in list(sys.modules):
+            if name.partition(".")[0] in _finder.roots:
+                del sys.modules[name]
+        sys.modules.update(_hidden)
+        _hidden.clear()
+        _finder = None
+
+
+@contextlib.contextmanager
+def installed(
+    soc_name: str | Soc = "Ascend910A", *, replace_real: bool = False, soc: str | Soc | None = None,
+    registrations: Sequence[Any] = (),
+) -> Iterator[Session]:  # fmt: skip
+    """Provides every module that operators import; yields the record of what they do.
+
+    Contexts may be nested, and threads may each have one: modules are shared, records and chips are each thread's own.
+
+    Args:
+        soc_name, soc: the chip that platform questions are answered for; ``cpu`` takes everything.
+        replace_real: hides a real toolkit for the time; by default it is left alone and nothing is provided.
+        registrations: of an earlier session, for operators that look each other up.
+
+    >>> with installed(soc="Ascend310P3"):
+    ...     from te import platform
+    ...     platform.get_soc_spec("SHORT_SOC_VERSION")
+    'Ascend310P'
+    """
+    record = Session(_chip(soc if soc is not None else soc_name), registrations=list(registrations))
+    found = "" if _depth else real_toolkit()
+    if found and not replace_real:
+        record.real_toolkit = found
+        logger.warning(
+            "a real toolkit was found at %s and is left alone; nothing is recorded", found
+        )
+        yield record
+        return
+    _put_in((*ROOTS, *(root for root in OPTIONAL_ROOTS if _missing(root))))
+    token = open_session(record)
+    try:
+        yield record
+    finally:
+        close_session(token)
+        _take_out()
+
+
+def _chip(name: str | Soc) -> Soc:
+    return soc(name)

@@ -1,0 +1,76 @@
+"""``mindspore.ops.op_info_register`` for operator files where MindSpore is not installed: it records and does nothing else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tbe_impl.compat.registering import record
+
+_DTYPES = {
+    "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
+    "I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16", "None": "",
+}  # fmt: skip
+_FORMATS = {
+    "Default": "DefaultFormat",
+    "5HD": "NC1HWC0",
+    "FracZ": "FRACTAL_Z",
+    "FracNZ": "FRACTAL_NZ",
+    "None": "",
+}
+
+
+class _DataTypes(type):
+    def __getattr__(cls, name: str) -> tuple[str, str]:
+        dtype, _, layout = name.partition("_")
+        if dtype not in _DTYPES:
+            raise AttributeError(name)
+        return _DTYPES[dtype], _FORMATS.get(layout, layout)
+
+
+class DataType(metaclass=_DataTypes):
+    """Pairs of dtype and format by name: ``DataType.F16_Default`` is ``("float16", "DefaultFormat")``."""
+
+
+class RegisterInformation:
+    """What a ``TBERegOp("Name").fusion_type(…).input(…)`` chain says; every method notes its arguments."""
+
+    def __init__(self, op_name: str):
+        self.op_name = op_name
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def note(*values: Any, **keywords: Any) -> RegisterInformation:
+            self.calls.append((name, (*values, *keywords.values())))
+            return self
+
+        return note
+
+    def get_op_info(self) -> RegisterInformation:
+        """The end of the chain."""
+        return self
+
+
+def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that notes the operator and gives its function back."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **keywords: Any) -> Any:
+            return function(*args, **keywords)
+
+        name = getattr(info, "op_name", None) or function.__name__
+        record("op_info_register", str(name), function, wrapper, info=info)
+        return wrapper
+
+    return decorate
+
+
+NAMES: dict[str, Any] = {
+    "op_info_register": op_info_register, "DataType": DataType,
+    **dict.fromkeys("TBERegOp AiCPURegOp CpuRegOp AkgAscendRegOp AkgGpuRegOp CustomRegOp".split(), RegisterInformation),
+}  # fmt: skip

@@ -1,0 +1,328 @@
+"""Which names each module of the toolkit has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from tbe_impl.compat import (
+    building,
+    error_manager,
+    families,
+    mindspore_names,
+    operation,
+    para_check,
+    platform,
+    registering,
+    shape_util,
+    tensor_language,
+)
+from tbe_impl.compat.classify import classify
+from tbe_impl.compat.placeholders import CompatModule
+
+ROOTS = ("te", "tbe", "topi")
+"""Top-level packages that are provided; ``mindspore`` and ``sympy`` too where they are not installed."""
+
+Names = Mapping[str, Any]
+_logger = logging.getLogger("tbe_impl.operator")
+
+
+def _public(module: ModuleType) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", module.__name__) == module.__name__
+        and not isinstance(value, ModuleType) and name not in ("annotations", "Any", "Callable", "Sequence")
+    }  # fmt: skip
+
+
+_CHECKS = _public(para_check)
+_SHAPES = {
+    **_public(shape_util),
+    "variable_shape": operation.variable_shape,
+    "get_and_check_dtype": para_check.check_dtype,
+}
+_OPERATION: dict[str, Any] = {
+    name: getattr(operation, name)
+    for name in (
+        "add_compile_info compute get_compile_info get_context get_op_mode in_dynamic in_static is_unify var var_attr"
+    ).split()
+} | {
+    "add_compile_info_inner": operation.add_compile_info,
+    "var_inner": operation.var,
+    "var_inner_adaptive": operation.var,
+    "schedule": operation.compute,
+    "get_op_context": operation.get_context,
+    "get_te_var": lambda name: operation.get_context().get_var(name),
+    "static": operation.compute,
+    "dynamic": operation.compute,
+    "in_record": lambda: False,
+    **dict.fromkeys(
+        "add_build_arg add_exclude_bound_var get_build_args".split(), lambda *_, **__: None
+    ),
+    **{name: registering.FUNCTIONS[name] for name in
+       ("register_schedule", "register_tiling_case", "register_build_pointcut")},
+}  # fmt: skip
+_CONTEXT = {"get_context": operation.get_context, "OpContext": operation.Context}
+_BUILD_CONFIG: dict[str, Any] = {
+    "build_config": building.build_config,
+    "get_current_build_config": building.current_build_config,
+    "set_current_build_config": building.set_current_build_config,
+    "get_default_build_config": lambda key=None: (
+        building.default_build_config() if key is None else building.current_build_config(key)
+    ),
+    "build_config_update": lambda config, key, value: building.build_config(**{key: value}),
+    "dynamic_build_config_dict": building.default_build_config(),
+    "cce_default_static_build_config": building.default_build_config(),
+    "get_L1_info": lambda *_: False,
+    "set_L1_info": lambda *_: None,
+}
+_LOG = {
+    name: getattr(_logger, "warning" if name == "warn" else name)
+    for name in ("debug", "info", "warn", "error")
+} | {"event": _logger.info, "warning": _logger.warning, "write_code": lambda *_: None}
+_PLATFORM = {**platform.CONSTANTS, **platform.FUNCTIONS}
+_INSTRUCTIONS = dict(platform.INSTRUCTIONS)
+_SCHEDULING = {
+    "build": building.build,
+    "cce_build_code": building.build,
+    "add_build_arg": lambda *_: None,
+}
+_CASTING_EXTRA = {
+    **_SCHEDULING,
+    "auto_schedule": building.casting_auto_schedule,
+    "schedule_cce": building.casting_auto_schedule,
+    "classify": classify,
+}
+_REFUSING_EXTRA = {
+    **_SCHEDULING,
+    "auto_schedule": building.auto_schedule,
+    "classify": classify,
+    **{
+        name: _OPERATION[name]
+        for name in ("var", "var_attr", "compute", "schedule", "add_exclude_bound_var")
+    },
+    "placeholder": lambda x, name="placeholder", attrs=None: tensor_language.placeholder(
+        x["shape"], x["dtype"], name, attrs
+    ),
+}
+_UTIL_EXTRA = {
+    "shape_to_list": shape_util.shape_to_list,
+    "refine_axis": lambda axis, shape: sorted(shape_util.wrap_axes_to_positive(axis, len(shape))),
+    "get_const": lambda value: getattr(value, "value", value),
+    "get_type_bits": platform.get_bit_len,
+    "get_bit_len": platform.get_bit_len,
+    "int_ceil_div": lambda a, b: (a + b - 1) // b,
+    "align": lambda a, b: (a + b - 1) // b * b,
+    "ceil": lambda a, b: (a + b - 1) // b,
+    "is_cast_support": lambda source, target: families.converts(source, target),
+    "get_align_factor": platform.get_align_factor,
+    "DTYPE_BYTE": {
+        name: max(platform.get_bit_len(name) // 8, 1) for name in para_check.ALL_DTYPE_LIST
+    },
+    "CCE_AXIS": SimpleNamespace(),
+    "check_input_tensor_shape": lambda *_: None,
+}
+_TVM_FUNCTIONS = {
+    **tensor_language.FUNCTIONS,
+    "build": building.tvm_build,
+    "lower": building.lower,
+    "build_config": building.build_config(),
+    "Tensor": tensor_language.Tensor,
+    "TVMError": RuntimeError,
+    **tensor_language.OPERATION_CLASSES,
+    **tensor_language.EXPRESSION_CLASSES,
+}  # fmt: skip
+_TVM_CLASSES = {
+    **tensor_language.EXPRESSION_CLASSES,
+    **tensor_language.OPERATION_CLASSES,
+    **tensor_language.EMPTY_CLASSES,
+    "Tensor": tensor_language.Tensor,
+}
+_TVM_TARGET = {
+    name: getattr(tensor_language.Target, name)
+    for name in ("cce", "create", "Target", "current_target")
+}
+_FUSION = {
+    "fusion_manager": building.FUSION_MANAGER,
+    **{name: getattr(building.FUSION_MANAGER, name) for name in
+       ("register", "get_build_cfg", "set_tik_tensor", "set_current_op_pattern", "set_op_res", "get_fusion_build_cfg")},
+}  # fmt: skip
+
+
+class Mode:
+    """Patterns of the older ``shape_classifier``."""
+
+    NONE, ELEWISE, ELEWISE_WITH_BROADCAST, REDUCE, NORM = (
+        "",
+        "elewise",
+        "broadcast",
+        "reduce",
+        "norm",
+    )
+
+
+_TIK = {**platform.SCOPES, "all": tensor_language.all_, "any": tensor_language.any_}
+_TOPI_UTIL = {**_CHECKS, **_SHAPES}
+
+EXACT: dict[str, Names] = {
+    "te": {}, "tbe": {}, "topi": {}, "te.lang": {}, "tbe.common": {},
+    "te.op": {**_OPERATION, **registering.FUNCTIONS},
+    "te.utils": {}, "te.utils.para_check": {**_CHECKS, **_SHAPES}, "te.utils.shape_util": _SHAPES,
+    "te.utils.op_utils": {**_CHECKS, **_SHAPES, **_FUSION}, "te.utils.log": _LOG, "te.utils.tbe_log": _LOG,
+    "te.utils.cce": {"auto_schedule": building.casting_auto_schedule, "build": building.build},
+    "te.utils.error_manager": error_manager.VECTOR,
+    "te.utils.error_manager.error_manager_util": error_manager.VECTOR,
+    "te.utils.error_manager.error_manager_vector": error_manager.VECTOR,
+    "te.utils.error_manager.error_manager_cube": error_manager.CUBE,
+    "te.utils.error_manager.error_manager_conv2d": error_manager.CUBE,
+    "te.platform.fusion_manager": _FUSION, "te.platform.fusion_util": _FUSION,
+    "te.platform.insn_cmd": _INSTRUCTIONS, "te.platform.operation": _OPERATION, "te.platform.op_context": _CONTEXT,
+    "te.platform.shape_classifier": {"classify": classify, "Mode": Mode}, "te.platform.log": _LOG,
+    "te.platform.cce_build": {**_BUILD_CONFIG, "build_config": building.build_config()},
+    "te.platform.cce_policy": {**_BUILD_CONFIG, "disableL2": lambda *_: None},
+    "te.platform.cce_intrin_md": {**_PLATFORM, "reset_mask_insn": tensor_language.FUNCTIONS["call_extern"]},
+    "te.platform.cce_util": {**_PLATFORM, **_UTIL_EXTRA},
+    "te.tik": _TIK, "tbe.tik": _TIK, "te.tikcpp": {}, "tbe.tikcpp": {},
+    "te.lang.base": {**_OPERATION, "classify": classify, **registering.FUNCTIONS},
+    "te.lang.base.operation": _OPERATION, "te.lang.base.operation_impl": _OPERATION,
+    "te.lang.base.shape_classifier": {"classify": classify, "Mode": Mode},
+    "te.lang.cce.util": _UTIL_EXTRA, "te.lang.cce.te_compute.util": _UTIL_EXTRA,
+    "tbe.common.utils": {**_CHECKS, **_SHAPES}, "tbe.common.utils.para_check": {**_CHECKS, **_SHAPES},
+    "tbe.common.utils.shape_util": _SHAPES, "tbe.common.utils.log": _LOG,
+    "tbe.common.utils.errormgr": error_manager.VECTOR,
+    "tbe.common.utils.errormgr.error_manager_util": error_manager.VECTOR,
+    "tbe.common.utils.errormgr.error_manager_vector": error_manager.VECTOR,
+    "tbe.common.utils.errormgr.error_manager_cube": error_manager.CUBE,
+    "tbe.common.utils.op_tiling": {},
+    "tbe.common.platform.insn_cmd": _INSTRUCTIONS,
+    "tbe.common.context": _CONTEXT, "tbe.common.context.op_context": _CONTEXT,
+    "tbe.dsl.base": {**_OPERATION}, "tbe.dsl.base.operation": _OPERATION, "tbe.dsl.base.context": _CONTEXT,
+    "tbe.dsl.base.shape_classifier": {"classify": classify, "Mode": Mode},
+    "tbe.dsl.base.classifier": {"classify": classify}, "tbe.dsl.classifier": {"classify": classify, "Mode": Mode},
+    "tbe.dsl.classifier.shape_classifier": {"classify": classify, "Mode": Mode},
+    "tbe.dsl.classifier.elewise_classifier": {"ElewiseMode": SimpleNamespace(
+        ALL_FUSE="all_fuse", CONST="const", EMPTY="empty", DISABLE_FUSE="disable_fuse")},
+    "tbe.dsl.compute.util": _UTIL_EXTRA, "tbe.dsl.base.expr_compare": {"expr_equal": lambda a, b: a is b or bool(
+        not isinstance(a, tensor_language.Expr) and a == b)},
+    "topi.generic": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
+    "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "tbe.tvm.topi.cce.util": _TOPI_UTIL,
+    "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "te.tvm.topi.cce.util": _TOPI_UTIL,
+    "mindspore.ops.op_info_register": mindspore_names.NAMES, "mindspore.ops": mindspore_names.NAMES,
+}  # fmt: skip
+"""Modules by full name."""
+
+_TVM_PARTS: dict[str, Names] = {
+    "": _TVM_FUNCTIONS, "api": _TVM_FUNCTIONS, "te": _TVM_FUNCTIONS, "intrin": _TVM_FUNCTIONS,
+    "expr": _TVM_CLASSES, "tir": {**_TVM_FUNCTIONS, **_TVM_CLASSES}, "tir.expr": _TVM_CLASSES, "tensor": {
+        "Tensor": tensor_language.Tensor, "TensorSlice": tensor_language.graph.TensorSlice, **tensor_language.OPERATION_CLASSES},
+    "te.tensor": {"Tensor": tensor_language.Tensor, "TensorSlice": tensor_language.graph.TensorSlice,
+                  **tensor_language.OPERATION_CLASSES},
+    "stmt": _TVM_CLASSES, "make": _TVM_CLASSES, "target": _TVM_TARGET, "ir_builder": tensor_language.IR_BUILDER,
+    "tir.ir_builder": tensor_language.IR_BUILDER, "build_module": {"build": building.tvm_build, "lower": building.lower,
+                                                                  "build_config": building.build_config},
+    "driver": {"build": building.tvm_build}, "driver.build_module": {"build": building.tvm_build},
+    "ir": {"Range": tensor_language.Range, "Array": tuple}, "container": {"Array": tuple}, "collections": {"Array": tuple},
+    "schedule": {"create_schedule": tensor_language.create_schedule}, "error": {"TVMError": RuntimeError},
+}  # fmt: skip
+
+_PREFIXES: tuple[tuple[str, Names], ...] = (
+    ("te.lang.cce", _CASTING_EXTRA),
+    ("te.lang.dynamic", _CASTING_EXTRA),
+    ("topi.cce", {**_CASTING_EXTRA, **_TOPI_UTIL}),
+    ("te.platform", {**_PLATFORM, **_BUILD_CONFIG, "fusion_manager": None}),
+    ("tbe.common.platform", _PLATFORM),
+    ("tbe.common.register", registering.FUNCTIONS),
+    ("tbe.common.buildcfg", _BUILD_CONFIG),
+    ("tbe.dsl.compute", {**_REFUSING_EXTRA, **_UTIL_EXTRA}),
+    ("tbe.dsl.instrinsic", {**_PLATFORM, **_UTIL_EXTRA}),
+)
+"""Modules below these have the same names; the first that fits counts."""
+
+
+def names_of(module: str) -> Names:
+    """The names of a module; none for one that nobody wrote."""
+    if module in EXACT:
+        return EXACT[module]
+    for root in ("te.tvm", "tbe.tvm"):
+        if module == root or module.startswith(f"{root}."):
+            return _TVM_PARTS.get(module[len(root) + 1 :], {})
+    if module in ("tbe.dsl", "tbe.dsl.api"):
+        return _REFUSING_EXTRA
+    for prefix, found in _PREFIXES:
+        if module == prefix or module.startswith(f"{prefix}."):
+            return {name: value for name, value in found.items() if value is not None}
+    return {}
+
+
+def family_of(module: str) -> Callable[[str], Any] | None:
+    """Where the words of a module come from, None for one without words."""
+    if module.startswith(("te.lang.cce", "te.lang.dynamic", "topi.cce")):
+        return families.casting
+    if module in ("tbe.dsl", "tbe.dsl.api") or module.startswith("tbe.dsl.compute"):
+        return families.refusing
+    return None
+
+
+LAZY_CHILDREN = {
+    "te": "lang platform tvm utils op tik",
+    "te.lang": "cce base dynamic",
+    "te.lang.cce": "te_compute te_schedule util",
+    "te.lang.cce.te_compute": "elewise_compute cast_compute broadcast_compute reduction_compute common util",
+    "te.lang.cce.te_schedule": "cce_schedule",
+    "te.platform": (
+        "fusion_manager cce_conf cce_params cce_build cce_policy cce_intrin cce_intrin_md insn_cmd operation cce_util log "
+        "op_context shape_classifier"
+    ),
+    "te.utils": "para_check shape_util op_utils error_manager cce log",
+    "te.utils.error_manager": "error_manager_util error_manager_vector error_manager_cube",
+    "te.lang.base": "operation shape_classifier",
+    "tbe": "dsl common tvm tik",
+    "tbe.dsl": "api base compute classifier instrinsic",
+    "tbe.dsl.base": "operation classifier expr_compare context shape_classifier",
+    "tbe.common": "platform register utils context buildcfg rl_bank",
+    "tbe.common.platform": "platform_info insn_cmd",
+    "tbe.common.utils": "para_check shape_util errormgr log op_tiling const",
+    "tbe.common.utils.errormgr": "error_manager_util error_manager_vector error_manager_cube",
+    "tbe.common.context": "op_context",
+    "tbe.common.buildcfg": "default_buildcfg",
+    "tbe.common.register": "register_api",
+    "topi": "generic cce",
+    "topi.cce": "util",
+    **{f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
+       "topi error collections" for root in ("te", "tbe")},
+    **{f"{root}.tvm.tir": "expr ir_builder" for root in ("te", "tbe")},
+    **{f"{root}.tvm.te": "tensor" for root in ("te", "tbe")},
+    **{f"{root}.tvm.topi": "generic cce" for root in ("te", "tbe")},
+    **{f"{root}.tvm.topi.cce": "util" for root in ("te", "tbe")},
+}  # fmt: skip
+"""Modules that are there as attributes of their package without being imported by name."""
+
+
+def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
+    """A module with its names.
+
+    Args:
+        module: full name.
+        load: imports a module, for those that are attributes of this one.
+    """
+    made = CompatModule(module, f"`{module}` as tbe_impl provides it.")
+    made.__path__ = []
+    names = names_of(module)
+    made.__dict__.update(names)
+    family = family_of(module)
+    children = frozenset(LAZY_CHILDREN.get(module, "").split())
+
+    def late(name: str) -> Any:
+        word = family(name) if family else None
+        if word is not None:
+            return word
+        return load(f"{module}.{name}") if name in children else None
+
+    made.__dict__["_late"] = late
+    if family:
+        made.__dict__["_late_names"] = families.names
+        made.__dict__["__all__"] = sorted({*names, *families.names()})
+    return made

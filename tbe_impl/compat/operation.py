@@ -1,0 +1,191 @@
+"""The context in which an operator runs: variables of dynamic shapes, what it tells its tiling function, its mode."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+from tbe_impl.compat.session import session
+from tbe_impl.dsl.expr import Const, Expr, Var
+
+
+class Context:
+    """Notes that operators take and read: ``add``, ``get``, and pairs such as ``set_op_type`` and ``get_op_type``."""
+
+    def __init__(self, mode: str | None = None):
+        self.mode = mode
+        self.notes: dict[str, Any] = {}
+
+    def add(self, key: str, value: Any) -> None:
+        """Notes a value."""
+        self.notes[key] = value
+
+    def set(self, key: str, value: Any) -> None:
+        """Notes a value."""
+        self.notes[key] = value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A noted value."""
+        return self.notes.get(key, default)
+
+    def get_op_mode(self) -> str:
+        """``dynamic`` when the operator was given unknown sizes, else ``static``."""
+        return self.mode or ("dynamic" if session().dynamic else "static")
+
+    def set_op_mode(self, mode: str) -> None:
+        """Says in which mode the operator runs."""
+        self.mode = mode
+
+    def get_op_type(self) -> str:
+        """The operator's registered type."""
+        return session().operator_type
+
+    def add_compile_info(self, key: str, value: Any) -> None:
+        """Tells the tiling function something."""
+        session().compile_info[key] = value
+
+    def get_compile_info(self) -> dict[str, Any]:
+        """What was told so far."""
+        return session().compile_info
+
+    def get_addition(self, key: str) -> Any:
+        """A noted value."""
+        return self.notes.get(key)
+
+    def add_addition(self, key: str, value: Any) -> None:
+        """Notes a value."""
+        self.notes[key] = value
+
+    def get_current_compute(self) -> Context:
+        """The notes of the compute at hand; here one for all."""
+        return self
+
+    def get_current_schedule(self) -> Context:
+        """The notes of the schedule at hand; here one for all."""
+        return self
+
+    def get_var(self, name: str) -> Any:
+        """A variable by name, None when there is none."""
+        return session().variables.get(name)
+
+    def get_vars(self) -> list[Any]:
+        """The variables so far."""
+        return list(session().variables.values())
+
+    def __enter__(self) -> Context:
+        _contexts().append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _contexts().pop()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        verb, _, key = name.partition("_")
+        if verb == "get" and key:
+            return lambda *_, **__: self.notes.get(key)
+        if verb in ("set", "add") and key:
+            return lambda *values, **_: self.notes.__setitem__(key, values[-1] if values else None)
+        raise AttributeError(name)
+
+
+def _contexts() -> list[Context]:
+    found = session().build_config.setdefault("_contexts", [])
+    if not found:
+        found.append(Context())
+    return found  # type: ignore[no-any-return]
+
+
+def get_context() -> Context:
+    """The context of the operator that runs."""
+    return _contexts()[-1]
+
+
+def in_dynamic() -> bool:
+    """Whether the operator was given unknown sizes."""
+    return get_context().get_op_mode() == "dynamic"
+
+
+def in_static() -> bool:
+    """The opposite of `in_dynamic`."""
+    return not in_dynamic()
+
+
+def get_op_mode() -> str:
+    """``dynamic`` or ``static``."""
+    return get_context().get_op_mode()
+
+
+def is_unify() -> bool:
+    """Whether dynamic and static shapes go one way; here always."""
+    return True
+
+
+def add_compile_info(key: str, value: Any) -> None:
+    """Tells the tiling function something."""
+    session().compile_info[key] = value
+
+
+def get_compile_info() -> dict[str, Any]:
+    """What was told so far."""
+    return session().compile_info
+
+
+def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Var:
+    """A number that is known at run time only; the same name gives the same variable."""
+    found = session().variables
+    if name not in found:
+        limits = None if bound is None else (int(bound[0] or 0), bound[1])
+        found[name] = Var(name, _variable_dtype(dtype), limits)
+    return found[name]  # type: ignore[no-any-return]
+
+
+def var_attr(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Any:
+    """An attribute that is known at run time only; ``int32[4]`` gives a list of four."""
+    base, bracket, rest = dtype.partition("[")
+    if not bracket:
+        return var(name, bound, dtype)
+    return [var(f"{name}_{index}", None, base) for index in range(int(rest.rstrip("]")))]
+
+
+def _variable_dtype(dtype: str) -> str:
+    return {"float": "float32", "int": "int32"}.get(dtype, dtype)
+
+
+@contextlib.contextmanager
+def compute(*_: Any, **__: Any) -> Iterator[Context]:
+    """The block in which one variant of an operator is written."""
+    yield get_context()
+
+
+def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> list[Any]:
+    """Shapes for placeholders: known sizes as they are, unknown ones as variables.
+
+    Unknown sizes at the same place (from the last axis) of inputs that do not differ in role are one variable, so that
+    elementwise operators see equal shapes.
+    """
+    shapes: list[Any] = []
+    for index, given in enumerate(inputs):
+        if not isinstance(given, dict):
+            shapes.append(given)
+            continue
+        sizes = list(given.get("shape", ()))
+        ranges = given.get("range") or [(1, None)] * len(sizes)
+        role = given.get("rel_pos_to_reduce", "before")
+        stem = f"axis_{index}" if role == "axis" else "dim"
+        found: list[Any] = []
+        for place, size in enumerate(sizes):
+            if isinstance(size, Expr) or size >= 0:
+                found.append(size.value if isinstance(size, Const) else size)
+                continue
+            if size == -2:
+                raise fault(
+                    "E90001",
+                    "an input of unknown rank cannot be built here",
+                    detailed_cause="shape (-2,)",
+                    param_name=str(index),
+                )
+            found.append(var(f"_{stem}_{len(sizes) - place}", ranges[place]))
+        shapes.append(found)
+    return shapes

@@ -1,0 +1,502 @@
+"""Checks of what an operator is given: descriptions of tensors, attributes, the kernel's name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operation import in_dynamic
+from tbe_impl.compat.session import session
+
+SHAPE_SIZE_LIMIT = 2**31 - 1
+SHAPE_SIZE_ZERO = RANK_ZERO = ZERO_DIM = MIN_UNKNOWN_SHAPE_RANK = MIN_UNKOWN_SHAPE_RANK = 0
+RANK_LIMIT = 8
+DIM_LIMIT = MAX_UNKNOWN_SHAPE_NUM = MAX_UNKOWN_SHAPE_NUM = SHAPE_SIZE_LIMIT
+DIM_LIMIT_INT64 = 2**63 - 1
+DEFAULT_MIN_SHAPE_DIM, DEFAULT_MAX_SHAPE_DIM, DEFAULT_MAX_SHAPE_NUM = 1, 8, 200_000_000
+DYNAMIC_SHAPE_FLAG = -1
+MAX_REDUCE_SHAPE_NUM = 200_000_000
+NONE_TYPE = type(None)
+MAX_KERNEL_NAME_LEN = MAX_KERNEL_NAEM_LEN = 200
+CONST, SPECIAL, ORIGINAL, SPECIAL_SCALAR = "const", "special", "original", "special_scalar"
+COMMON, BROADCAST, UNFOLD_A, UNFOLD_B = "common", "broadcast", "unfold_a", "unfold_b"
+REQUIRED_INPUT, OPTION_INPUT, DYNAMIC_INPUT = "required_input", "option_input", "dynamic_input"
+REQUIRED_OUTPUT, OPTION_OUTPUT, DYNAMIC_OUTPUT = (
+    "required_output",
+    "option_output",
+    "dynamic_output",
+)
+KERNEL_NAME = "kernel_name"
+OP_NAME = PARAM_NAME = ""
+
+_ATTRIBUTE_KINDS = (
+    "INT FLOAT STR BOOL TYPE LIST_INT LIST_FLOAT LIST_BOOL LIST_STR LIST_LIST_INT"
+).split()
+ATTRIBUTE_NAMES = {
+    f"{need}_ATTR_{kind}": f"{need}_ATTR_{kind}"
+    for need in ("REQUIRED", "OPTION")
+    for kind in _ATTRIBUTE_KINDS
+}
+ERROR_CODE_NAMES = {f"OP_ERROR_CODE_{number:03d}": f"E80{number:03d}" for number in range(28)}
+globals().update(ATTRIBUTE_NAMES)
+globals().update(ERROR_CODE_NAMES)
+
+ALL_FORMAT_LIST = (
+    "ND NCHW NHWC NDHWC NCDHW CHWN NC1HWC0 NC1HWC0_C04 NDC1HWC0 FRACTAL_NZ HWCN DHWCN FRACTAL_Z FRACTAL_Z_C04 C1HWNCoC0 "
+    "FRACTAL_Z_3D FRACTAL_ZN_LSTM FRACTAL_ZN_RNN ND_RNN_BIAS NCL C1HWC0 FRACTAL_Z_WINO"
+).split()
+ALL_DTYPE_LIST = (
+    "int4 int8 uint8 int16 uint16 int32 uint32 bfloat16 int64 uint64 float16 float32 float64 bool uint1 complex64 complex128"
+).split()
+TensorFormat = type("TensorFormat", (), {name: name for name in ALL_FORMAT_LIST})
+OpParamInfoKey = type(
+    "OpParamInfoKey",
+    (),
+    {
+        "SHAPE": "shape",
+        "FORMAT": "format",
+        "ORI_SHAPE": "ori_shape",
+        "ORI_FORMAT": "ori_format",
+        "D_TYPE": "dtype",
+        "RANGE": "range",
+    },
+)
+
+_INPUTS = (REQUIRED_INPUT, OPTION_INPUT, DYNAMIC_INPUT)
+_OUTPUTS = (REQUIRED_OUTPUT, OPTION_OUTPUT, DYNAMIC_OUTPUT)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "INT": (int,),
+    "FLOAT": (int, float),
+    "STR": (str,),
+    "BOOL": (bool, int),
+}
+
+
+def _wrong_type(operator: str, name: str, expected: str, value: Any) -> Any:
+    return fault(
+        "E80003",
+        f"{operator or 'operator'}: parameter {name} has to be of type {expected}, but is {type(value).__name__}",
+        op_name=operator,
+        param_name=name,
+        param_type=expected,
+        actual_type=type(value).__name__,
+    )
+
+
+def _missing(operator: str, name: str) -> Any:
+    return fault(
+        "E80001",
+        f"{operator or 'operator'}: the mandatory parameter {name} is missing",
+        op_name=operator,
+        param_name=name,
+    )
+
+
+def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that checks each argument against its kind, in the order of the parameters.
+
+    Raises:
+        OperatorError: E80001 a mandatory one is missing, E80003 a wrong type, E80004 a description lacks a key, E80008 an
+            unknown dtype, E80014 or E80015 an unknown format, E80020 a kernel name that is no identifier.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        code = inspect.unwrap(function).__code__
+        names = code.co_varnames[: code.co_argcount]
+        by_name = dict(zip(names, kinds, strict=False))
+
+        @functools.wraps(function)
+        def checked(*args: Any, **keywords: Any) -> Any:
+            given = {**dict(zip(names, args, strict=False)), **keywords}
+            for name, value in given.items():
+                if name in by_name:
+                    _check_one(value, name, by_name[name], function.__name__)
+            return function(*args, **keywords)
+
+        return checked
+
+    return decorate
+
+
+def _check_one(value: Any, name: str, kind: str, operator: str) -> None:
+    if kind in _INPUTS or kind in _OUTPUTS:
+        need, _, _ = kind.partition("_")
+        if need == "dynamic":
+            if not isinstance(value, (list, tuple)):
+                raise _wrong_type(operator, name, "list or tuple", value)
+            if not value:
+                raise _missing(operator, name)
+            for item in value:
+                _check_description(item, name, operator)
+        elif value is not None:
+            _check_description(value, name, operator)
+        elif need == "required":
+            raise _missing(operator, name)
+    elif kind == KERNEL_NAME:
+        if value is not None:
+            _check_name(value, name, operator)
+    else:
+        _check_attribute(value, name, kind, operator)
+
+
+def _check_description(value: Any, name: str, operator: str) -> None:
+    if not isinstance(value, dict):
+        raise _wrong_type(operator, name, "dict", value)
+    dynamic = in_dynamic()
+    for key in (
+        "shape",
+        "format",
+        "ori_shape",
+        "ori_format",
+        "dtype",
+        *(["range"] if dynamic else []),
+    ):
+        if key not in value:
+            raise fault(
+                "E80004",
+                f"{operator}: the description of {name} lacks the item {key!r}",
+                op_name=operator,
+                param_name=name,
+                key=key,
+            )
+    check_shape(value["shape"], param_name=name)
+    check_shape(value["ori_shape"], param_name=name)
+    if dynamic:
+        check_range(value["shape"], value["range"], param_name=name)
+    for key, code in (("format", "E80015"), ("ori_format", "E80014")):
+        if value[key] not in ALL_FORMAT_LIST:
+            raise fault(
+                code,
+                f"{operator}: the {key} of {name} has to be one of {', '.join(ALL_FORMAT_LIST)}, but is {value[key]!r}",
+                op_name=operator,
+                param_name=name,
+                excepted_format_list=",".join(ALL_FORMAT_LIST),
+                format=value[key],
+            )
+    dtype = value["dtype"]
+    if not isinstance(dtype, str):
+        raise _wrong_type(operator, name, "str", dtype)
+    if dtype.lower() not in ALL_DTYPE_LIST and not (session().soc.unlimited and dtype == "float64"):
+        raise _wrong_dtype(operator, name, ALL_DTYPE_LIST, dtype)
+
+
+def _wrong_dtype(operator: str, name: str, known: Sequence[str], dtype: str) -> Any:
+    return fault(
+        "E80008",
+        f"{operator or 'operator'}: {name or 'an input'} has to have one of the dtypes {', '.join(known)}, but has {dtype}",
+        op_name=operator,
+        param_name=name,
+        excepted_dtype_list=",".join(known),
+        dtype=dtype,
+    )
+
+
+def _check_attribute(value: Any, name: str, kind: str, operator: str) -> None:
+    need, _, rest = kind.partition("_ATTR_")
+    if not rest:
+        return
+    if value is None:
+        if need == "REQUIRED":
+            raise _missing(operator, name)
+        return
+    depth, scalar = rest.count("LIST_"), rest.replace("LIST_", "")
+    _check_items(value, name, scalar, depth, operator)
+
+
+def _check_items(value: Any, name: str, scalar: str, depth: int, operator: str) -> None:
+    if depth:
+        if not isinstance(value, (list, tuple)):
+            raise _wrong_type(operator, name, "list or tuple", value)
+        for item in value:
+            _check_items(item, name, scalar, depth - 1, operator)
+    elif scalar == "TYPE":
+        if value not in ALL_DTYPE_LIST:
+            raise _wrong_dtype(operator, name, ALL_DTYPE_LIST, str(value))
+    else:
+        if hasattr(value, "dtype"):
+            return  # a variable of a dynamic attribute, or a NumPy number
+        if not isinstance(value, _TYPES[scalar]):
+            raise _wrong_type(operator, name, scalar.lower(), value)
+        if scalar == "FLOAT" and not math.isfinite(value):
+            raise fault(
+                "E80000",
+                f"{operator}: parameter {name} has to be finite, but is {value}",
+                op_name=operator,
+                param_name=name,
+                excepted_value="float range data",
+                real_value=str(value),
+            )
+
+
+def _check_name(value: Any, name: str, operator: str) -> None:
+    if not isinstance(value, str):
+        raise _wrong_type(operator, name, "str", value)
+    if len(value) > MAX_KERNEL_NAME_LEN:
+        raise _out_of_range("E80002", operator, name, 0, MAX_KERNEL_NAME_LEN, len(value))
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        raise fault(
+            "E80020",
+            f"{operator}: kernel_name has to be made of letters, digits and underscores, beginning with no digit, "
+            f"but is {value!r}",
+            op_name=operator,
+            param_name=name,
+        )
+
+
+def _out_of_range(code: str, operator: str, name: str, low: Any, high: Any, value: Any) -> Any:
+    return fault(
+        code,
+        f"{operator or 'operator'}: {name or 'a value'} has to be in [{low}, {high}], but is {value}",
+        op_name=operator,
+        param_name=name,
+        min_value=low,
+        max_value=high,
+        real_value=value,
+    )
+
+
+def check_shape(
+    shape: Any,
+    min_dim: int = 0,
+    max_dim: int = DIM_LIMIT_INT64,
+    min_rank: int = 0,
+    max_rank: int = RANK_LIMIT,
+    min_size: int = 0,
+    max_size: int = SHAPE_SIZE_LIMIT,
+    param_name: str = "",
+) -> None:
+    """Raises unless `shape` is a list of integers with that rank, sizes and number of elements."""
+    if not isinstance(shape, (tuple, list)):
+        raise _wrong_type("", param_name, "list or tuple", shape)
+    for size in shape:
+        if not isinstance(size, int):
+            raise _wrong_type("", param_name, "int", size)
+    dynamic = in_dynamic()
+    if not (0 if dynamic else min_rank) <= len(shape) <= max_rank:
+        raise _out_of_range("E80012", "", f"rank of {param_name}", min_rank, max_rank, len(shape))
+    low = -2 if dynamic else min_dim
+    for size in shape:
+        if not low <= size <= max_dim:
+            raise _out_of_range("E80002", "", f"a size of {param_name}", low, max_dim, size)
+    if not dynamic and math.prod(shape) < min_size:
+        raise _out_of_range(
+            "E80011", "", f"elements of {param_name}", min_size, max_size, math.prod(shape)
+        )
+
+
+def check_range(shape: Any, shape_range: Any, *_: Any, param_name: str = "", **__: Any) -> None:
+    """Raises unless there is a pair of least and greatest size for each size of `shape`."""
+    if not isinstance(shape_range, (tuple, list)):
+        raise _wrong_type("", param_name, "list or tuple", shape_range)
+    if len(shape_range) != len(shape) and -2 not in shape:
+        raise fault(
+            "E80021",
+            f"{param_name}: shape has {len(shape)} sizes, range {len(shape_range)}",
+            op_name="",
+            param_name=param_name,
+            shape_len=len(shape),
+            range_len=len(shape_range),
+        )
+    for pair in shape_range:
+        if len(pair) != 2:
+            raise fault(
+                "E80023",
+                f"{param_name}: a range is a pair of least and greatest size, but is {pair}",
+                op_name="",
+                param_name=param_name,
+            )
+        low, high = pair
+        if not isinstance(low, int) or not isinstance(high, (int, NONE_TYPE)):
+            raise _wrong_type("", param_name, "int", low if not isinstance(low, int) else high)
+        if low < 0 or (high is not None and not low <= high):
+            raise _out_of_range("E80022", "", f"range of {param_name}", 0, SHAPE_SIZE_LIMIT, pair)
+
+
+def check_dtype(
+    dtype: Any, check_list: Sequence[str] = ALL_DTYPE_LIST, param_name: str = ""
+) -> None:
+    """Raises unless `dtype` is in the list, whatever its case."""
+    if dtype is None:
+        raise fault(
+            "E80007", f"the dtype of {param_name} is None", op_name="", param_name=param_name
+        )
+    if not isinstance(dtype, str):
+        raise _wrong_type("", param_name, "str", dtype)
+    if dtype.lower() not in check_list:
+        raise _wrong_dtype("", param_name, list(check_list), dtype.lower())
+
+
+def check_format(
+    data_format: Any, check_list: Sequence[str] | None = None, param_name: str = ""
+) -> None:
+    """Raises unless `data_format` is in the list."""
+    known = list(ALL_FORMAT_LIST if check_list is None else check_list)
+    if data_format not in known:
+        raise fault(
+            "E80017" if data_format is None else "E80015",
+            f"the format of {param_name or 'an input'} has to be one of {', '.join(known)}, but is {data_format!r}",
+            op_name="",
+            param_name=param_name,
+            excepted_format_list=",".join(known),
+            format=data_format,
+        )
+
+
+def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
+    """Raises unless the ranges of each two neighbours have sizes in common."""
+    for given in inputs:
+        if not isinstance(given, dict):
+            raise _wrong_type("", "input", "dict", given)
+        for key in ("shape", "range"):
+            if key not in given:
+                raise fault(
+                    "E80004", f"an input lacks the item {key!r}", op_name="", param_name="", key=key
+                )
+    for one, other in zip(inputs, list(inputs)[1:], strict=False):
+        pairs = zip(reversed(one["range"]), reversed(other["range"]), strict=False)
+        for first, second in pairs:
+            if support_broadcast and (first[0] <= 1 or second[0] <= 1):
+                continue
+            ends = [
+                pair[1] if pair[1] is not None else SHAPE_SIZE_LIMIT for pair in (first, second)
+            ]
+            if max(first[0], second[0]) > min(ends):
+                raise fault(
+                    "E80024",
+                    f"ranges {tuple(first)} and {tuple(second)} have no size in common",
+                    op_name="",
+                    param_name="",
+                )
+
+
+def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that checks the Python types of the arguments, in order; raises `OperatorError` E60038."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        code = inspect.unwrap(function).__code__
+        by_name = dict(zip(code.co_varnames[: code.co_argcount], types, strict=False))
+
+        @functools.wraps(function)
+        def checked(*args: Any, **keywords: Any) -> Any:
+            for name, value in {**dict(zip(by_name, args, strict=False)), **keywords}.items():
+                if name not in by_name:
+                    continue
+                if isinstance(value, dict):
+                    for key, kind in (("shape", (list, tuple)), ("dtype", (str,))):
+                        if key in value and not isinstance(value[key], kind):
+                            raise _e6(
+                                "E60037",
+                                f"{name}[{key!r}] has type {type(value[key]).__name__}",
+                                name,
+                            )
+                if not isinstance(value, by_name[name]):
+                    raise _e6(
+                        "E60038",
+                        f"{name} has to be of type {by_name[name]}, but is {type(value).__name__}",
+                        name,
+                    )
+            return function(*args, **keywords)
+
+        return checked
+
+    return decorate
+
+
+def _e6(code: str, text: str, name: str = "") -> Any:
+    return fault(code, text, op_name="", param_name=name, desc=text)
+
+
+def check_dtype_rule(dtype: Any, check_list: Sequence[str], param_name: str = "default") -> None:
+    """Raises unless `dtype` is in the list, whatever its case."""
+    if dtype is None:
+        raise _e6("E60038", "dtype is None", param_name)
+    if str(dtype).lower() not in check_list:
+        code = "E60038" if param_name == "default" else "E60005"
+        raise _e6(code, f"dtype {dtype} is not supported, only {', '.join(check_list)}", param_name)
+
+
+def check_shape_rule(
+    shape: Any,
+    min_dim: int | None = None,
+    max_dim: int | None = None,
+    max_shape_num: int | None = None,
+) -> None:
+    """Raises unless `shape` is a list of positive integers with a rank from `min_dim` to `max_dim`."""
+    low = DEFAULT_MIN_SHAPE_DIM if min_dim is None else min_dim
+    high = DEFAULT_MAX_SHAPE_DIM if max_dim is None else max_dim
+    if not isinstance(shape, (tuple, list)):
+        raise _e6("E60037", f"a shape is a list or tuple, not {type(shape).__name__}", "shape")
+    if not low <= len(shape) <= high:
+        raise _e6(
+            "E60011",
+            f"a shape has to have {low} to {high} dimensions, but has {len(shape)}",
+            "shape",
+        )
+    for size in shape:
+        if type(size) is not int:
+            raise _e6("E60037", f"a size is an int, not {type(size).__name__}", "shape")
+        if size <= 0:
+            raise _e6("E60039", f"a size has to be more than 0, but is {size}", "shape")
+
+
+def check_kernel_name(kernel_name: Any) -> None:
+    """Raises unless the name is None or an identifier of at most 200 characters."""
+    if kernel_name is None:
+        return
+    text = str(kernel_name)
+    if len(text) > MAX_KERNEL_NAME_LEN:
+        raise _e6(
+            "E60039",
+            f"kernel_name has to have at most {MAX_KERNEL_NAME_LEN} characters, but has {len(text)}",
+        )
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        raise _e6("E60038", f"kernel_name has to be an identifier, but is {text!r}", "kernel_name")
+
+
+def check_and_init_5hdc_reduce_support(input_tensor: dict[str, Any], axis: Sequence[int]) -> bool:
+    """Whether a float16 NC1HWC0 tensor is reduced over its split channel axis."""
+    if (
+        input_tensor.get("format") == "NC1HWC0"
+        and 1 in axis
+        and 4 in axis
+        and input_tensor.get("dtype") == "float16"
+    ):
+        if "ori_shape" in input_tensor and "ori_format" in input_tensor:
+            return True
+        raise _e6("E60040", "an NC1HWC0 input lacks ori_shape or ori_format", "input tensor")
+    return False
+
+
+def is_scalar(shape: Any) -> bool:
+    """Whether a shape is ``[1]``."""
+    return isinstance(shape, (list, tuple)) and list(shape) == [1]
+
+
+def check_shape_size(shape: Sequence[int], limit: int = SHAPE_SIZE_LIMIT + 1) -> None:
+    """Raises when there are `limit` elements or more."""
+    if math.prod(shape) >= limit:
+        raise _e6(
+            "E60039",
+            f"a shape has to have less than {limit} elements, but has {math.prod(shape)}",
+            "shape",
+        )
+
+
+def check_tensor_shape_size(shape: Sequence[int], *_: Any) -> int:
+    """Number of elements."""
+    return math.prod(shape)
+
+
+def check_reduce_shape_rule(shape: Sequence[int]) -> None:
+    """Raises when more than 200 million elements are reduced."""
+    if math.prod(shape) > MAX_REDUCE_SHAPE_NUM:
+        raise _e6(
+            "E60039",
+            f"at most {MAX_REDUCE_SHAPE_NUM} elements are reduced, not {math.prod(shape)}",
+            "shape",
+        )

@@ -1,0 +1,86 @@
+"""Names of the toolkit that nobody wrote here: they can be imported, and say what they are when they are used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, NoReturn
+
+from tbe_impl.dsl.location import here
+from tbe_impl.errors import MissingError
+
+
+class NotWritten(MissingError, RuntimeError):
+    """An operator used a name of the toolkit that has no counterpart here."""
+
+    code = "not-written"
+
+
+class Placeholder:
+    """An attribute that exists so that imports work; calling or computing with it raises `NotWritten`."""
+
+    def __init__(self, name: str, known: Iterable[str] = ()):
+        object.__setattr__(self, "_name", name)
+        object.__setattr__(self, "_known", tuple(known))
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        module, _, attribute = self._name.rpartition(".")
+        near = difflib.get_close_matches(attribute, self._known, n=1)
+        device_code = ".tik" in self._name or "tikcpp" in self._name
+        raise NotWritten(
+            f"`{self._name}` has no counterpart here",
+            place=str(here()),
+            remedy="TIK and Ascend C kernels are the device's own instructions; only DSL operators run here"
+            if device_code
+            else f"The nearest name is `{module}.{near[0]}`"
+            if near
+            else "Write the operator with words of the DSL, or build it with the real toolkit",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Placeholder(f"{self._name}.{name}")
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._name.rpartition(".")[2].startswith("register"):
+            return lambda function: function
+        self._refuse()
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return False
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: not written here>"
+
+    __iter__ = __len__ = __getitem__ = __contains__ = __bool__ = __int__ = __float__ = __index__ = (
+        _refuse
+    )
+    __enter__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _refuse
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+
+class CompatModule(ModuleType):
+    """A module whose unknown attributes are placeholders."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        late = self.__dict__.get("_late")
+        if late is not None:
+            found = late(name)
+            if found is not None:
+                return found
+        return Placeholder(f"{self.__name__}.{name}", self.__dir__())
+
+    def __dir__(self) -> list[str]:
+        listed = [name for name in self.__dict__ if not name.startswith("_")]
+        more = self.__dict__.get("_late_names")
+        return sorted({*listed, *(more() if more else ())})

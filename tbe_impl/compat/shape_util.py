@@ -1,0 +1,274 @@
+"""Shapes as operators reckon with them: broadcasting, axes, merging of neighbouring axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operation import variable_shape
+from tbe_impl.dsl.expr import Const, Expr
+from tbe_impl.dsl.expr import cast as cast_scalar
+from tbe_impl.dsl.tensor import Tensor, compute
+
+__all__ = ["variable_shape"]
+
+
+def shape_to_list(shape: Any) -> list[Any]:
+    """A tensor's shape as Python numbers; what is known at run time only stays as it is."""
+    return [size.value if isinstance(size, Const) else size for size in shape]
+
+
+def get_shape_size(shape: Sequence[int]) -> int:
+    """Number of elements."""
+    return math.prod(shape)
+
+
+def squeeze_shape(shape: Sequence[int]) -> list[int]:
+    """Sizes without the ones; ``[1]`` when nothing else is there."""
+    return [size for size in shape if not _is_one(size)] or [1]
+
+
+def scalar2tensor_one(shape: Any) -> Any:
+    """``[1]`` for an empty shape."""
+    return [1] if isinstance(shape, (list, tuple)) and not shape else shape
+
+
+def wrap_axes_to_positive(axes: Any, rank: int) -> list[int]:
+    """Axes counted from the front.
+
+    >>> wrap_axes_to_positive(-1, 3)
+    [2]
+    """
+    listed = list(axes) if isinstance(axes, (tuple, list)) else [axes]
+    return [_axis(int(axis), rank) for axis in listed]
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise fault(
+            "E90001",
+            f"axis {axis} is outside of a shape with {rank} dimensions",
+            detailed_cause=f"axis must be in range [{-rank}, {rank - 1}], but is {axis}",
+        )
+    return axis % rank
+
+
+def axis_check(shape_len: int, axis: Any) -> Any:
+    """An axis counted from the front; of several, a sorted list without repetition.
+
+    >>> axis_check(4, (-1, 0, 3))
+    [0, 3]
+    """
+    if not hasattr(axis, "index") or isinstance(axis, (int, Expr)):
+        return _axis(int(axis), shape_len)
+    return sorted(set(wrap_axes_to_positive(list(axis), shape_len)))
+
+
+def axis_transform_5d(axis: int, data_format: str) -> int:
+    """An axis of NCHW or NHWC as the axis of NC1HWC0 that holds it.
+
+    >>> axis_transform_5d(3, "NHWC"), axis_transform_5d(-1, "NCHW")
+    (1, -2)
+    """
+    if data_format == "NCHW":
+        return axis - 1 if axis < 0 else axis
+    if data_format == "NHWC":
+        return {-4: -5, -1: -4, 1: 2, 2: 3, 3: 1}.get(axis, axis)
+    return axis
+
+
+def _is_one(size: Any) -> bool:
+    return (not isinstance(size, Expr) and size == 1) or (
+        isinstance(size, Const) and size.value == 1
+    )
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (
+        not isinstance(one, Expr) and not isinstance(other, Expr) and one == other
+    )
+
+
+def broadcast_shapes(
+    shape1: Sequence[Any],
+    shape2: Sequence[Any],
+    op_name: str = "",
+    param_name_input1: str = "",
+    param_name_input2: str = "",
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Both shapes filled up with ones at the front, and the shape that both broadcast to.
+
+    >>> broadcast_shapes((3,), (2, 1))
+    ([1, 3], [2, 1], [2, 3])
+
+    Raises:
+        OperatorError: code E80013; the shapes do not broadcast.
+    """
+    first, second = list(shape1), list(shape2)
+    rank = max(len(first), len(second))
+    first = [1] * (rank - len(first)) + first
+    second = [1] * (rank - len(second)) + second
+    both = []
+    for one, other in zip(first, second, strict=True):
+        known = not isinstance(one, Expr) and not isinstance(other, Expr)
+        if known and one != other and 1 not in (one, other):
+            raise fault(
+                "E80013",
+                f"{op_name or 'operator'}: shapes {tuple(shape1)} ({param_name_input1 or 'first'}) and "
+                f"{tuple(shape2)} ({param_name_input2 or 'second'}) do not broadcast",
+                op_name=op_name,
+                input1_name=param_name_input1,
+                input2_name=param_name_input2,
+                input1_shape=",".join(map(str, shape1)),
+                input2_shape=",".join(map(str, shape2)),
+            )
+        both.append(other if _is_one(one) else one)
+    return first, second, both
+
+
+def produce_shapes(
+    shape1: Sequence[Any], shape2: Sequence[Any]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """The older name of `broadcast_shapes`."""
+    return broadcast_shapes(shape1, shape2)
+
+
+def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -> list[list[Any]]:
+    """Every shape filled up to one rank, and last the shape that all broadcast to."""
+    widest: list[Any] = []
+    for shape in shapes:
+        widest = broadcast_shapes(widest, shape, op_name)[2]
+    return [[1] * (len(widest) - len(shape)) + list(shape) for shape in shapes] + [widest]
+
+
+def refine_shapes_for_broadcast(
+    shape1: Sequence[Any], shape2: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Two shapes of one rank with the axes merged that broadcast in the same way.
+
+    >>> refine_shapes_for_broadcast((2, 3, 4), (2, 3, 1))
+    ([6, 4], [6, 1])
+    """
+    first: list[Any] = []
+    second: list[Any] = []
+    last = None
+    for one, other in zip(shape1, shape2, strict=True):
+        if _is_one(one) and _is_one(other):
+            continue
+        kind = "same" if _same(one, other) else "first" if _is_one(one) else "second"
+        if isinstance(one, Expr) and isinstance(other, Expr) and one is not other:
+            kind = "unknown"
+        if kind == last and kind != "unknown":
+            first[-1], second[-1] = first[-1] * one, second[-1] * other
+        else:
+            first.append(one)
+            second.append(other)
+        last = kind
+    return first or [1], second or [1]
+
+
+def refine_shape_axes(shape: Sequence[Any], axes: Any) -> tuple[list[Any], list[int]]:
+    """A shape with neighbouring axes merged that are all reduced or all kept, without ones.
+
+    >>> refine_shape_axes((2, 3, 4, 5, 6), (1, -3))
+    ([2, 12, 30], [1])
+    """
+    if len(shape) == 1:
+        return list(shape), list(axes) if isinstance(axes, (list, tuple)) else [axes]
+    reduced = set(wrap_axes_to_positive(axes, len(shape)))
+    merged: list[Any] = []
+    found: list[int] = []
+    last = None
+    for index, size in enumerate(shape):
+        if _is_one(size):
+            continue
+        kind = index in reduced
+        if kind == last:
+            merged[-1] = merged[-1] * size
+        else:
+            if kind:
+                found.append(len(merged))
+            merged.append(size)
+        last = kind
+    return merged or [1], found
+
+
+def simplify_axis_shape(shape: Sequence[int], axis: Any) -> tuple[list[int], list[int]]:
+    """A shape with neighbouring axes merged that are all reduced or all kept; ones stay.
+
+    >>> simplify_axis_shape([2, 3, 4, 5], [1, 2])
+    ([2, 12, 5], [1])
+    """
+    reduced = set(wrap_axes_to_positive(axis, len(shape)))
+    merged: list[int] = []
+    found: list[int] = []
+    last = None
+    for index, size in enumerate(shape):
+        kind = index in reduced
+        if kind == last:
+            merged[-1] *= size
+        else:
+            if kind:
+                found.append(len(merged))
+            merged.append(size)
+        last = kind
+    return merged, found or [0]
+
+
+def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool = True) -> Any:
+    """A shape without its ones; with reduced axes, those too, renumbered.
+
+    >>> shape_refine((2, 1, 3)), shape_refine((2, 1, 3), [2])
+    ([2, 3], ([2, 3], [1]))
+
+    Where a reduced axis has size 1 while dimensions are kept, both come back as they were.
+    """
+    if reduce_axis is None:
+        return squeeze_shape(shape)
+    listed = list(reduce_axis) if isinstance(reduce_axis, (tuple, list)) else [reduce_axis]
+    reduced = sorted(wrap_axes_to_positive(listed, len(shape)))
+    if keep_dims and any(_is_one(shape[axis]) for axis in reduced):
+        return shape, listed
+    kept = [index for index, size in enumerate(shape) if not _is_one(size)]
+    return [shape[index] for index in kept] or [1], [
+        kept.index(axis) for axis in reduced if axis in kept
+    ]
+
+
+def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
+    """Raises `OperatorError` unless both descriptions have the key with one value."""
+    values = []
+    for which, given in (("first", dict1), ("second", dict2)):
+        if not isinstance(given, dict) or dict_key not in given:
+            raise fault(
+                "E80004",
+                f"the {which} description lacks the key {dict_key!r}",
+                key=dict_key,
+                op_name="",
+                param_name=which,
+            )
+        value = given[dict_key]
+        values.append(
+            list(value)
+            if isinstance(value, (list, tuple))
+            else value.lower()
+            if isinstance(value, str)
+            else value
+        )
+    if values[0] != values[1]:
+        raise fault(
+            "E80018" if dict_key == "dtype" else "E80017",
+            f"{dict_key} of both inputs has to be equal, but is {values[0]} and {values[1]}",
+            op_name="",
+            param_name1="first",
+            param_name2="second",
+        )
+
+
+def cast(x: Any, dtype: str) -> Any:
+    """A tensor or a scalar in another dtype."""
+    if isinstance(x, Tensor):
+        return compute(x.shape, lambda *index: x(*index).astype(dtype), "cast", "elemwise")
+    return cast_scalar(dtype, x)
