@@ -40,4 +40,6 @@ WORDS: Mapping[str, Word] = MappingProxyType(
 
 def word_named(name: str) -> Word | None:
     """A word of CANN or of `tbe_impl.dsl.ext`, by name."""
-    return WORDS.get(name)
+    from tbe_impl.dsl.ext import EXT_WORDS
+
+    return WORDS.get(name) or EXT_WORDS.get(name)
