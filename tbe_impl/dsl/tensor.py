@@ -48,6 +48,7 @@ class Operation:
         body: one expression for each output; empty as above.
         word: where it comes from, None for a raw compute.
         location: where the user wrote it.
+        number: grows from operation to operation, in the order in which they were made.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Operation:
         self.axis, self.body = tuple(axis), tuple(body)
         self.reduce_axis = body[0].axes if body and isinstance(body[0], Reduce) else ()
         self.word, self.location = word, location or here()
+        self.number = next(_names)
         several = len(shapes) > 1
         self.outputs = tuple(
             Tensor(shape, dtype, f"{name}.v{index}" if several else name, self, index)

@@ -66,6 +66,7 @@ class Elaborator:
         self.vector: int | None = None
         self.count = "LANES"
         self.inside_select = 0
+        self.prefetch: int | None = None
         self._serial = itertools.count()
         self._loops = itertools.count()
 
@@ -276,9 +277,17 @@ class Elaborator:
             return self.let(f"{prefix}_one({place})", tag, depth)
         if step == ONE:
             if self.count == "LANES":
+                self._prefetch(address, buffer, depth)
                 return self.let(f"{prefix}_load({place})", tag, depth)
             return self.let(f"{prefix}_load_part({place}, {self.count})", tag, depth)
         return self.let(f"{prefix}_gather({place}, {self.text(step)}, {self.count})", tag, depth)
+
+    def _prefetch(self, address: Poly, buffer: Buffer, depth: int) -> None:
+        """While a row is finished from the cache, memory can bring the next one."""
+        if self.prefetch is None or self.prefetch not in address.variables:
+            return
+        following = address.substitute({self.prefetch: Poly.variable(self.prefetch) + ONE})
+        self.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {self.text(following)});")  # fmt: skip
 
     def _load_at(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """Lane by lane; an index outside is moved to the border (a select throws the element away)."""

@@ -23,6 +23,9 @@ PARALLEL_ELEMENTS = 1 << 17
 STREAM_BYTES = 16 << 20
 """Bytes of an output from which on it is written past the caches."""
 
+PREFETCH_STEPS = 1 << 13
+"""Length of a row up to which the next one is fetched while this one is written."""
+
 MAX_THREADS = 256
 
 
@@ -238,6 +241,9 @@ class _Writer:
                 steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
                 head = f"stream ? ({steps} < end - begin ? {steps} : end - begin) : 0"
             below = frozenset({serial})
+            length = nest.loops[-1][1].constant
+            if level > 0 and (length is None or length <= PREFETCH_STEPS):
+                writer.prefetch = nest.loops[level - 1][0]
             writer.vector_loop(
                 serial,
                 lambda _: self._store(nest, writer, below, "stream" if stream else ""),

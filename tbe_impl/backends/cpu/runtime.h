@@ -128,8 +128,7 @@ INLINE i64v clip_index(i64v index, int64_t size) {
 }
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-#define STREAM_FENCE() _mm_sfence()
+#define STREAM_FENCE() __builtin_ia32_sfence()
 #else
 #define STREAM_FENCE() ((void)0)
 #endif

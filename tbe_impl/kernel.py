@@ -1,0 +1,221 @@
+"""A built operator: called with arrays in the declared shapes, and asked what it does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tbe_impl import environment
+from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu import backend as cpu
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Const, Expr, Var
+from tbe_impl.dsl.tensor import Tensor, shape_text, variables_of
+from tbe_impl.errors import CompileError, InputError, MissingError
+
+BACKENDS = ("cpu", "numpy")
+_log = logging.getLogger("tbe_impl")
+_said: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input or output of a kernel.
+
+    Attributes:
+        tensor: of the graph; operators flatten, so its shape may be another.
+        shape: as declared; a negative size is known at call time only.
+        name: for messages.
+    """
+
+    tensor: Tensor
+    shape: tuple[int, ...]
+    name: str
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of its array."""
+        return dtype_of(self.tensor.dtype).numpy
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What an operator built.
+
+    Attributes:
+        name: of the kernel.
+        soc: the chip that it was built for.
+        inputs, outputs: in the order of the operator's arguments.
+        schedule: what the operator decided about loops; None when nothing.
+        options: how code is made for this processor.
+        threads: how many it uses where that pays; 0 for as many as this process may.
+    """
+
+    name: str
+    soc: str
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    schedule: Any = None
+    options: cpu.Options = field(default_factory=cpu.Options)
+    threads: int = 0
+
+    def __call__(
+        self,
+        *arrays: Any,
+        backend: str = "cpu",
+        rounding: str | None = None,
+        out: Sequence[np.ndarray] | np.ndarray | None = None,
+    ) -> Any:
+        """The output array, or a tuple of them.
+
+        Args:
+            arrays: one for each input, in its declared shape and dtype.
+            backend: ``cpu`` (compiled) or ``numpy`` (the definition, word by word).
+            rounding: ``accurate``, ``device`` (each stage rounded to its dtype) or, with ``numpy``, ``float64``.
+            out: arrays to write to; an input among them is overwritten.
+
+        Raises:
+            InputError: another number of arrays, another shape or dtype.
+        """
+        if backend not in BACKENDS:
+            raise InputError("unknown back end", place=self.name, expected=" or ".join(BACKENDS), got=repr(backend))  # fmt: skip
+        if rounding is not None and rounding != self.options.rounding and backend == "cpu":
+            return replace(self, options=replace(self.options, rounding=rounding))(*arrays, out=out)
+        given = self._checked(arrays)
+        values = self._sizes(given)
+        shapes = [self._shape_of(item, values) for item in self.outputs]
+        flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
+        prepared = self._prepared() if backend == "cpu" else None
+        if prepared is None:
+            results = numpy_backend.run(
+                [item.tensor for item in self.outputs],
+                {id(item.tensor): array for item, array in zip(self.inputs, flat, strict=True)},
+                values,
+                rounding=rounding or self.options.rounding,
+            )
+        else:
+            results = prepared.run(flat, values, self.threads or environment.threads())
+        found = tuple(array.reshape(shape) for array, shape in zip(results, shapes, strict=True))
+        if out is not None:
+            found = self._written(found, out if isinstance(out, (tuple, list)) else (out,))
+        return found[0] if len(found) == 1 else found
+
+    @cached_property
+    def compiled(self) -> cpu.CpuKernel:
+        """The graph made ready for this processor; from the cache when it was built before.
+
+        Raises:
+            MissingError: there is no C compiler.
+            CompileError: there is no code for it.
+        """
+        return cpu.prepare(
+            [item.tensor for item in self.outputs],
+            [item.tensor for item in self.inputs],
+            name=self.name,
+            options=self.options,
+        )
+
+    @property
+    def source(self) -> str:
+        """The generated C."""
+        return self.compiled.source
+
+    def report(self) -> Any:
+        """Tiles, bytes on the chip, alignment, bytes moved and warnings, as the chip would see it."""
+        from tbe_impl.report import report_of
+
+        return report_of(self)
+
+    def _prepared(self) -> cpu.CpuKernel | None:
+        try:
+            return self.compiled
+        except (MissingError, CompileError) as error:
+            if str(error) not in _said:
+                _said.add(str(error))
+                _log.warning("%s runs on the NumPy back end: %s", self.name, error)
+            return None
+
+    def _checked(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        if len(arrays) != len(self.inputs):
+            raise InputError(
+                "another number of arrays",
+                place=self.name,
+                expected=f"{len(self.inputs)} ({', '.join(item.name for item in self.inputs)})",
+                got=str(len(arrays)),
+            )
+        found = []
+        for item, array in zip(self.inputs, arrays, strict=True):
+            given = np.asarray(array)
+            fits = len(given.shape) == len(item.shape) and all(
+                size < 0 or size == own for size, own in zip(item.shape, given.shape, strict=True)
+            )
+            if not fits or given.dtype != item.dtype:
+                raise InputError(
+                    f"the array for {item.name} is another",
+                    place=self.name,
+                    expected=f"{shape_text(item.shape)} {item.dtype}",
+                    got=f"{shape_text(given.shape)} {given.dtype}",
+                    remedy=f"Convert it with .astype({str(item.dtype)!r})" if fits else None,
+                )
+            found.append(given)
+        return found
+
+    def _sizes(self, given: Sequence[np.ndarray]) -> dict[int, int | float]:
+        """``id`` of each size that is known now → its value."""
+        values: dict[int, int | float] = {}
+        for item, array in zip(self.inputs, given, strict=True):
+            sizes = item.tensor.shape
+            actual = array.shape if len(sizes) == array.ndim else (array.size,)
+            if len(sizes) != len(actual):
+                continue
+            for size, number in zip(sizes, actual, strict=True):
+                if isinstance(size, Var):
+                    values.setdefault(id(size), number)
+        unknown = [item for item in variables_of([o.tensor for o in self.outputs]) if id(item) not in values]  # fmt: skip
+        if unknown:
+            raise InputError(f"the size {unknown[0]} is not the size of any input", place=self.name)
+        return values
+
+    def _as_tensor(
+        self, item: Argument, array: np.ndarray, values: Mapping[int, int | float]
+    ) -> np.ndarray:
+        shape = tuple(_number(size, values) for size in item.tensor.shape)
+        if int(np.prod(shape)) != array.size:
+            raise InputError(
+                f"the array for {item.name} does not fit what the operator made of it",
+                place=self.name,
+                expected=shape_text(shape),
+                got=shape_text(array.shape),
+            )
+        return np.ascontiguousarray(array).reshape(shape)
+
+    def _shape_of(self, item: Argument, values: Mapping[int, int | float]) -> tuple[int, ...]:
+        actual = tuple(_number(size, values) for size in item.tensor.shape)
+        total, known = int(np.prod(actual)), [size for size in item.shape if size >= 0]
+        if len(known) == len(item.shape):
+            return item.shape if int(np.prod(item.shape)) == total else actual
+        if len(known) == len(item.shape) - 1 and int(np.prod(known)):
+            return tuple(total // int(np.prod(known)) if size < 0 else size for size in item.shape)
+        return actual
+
+    def _written(
+        self, found: Sequence[np.ndarray], out: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, ...]:
+        if len(out) != len(found):
+            raise InputError("another number of arrays to write to", place=self.name, expected=str(len(found)), got=str(len(out)))  # fmt: skip
+        for target, array in zip(out, found, strict=True):
+            if target.shape != array.shape or target.dtype != array.dtype:
+                raise InputError("an array to write to is another", place=self.name, expected=f"{array.shape} {array.dtype}", got=f"{target.shape} {target.dtype}")  # fmt: skip
+            target[...] = array
+        return tuple(out)
+
+
+def _number(size: Expr, values: Mapping[int, int | float]) -> int:
+    if isinstance(size, Const):
+        return int(size.value)
+    return int(numpy_backend.scalar(size, values))

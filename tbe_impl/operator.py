@@ -1,0 +1,262 @@
+"""An operator's file, loaded as it is; `Operator.build` runs it and gives back a kernel.
+
+Each operator keeps the modules that came with it, so that trees whose helper packages have the same name live side by side.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import itertools
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tbe_impl import compat
+from tbe_impl.errors import FusionError, InputError
+from tbe_impl.kernel import Kernel
+from tbe_impl.signature import kernel_of
+
+_numbers = itertools.count()
+_importing = threading.RLock()
+
+
+class Operator:
+    """An operator function, and the modules that it was written with.
+
+    Attributes:
+        name: of the function.
+        function: what is called; decorators of the operator's file included.
+        file: where it was written; None for a function of this program.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        file: Path | None = None,
+        modules: dict[str, types.ModuleType] | None = None,
+        search_path: Sequence[str] = (),
+    ):
+        self.name = getattr(function, "__name__", "operator")
+        self.function, self.file = function, file
+        self._modules, self._search_path = modules if modules is not None else {}, tuple(search_path)  # fmt: skip
+
+    def build(self, *arguments: Any, soc: str = "Ascend910A", **keywords: Any) -> Kernel:
+        """Runs the operator function and makes a kernel of what it built.
+
+        Args:
+            arguments, keywords: what the operator takes: a dict for each tensor (``shape``, ``dtype`` …), attributes;
+                ``kernel_name`` may be left out.
+            soc: the chip that the operator is written for; ``cpu`` knows no limit.
+
+        Raises:
+            InputError: the operator refuses its arguments, or breaks a rule of the language; with file and line.
+        """
+        keywords = self._with_kernel_name(arguments, keywords)
+        with compat.installed(soc=soc) as session, _in_place(self._modules, self._search_path):
+            try:
+                self.function(*arguments, **keywords)
+            except FusionError:
+                raise
+            except Exception as error:
+                raise _explained(error, self) from error
+            return kernel_of(self.name, session, arguments, keywords)
+
+    def _with_kernel_name(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
+        try:
+            parameters = inspect.signature(inspect.unwrap(self.function)).parameters
+        except (TypeError, ValueError):
+            return keywords
+        place = list(parameters).index("kernel_name") if "kernel_name" in parameters else -1
+        if place < 0 or place < len(arguments) or "kernel_name" in keywords:
+            return keywords
+        if parameters["kernel_name"].default is not inspect.Parameter.empty:
+            return keywords
+        return {**keywords, "kernel_name": self.name}
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name}, {self.file or 'this program'})"
+
+
+def load_operator(
+    source: str | os.PathLike[str] | Callable[..., Any],
+    function: str | None = None,
+    *,
+    search_path: Sequence[str | os.PathLike[str]] = (),
+) -> Operator:
+    """Loads an operator from its file, unchanged.
+
+    Args:
+        source: the file, or a function of this program.
+        function: name of the operator function; by default the one that is registered, or that bears the file's name.
+        search_path: directories in which the operator's own packages lie (the parent of ``impl``, say).
+
+    Raises:
+        InputError: no such file or function, or the file fails while it is imported.
+    """
+    if callable(source):
+        return Operator(source)
+    file = Path(source).absolute()
+    if not file.is_file():
+        raise InputError("there is no such operator file", place=str(source))
+    places = [str(Path(entry).absolute()) for entry in search_path]
+    modules: dict[str, types.ModuleType] = {}
+    # platform questions that a file asks while it is imported have to be answered for some chip
+    with compat.installed(soc="Ascend910A") as session, _in_place(modules, [*places, str(file.parent)]):  # fmt: skip
+        module = _import(file, places)
+        registered = [item for item in session.registrations if item.file and Path(item.file) == file]  # fmt: skip
+        found = _choose(module, function, file, registered)
+    return Operator(found, file=file, modules=modules, search_path=[*places, str(file.parent)])
+
+
+def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
+    name = _module_name(file, search_path)
+    for parent, place in _packages(name, file):
+        if parent not in sys.modules:
+            # its __init__ may import every operator there is; this one needs its neighbours only
+            package = types.ModuleType(parent)
+            package.__path__ = [str(place)]
+            sys.modules[parent] = package
+    specification = importlib.util.spec_from_file_location(name, file)
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        specification.loader.exec_module(module)
+    except FusionError:
+        raise
+    except Exception as error:
+        line = _line_in(error, file)
+        raise InputError(
+            f"the operator's file fails while it is imported: {type(error).__name__}: {error}",
+            place=f"{file}:{line}" if line else str(file),
+            remedy="Name the parent directory of its helper packages in search_path"
+            if isinstance(error, ImportError)
+            else None,
+        ) from error
+    finally:
+        sys.dont_write_bytecode = written
+    return module
+
+
+def _module_name(file: Path, search_path: Sequence[str]) -> str:
+    for entry in search_path:
+        if file.is_relative_to(entry):
+            parts = file.relative_to(entry).with_suffix("").parts
+            if all(part.isidentifier() for part in parts):
+                return ".".join(parts)
+    return f"tbe_operator_{next(_numbers)}_{file.stem}"
+
+
+def _packages(name: str, file: Path) -> Iterator[tuple[str, Path]]:
+    """The packages that a module stands in, the outermost first."""
+    parts = name.split(".")[:-1]
+    for depth in range(1, len(parts) + 1):
+        yield ".".join(parts[:depth]), file.parents[len(parts) - depth]
+
+
+@contextmanager
+def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) -> Iterator[None]:
+    """The modules of an operator stand in ``sys.modules`` inside; those that it imports there are added to them."""
+    with _importing:
+        saved_path, saved = list(sys.path), {}
+        for name, module in modules.items():
+            if name in sys.modules:
+                saved[name] = sys.modules[name]
+            sys.modules[name] = module
+        before = dict(sys.modules)
+        hidden = {
+            name: sys.modules.pop(name)
+            for name in list(sys.modules)
+            if name not in modules and _is_theirs(before[name], search_path)
+        }
+        sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
+        importlib.invalidate_caches()
+        try:
+            yield
+        finally:
+            sys.path[:] = saved_path
+            for name in list(sys.modules):
+                own = name in modules or _is_theirs(sys.modules[name], search_path)
+                if own and sys.modules[name] is not hidden.get(name):
+                    modules[name] = sys.modules.pop(name)
+            sys.modules.update(saved)
+            sys.modules.update(hidden)
+
+
+def _is_theirs(module: Any, search_path: Sequence[str]) -> bool:
+    """Whether a module lies in one of the directories."""
+    places = [getattr(module, "__file__", None), *list(getattr(module, "__path__", None) or ())[:1]]
+    return any(
+        isinstance(place, str) and place.startswith(f"{entry.rstrip(os.sep)}{os.sep}")
+        for place in places
+        for entry in search_path
+    )
+
+
+def _choose(
+    module: types.ModuleType, name: str | None, file: Path, registered: Sequence[Any]
+) -> Callable[..., Any]:
+    functions = {key: item for key, item in vars(module).items() if callable(item) and not key.startswith("_")}  # fmt: skip
+    own = {
+        key: item
+        for key, item in functions.items()
+        if getattr(inspect.unwrap(item), "__module__", None) == module.__name__
+        and not isinstance(item, type)
+    }
+    if name is not None:
+        if name in functions:
+            return functions[name]  # type: ignore[no-any-return]
+        raise InputError(
+            f"the file defines no function {name}",
+            place=str(file),
+            expected=", ".join(own) or "a function",
+        )
+    if file.stem in own:
+        return own[file.stem]  # type: ignore[no-any-return]
+    for item in registered:
+        if item.kind in ("register_operator", "op_info_register") and item.function.__name__ in own:
+            return own[item.function.__name__]  # type: ignore[no-any-return]
+    takes_name = [
+        item for item in own.values() if "kernel_name" in _parameters(item) and "compute" not in item.__name__
+    ]  # fmt: skip
+    if len(takes_name) == 1:
+        return takes_name[0]  # type: ignore[no-any-return]
+    raise InputError(
+        "which function is the operator is not clear",
+        place=str(file),
+        expected=f"function= one of {', '.join(own)}" if own else "a file that defines a function",
+    )
+
+
+def _parameters(function: Callable[..., Any]) -> Sequence[str]:
+    try:
+        return list(inspect.signature(inspect.unwrap(function)).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _explained(error: Exception, operator: Operator) -> InputError:
+    """What went wrong inside an operator, at the operator's own line."""
+    line = _line_in(error, operator.file) if operator.file else None
+    return InputError(
+        f"{operator.name} fails: {type(error).__name__}: {error}",
+        place=f"{operator.file}:{line}" if line else str(operator.file or operator.name),
+    )
+
+
+def _line_in(error: BaseException, file: Path) -> int | None:
+    """The innermost line of a file in a traceback."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == file:
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return found

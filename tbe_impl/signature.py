@@ -1,0 +1,112 @@
+"""From what an operator was called with and what it built to a kernel: which argument is which tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tbe_impl.dsl.tensor import Tensor, stages_of, static_shape
+from tbe_impl.errors import InputError
+from tbe_impl.kernel import Argument, Kernel
+
+
+def kernel_of(
+    name: str, session: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Kernel:
+    """The kernel of the last thing that an operator built, or scheduled when it built nothing.
+
+    Args:
+        name: of the operator.
+        session: the record of its run; see `tbe_impl.compat.session`.
+        arguments, keywords: what it was called with.
+
+    Raises:
+        InputError: it built nothing and scheduled nothing.
+    """
+    kernel_name, tensors, schedule, casts = _built(name, session, keywords)
+    inputs = [tensor for tensor in tensors if tensor.op.kind == "placeholder"]
+    outputs = [casts.get(id(tensor), tensor) for tensor in tensors if tensor.op.kind != "placeholder"]  # fmt: skip
+    listed = {id(tensor) for tensor in inputs}
+    inputs += [
+        tensor
+        for op in stages_of(outputs)
+        if op.kind == "placeholder"
+        for tensor in op.outputs
+        if id(tensor) not in listed
+    ]
+    declared = list(_declared([*arguments, *keywords.values()]))
+    places, rest = _matched(inputs, declared)
+    results, _ = _matched(outputs, rest if rest or not places else declared)
+    return Kernel(
+        kernel_name,
+        session.soc.name,
+        tuple(Argument(t, shape, t.name) for t, shape in zip(inputs, places, strict=True)),
+        tuple(Argument(t, shape, t.name) for t, shape in zip(outputs, results, strict=True)),
+        schedule,
+    )
+
+
+def _built(
+    name: str, session: Any, keywords: Mapping[str, Any]
+) -> tuple[str, Sequence[Tensor], Any, Mapping[int, Tensor]]:
+    if session.builds:
+        request = session.builds[-1]
+        return request.name or name, request.tensors, request.schedule, request.cast_outputs
+    schedules = getattr(session, "schedules", ())
+    if schedules:
+        schedule = schedules[-1]
+        outputs = [tensor for op in schedule.outputs for tensor in getattr(op, "outputs", (op,))]
+        inputs = [
+            tensor for op in stages_of(outputs) if op.kind == "placeholder" for tensor in op.outputs
+        ]
+        inputs.sort(key=lambda tensor: tensor.op.number)
+        return str(keywords.get("kernel_name") or name), [*inputs, *outputs], schedule, session.cast_outputs  # fmt: skip
+    raise InputError(
+        "the operator built nothing",
+        place=name,
+        expected="a call of auto_schedule or create_schedule, and of a build function",
+    )
+
+
+def _declared(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
+    """The shapes that an operator was called with, in order: of dicts, or as tuples in the oldest style."""
+    for value in values:
+        if isinstance(value, dict) and "shape" in value:
+            yield tuple(int(size) for size in value["shape"])
+        elif isinstance(value, (list, tuple)) and value:
+            if all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+                yield tuple(value)
+            elif all(isinstance(item, (dict, list, tuple)) for item in value):
+                yield from _declared(value)
+
+
+def _matched(
+    tensors: Sequence[Tensor], declared: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """For each tensor the next declared shape with as many elements; and the shapes that come after the last of them."""
+    found: list[tuple[int, ...]] = []
+    place = 0
+    for tensor in tensors:
+        own = static_shape(tensor)
+        following = next((index for index in range(place, len(declared)) if _fits(own, declared[index])), None)  # fmt: skip
+        if following is None:
+            found.append(own if own is not None else tuple(-1 for _ in tensor.shape))
+            continue
+        found.append(declared[following])
+        place = following + 1
+    return found, list(declared[place:])
+
+
+def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
+    if own is None:
+        return any(size < 0 for size in declared)
+    if any(size < 0 for size in declared):
+        return False
+    return _elements(own) == _elements(declared)
+
+
+def _elements(shape: Sequence[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
