@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.dsl.arrays import divide
 from tbe_impl.dsl.expr import Expr, binary, call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
@@ -122,7 +123,7 @@ WORDS = (
     _two("vadd", "lhs + rhs", "elewise_binary_add", lambda x, y: x + y, np.add),
     _two("vsub", "lhs − rhs", "elewise_binary_sub", lambda x, y: x - y, np.subtract),
     _two("vmul", "lhs · rhs", "elewise_binary_mul", lambda x, y: x * y, np.multiply),
-    _two("vdiv", "lhs / rhs", "elewise_binary_div", lambda x, y: x / y, np.divide),
+    _two("vdiv", "lhs / rhs", "elewise_binary_div", lambda x, y: x / y, divide),
     _two("vmax", "max(lhs, rhs)", "elewise_binary_max", maximum, np.maximum),
     _two("vmin", "min(lhs, rhs)", "elewise_binary_min", minimum, np.minimum),
     _two("vmod", "lhs − floor(lhs / rhs)·rhs", "elewise_binary_mod", floor_modulo, _floor_modulo),

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.dsl.arrays import divide
+
 
 @dataclass(frozen=True)
 class Function:
@@ -56,7 +58,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("neg", np.negative),
             Function("sqrt", np.sqrt),
             Function("rsqrt", lambda x: 1 / np.sqrt(x)),
-            Function("rec", lambda x: 1 / x),
+            Function("rec", lambda x: divide(np.ones((), np.asarray(x).dtype), x)),
             Function("exp", np.exp),
             Function("exp2", np.exp2),
             Function("expm1", np.expm1),
