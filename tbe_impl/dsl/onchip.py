@@ -144,8 +144,7 @@ def _shared(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
         for directive in buffer.stage.named("reused_by"):
             names = {id(tensor) for tensor in directive.value}
             for other in buffers:
-                ops = (other.stage.op, other.stage.origin)
-                if any(id(tensor) in names for op in ops if op for tensor in op.outputs):
+                if any(id(tensor) in names for op in other.stage.versions for tensor in op.outputs):
                     one, two = groups[id(buffer)], groups[id(other)]
                     if one is not two:
                         one += two
@@ -211,9 +210,7 @@ def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> in
                 and level.parent is stage.attach.parent
                 and level.axis is stage.attach.axis
             )
-            if same or (
-                stage.attach is not None and stage.attach.parent in (climbing.op, climbing.origin)
-            ):
+            if same or (stage.attach is not None and stage.attach.parent in climbing.versions):
                 break
             climbing, steps = regions.parent(climbing), steps + 1
         last = max(last, order[id(climbing or reader)])
@@ -227,7 +224,7 @@ def _whole_loop(regions: Regions, stage: StageRecord, order: dict[int, int]) -> 
         return order[id(stage)], _last_use(regions, stage, order)
     outer = regions.position(parent, stage.attach.axis)
     inside = [order[id(one)] for one in regions.record.stages
-              if one.attach is not None and one.attach.parent in (parent.op, parent.origin)
+              if one.attach is not None and one.attach.parent in parent.versions
               and regions.position(parent, one.attach.axis) >= outer]  # fmt: skip
     return min(inside), order[id(parent)]
 
@@ -242,7 +239,7 @@ def _may_be_taken_over(
     reader = readers[0]
     if reader.scope != stage.scope or reader.has("double_buffer") or not reader.op.body:
         return False
-    made = {id(tensor) for tensor in stage.op.outputs}
+    made = {id(tensor) for op in stage.versions for tensor in op.outputs}
     uses: list[Read] = [
         read for body in reader.op.body for read in reads(body) if id(read.tensor) in made
     ]

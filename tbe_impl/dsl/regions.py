@@ -33,8 +33,14 @@ class Regions:
         producers: ``id`` of a tensor → the stage that makes it.
     """
 
-    def __init__(self, record: ScheduleRecord):
+    def __init__(self, record: ScheduleRecord, *, factors: Mapping[int, int] | None = None):
+        """
+        Args:
+            record: the schedule.
+            factors: ``id`` of the inner loop of a split → how many steps it takes, other than the schedule says.
+        """
         self.record = record
+        self._factors = factors or {}
         self.producers = record.producers()
         self._consumers: dict[int, list[StageRecord]] = {}
         for stage in record.stages:
@@ -89,7 +95,7 @@ class Regions:
         self, consumer: StageRecord, producer: StageRecord, steps: Mapping[int, int]
     ) -> list[list[Interval]]:
         """The parts of `producer` that `consumer` reads while its axes take so many steps."""
-        made = {id(tensor) for op in (producer.op, producer.origin) if op for tensor in op.outputs}
+        made = {id(tensor) for op in producer.versions for tensor in op.outputs}
         full = self.full(producer)
         found = [
             [_within(index, steps, size) for index, size in zip(read.indices, full, strict=True)]
@@ -109,7 +115,7 @@ class Regions:
         None when the stage is not computed inside that loop.
         """
         axes = [*stage.op.axis, *stage.op.reduce_axis]
-        if level is None or (level.parent is not stage.op and level.parent is not stage.origin):
+        if level is None or level.parent not in stage.versions:
             inside = level is None or stage.inlined or self._inside(stage, level)
             if not inside:
                 return None
@@ -129,7 +135,7 @@ class Regions:
         parent = self.parent(stage)
         seen = 0
         while parent is not None and seen <= len(self.record.stages):
-            if level.parent in (parent.op, parent.origin):
+            if level.parent in parent.versions:
                 return True
             parent, seen = self.parent(parent), seen + 1
         return False
@@ -146,7 +152,8 @@ class Regions:
                     outer = min(size_of(relation.nparts), whole)
                     extents[id(relation.inner)] = -(-whole // outer)
                 else:
-                    extents[id(relation.inner)] = min(size_of(relation.factor), whole)
+                    factor = self._factors.get(id(relation.inner)) or size_of(relation.factor)
+                    extents[id(relation.inner)] = min(factor, whole)
                     outer = -(-whole // extents[id(relation.inner)])
                 extents[id(relation.outer)] = outer
             else:
@@ -168,11 +175,25 @@ class Regions:
         parent, times, seen = stage, 1, 0
         while parent.attach is not None and seen <= len(self.record.stages):
             outer = self.record.stage(parent.attach.parent)
-            extents = self.loops(outer)
-            position = self.position(outer, parent.attach.axis)
-            times *= math.prod(extents[id(leaf)] for leaf in outer.leaves[: position + 1])
+            times *= self._steps_around(outer, self.position(outer, parent.attach.axis))
             parent, seen = outer, seen + 1
         return times
+
+    def _steps_around(self, stage: StageRecord, position: int) -> int:
+        """How many steps the loops up to a position take together, without those past the end of an axis."""
+        extents = self.loops(stage)
+        steps = {id(leaf): extents[id(leaf)] if at <= position else 1 for at, leaf in enumerate(stage.leaves)}  # fmt: skip
+        for relation in reversed(stage.relations):
+            outer, inner = id(relation.outer), id(relation.inner)
+            if isinstance(relation, Split):
+                whole = steps[outer] == extents[outer] and steps[inner] == extents[inner]
+                parent = id(relation.parent)
+                steps[parent] = extents[parent] if whole else steps[outer] * steps[inner]
+            else:
+                whole = steps[id(relation.fused)] == extents[id(relation.fused)]
+                steps[outer] = extents[outer] if whole else steps[id(relation.fused)]
+                steps[inner] = extents[inner] if whole else 1
+        return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
     def footprint(self, stage: StageRecord) -> dict[int, tuple[Tensor, tuple[int, ...]]]:
         """``id`` of a tensor → the tensor and how much of it one execution of a stage reads, by dimension.

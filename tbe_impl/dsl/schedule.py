@@ -106,11 +106,12 @@ class Schedule:
         """
         self._ready()
         place = str(here())
-        source = self._current(tensor)
+        source = self._stage(tensor).op.outputs[tensor.value_index]
+        same = {id(op.outputs[tensor.value_index]) for op in self._stage(tensor).versions}
         op = copy_of(source, scope)
         stages = [self._stage(reader) for reader in _listed(readers)]
         for stage in stages:
-            if not any(read is source for read in stage.op.input_tensors):
+            if not any(id(read) in same for read in stage.op.input_tensors):
                 raise InputError(
                     f"cache_read of {tensor.name}: {stage.op.name} does not read it",
                     place=place,
@@ -121,7 +122,7 @@ class Schedule:
         copy.scope, copy.scope_place = scope, place
         self._add(copy, self._position(self._stage(source)) + 1)
         for stage in stages:
-            self._replace(stage, redirected(stage.op, {id(source): op.outputs[0]}))
+            self._replace(stage, redirected(stage.op, dict.fromkeys(same, op.outputs[0])))
         return op.outputs[0]
 
     def cache_clone(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
@@ -161,7 +162,7 @@ class Schedule:
         copy = Stage(computed, None, is_output=False)
         copy.scope, copy.scope_place = scope, place
         self._add(copy, self._position(stage))
-        self._redirect_readers(stage, back)
+        self._replace(stage, back)
         several = isinstance(tensor, (list, tuple)) and len(given) > 1
         return list(computed.outputs) if several else computed.outputs[0]
 
@@ -195,25 +196,27 @@ class Schedule:
             stage.op, stage.leaf_iter_vars, stage.relations, axes[0], int(positions[0])
         )
         self._add(Stage(first, None, is_output=False), self._position(stage))
-        self._redirect_readers(stage, second)
+        self._replace(stage, second)
         return first.outputs[0] if first.num_outputs == 1 else list(first.outputs)
 
-    def _redirect_readers(self, stage: Stage, op: Operation) -> None:
-        """`stage` computes `op` from now on, and who read its tensors reads those of `op`."""
-        exchanged = {id(old): new for old, new in zip(stage.op.outputs, op.outputs, strict=True)}
-        self._replace(stage, op)
-        for other in self._stages:
-            if other is not stage and any(id(read) in exchanged for read in other.op.input_tensors):
-                tensors = dict(exchanged)
-                self._replace(other, redirected(other.op, tensors))
+    def read_instead(self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]) -> None:  # fmt: skip
+        """Stages read copies from now on, where they read what `made` makes."""
+        versions = self._stage(made).versions
+        tensors = {id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)}  # fmt: skip
+        for reader in readers:
+            stage = self._stage(reader)
+            if any(id(read) in tensors for read in stage.op.input_tensors):
+                self._replace(stage, redirected(stage.op, tensors))
+
+    def add_stage(self, op: Operation) -> Stage:
+        """A stage that no output needs, at the end."""
+        stage = Stage(op, None, is_output=False)
+        self._add(stage, len(self._stages))
+        return stage
 
     def _replace(self, stage: Stage, op: Operation) -> None:
         stage.replace(op)
         self._by_op[id(op)] = stage
-
-    def _current(self, tensor: Tensor) -> Tensor:
-        """The tensor as its stage makes it now: earlier copies exchanged the operation."""
-        return self._stage(tensor).op.outputs[tensor.value_index]
 
     def _position(self, stage: Stage) -> int:
         return next(index for index, other in enumerate(self._stages) if other is stage)
@@ -238,7 +241,11 @@ class Schedule:
             )
         if name.startswith("_"):
             raise AttributeError(name)
-        own = {item for item in vars(Schedule) if not item.startswith("_")} - {"record"}
+        own = {item for item in vars(Schedule) if not item.startswith("_")} - {
+            "add_stage",
+            "read_instead",
+            "record",
+        }
         raise UnknownMember(
             f"a schedule has no `{name}`",
             place=str(here()),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.expr import Reduce, reads, walk
 from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, SCOPES, capacity
 from tbe_impl.dsl.onchip import Buffer, buffers_of, peak
 from tbe_impl.dsl.regions import UNKNOWN, Regions
@@ -191,7 +191,7 @@ def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
     for stage in regions.record.stages:
         extents = regions.loops(stage)
         for relation in stage.relations:
-            if not isinstance(relation, Split):
+            if not isinstance(relation, Split) or relation.nparts is not None:
                 continue
             whole, inner = extents[id(relation.parent)], extents[id(relation.inner)]
             if whole >= UNKNOWN or inner >= UNKNOWN or whole % inner == 0:
@@ -216,9 +216,23 @@ def alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
             continue
         tile, width = regions.tile(stage), dtype_of(stage.op.outputs[0].dtype).bytes
         if stage.scope != GLOBAL:
-            yield from _rows(stage, tile, width, chip)
+            if _takes_rows(regions, stage, tile):
+                yield from _rows(stage, tile, width, chip)
         elif stage.attach is None and _is_copied_out(regions, stage):
             yield from _tail(regions, stage, width, chip)
+
+
+def _takes_rows(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
+    """Whether an instruction or a copy starts at each row: a part of longer rows, a reduction along them, a broadcast."""
+    if not tile or tile[-1] != regions.full(stage)[-1]:
+        return True
+    for consumer in regions.consumers(stage):
+        along = {id(axis) for axis in consumer.op.reduce_axis}
+        for read in (read for body in consumer.op.body for read in reads(body)):
+            if regions.producers[id(read.tensor)] is stage and any(id(node) in along for node in walk(read.indices[-1])):  # fmt: skip
+                return True
+    makers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
+    return any(regions.full(maker) != regions.full(stage) for maker in makers)
 
 
 def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> Iterator[Finding]:
@@ -252,7 +266,7 @@ def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
 def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterator[Finding]:
     """What one step of the loop around the copy writes: a part of a block at its end overlaps the next step's."""
     level = next((one.attach for one in reversed(regions.record.stages)
-                  if one.attach is not None and one.attach.parent in (stage.op, stage.origin)), None)  # fmt: skip
+                  if one.attach is not None and one.attach.parent in stage.versions), None)  # fmt: skip
     steps = regions.steps(stage, level)
     if steps is None:
         return

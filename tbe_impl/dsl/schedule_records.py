@@ -86,6 +86,7 @@ class StageRecord:
         scope_place: where that was written; empty when nobody did.
         directives: the rest, in the order in which it was written.
         is_output: whether it makes an output of the kernel.
+        versions: every operation that it has had while it was written; the tensors of all of them are the same tensor.
     """
 
     op: Operation
@@ -98,6 +99,7 @@ class StageRecord:
     scope_place: str
     directives: tuple[Directive, ...]
     is_output: bool
+    versions: tuple[Operation, ...]
 
     def named(self, *names: str) -> Iterator[Directive]:
         """The directives of these names."""
@@ -128,14 +130,13 @@ class ScheduleRecord:
     directives: tuple[Directive, ...] = ()
 
     def stage(self, op: Operation) -> StageRecord:
-        """The stage that computes `op`, by its present or its original operation."""
-        return next(stage for stage in self.stages if op is stage.op or op is stage.origin)
+        """The stage that computes `op`, by any of its versions."""
+        return next(stage for stage in self.stages if op in stage.versions)
 
     def producers(self) -> dict[int, StageRecord]:
         """``id`` of a tensor → the stage that makes it."""
         found: dict[int, StageRecord] = {}
         for stage in self.stages:
-            for op in (stage.op, stage.origin):
-                if op is not None:
-                    found.update((id(tensor), stage) for tensor in op.outputs)
+            for op in stage.versions:
+                found.update((id(tensor), stage) for tensor in op.outputs)
         return found

@@ -47,10 +47,12 @@ class Stage:
         origin: the operation of the operator's graph; None for a copy.
         scope: the memory of what it makes.
         is_output: whether it makes an output of the kernel.
+        versions: every operation that it has had; the tensors of all of them are the same tensor.
     """
 
     def __init__(self, op: Operation, origin: Operation | None, *, is_output: bool):
         self.op, self.origin, self.is_output = op, origin, is_output
+        self.versions = [op]
         self.scope, self.scope_place = GLOBAL, ""
         self.inlined = False
         self._leaves = [*op.axis, *op.reduce_axis]
@@ -321,6 +323,7 @@ class Stage:
             self._relations = [r for r in self._relations if _parent_kind(r) != "reduce"]
             self._leaves += list(op.reduce_axis)
         self.op = op
+        self.versions.append(op)
 
     def record(self) -> StageRecord:
         """What was decided so far, frozen."""
@@ -339,6 +342,7 @@ class Stage:
             self.scope_place,
             tuple(self._directives),
             self.is_output,
+            tuple(self.versions),
         )
 
     def __repr__(self) -> str:
