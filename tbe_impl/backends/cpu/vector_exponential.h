@@ -1,0 +1,223 @@
+/* float32: exponentials, logarithms and what is made of them. Within 1 ULP where not said otherwise. */
+#ifndef VECTOR_EXPONENTIAL_H
+#define VECTOR_EXPONENTIAL_H
+
+#include "vector_float64.h"
+
+/* exp(x) = 2^n (1 + r + s), |r| <= ln2/2 and s much smaller. Adding 1.5 * 2^23 rounds to a whole number. */
+typedef struct {
+    f32v n, r, s;
+} f32_exponential;
+VF f32_exponential f32_exp_reduced(f32v x) {
+    f32v n = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f;
+    f32v r = f32_fma(-n, f32_splat(0x1.62e4p-1f), x);
+    r = f32_fma(-n, f32_splat(0x1.7f7d1cp-20f), r);
+    f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665122f, 0.0416661873f, 0.00836960133f, 0.00139516103f);
+    return (f32_exponential){n, r, r * r * q};
+}
+VF f32v f32_clamp(f32v x, float low, float high) {
+    return f32_below(f32_splat(high), f32_above(f32_splat(low), x));
+}
+VF f32v f32_exp(f32v x) {
+    x = f32_clamp(x, -104.0f, 89.0f);
+    f32v n = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f;
+    f32v r = f32_fma(-n, f32_splat(0x1.62e4p-1f), x);
+    r = f32_fma(-n, f32_splat(0x1.7f7d1cp-20f), r);
+    f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665122f, 0.0416661873f, 0.00836960133f, 0.00139516103f);
+    return f32_scale(1.0f + f32_fma(r * r, q, r), n);
+}
+VF f32v f32_exp2(f32v x) {
+    x = f32_clamp(x, -151.0f, 129.0f);
+    f32v n = f32_rint(x), f = x - n;
+    f32v q = F32_POLYNOMIAL(f, 0.693147182f, 0.240226507f, 0.055503238f, 0.00961801037f, 0.00134017412f,
+                            0.000154748137f);
+    return f32_scale(f32_fma(f, q, f32_splat(1.0f)), n);
+}
+VF f32v f32_expm1(f32v x) {
+    f32_exponential e = f32_exp_reduced(f32_clamp(x, -18.0f, 89.0f));
+    f32v p = e.r + e.s, rest = (e.r - p) + e.s;
+    /* Half of everything: 2^n itself may be beyond the largest number. */
+    f32v half = (f32v)((__builtin_convertvector(e.n, i32v) + 126) << 23);
+    f32v u = half - 0.5f, v = half * p, w = u + v;
+    f32v sum = w + (((u - w) + v) + half * rest);
+    return f32_select(f32_abs(x) < 0x1p-25f, x, sum + sum);
+}
+
+/* x = 2^k (1 + f), 1 + f in [3/4, 3/2). Zero, infinity, NaN and negative x: see f32_log_edges. */
+typedef struct {
+    f32v k, f;
+} f32_decomposed;
+VF f32_decomposed f32_decompose(f32v x) {
+#if VECTOR_X86 && PART32_BYTES == 64
+    f32v m = __builtin_ia32_getmantps512_mask(x, 11, x, (uint16_t)-1, 4);
+    f32v k = __builtin_ia32_getexpps512_mask(x, x, (uint16_t)-1, 4);
+    return (f32_decomposed){k + (f32v)((m < 1.0f) & (i32v)f32_splat(1.0f)), m - 1.0f};
+#else
+    i32v tiny = x < 0x1p-126f;
+    i32v bits = (i32v)f32_select(tiny, x * 0x1p23f, x);
+    i32v k = (bits - 0x3f400000) >> 23;
+    f32v f = (f32v)(bits - (k << 23)) - 1.0f;
+    return (f32_decomposed){__builtin_convertvector(k - (tiny & 23), f32v), f};
+#endif
+}
+VF f32v f32_log_edges(f32v x, f32v y) {
+    if (__builtin_expect(i32_any((i32v)((u32v)x - 1u >= 0x7f7fffffu)), 0)) {
+        y = f32_select(x == 0.0f, f32_splat(-__builtin_inff()), y);
+        y = f32_select(x < __builtin_inff(), y, x);
+        y = f32_select(x < 0.0f, f32_splat(__builtin_nanf("")), y);
+    }
+    return y;
+}
+/* log(1 + f) - f */
+VF f32v f32_log_rest(f32v f) {
+    f32v q = F32_POLYNOMIAL(f, -0.5f, 0.333333373f, -0.250001669f, 0.199998409f, -0.166555569f, 0.142706007f,
+                            -0.127149984f, 0.117354341f, -0.092505388f, 0.0387890898f);
+    return f * f * q;
+}
+VF f32v f32_log_sum(f32v k, f32v f) {
+    f32v whole = k * 0x1.62e4p-1f, high = whole + f;
+    f32v rest = f32_fma(k, f32_splat(0x1.7f7d1cp-20f), f - (high - whole));
+    return high + (rest + f32_log_rest(f));
+}
+VF f32v f32_log(f32v x) {
+    f32_decomposed d = f32_decompose(x);
+    return f32_log_edges(x, f32_log_sum(d.k, d.f));
+}
+VF f32v f32_log1p(f32v x) {
+    f32_decomposed d = f32_decompose(1.0f + x);
+#if VECTOR_X86 && PART32_BYTES == 64
+    f32v f = f32_scale(x, -d.k) + (f32_scale(f32_splat(1.0f), -d.k) - 1.0f);
+#else
+    f32v scale = (f32v)((127 - __builtin_convertvector(d.k, i32v)) << 23);
+    f32v f = f32_select(d.k < 40.0f, f32_fma(x, scale, scale - 1.0f), d.f);
+#endif
+    return f32_copysign(f32_log_edges(1.0f + x, f32_log_sum(d.k, f)), x);
+}
+VF f32v f32_log2(f32v x) {
+    f32_decomposed d = f32_decompose(x);
+    f32v high = d.k + d.f, rest = d.f - (high - d.k);
+    f32v low = f32_fma(d.f, f32_splat(0.442695041f), f32_log_rest(d.f) * 1.44269504f);
+    return f32_log_edges(x, high + (rest + low));
+}
+VF f32v f32_log10(f32v x) {
+    f32_decomposed d = f32_decompose(x);
+    f32v head = (f32v)((i32v)d.f & ~0xfff), y = head * 0x1.bcap-2f, whole = d.k * 0x1.344p-2f;
+    f32v high = whole + y, rest = y - (high - whole);
+    f32v low = (d.f - head) * 0x1.bcap-2f + d.f * 0x1.7b1526p-14f + f32_log_rest(d.f) * 0.434294482f;
+    return f32_log_edges(x, high + (rest + (low + d.k * 0x1.3509f8p-18f)));
+}
+
+VF f32v f32_sigmoid(f32v x) {
+    f32_exponential e = f32_exp_reduced(f32_clamp(-f32_abs(x), -104.0f, 0.0f));
+    f32v p = e.r + e.s, m = 1.0f + p, m_rest = (1.0f - m) + p;
+    f32v small = f32_scale(m, e.n), d = 1.0f + small, d_rest = (1.0f - d) + small;
+    i32v negative = x < 0.0f;
+    f32v top = f32_select(negative, m, f32_splat(1.0f)), top_rest = (f32v)((i32v)m_rest & negative);
+    f32v inverse = 1.0f / d, q = top * inverse;
+#if VECTOR_FMA
+    q = f32_fma(f32_fma(-q, d, top) + f32_fma(-q, d_rest, top_rest), inverse, q);
+#else
+    f32v low, back = f32_product(q, d, &low);
+    q += (((top - back) - low) + (top_rest - q * d_rest)) * inverse;
+#endif
+    return f32_scale(q, (f32v)((i32v)e.n & negative));
+}
+VF f32v f32_tanh(f32v x) {
+    f32v size = f32_abs(x), z = x * x;
+    f32v y = f32_below(f32_splat(10.0f), size);
+    f32_exponential e = f32_exp_reduced(y + y);
+    f32v power = (f32v)((__builtin_convertvector(e.n, i32v) + 127) << 23);
+    f32v far = 1.0f - 2.0f / f32_fma(e.r + e.s, power, power + 1.0f);
+    f32v near = F32_POLYNOMIAL(z, -0.333332986f, 0.133322701f, -0.0538558066f, 0.021313861f, -0.00742500788f,
+                               0.00159293017f);
+    return f32_copysign(f32_select(size < 0.8f, f32_fma(size * z, near, size), far), x);
+}
+/* Near 0 a polynomial, beyond 1 - exp(-g(x)). */
+VF f32v f32_erf(f32v x) {
+    f32v size = f32_abs(x), z = x * x, t = f32_below(f32_splat(4.0f), size);
+    f32v near = F32_POLYNOMIAL(z, 0.128379167f, -0.37612626f, 0.112836003f, -0.0268544424f, 0.00518953288f,
+                               -0.000802082242f, 7.88906254e-05f);
+    f32v g = F32_POLYNOMIAL(t, 0.000170708299f, -1.12949598f, -0.633384943f, -0.108238608f, 0.0250928551f,
+                            -0.00416107057f, 0.000432420813f, -2.09202335e-05f);
+    f32_exponential e = f32_exp_reduced(g);
+    f32v power = (f32v)((__builtin_convertvector(e.n, i32v) + 127) << 23);
+    f32v far = 1.0f - f32_fma(e.r + e.s, power, power);
+    return f32_copysign(f32_select(size < 0.9375f, f32_fma(size, near, size), far), x);
+}
+
+/* By way of float64: within half a unit, at two to four times the cost. First exp and log with the terms that float32
+ * needs, 2^-34 and 2^-41. */
+VF f64p f64p_exp_of_f32(f64p high) {
+    f64p n = f64p_rint(high * 0x1.71547652b82fep+0);
+    f64p r = f64p_fma(-n, f64p_splat(0x1.62e42fefa39efp-1), high);
+    f64p q = F64_POLYNOMIAL(r, 0.50000000838232994, 0.16666666832380919, 0.041666251324883746,
+                            0.0083332702032621591, 0.0013947354409170791, 0.00019915482436769674);
+    return f64p_scale(1.0 + f64p_fma(r * r, q, r), n);
+}
+VF f64p f64p_log_of_f32(f64p x) {
+    f64_decomposed d = f64p_decompose(x);
+    f64p q = F64_POLYNOMIAL(d.f, -0.5, 0.33333333359379907, -0.25000000014219936, 0.19999995290603759,
+                            -0.16666658308022306, 0.14285987602341277, -0.12500804654666614, 0.1110472312358063,
+                            -0.099718665166230055, 0.091345243660919728, -0.087266076344178073,
+                            0.081086499233872192, -0.057006238277154869, 0.019814522402868587);
+    f64p y = f64p_fma(d.f * d.f, q, d.f) + d.k * 0x1.62e42fefa39efp-1;
+    return f64p_log_edges(x, y);
+}
+VF f64p f64p_pow_of_f32(f64p x, f64p y) {
+    f64p size = f64p_exp_of_f32(f64p_clamp(y * f64p_log_of_f32(f64p_abs(x)), -200.0, 200.0));
+    f64p whole = f64p_trunc(y), half = y * 0.5;
+    i64p odd = (y == whole) & (half != f64p_trunc(half));
+    i64p sign = (i64p)x & odd & (int64_t)0x8000000000000000LL;
+    f64p result = (f64p)((i64p)size | sign);
+    i64p infinite = f64p_abs(y) == __builtin_inf();
+    result = f64p_select((x < 0.0) & (x > -__builtin_inf()) & (y != whole), f64p_splat(__builtin_nan("")), result);
+    return f64p_select((y == 0.0) | (x == 1.0) | ((x == -1.0) & infinite), f64p_splat(1.0), result);
+}
+VF f64p f64p_erfc_of_f32(f64p x) {
+    f64p size = f64p_below(f64p_splat(10.5), f64p_abs(x));
+    f64p q = F64_POLYNOMIAL((size - 4.0) / (size + 4.0), 1.2329951187618027, -0.13962111873658961,
+                            0.015379626197941747, 0.068097156806169415, -0.10103820504632853, 0.093731717261984107,
+                            -0.066341002616621833, 0.037166384894924444, -0.016143534551284731,
+                            0.0050868681938756486, -0.00084140664090341915, -0.00036920301071797894,
+                            8.1209473490236102e-05);
+    f64p y = f64p_exp_of_f32(-size * size) * q / (1.0 + 2.0 * size);
+    return f64p_select(x < 0.0, 2.0 - y, y);
+}
+VF f64p f64p_sinh_of_f32(f64p x) {
+    f64p e = f64p_expm1(f64p_abs(x));
+    f64p y = 0.5 * (e + f64p_select(e < 0x1p60, e / (e + 1.0), f64p_splat(1.0)));
+    return f64p_copysign(y, x);
+}
+VF f64p f64p_cosh_of_f32(f64p x) {
+    f64p e = f64p_exp(f64p_abs(x));
+    return 0.5 * (e + 1.0 / e);
+}
+VF f64p f64p_asinh_of_f32(f64p x) {
+    f64p size = f64p_abs(x), square = f64p_below(f64p_splat(0x1p300), size * size);
+    f64p y = f64p_log1p(size + square / (1.0 + f64p_sqrt(1.0 + square)));
+    return f64p_copysign(y, x);
+}
+VF f64p f64p_acosh_of_f32(f64p x) {
+    f64p t = x - 1.0;
+    f64p y = f64p_log1p(t + f64p_sqrt(t * (t + 2.0)));
+    return f64p_select(t < 0.0, f64p_splat(__builtin_nan("")), y);
+}
+VF f64p f64p_atanh_of_f32(f64p x) {
+    f64p size = f64p_abs(x);
+    return f64p_copysign(0.5 * f64p_log1p((size + size) / (1.0 - size)), x);
+}
+VECTOR_F32_BY_F64(erfc, f64p_erfc_of_f32)
+VECTOR_F32_BY_F64(sinh, f64p_sinh_of_f32)
+VECTOR_F32_BY_F64(cosh, f64p_cosh_of_f32)
+VECTOR_F32_BY_F64(asinh, f64p_asinh_of_f32)
+VECTOR_F32_BY_F64(acosh, f64p_acosh_of_f32)
+VECTOR_F32_BY_F64(atanh, f64p_atanh_of_f32)
+VECTOR_F32_BY_F64_2(pow, f64p_pow_of_f32)
+VECTOR_F64_BY_LIBRARY(sinh, __builtin_sinh)
+VECTOR_F64_BY_LIBRARY(cosh, __builtin_cosh)
+VECTOR_F64_BY_LIBRARY(asinh, __builtin_asinh)
+VECTOR_F64_BY_LIBRARY(acosh, __builtin_acosh)
+VECTOR_F64_BY_LIBRARY(atanh, __builtin_atanh)
+VECTOR_F64_BY_LIBRARY_2(pow, __builtin_pow)
+
+#endif
