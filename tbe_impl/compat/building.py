@@ -23,11 +23,12 @@ class OutputsOnly:
 
 
 def _scheduled(outputs: Sequence[Tensor]) -> Any:
-    for module in ("auto_schedule", "schedule"):
-        with contextlib.suppress(ImportError, AttributeError):
-            found = __import__(f"tbe_impl.dsl.{module}", fromlist=["auto_schedule"])
-            return found.auto_schedule(list(outputs))
-    return OutputsOnly(outputs)
+    from tbe_impl.dsl.auto_schedule import auto_schedule as plan
+
+    record = session()
+    made = plan(list(outputs), chip=record.soc)
+    record.schedules.append(made)
+    return made
 
 
 def _outputs(outs: Any) -> list[Tensor]:
@@ -150,8 +151,10 @@ _DEFAULT_CONFIG: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def current_build_config(key: str) -> Any:
-    """An option of the build at hand; None when nobody set it."""
+def current_build_config(key: str = "") -> Any:
+    """An option of the build at hand, None when nobody set it; without a key all of them."""
+    if not key:
+        return {**_DEFAULT_CONFIG, **session().build_config}
     return session().build_config.get(key, _DEFAULT_CONFIG.get(key))
 
 
@@ -200,3 +203,34 @@ class FusionManager:
 
 
 FUSION_MANAGER = FusionManager()
+
+
+class InstructionParameters:
+    """Notes that operators leave for the code of an instruction, by key."""
+
+    def get_param(self, key: str) -> Any:
+        """A note, None when there is none."""
+        return self._notes().get(key)
+
+    def insert_param(self, key: str, value: Any) -> None:
+        """Leaves a note."""
+        self._notes()[key] = value
+
+    def insert_param_with_penetration(self, key: str, value: Any) -> None:
+        """Leaves a note."""
+        self._notes()[key] = value
+
+    def del_param(self, key: str) -> None:
+        """Takes a note away."""
+        self._notes().pop(key, None)
+
+    def clear_param(self) -> None:
+        """Takes every note away."""
+        self._notes().clear()
+
+    def _notes(self) -> dict[str, Any]:
+        found: dict[str, Any] = session().build_config.setdefault("_instructions", {})
+        return found
+
+
+INSTRUCTION_PARAMETERS = InstructionParameters()

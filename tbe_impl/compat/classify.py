@@ -48,7 +48,42 @@ def classify(
             item["shape"] = [len(item["value"])]
         elif str(mode).lower() in ("norm", "tuple_reduce") and index == len(inputs) - 1:
             inputs[index] = _axes(item, rank)
+    if str(mode).lower() in ("sort", "topk"):
+        return [inputs[:1]]
+    if str(mode).lower() == "split":
+        return [[inputs[0], *_split(inputs, extra_params or {})]]
     return [inputs]
+
+
+def _split(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
+    """Axis and sizes of a split; the sizes are None where they are equal parts of an unknown size."""
+    axis = _number(inputs[1])
+    shape = inputs[0]["shape"]
+    if extra.get("avg_split"):
+        parts, size = int(extra["num_split"]), shape[axis]
+        return axis, None if size < 0 else [size // parts] * parts
+    sizes = inputs[2].get("const_value") if isinstance(inputs[2], dict) else inputs[2]
+    if sizes is None:
+        raise fault(
+            "E90001",
+            "the sizes of a split have to be known when its operator is built",
+            detailed_cause="size_splits is unknown",
+        )
+    listed = [int(size) for size in sizes]
+    if listed.count(-1) == 1 and shape[axis] >= 0:
+        listed[listed.index(-1)] = shape[axis] - sum(size for size in listed if size >= 0)
+    return axis, listed
+
+
+def _number(item: Any) -> int:
+    given = item.get("const_value", item.get("value")) if isinstance(item, dict) else item
+    if given is None:
+        raise fault(
+            "E90001",
+            "an axis has to be known when its operator is built",
+            detailed_cause="axis is unknown",
+        )
+    return int(given[0] if isinstance(given, (list, tuple)) or hasattr(given, "tolist") else given)
 
 
 def _described(item: Any) -> Any:

@@ -110,7 +110,7 @@ def raise_err_message_cube(*messages: Any) -> NoReturn:
     raise OperatorError({"errCode": "E69999"}, " ".join(map(str, messages)).rstrip("."))
 
 
-_SHARED = {
+_SHARED: dict[str, Callable[..., Any]] = {
     "get_error_message": get_error_message,
     "raise_runtime_error": raise_runtime_error,
     "raise_runtime_error_cube": raise_runtime_error,

@@ -12,7 +12,7 @@ from typing import Any
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import current_soc, session
 from tbe_impl.dsl.dtypes import common
-from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.dsl.tensor import Tensor, TensorSlice, stages_of
 from tbe_impl.dsl.word import Word
 from tbe_impl.soc import Soc, convert_supported, word_supports
 
@@ -115,6 +115,8 @@ def _renamed(
     word: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments without those that only choose between instructions of the device."""
+    # an element of a tensor that the operator hands over as a scalar
+    args = tuple(item.as_expr() if isinstance(item, TensorSlice) else item for item in args)
     if not keywords:
         return args, keywords
     kept = {

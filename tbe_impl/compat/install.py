@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 OPTIONAL_ROOTS = ("mindspore", "sympy")
 """Packages that operator files import and that are only stood in for where they are missing."""
 
+HELPER_ROOTS = ("impl",)
+"""Packages that come with operators; what such a tree lacks is stood in for."""
+
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds every module below the provided packages; those that nobody wrote hold placeholders."""
@@ -47,6 +50,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 _lock = threading.RLock()
 _depth = 0
 _finder: _Finder | None = None
+_helper_finder = _Finder(HELPER_ROOTS)
 _hidden: dict[str, ModuleType] = {}
 
 
@@ -88,6 +92,7 @@ def _put_in(roots: Sequence[str]) -> None:
             if name.partition(".")[0] in _finder.roots:
                 _hidden[name] = sys.modules.pop(name)
         sys.meta_path.insert(0, _finder)
+        sys.meta_path.append(_helper_finder)
 
 
 def _take_out() -> None:
@@ -96,10 +101,11 @@ def _take_out() -> None:
         _depth -= 1
         if _depth or _finder is None:
             return
-        if _finder in sys.meta_path:
-            sys.meta_path.remove(_finder)
-        for name in list(sys.modules):
-            if name.partition(".")[0] in _finder.roots:
+        for finder in (_finder, _helper_finder):
+            if finder in sys.meta_path:
+                sys.meta_path.remove(finder)
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in _finder.roots or isinstance(module, CompatModule):
                 del sys.modules[name]
         sys.modules.update(_hidden)
         _hidden.clear()

@@ -13,6 +13,7 @@ from tbe_impl.compat import (
     families,
     mindspore_names,
     operation,
+    operator_helpers,
     para_check,
     platform,
     registering,
@@ -205,6 +206,8 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.classifier.shape_classifier": {"classify": classify, "Mode": Mode},
     "tbe.dsl.classifier.elewise_classifier": {"ElewiseMode": SimpleNamespace(
         ALL_FUSE="all_fuse", CONST="const", EMPTY="empty", DISABLE_FUSE="disable_fuse")},
+    "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
+    "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "tbe.dsl.compute.util": _UTIL_EXTRA, "tbe.dsl.base.expr_compare": {"expr_equal": lambda a, b: a is b or bool(
         not isinstance(a, tensor_language.Expr) and a == b)},
     "topi.generic": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
@@ -267,6 +270,8 @@ def family_of(module: str) -> Callable[[str], Any] | None:
 
 
 LAZY_CHILDREN = {
+    "impl": "util",
+    "impl.util": "platform_adapter util_common norm_pattern_adapter",
     "te": "lang platform tvm utils op tik",
     "te.lang": "cce base dynamic",
     "te.lang.cce": "te_compute te_schedule util",
@@ -301,6 +306,14 @@ LAZY_CHILDREN = {
 """Modules that are there as attributes of their package without being imported by name."""
 
 
+CALLS = {
+    "tbe.dsl.compute": operation.compute,
+    **{f"{root}.tvm.target": tensor_language.Target() for root in ("te", "tbe")},
+    **{f"{root}.tvm.te.compute": tensor_language.compute for root in ("te", "tbe")},
+}
+"""Names that are a module and also a function."""
+
+
 def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
     """A module with its names.
 
@@ -310,8 +323,12 @@ def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
     """
     made = CompatModule(module, f"`{module}` as tbe_impl provides it.")
     made.__path__ = []
-    names = names_of(module)
+    names = (
+        operator_helpers.names_of(module, load) if module.startswith("impl") else names_of(module)
+    )
     made.__dict__.update(names)
+    if module in CALLS:
+        made.__dict__["_call"] = CALLS[module]
     family = family_of(module)
     children = frozenset(LAZY_CHILDREN.get(module, "").split())
 

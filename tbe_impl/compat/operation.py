@@ -11,6 +11,25 @@ from tbe_impl.compat.session import session
 from tbe_impl.dsl.expr import Const, Expr, Var
 
 
+class Variable:
+    """What ``get_te_var`` gives back."""
+
+    def __init__(self, variable: Var):
+        self.variable = variable
+
+    def get_tvm_var(self) -> Var:
+        """The variable as expressions have it."""
+        return self.variable
+
+    def get_name(self) -> str:
+        """Its name."""
+        return self.variable.name
+
+    def get_bound(self) -> tuple[int, int | None]:
+        """Least and greatest value."""
+        return self.variable.bound or (0, None)
+
+
 class Context:
     """Notes that operators take and read: ``add``, ``get``, and pairs such as ``set_op_type`` and ``get_op_type``."""
 
@@ -68,7 +87,8 @@ class Context:
 
     def get_var(self, name: str) -> Any:
         """A variable by name, None when there is none."""
-        return session().variables.get(name)
+        found = session().variables.get(name)
+        return None if found is None else Variable(found)
 
     def get_vars(self) -> list[Any]:
         """The variables so far."""
@@ -94,7 +114,7 @@ def _contexts() -> list[Context]:
     found = session().build_config.setdefault("_contexts", [])
     if not found:
         found.append(Context())
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def get_context() -> Context:
@@ -159,12 +179,19 @@ def compute(*_: Any, **__: Any) -> Iterator[Context]:
     yield get_context()
 
 
-def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> list[Any]:
+def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
     """Shapes for placeholders: known sizes as they are, unknown ones as variables.
 
     Unknown sizes at the same place (from the last axis) of inputs that do not differ in role are one variable, so that
-    elementwise operators see equal shapes.
+    elementwise operators see equal shapes. For ``sort`` the one shape itself comes back, for ``slice`` begins and sizes do.
     """
+    if op_mode == "slice":
+        return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
+    shapes = _shapes(inputs)
+    return shapes[0] if op_mode in ("sort", "topk") else shapes
+
+
+def _shapes(inputs: Sequence[Any]) -> list[Any]:
     shapes: list[Any] = []
     for index, given in enumerate(inputs):
         if not isinstance(given, dict):

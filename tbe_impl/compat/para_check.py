@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.faults import OperatorError, fault
 from tbe_impl.compat.operation import in_dynamic
-from tbe_impl.compat.session import session
+from tbe_impl.compat.session import running, session
 
 SHAPE_SIZE_LIMIT = 2**31 - 1
 SHAPE_SIZE_ZERO = RANK_ZERO = ZERO_DIM = MIN_UNKNOWN_SHAPE_RANK = MIN_UNKOWN_SHAPE_RANK = 0
@@ -113,17 +113,25 @@ def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Cal
         @functools.wraps(function)
         def checked(*args: Any, **keywords: Any) -> Any:
             given = {**dict(zip(names, args, strict=False)), **keywords}
-            for name, value in given.items():
-                if name in by_name:
-                    _check_one(value, name, by_name[name], function.__name__)
-            return function(*args, **keywords)
+            with running(given.values()):
+                for name, value in given.items():
+                    if name in by_name:
+                        _check_one(value, name, by_name[name], function.__name__)
+                return function(*args, **keywords)
 
         return checked
 
     return decorate
 
 
-def _check_one(value: Any, name: str, kind: str, operator: str) -> None:
+def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
+    if isinstance(kind, (tuple, list)):
+        _check_any(value, name, kind, operator)
+        return
+    if not isinstance(kind, str):
+        if not isinstance(value, kind):
+            raise _wrong_type(operator, name, kind.__name__, value)
+        return
     if kind in _INPUTS or kind in _OUTPUTS:
         need, _, _ = kind.partition("_")
         if need == "dynamic":
@@ -142,6 +150,19 @@ def _check_one(value: Any, name: str, kind: str, operator: str) -> None:
             _check_name(value, name, operator)
     else:
         _check_attribute(value, name, kind, operator)
+
+
+def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
+    """Passes when the value fits one of the kinds; otherwise the error of the first."""
+    refused: OperatorError | None = None
+    for kind in kinds:
+        try:
+            _check_one(value, name, kind, operator)
+            return
+        except OperatorError as error:
+            refused = refused or error
+    if refused is not None:
+        raise refused
 
 
 def _check_description(value: Any, name: str, operator: str) -> None:
@@ -317,6 +338,11 @@ def check_range(shape: Any, shape_range: Any, *_: Any, param_name: str = "", **_
             raise _out_of_range("E80022", "", f"range of {param_name}", 0, SHAPE_SIZE_LIMIT, pair)
 
 
+def _listed(names: Any) -> list[str]:
+    # ("float32") is a text, not a tuple, and operators mean the one dtype
+    return [names] if isinstance(names, str) else list(names)
+
+
 def check_dtype(
     dtype: Any, check_list: Sequence[str] = ALL_DTYPE_LIST, param_name: str = ""
 ) -> None:
@@ -328,7 +354,7 @@ def check_dtype(
     if not isinstance(dtype, str):
         raise _wrong_type("", param_name, "str", dtype)
     if dtype.lower() not in check_list:
-        raise _wrong_dtype("", param_name, list(check_list), dtype.lower())
+        raise _wrong_dtype("", param_name, _listed(check_list), dtype.lower())
 
 
 def check_format(
@@ -417,7 +443,11 @@ def check_dtype_rule(dtype: Any, check_list: Sequence[str], param_name: str = "d
         raise _e6("E60038", "dtype is None", param_name)
     if str(dtype).lower() not in check_list:
         code = "E60038" if param_name == "default" else "E60005"
-        raise _e6(code, f"dtype {dtype} is not supported, only {', '.join(check_list)}", param_name)
+        raise _e6(
+            code,
+            f"dtype {dtype} is not supported, only {', '.join(_listed(check_list))}",
+            param_name,
+        )
 
 
 def check_shape_rule(

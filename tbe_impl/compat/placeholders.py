@@ -23,6 +23,7 @@ class Placeholder:
     def __init__(self, name: str, known: Iterable[str] = ()):
         object.__setattr__(self, "_name", name)
         object.__setattr__(self, "_known", tuple(known))
+        object.__setattr__(self, "__name__", name.rpartition(".")[2])
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         module, _, attribute = self._name.rpartition(".")
@@ -52,7 +53,8 @@ class Placeholder:
         return False
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return ()
+        # a class made of it exists, and says what is missing when an object of it is made
+        return (type("NotWrittenBase", (), {"__init__": lambda _, *__, **___: self._refuse()}),)
 
     def __repr__(self) -> str:
         return f"<{self._name}: not written here>"
@@ -79,6 +81,13 @@ class CompatModule(ModuleType):
             if found is not None:
                 return found
         return Placeholder(f"{self.__name__}.{name}", self.__dir__())
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Some names are a module and, for those that do not import it as one, a function."""
+        call = self.__dict__.get("_call")
+        if call is None:
+            raise TypeError(f"module {self.__name__!r} is not callable")
+        return call(*args, **keywords)
 
     def __dir__(self) -> list[str]:
         listed = [name for name in self.__dict__ if not name.startswith("_")]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-from tbe_impl.compat.session import Registration, session
+from tbe_impl.compat.session import Registration, running, session
 
 
 def record(kind: str, name: str, function: Any, wrapper: Any, **options: Any) -> None:
@@ -39,38 +39,13 @@ def register_operator(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapper(*args: Any, **keywords: Any) -> Any:
-            running = session()
-            before = running.operator_type, running.dynamic
-            running.operator_type = op_type
-            if running.dynamic is None:
-                running.dynamic = has_unknown_size((*args, *keywords.values()))
-            try:
+            with running((*args, *keywords.values()), op_type):
                 return function(*args, **keywords)
-            finally:
-                running.operator_type, running.dynamic = before
 
         record("register_operator", op_type, function, wrapper, pattern=pattern)
         return wrapper
 
     return decorate
-
-
-def has_unknown_size(arguments: Any) -> bool:
-    """Whether a description among the arguments has a size of -1 or an unknown rank.
-
-    >>> has_unknown_size(({"shape": (-1, 4)}, 1.0)), has_unknown_size(([{"shape": (2,)}],))
-    (True, False)
-    """
-    for item in arguments:
-        if isinstance(item, dict):
-            shape = item.get("shape")
-            if isinstance(shape, (list, tuple)) and any(
-                isinstance(size, int) and size < 0 for size in shape
-            ):
-                return True
-        elif isinstance(item, (list, tuple)) and has_unknown_size(item):
-            return True
-    return False
 
 
 def register_op_compute(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -64,6 +65,7 @@ class Session:
     Attributes:
         soc: the chip that platform questions are answered for.
         builds: requests in order.
+        schedules: in the order in which operators made them.
         registrations: decorators in order.
         dynamic: whether the operator that runs was given unknown sizes; None outside of operators.
         operator_type: of the operator that runs, as it was registered.
@@ -78,6 +80,7 @@ class Session:
 
     soc: Soc
     builds: list[BuildRequest] = field(default_factory=list)
+    schedules: list[Any] = field(default_factory=list)
     registrations: list[Registration] = field(default_factory=list)
     dynamic: bool | None = None
     operator_type: str = ""
@@ -165,3 +168,35 @@ def current_soc() -> Soc:
         with _lock:
             found = _latest[-1] if _latest else None
     return found.soc if found else soc("Ascend910A")
+
+
+@contextlib.contextmanager
+def running(arguments: Iterable[Any], operator_type: str = "") -> Iterator[None]:
+    """While an operator runs: whether its shapes are dynamic, and its type, are known."""
+    record = session()
+    before = record.operator_type, record.dynamic
+    record.operator_type = operator_type or record.operator_type
+    if record.dynamic is None:
+        record.dynamic = has_unknown_size(arguments)
+    try:
+        yield
+    finally:
+        record.operator_type, record.dynamic = before
+
+
+def has_unknown_size(arguments: Iterable[Any]) -> bool:
+    """Whether a description among the arguments has a size of -1 or an unknown rank.
+
+    >>> has_unknown_size(({"shape": (-1, 4)}, 1.0)), has_unknown_size(([{"shape": (2,)}],))
+    (True, False)
+    """
+    for item in arguments:
+        if isinstance(item, dict):
+            shape = item.get("shape")
+            if isinstance(shape, (list, tuple)) and any(
+                isinstance(size, int) and size < 0 for size in shape
+            ):
+                return True
+        elif isinstance(item, (list, tuple)) and has_unknown_size(item):
+            return True
+    return False

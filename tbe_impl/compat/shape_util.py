@@ -41,7 +41,7 @@ def wrap_axes_to_positive(axes: Any, rank: int) -> list[int]:
     >>> wrap_axes_to_positive(-1, 3)
     [2]
     """
-    listed = list(axes) if isinstance(axes, (tuple, list)) else [axes]
+    listed = list(axes) if hasattr(axes, "__iter__") else [axes]
     return [_axis(int(axis), rank) for axis in listed]
 
 
@@ -61,7 +61,7 @@ def axis_check(shape_len: int, axis: Any) -> Any:
     >>> axis_check(4, (-1, 0, 3))
     [0, 3]
     """
-    if not hasattr(axis, "index") or isinstance(axis, (int, Expr)):
+    if not hasattr(axis, "__iter__"):
         return _axis(int(axis), shape_len)
     return sorted(set(wrap_axes_to_positive(list(axis), shape_len)))
 
@@ -227,7 +227,7 @@ def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool 
     """
     if reduce_axis is None:
         return squeeze_shape(shape)
-    listed = list(reduce_axis) if isinstance(reduce_axis, (tuple, list)) else [reduce_axis]
+    listed = list(reduce_axis) if hasattr(reduce_axis, "__iter__") else [reduce_axis]
     reduced = sorted(wrap_axes_to_positive(listed, len(shape)))
     if keep_dims and any(_is_one(shape[axis]) for axis in reduced):
         return shape, listed

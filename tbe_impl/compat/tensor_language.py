@@ -57,7 +57,7 @@ class _Nothing(type):
 
 
 def _class(meta: type, name: str, **members: Any) -> type:
-    return meta(name, (), members)  # type: ignore[no-any-return]
+    return meta(name, (), members)
 
 
 BINARY_CLASSES = {name: _class(_OfBinary, name, op=op) for name, op in _KINDS.items()}
@@ -288,7 +288,9 @@ def create_schedule(ops: Any) -> Any:
     """A schedule in which nothing is decided."""
     from tbe_impl.dsl.schedule import create_schedule as create
 
-    return create(ops)
+    made = create(ops)
+    session().schedules.append(made)
+    return made
 
 
 FUNCTIONS: dict[str, Any] = {
