@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tbe_impl import compat
+from tbe_impl.compat import Registration
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.signature import kernel_of
@@ -202,38 +203,63 @@ def _is_theirs(module: Any, search_path: Sequence[str]) -> bool:
 
 
 def _choose(
-    module: types.ModuleType, name: str | None, file: Path, registered: Sequence[Any]
+    module: types.ModuleType, name: str | None, file: Path, registered: Sequence[Registration]
 ) -> Callable[..., Any]:
-    functions = {key: item for key, item in vars(module).items() if callable(item) and not key.startswith("_")}  # fmt: skip
+    """The operator function of a file: the one that is asked for, registered, or alone in taking a kernel's name."""
+    wrapped = {id(item.wrapper): item.function for item in registered}
+    functions = {
+        key: item
+        for key, item in vars(module).items()
+        if callable(item) and not isinstance(item, type) and not key.startswith("__")
+    }
     own = {
         key: item
         for key, item in functions.items()
-        if getattr(inspect.unwrap(item), "__module__", None) == module.__name__
-        and not isinstance(item, type)
+        if _file_of(wrapped.get(id(item), item)) == file
     }
     if name is not None:
         if name in functions:
-            return functions[name]  # type: ignore[no-any-return]
+            return functions[name]
         raise InputError(
             f"the file defines no function {name}",
             place=str(file),
-            expected=", ".join(own) or "a function",
+            expected=", ".join(own) or "a file that defines a function",
         )
-    if file.stem in own:
-        return own[file.stem]  # type: ignore[no-any-return]
-    for item in registered:
-        if item.kind in ("register_operator", "op_info_register") and item.function.__name__ in own:
-            return own[item.function.__name__]  # type: ignore[no-any-return]
+    kinds = {item.function.__name__: item.kind for item in registered}
+    whole = [key for key in own if kinds.get(key) in ("register_operator", "op_info_register")]
+    named = [key for key in own if key.lower() in _names_of(file)]
     takes_name = [
-        item for item in own.values() if "kernel_name" in _parameters(item) and "compute" not in item.__name__
-    ]  # fmt: skip
-    if len(takes_name) == 1:
-        return takes_name[0]  # type: ignore[no-any-return]
+        key
+        for key, item in own.items()
+        if "kernel_name" in _parameters(wrapped.get(id(item), item))
+        and "compute" not in key.lower()
+    ]
+    for candidates in (named, whole, takes_name):
+        if len(candidates) == 1:
+            return own[candidates[0]]
     raise InputError(
         "which function is the operator is not clear",
         place=str(file),
-        expected=f"function= one of {', '.join(own)}" if own else "a file that defines a function",
-    )
+        expected=f"function= one of {', '.join(takes_name or own)}" if own else "a file that defines a function",
+    )  # fmt: skip
+
+
+def _names_of(file: Path) -> set[str]:
+    """Names that an operator of this file would have."""
+    stem = file.stem.lower()
+    plain = stem.removesuffix("_impl").removesuffix("_d")
+    return {stem, plain, f"{plain}_d", f"cus_{plain}", plain.replace("_", "")}
+
+
+def _file_of(function: Any) -> Path | None:
+    """The file in which a function was written, or the one that a decorator without manners has put away."""
+    inner = inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return None
+    kept = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or ()]
+    hidden = next((item.__code__ for item in kept if isinstance(item, types.FunctionType)), code)
+    return Path(hidden.co_filename)
 
 
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:

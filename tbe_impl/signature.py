@@ -23,9 +23,9 @@ def kernel_of(
     Raises:
         InputError: it built nothing and scheduled nothing.
     """
-    kernel_name, tensors, schedule, casts = _built(name, session, keywords)
+    kernel_name, tensors, schedule = _built(name, session, keywords)
     inputs = [tensor for tensor in tensors if tensor.op.kind == "placeholder"]
-    outputs = [casts.get(id(tensor), tensor) for tensor in tensors if tensor.op.kind != "placeholder"]  # fmt: skip
+    outputs = [tensor for tensor in tensors if tensor.op.kind != "placeholder"]
     listed = {id(tensor) for tensor in inputs}
     inputs += [
         tensor
@@ -48,19 +48,19 @@ def kernel_of(
 
 def _built(
     name: str, session: Any, keywords: Mapping[str, Any]
-) -> tuple[str, Sequence[Tensor], Any, Mapping[int, Tensor]]:
+) -> tuple[str, Sequence[Tensor], Any]:
     if session.builds:
         request = session.builds[-1]
-        return request.name or name, request.tensors, request.schedule, request.cast_outputs
-    schedules = getattr(session, "schedules", ())
-    if schedules:
-        schedule = schedules[-1]
-        outputs = [tensor for op in schedule.outputs for tensor in getattr(op, "outputs", (op,))]
+        return request.name or name, request.tensors, request.schedule
+    if session.schedules:
+        # built only when `need_build` is set, as the oldest operators have it
+        schedule = session.schedules[-1]
+        outputs = [tensor for op in schedule.outputs for tensor in op.outputs]
         inputs = [
             tensor for op in stages_of(outputs) if op.kind == "placeholder" for tensor in op.outputs
         ]
         inputs.sort(key=lambda tensor: tensor.op.number)
-        return str(keywords.get("kernel_name") or name), [*inputs, *outputs], schedule, session.cast_outputs  # fmt: skip
+        return str(keywords.get("kernel_name") or name), [*inputs, *outputs], schedule
     raise InputError(
         "the operator built nothing",
         place=name,
