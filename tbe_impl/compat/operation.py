@@ -158,7 +158,7 @@ def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None
     if name not in found:
         limits = None if bound is None else (int(bound[0] or 0), bound[1])
         found[name] = Var(name, _variable_dtype(dtype), limits)
-    return found[name]  # type: ignore[no-any-return]
+    return found[name]
 
 
 def var_attr(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Any:

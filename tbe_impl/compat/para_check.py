@@ -243,7 +243,7 @@ def _check_items(value: Any, name: str, scalar: str, depth: int, operator: str) 
             return  # a variable of a dynamic attribute, or a NumPy number
         if not isinstance(value, _TYPES[scalar]):
             raise _wrong_type(operator, name, scalar.lower(), value)
-        if scalar == "FLOAT" and not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise fault(
                 "E80000",
                 f"{operator}: parameter {name} has to be finite, but is {value}",

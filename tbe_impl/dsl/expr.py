@@ -267,6 +267,12 @@ class Binary(Expr):
     def children(self) -> tuple[Expr, ...]:
         return (self.a, self.b)
 
+    def __bool__(self) -> bool:
+        # as in TVM: a comparison of sizes that are not known yet holds when both are the same expression
+        if self.op in ("eq", "ne"):
+            return identical(self.a, self.b) == (self.op == "eq")
+        return super().__bool__()
+
     def __repr__(self) -> str:
         symbol = BINARY[self.op]
         if symbol.isidentifier():
@@ -514,6 +520,23 @@ def walk(expression: Expr) -> Iterator[Expr]:
             seen.add(id(node))
             waiting.append((node, True))
             waiting.extend((child, False) for child in reversed(node.children))
+
+
+def identical(one: Expr, other: Expr) -> bool:
+    """Whether two expressions are written the same; the same variable is the same, two of one name are not."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one.dtype != other.dtype:
+        return False
+    if isinstance(one, Const):
+        return bool(one.value == other.value)  # type: ignore[attr-defined]
+    if isinstance(one, Binary):
+        assert isinstance(other, Binary)
+        return one.op == other.op and identical(one.a, other.a) and identical(one.b, other.b)
+    if isinstance(one, Cast):
+        assert isinstance(other, Cast)
+        return identical(one.value, other.value)
+    return False
 
 
 def reads(expression: Expr) -> Iterator[Read]:
