@@ -234,7 +234,8 @@ def _choose(
         if "kernel_name" in _parameters(wrapped.get(id(item), item))
         and "compute" not in key.lower()
     ]
-    for candidates in (named, whole, takes_name):
+    public = [key for key in own if not key.startswith("_")]
+    for candidates in (named, whole, takes_name, public):
         if len(candidates) == 1:
             return own[candidates[0]]
     raise InputError(

@@ -7,13 +7,13 @@ expression that two outputs share is computed once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import accesses_of, index_poly, merged, size_poly
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.backends.cpu.scope import Scope, Value
+from tbe_impl.backends.cpu.scope import Row, Scope, Value
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Tensor
@@ -21,6 +21,9 @@ from tbe_impl.errors import CompileError
 
 Index = Poly | Value
 """A polynomial of loop variables, or a vector of whole numbers."""
+
+ROW_STEPS = 1 << 13
+"""Longest row that is kept; a few of them fit the stack and the nearest cache."""
 
 ACCUMULATORS = 4
 """Independent accumulators of a reduction along a row."""
@@ -49,6 +52,7 @@ class Elaborator:
         buffers: ``id`` of a tensor that can be read → where it lies.
         targets: the same for those that this nest writes; they are computed here, never read back.
         names: serial number of a size → its name in C.
+        kept: ``id`` of stages whose rows are worth keeping from one loop over a row to the next.
         rounding: ``accurate`` or ``device``; see `tbe_impl.backends.numpy_backend`.
     """
 
@@ -58,8 +62,9 @@ class Elaborator:
         targets: Mapping[int, Buffer],
         names: Mapping[int, str],
         rounding: str,
+        kept: Container[int] = (),
     ):
-        self.buffers, self.targets, self.rounding = buffers, targets, rounding
+        self.buffers, self.targets, self.rounding, self.kept = buffers, targets, rounding, kept
         self.names = dict(names)
         self.extents: dict[int, Poly] = {}
         self.chain: list[Scope] = [Scope()]
@@ -67,7 +72,9 @@ class Elaborator:
         self.count = "LANES"
         self.inside_select = 0
         self.prefetch: int | None = None
+        self.filling: int | None = None
         self._serial = itertools.count()
+        self._settled: set[tuple[int, tuple[Poly, ...], frozenset[int]]] = set()
         self._loops = itertools.count()
 
     # loops
@@ -174,10 +181,66 @@ class Elaborator:
                 return scope.memo[key]
         if id(tensor) in self.buffers:
             found = self.load(tensor, indices)
+        elif id(tensor) in self.kept and self.vector is not None:
+            found = self._kept_row(tensor, indices)
         else:
             found = self.compute(tensor, indices)
         self.chain[found.depth].memo[key] = found
         return found
+
+    def _kept_row(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
+        """An element of a row that is computed in the first loop over it and loaded in the later ones."""
+        assert self.vector is not None
+        steps, tag = self.extents[self.vector].constant, vectors.tag_of(tensor.dtype)
+        *outer, last = indices
+        used = frozenset().union(*(item.variables for item in outer if isinstance(item, Poly)))
+        row_fits = steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
+        whole = last == Poly.variable(self.vector) and self.vector not in used
+        if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
+            return self.compute(tensor, indices)
+        assert steps is not None
+        rows = self.chain[self.depth_of(used)].rows
+        key = (id(tensor), tuple(outer))
+        place = f"{{}} + {self.names[self.vector]}"
+        depth = self.depth_of(frozenset({self.vector}))
+        row = rows.get(key)
+        if row is not None and row.loop != self.vector and row.steps == steps:
+            place = place.format(row.name)
+            part = f"{tag}_load_part({place}, {self.count})"
+            return self.let(f"{tag}_load({place})" if self.count == "LANES" else part, tag, depth)
+        value = self.compute(tensor, indices)
+        if self.filling == self.vector and (row is None or row.loop == self.vector):
+            if row is None:
+                row = rows[key] = Row(self.vector, steps, f"row{next(self._serial)}")
+                c = "float" if tag == "f32" else "double"
+                self.chain[0].lines.insert(0, f"_Alignas(64) {c} {row.name}[{steps}];")
+            place = place.format(row.name)
+            whole_vector = self.count == "LANES"
+            line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {self.count});"  # fmt: skip
+            self.chain[depth].lines.append(line)
+        return value
+
+    def settle(self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]) -> None:
+        """Computes the reductions in an expression that do not change in the loops `inner`, which are not open yet."""
+        if isinstance(node, Read):
+            known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}  # fmt: skip
+            indices = [index_poly(item, known) for item in node.indices]
+            tensor = node.tensor
+            if id(tensor) in self.buffers or None in indices or not tensor.op.body:
+                return
+            polys = [item for item in indices if item is not None]
+            key = (id(tensor), tuple(polys), inner)
+            if key in self._settled:
+                return
+            self._settled.add(key)
+            body = tensor.op.body[tensor.value_index]
+            if not isinstance(body, Reduce):
+                self.settle(body, dict(zip((a.serial for a in tensor.op.axis), polys, strict=True)), inner)  # fmt: skip
+            elif not any(item.variables & inner for item in polys):
+                self.read(tensor, polys)
+            return
+        for child in node.children:
+            self.settle(child, environment, inner)
 
     def compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """An element of a stage from its body, whether or not the stage is stored as well."""
@@ -370,6 +433,7 @@ class Elaborator:
             raise NeedsBuffer(tensor)
         inner, serials = self._announce(body, environment)
         saved_chain, saved_vector, saved_count = self.chain, self.vector, self.count
+        saved_filling = self.filling
         self.chain = self.chain[: depth + 1]
         try:
             if self.vector is not None and self.chain[-1].variable == self.vector:
@@ -378,6 +442,7 @@ class Elaborator:
             return self._along(body, inner, serials, depth)
         finally:
             self.chain, self.vector, self.count = saved_chain, saved_vector, saved_count
+            self.filling = saved_filling
 
     def _announce(
         self, body: Reduce, environment: Mapping[int, Index]
@@ -425,6 +490,8 @@ class Elaborator:
         *, begin: str = "0", end: str | None = None,
     ) -> Value:  # fmt: skip
         tag = vectors.tag_of(body.dtype)
+        if depth:
+            self.settle(body.source, inner, frozenset(serials))
         names = [self._accumulator(body, tag, depth) for _ in range(ACCUMULATORS)]
         neutral = vectors.literal(_identity(body), tag)
 
@@ -435,6 +502,7 @@ class Elaborator:
             self.chain[-1].lines.append(f"{names[copy]} = {_combine(body.op, tag, names[copy], text)};")  # fmt: skip
 
         def innermost() -> None:
+            self.filling = serials[-1]
             if len(serials) == 1:
                 self.vector_loop(serials[0], step, unroll=ACCUMULATORS, begin=begin, end=end)
             else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, merged, size_poly
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.dsl.expr import Call, Reduce, walk
+from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
 
@@ -202,3 +202,30 @@ def _own_address(tensor: Tensor, environment: Mapping[int, Poly | None]) -> Poly
         assert index is not None and extent is not None
         address, step = address + index * step, step * extent
     return address
+
+
+SLOW = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc sin cos tan asin acos atan atan2 sinh cosh asinh acosh "
+    "atanh pow".split()
+)
+"""Functions that cost more than a load from the nearest cache."""
+
+
+def worth_keeping(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
+    """``id`` of the stages that are slow to compute, lie in no memory, and are read by more than one other."""
+    users = consumers_of(outputs)
+    slow: dict[int, bool] = {}
+    found = set()
+    for op in stages_of(outputs):
+        for tensor in op.outputs:
+            if id(tensor) in stored or not op.body:
+                continue
+            body = op.body[tensor.value_index]
+            own = any(isinstance(node, Call) and node.name in SLOW for node in walk(body))
+            is_reduction = isinstance(body, Reduce)
+            slow[id(tensor)] = not is_reduction and (
+                own or any(slow.get(id(item), False) for item in op.input_tensors)
+            )
+            if slow[id(tensor)] and len(users.get(id(tensor), ())) > 1:
+                found.add(id(tensor))
+    return frozenset(found)

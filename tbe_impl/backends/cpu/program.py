@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import size_poly, strides_of
 from tbe_impl.backends.cpu.elaborate import Buffer, Elaborator, NeedsBuffer, _combine
-from tbe_impl.backends.cpu.nests import Nest, nests_of
+from tbe_impl.backends.cpu.nests import Nest, nests_of, worth_keeping
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.scope import render
 from tbe_impl.dsl.dtypes import dtype_of
@@ -93,6 +93,7 @@ class _Writer:
         self.all = [*self.inputs, *self.outputs, *self.temporary]
         self.sizes = tuple(item for item in variables_of(outputs) if isinstance(item, Var))
         self.names = {item.serial: f"n{number}" for number, item in enumerate(self.sizes)}
+        self.kept = worth_keeping(outputs, {id(tensor) for tensor in self.all})
         self.symbol = f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
 
     def program(self) -> Program:
@@ -144,7 +145,7 @@ class _Writer:
         """The function of a nest, and the statements that call it."""
         buffers = {id(item): self._buffer(item) for item in self.all if id(item) in readable}
         targets = {id(root.tensor): self._buffer(root.tensor) for root in nest.roots}
-        writer = Elaborator(buffers, targets, self.names, self.rounding)
+        writer = Elaborator(buffers, targets, self.names, self.rounding, self.kept)
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._full_reduction(number, nest, writer)
         stream = self._streams(nest)
@@ -241,6 +242,7 @@ class _Writer:
                 steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
                 head = f"stream ? ({steps} < end - begin ? {steps} : end - begin) : 0"
             below = frozenset({serial})
+            self._settle(nest, writer, below)
             length = nest.loops[-1][1].constant
             if level > 0 and (length is None or length <= PREFETCH_STEPS):
                 writer.prefetch = nest.loops[level - 1][0]
@@ -258,6 +260,14 @@ class _Writer:
             self._loops(nest, writer, level + 1, stream)
 
         writer.serial_loop(serial, inside, begin=begin, end=end)
+
+    def _settle(self, nest: Nest, writer: Elaborator, below: frozenset[int]) -> None:
+        """Computes the reductions that the innermost loop needs before it is opened."""
+        for root in nest.roots:
+            op = root.tensor.op
+            if below & frozenset().union(*(index.variables for index in root.indices)):
+                axes = dict(zip((axis.serial for axis in op.axis), root.indices, strict=True))
+                writer.settle(op.body[root.tensor.value_index], axes, below)
 
     def _store_outer(self, nest: Nest, writer: Elaborator, level: int) -> None:
         """Stores the tensors whose last loop this is, if more loops follow."""

@@ -14,11 +14,22 @@ class Scope:
         variable: serial number of its loop variable; None for the level outside all loops.
         lines: its statements so far; a nested list is a block.
         memo: what was computed on this level already.
+        rows: rows of stages that are kept for the next loop: which loop filled them, how long it is, and where they lie.
     """
 
     variable: int | None = None
     lines: list[Any] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
+    rows: dict[Any, Row] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that one loop wrote and later ones read."""
+
+    loop: int
+    steps: int
+    name: str
 
 
 @dataclass(frozen=True)
