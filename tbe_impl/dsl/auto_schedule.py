@@ -13,7 +13,7 @@ from typing import Any
 
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, IterVar, Read, const
-from tbe_impl.dsl.instructions import instruction_of_tag
+from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, instruction_of_tag
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.nests import Nest, nests_of, shared_axes
 from tbe_impl.dsl.onchip import buffers_of, peak
@@ -23,7 +23,7 @@ from tbe_impl.dsl.schedule_checks import WARN_ABOVE
 from tbe_impl.dsl.stage import Stage
 from tbe_impl.dsl.tensor import Operation, Tensor, thread_axis
 from tbe_impl.errors import InputError
-from tbe_impl.soc import Soc, soc
+from tbe_impl.soc import Soc, soc, supports
 
 UB = "local.UB"
 REDUCTION_TILE = 128
@@ -87,7 +87,7 @@ def _plan(schedule: Schedule, outputs: Sequence[Tensor], chip: Soc) -> None:
             break
         cut_at, merge = more, False
     for nest, tiling in zip(nests, tilings, strict=True):
-        _lay_out(schedule, nest, tiling or _whole(nest))
+        _lay_out(schedule, nest, tiling or _whole(nest), chip)
 
 
 def _whole(nest: Nest) -> Tiling:
@@ -100,7 +100,7 @@ def _tiling(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> Tiling | None:
     if not sizes:
         return _whole(nest)
     limit = int(chip.unified_buffer_bytes * WARN_ABOVE)
-    order, cuttable = _order(outputs, nest)
+    order, cuttable = _order(outputs, nest, chip)
     for at in range(cuttable):
         trial = Tiling(order, at, 1)
         factor = _largest(_fits(outputs, nest, trial, chip, limit), sizes[order[at]], limit)
@@ -114,29 +114,28 @@ def _tiling(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> Tiling | None:
         trial = replace(tile, reduce_at=at)
         factor = _largest(_fits(outputs, nest, trial, chip, limit), size_of(axis.extent), limit)
         if factor:
-            even = (
-                _even(size_of(axis.extent), factor, 1) if size_of(axis.extent) < UNKNOWN else factor
-            )
+            extent = size_of(axis.extent)
+            even = _even(extent, factor, _block(nest, chip)) if extent < UNKNOWN else factor
             return _shared_out(nest, replace(trial, reduce_factor=even), len(order), chip)
     return None
 
 
-def _order(outputs: Sequence[Tensor], nest: Nest) -> tuple[tuple[int, ...], int]:
+def _order(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> tuple[tuple[int, ...], int]:
     """The axes of the nest, those first along which it can be cut without computing something again, and their number."""
     sizes = sizes_of(nest.main.outputs[0])
     axes = range(len(sizes))
     shared = min((shared_axes(nest.main, other) or 0 for other in nest.others), default=len(sizes))
     if not nest.inner_reductions:
         return tuple(axes), max(shared, 1)
-    good = [axis for axis in axes if axis < shared and _cuts_well(outputs, nest, axis)]
+    good = [axis for axis in axes if axis < shared and _cuts_well(outputs, nest, axis, chip)]
     return (*good, *(axis for axis in axes if axis not in good)), len(good)
 
 
-def _cuts_well(outputs: Sequence[Tensor], nest: Nest, axis: int) -> bool:
+def _cuts_well(outputs: Sequence[Tensor], nest: Nest, axis: int, chip: Soc) -> bool:
     """Whether steps of an axis need different parts of everything large: a reduction over it would start again each time."""
     order = (axis, *(other for other in range(len(nest.main.axis)) if other != axis))
     scratch = Schedule(outputs)
-    _lay_out(scratch, nest, Tiling(order, 0, 1))
+    _lay_out(scratch, nest, Tiling(order, 0, 1), chip)
     regions = Regions(scratch.record())
     sizes = sizes_of(nest.main.outputs[0])
     for stage in regions.record.stages:
@@ -152,7 +151,7 @@ def _fits(
 ) -> Callable[[int], bool]:
     """Whether a nest fits the unified buffer with tiles of so many steps."""
     scratch = Schedule(outputs)
-    inner = _lay_out(scratch, nest, replace(trial, factor=trial.factor, reduce_factor=1))
+    inner = _lay_out(scratch, nest, replace(trial, reduce_factor=1), chip)
     record = scratch.record()
 
     def fits(factor: int) -> bool:
@@ -174,8 +173,7 @@ def _largest(fits: Callable[[int], bool], size: int, limit: int) -> int:
 def _shared_out(nest: Nest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
     """The same tiling with tiles small enough that every core has one, of whole blocks, and of nearly equal size."""
     sizes = sizes_of(nest.main.outputs[0])
-    width = min(dtype_of(tensor.dtype).bytes for op in nest.results for tensor in op.outputs)
-    block = chip.block_bytes // width
+    block = _block(nest, chip)
     while tiling.at + 1 < cuttable:
         steps = math.prod(sizes[axis] for axis in tiling.order[: tiling.at + 1])
         inside = math.prod(sizes[axis] for axis in tiling.order[tiling.at + 1 :])
@@ -196,6 +194,14 @@ def _shared_out(nest: Nest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
     return replace(tiling, factor=most, cores=min(chip.cores, steps))
 
 
+def _block(nest: Nest, chip: Soc) -> int:
+    """Elements of a block, of the narrowest dtype that is copied."""
+    results = [tensor for op in nest.results for tensor in op.outputs]
+    return chip.block_bytes // min(
+        dtype_of(tensor.dtype).bytes for tensor in (*results, *nest.inputs())
+    )
+
+
 def _even(size: int, most: int, unit: int) -> int:
     """A number of steps up to `most` that divides `size`, in whole blocks; where none comes near, one that nearly does."""
     for step in (unit, 1):
@@ -208,7 +214,7 @@ def _even(size: int, most: int, unit: int) -> int:
     return up if up <= most else max(most // unit * unit, min(most, unit))
 
 
-def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling) -> IterVar:
+def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling, chip: Soc) -> IterVar:
     """Writes a tiling down in a schedule; gives back the loop whose steps were searched."""
     stages: list[Stage] = []
     for tensor in nest.inputs():
@@ -231,11 +237,33 @@ def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling) -> IterVar:
             computed[id(op)] = schedule[op]
             stages.append(schedule[op])
     for op in nest.members:
-        _emit(computed[id(op)], _instruction(op))
+        _emit(computed[id(op)], _instruction(op, chip))
+    _pad_rows(nest, stages, chip)
     anchor = schedule[nest.main] if not nest.others else schedule.add_stage(_phony(schedule, nest))
     if nest.others:
         _emit(anchor, "phony_insn")
     return _loops(anchor, stages, computed[id(nest.main)], tiling)
+
+
+def _pad_rows(nest: Nest, stages: Sequence[Stage], chip: Soc) -> None:
+    """Rows start at a block where an instruction starts at each row: in reductions and broadcasts."""
+    shapes = {
+        sizes_of(tensor) for op in nest.members for tensor in (*op.outputs, *op.input_tensors)
+    }
+    if len(shapes) == 1:
+        return
+    for stage in stages:
+        tensor = stage.op.outputs[0]
+        row = size_of(tensor.shape[-1]) * dtype_of(tensor.dtype).bytes if tensor.shape else 0
+        if (
+            stage.scope == UB
+            and tensor.ndim > 1
+            and size_of(tensor.shape[-1]) > 1
+            and row % chip.block_bytes
+        ):
+            stage.storage_align(
+                stage.op.axis[-2], chip.block_bytes // dtype_of(tensor.dtype).bytes, 0
+            )
 
 
 def _loops(anchor: Stage, stages: Sequence[Stage], main: Stage, tiling: Tiling) -> IterVar:
@@ -277,10 +305,13 @@ def _phony(schedule: Schedule, nest: Nest) -> Operation:
     return Operation("compute", "results", [shape] * len(body), [read.dtype for read in body], axis=axes, body=body)  # fmt: skip
 
 
-def _instruction(op: Operation) -> str:
+def _instruction(op: Operation, chip: Soc) -> str:
+    """What a stage becomes; where the chip lacks the instruction for its dtype, the compiler chooses others."""
     if op.reduce_axis:
         return f"vector_reduce_{getattr(op.body[0], 'op', 'sum')}"
-    return instruction_of_tag(op.tag)
+    name = instruction_of_tag(op.tag)
+    device, dtype = DEVICE_INSTRUCTION[name], (op.input_tensors or op.outputs)[0].dtype
+    return name if not device or supports(chip, device, dtype) else "vector_auto"
 
 
 def _emit(stage: Stage, instruction: str) -> None:

@@ -62,9 +62,10 @@ def nests_of(
     groups: dict[int, list[Operation]] = {}
     ancestors = _ancestors(outputs)
     results = [op for op in ops if id(op) in leaves_chip]
+    barriers = [*results, *(op for op in stages_of(outputs) if op.kind == "library")]
     for op in sorted(results, key=lambda one: -elements(sizes_of(one.outputs[0]))):
         home = next((key for key, group in groups.items()
-                     if merge and _may_join(op, group, results, ancestors)), id(op))  # fmt: skip
+                     if merge and _may_join(op, group, barriers, ancestors)), id(op))  # fmt: skip
         groups.setdefault(home, []).append(op)
         owner[id(op)] = home
     for op in reversed(ops):
@@ -89,13 +90,13 @@ def _ancestors(outputs: Sequence[Tensor]) -> dict[int, set[int]]:
 
 
 def _may_join(
-    op: Operation, group: list[Operation], results: list[Operation], ancestors: dict[int, set[int]]
+    op: Operation, group: list[Operation], barriers: list[Operation], ancestors: dict[int, set[int]]
 ) -> bool:
     """Whether a result fits the loops of a group, and nothing computed elsewhere lies between them."""
     if shared_axes(group[0], op) is None:
         return False
     inside = {id(member) for member in group}
-    for other in results:
+    for other in barriers:
         if other is op or id(other) in inside:
             continue
         before = ancestors[id(other)]

@@ -234,7 +234,7 @@ def _may_be_taken_over(
 ) -> bool:
     """Whether the last reader of a buffer can write its own result over it; then notes that reader."""
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
-    if len(readers) != 1 or id(readers[0]) in taken or regions.consumers(stage) != readers:
+    if len(readers) != 1 or id(readers[0]) in taken:
         return False
     reader = readers[0]
     if reader.scope != stage.scope or reader.has("double_buffer") or not reader.op.body:
@@ -243,7 +243,7 @@ def _may_be_taken_over(
     uses: list[Read] = [
         read for body in reader.op.body for read in reads(body) if id(read.tensor) in made
     ]
-    in_place = all(len(read.indices) == len(reader.op.axis)
+    in_place = bool(uses) and all(len(read.indices) == len(reader.op.axis)
                    and all(index is axis for index, axis in zip(read.indices, reader.op.axis, strict=True))
                    for read in uses)  # fmt: skip
     narrow = dtype_of(reader.op.outputs[0].dtype).bytes <= dtype_of(stage.op.outputs[0].dtype).bytes
@@ -268,15 +268,15 @@ def traffic_of(regions: Regions) -> Traffic:
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined or is_phony(stage):
             continue
-        times = regions.executions(stage)
+        times, exact = regions.executions(stage), regions.divides(stage)
         for tensor, sizes in regions.footprint(stage).values():
             maker = regions.producers[id(tensor)]
             if maker.scope == GLOBAL:
-                moved = _moved(sizes, regions.full(maker), times)
+                moved = _moved(sizes, regions.full(maker), times, exact=exact)
                 read += moved * dtype_of(tensor.dtype).bytes
         if stage.scope == GLOBAL:
             for tensor in stage.op.outputs:
-                moved = _moved(regions.tile(stage), regions.full(stage), times)
+                moved = _moved(regions.tile(stage), regions.full(stage), times, exact=exact)
                 written += moved * dtype_of(tensor.dtype).bytes
     return Traffic(read if read < UNKNOWN else None, written if written < UNKNOWN else None)
 
@@ -286,9 +286,9 @@ def is_phony(stage: StageRecord) -> bool:
     return any(directive.value[0] == "phony_insn" for directive in stage.named("emit_insn"))
 
 
-def _moved(tile: Sequence[int], full: Sequence[int], times: int) -> int:
+def _moved(tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool) -> int:
     """Elements that `times` tiles move: the last tile of an axis that does not divide is smaller."""
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))
-    if times % tiles == 0:
+    if not exact and times % tiles == 0:
         return elements(full) * (times // tiles)
     return elements(tile) * times

@@ -195,6 +195,18 @@ class Regions:
                 steps[inner] = extents[inner] if whole else 1
         return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
+    def divides(self, stage: StageRecord) -> bool:
+        """Whether every tile of the loops around a stage is whole."""
+        parent, seen = self.parent(stage), 0
+        while parent is not None and seen <= len(self.record.stages):
+            extents = self.loops(parent)
+            for relation in parent.relations:
+                parts = extents[id(relation.outer)] * extents[id(relation.inner)]
+                if isinstance(relation, Split) and parts != extents[id(relation.parent)]:
+                    return False
+            parent, seen = self.parent(parent), seen + 1
+        return True
+
     def footprint(self, stage: StageRecord) -> dict[int, tuple[Tensor, tuple[int, ...]]]:
         """``id`` of a tensor → the tensor and how much of it one execution of a stage reads, by dimension.
 

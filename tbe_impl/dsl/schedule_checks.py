@@ -158,9 +158,10 @@ def known_instructions(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    spelt = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=0.4)
     return (
-        f"The nearest one is {close[0]!r}"
+        f"The nearest one is {spelt[close[0]]!r}"
         if close
         else "See the operators of the device for its names"
     )
