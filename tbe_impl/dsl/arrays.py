@@ -18,9 +18,9 @@ def convert(array: Array, dtype: np.dtype[Any]) -> Array:
     """
     if array.dtype == dtype:
         return array
-    if dtype.kind in "iu" and array.dtype.kind not in "iub":
-        return _saturated(array.astype(np.float64), dtype)
     with np.errstate(all="ignore"):
+        if dtype.kind in "iu" and array.dtype.kind not in "iub":
+            return _saturated(array.astype(np.float64), dtype)
         return array.astype(dtype)
 
 
@@ -29,7 +29,7 @@ def _saturated(wide: Array, dtype: np.dtype[Any]) -> Array:
     cut = np.trunc(np.where(np.isnan(wide), 0, wide))
     # the greatest int64 and uint64 are no float64: the next power of two is the first that does not fit
     fits = (cut >= float(limits.min)) & (cut < float(int(limits.max) + 1))
-    edge = np.where(cut > 0, limits.max, limits.min).astype(dtype)
+    edge = np.where(cut > 0, np.asarray(limits.max, dtype), np.asarray(limits.min, dtype))
     return np.where(fits, np.where(fits, cut, 0).astype(dtype), edge)
 
 
@@ -47,7 +47,8 @@ def truncated_division(a: Any, b: Any) -> Any:
     array([-3,  0])
     """
     x, safe = np.asarray(a), np.where(np.equal(b, 0), np.ones((), np.asarray(b).dtype), b)
-    quotient = np.floor_divide(x, safe)
+    with np.errstate(over="ignore"):  # the lowest number by −1 is itself again
+        quotient = np.floor_divide(x, safe)
     short = (quotient < 0) & (quotient * safe != x)
     return np.where(np.equal(b, 0), 0, quotient + short).astype(x.dtype)
 

@@ -142,7 +142,7 @@ def _id(case: Case) -> str:
 def _check(case: Case, word: Any, dtype: str, rounding: str, times: float) -> None:
     for shape in SHAPES:
         arrays = [values(shape, dtype, case.low, case.high, seed) for seed in range(case.arity)]
-        build = (lambda *x: case.call(word, *x)) if case.call else word  # noqa: B023
+        build = (lambda *x: case.call(word, *x)) if case.call else word
         (found,) = compute(build, *arrays, rounding=rounding)
         with np.errstate(all="ignore"):
             wanted = case.oracle(*(array.astype(np.float64) for array in arrays))

@@ -1,0 +1,221 @@
+"""Matrix products, convolutions and windows against loops written here, plain and in blocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.dsl import layouts
+from tests.tbe_impl.dsl.graphs import compute
+
+WHOLE = np.random.default_rng(3)
+
+
+def whole(*shape: int) -> np.ndarray:
+    """Small whole numbers, of which every sum is exact."""
+    return WHOLE.integers(-4, 5, shape).astype(np.float32)
+
+
+def convolution(x: np.ndarray, w: np.ndarray, strides: Sequence[int], pads: Sequence[Any], dilations: Sequence[int], groups: int = 1) -> np.ndarray:  # fmt: skip
+    """Out (N, O, spatial…), one window after the other."""
+    inner, kernel = w.shape[1], w.shape[2:]
+    padded = np.pad(x, [(0, 0), (0, 0), *pads])
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    sizes = [(n - r) // s + 1 for n, r, s in zip(padded.shape[2:], reach, strides, strict=True)]
+    out = np.zeros((len(x), len(w), *sizes))
+    for o, at in itertools.product(range(len(w)), itertools.product(*map(range, sizes))):
+        first = o // (len(w) // groups) * inner
+        window = tuple(slice(i * s, i * s + r, d) for i, s, r, d in zip(at, strides, reach, dilations, strict=True))  # fmt: skip
+        patch = padded[(slice(None), slice(first, first + inner), *window)]
+        out[(slice(None), o, *at)] = (patch * w[o]).sum(axis=tuple(range(1, x.ndim)))
+    return out
+
+
+CONVOLUTIONS = [
+    ((1, 1), ((0, 0), (0, 0)), (1, 1), 1),
+    ((2, 3), ((1, 0), (2, 1)), (1, 2), 1),
+    ((2, 1), ((1, 1), (1, 1)), (2, 1), 2),
+    ((3, 2), ((3, 3), (0, 2)), (1, 1), 4),
+]
+
+
+@pytest.mark.parametrize(("strides", "pads", "dilations", "groups"), CONVOLUTIONS)
+def test_convolution_and_its_gradients(strides: Any, pads: Any, dilations: Any, groups: int) -> None:  # fmt: skip
+    x, w = whole(2, 4, 9, 10), whole(8, 4 // groups, 3, 2)
+    flat = [*pads[0], *pads[1]]
+    para = {"strides": strides, "pads": flat, "padding": flat, "dilations": dilations, "group": groups, "groups": groups,
+            "res_dtype": "float32"}  # fmt: skip
+    wanted = convolution(x, w, strides, pads, dilations, groups)
+    (y,) = compute(lambda a, b: dsl.conv(a, b, para), x, w)
+    np.testing.assert_array_equal(y, wanted)
+    # ⟨conv(x, w), dy⟩ = ⟨x, dx⟩ = ⟨w, dw⟩ for every x and every w
+    dy = whole(*y.shape)
+    (dx,) = compute(lambda a, b: dsl.conv2d_backprop_input(a, b, w.shape, x.shape, para), w, dy)
+    (dw,) = compute(lambda a, b: dsl.conv2d_backprop_filter(a, b, w.shape, para), x, dy)
+    for _ in range(3):
+        other_x, other_w = whole(*x.shape), whole(*w.shape)
+        assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (other_x * dx).sum()  # fmt: skip
+        assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (other_w * dw).sum()  # fmt: skip
+    if groups > 1:
+        return
+    bx, bw, bdy = layouts.to_blocked_channels(x), layouts.to_fractal_z(w), layouts.to_blocked_channels(dy)  # fmt: skip
+    (by,) = compute(lambda a, b: dsl.conv(a, b, {**para, "weight_ori_shape_nchw": w.shape}), bx, bw)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(by, 8), y)
+    (bdx,) = compute(
+        lambda a, b: dsl.conv2d_backprop_input_compute(a, b, w.shape, x.shape, strides, flat, dilations, res_dtype="float32"),
+        bw, bdy,
+    )  # fmt: skip
+    np.testing.assert_array_equal(layouts.from_blocked_channels(bdx, 4), dx)
+    (bdw,) = compute(lambda a, b: dsl.conv2d_backprop_filter(a, b, w.shape, para), bx, bdy)
+    np.testing.assert_array_equal(layouts.from_fractal_z(bdw, w.shape), dw)
+
+
+def test_bias_of_a_convolution() -> None:
+    x, w, bias = whole(1, 3, 5, 5), whole(4, 3, 2, 2), whole(4)
+    (y,) = compute(lambda a, b, c: dsl.conv(a, b, {"bias_tensor": c, "stride_h": 2, "stride_w": 1, "pad_h": [1, 0]}), x, w, bias)  # fmt: skip
+    wanted = convolution(x, w, (2, 1), ((1, 0), (0, 0)), (1, 1)) + bias.reshape(1, -1, 1, 1)
+    np.testing.assert_array_equal(y, wanted)
+
+
+def test_convolution_of_volumes() -> None:
+    x, w = whole(1, 3, 5, 6, 7), whole(4, 3, 2, 3, 2)
+    para = {
+        "strides": [1, 2, 1],
+        "pads": [1, 0, 0, 1, 0, 0],
+        "dilations": [1] * 5,
+        "res_dtype": "float32",
+    }
+    wanted = convolution(x, w, (1, 2, 1), ((1, 0), (0, 1), (0, 0)), (1, 1, 1))
+    (y,) = compute(lambda a, b: dsl.conv3d(a, b, w.shape, para), x, w)
+    np.testing.assert_array_equal(y, wanted)
+    bx, bw = np.ascontiguousarray(layouts.to_blocked_channels(x, 16, 2)), layouts.to_fractal_z(w)
+    (by,) = compute(lambda a, b: dsl.conv3d(a, b, w.shape, para), bx, bw)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(by, 4, 2), wanted)
+    dy = whole(*y.shape)
+    (dx,) = compute(lambda a, b: dsl.conv3d_backprop_input(a, b, w.shape, x.shape, para), w, dy)
+    (dw,) = compute(lambda a, b: dsl.conv3d_backprop_filter(a, b, w.shape, para), x, dy)
+    assert (wanted * dy).sum() == (x * dx).sum() == (w * dw).sum()
+
+
+def test_depthwise_convolution() -> None:
+    x, w = whole(2, 20, 7, 8), whole(20, 1, 3, 3)
+    wanted = convolution(x, w, (1, 2), ((1, 1), (0, 1)), (1, 1), 20)
+    build: Callable[..., Any] = lambda a, b: dsl.depthwise_conv2d(a, b, "float32", [1, 2], [1, 1, 0, 1], 1)  # noqa: E731  # fmt: skip
+    np.testing.assert_array_equal(compute(build, x, w)[0], wanted)
+    filters = np.zeros((2, 3, 3, 1, 16), np.float32)
+    for c in range(20):
+        filters[c // 16, :, :, 0, c % 16] = w[c, 0]
+    (found,) = compute(build, layouts.to_blocked_channels(x), filters)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 20), wanted)
+
+
+def test_matrix_products() -> None:
+    a, b = whole(20, 33), whole(33, 17)
+    kwargs = {"dst_dtype": "float32"}
+    for turn_a, turn_b in itertools.product((False, True), repeat=2):
+        x, y = (
+            np.ascontiguousarray(a.T if turn_a else a),
+            np.ascontiguousarray(b.T if turn_b else b),
+        )
+        (found,) = compute(lambda p, q, s=turn_a, t=turn_b: dsl.matmul(p, q, s, t, **kwargs), x, y)
+        np.testing.assert_array_equal(found, a @ b)
+        # the flag of a matrix in FRACTAL_NZ is the other way round
+        (found,) = compute(
+            lambda p, q, s=turn_a, t=turn_b: dsl.matmul(p, q, not s, not t, "FRACTAL_NZ", "FRACTAL_NZ", **kwargs),
+            layouts.to_nz(x), layouts.to_nz(y),
+        )  # fmt: skip
+        assert found.shape == (2, 2, 16, 16)
+        np.testing.assert_array_equal(layouts.from_nz(found)[:20, :17], a @ b)
+    row, c = whole(17), whole(20, 17)
+    (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, row)
+    np.testing.assert_array_equal(found, a @ b + row)
+    two, three = np.array([2], np.float32), np.array([3], np.float32)
+    wanted = 2 * (a @ b) + 3 * c
+    (found,) = compute(lambda p, q, m, s, t: dsl.gemm(p, q, s, t, dst_dtype="float32", tensor_bias=m), a, b, c, two, three)  # fmt: skip
+    np.testing.assert_array_equal(found, wanted)
+    (found,) = compute(lambda p, q, m: dsl.gemm(p, q, {"alpha": 2, "beta": 3, "tensor_c": m, **kwargs}), a, b, c)  # fmt: skip
+    np.testing.assert_array_equal(found, wanted)
+    (found,) = compute(lambda p, q: dsl.gemm(p, q, para_dict=kwargs), a, b)
+    np.testing.assert_array_equal(found, a @ b)
+
+
+def test_batches_of_matrix_products() -> None:
+    a, b = whole(3, 1, 4, 5), whole(2, 5, 6)
+    (found,) = compute(lambda p, q: dsl.batch_matmul(p, q, dst_dtype="float32"), a, b)
+    np.testing.assert_array_equal(found, a @ b)
+    (found,) = compute(
+        lambda p, q: dsl.batch_matmul(p, q, True, True, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"),
+        layouts.to_nz(a), layouts.to_nz(b),
+    )  # fmt: skip
+    np.testing.assert_array_equal(layouts.from_nz(found)[..., :4, :6], a @ b)
+    eights = (whole(4, 5).astype(np.int8) * 30, whole(5, 6).astype(np.int8) * 30)
+    (found,) = compute(lambda p, q: dsl.matmul(p, q, dst_dtype="int32"), *eights)
+    np.testing.assert_array_equal(found, eights[0].astype(int) @ eights[1].astype(int))
+
+
+def test_layouts_come_back() -> None:
+    matrix, image, filters = whole(3, 20, 33), whole(2, 20, 3, 4), whole(20, 18, 2, 3)
+    np.testing.assert_array_equal(layouts.from_nz(layouts.to_nz(matrix))[:, :20, :33], matrix)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(layouts.to_blocked_channels(image), 20), image)  # fmt: skip
+    np.testing.assert_array_equal(layouts.from_fractal_z(layouts.to_fractal_z(filters), filters.shape), filters)  # fmt: skip
+    assert layouts.to_nz(matrix)[1, 2, 1, 3, 0] == matrix[1, 19, 32]
+    assert layouts.to_fractal_z(filters)[1 * 6 + 5, 1, 3, 1] == filters[19, 17, 1, 2]
+
+
+def pooled(x: np.ndarray, kind: str, window: Any, stride: Any, pads: Any, dilation: Any, sizes: Any, *, with_padding: bool) -> np.ndarray:  # fmt: skip
+    """Every window by itself; what lies outside the image counts for nothing, or as 0 within the padding."""
+    out = np.zeros((*x.shape[:2], *sizes))
+    for i, j in itertools.product(*map(range, sizes)):
+        taken, count = [], 0
+        for a, b in itertools.product(range(window[0]), range(window[1])):
+            row = i * stride[0] - pads[0][0] + a * dilation[0]
+            column = j * stride[1] - pads[1][0] + b * dilation[1]
+            if 0 <= row < x.shape[2] and 0 <= column < x.shape[3]:
+                taken.append(x[:, :, row, column])
+                count += 1
+            elif row < x.shape[2] + pads[0][1] and column < x.shape[3] + pads[1][1]:
+                count += with_padding
+        out[:, :, i, j] = np.max(taken, 0) if kind == "MAX" else np.sum(taken, 0) / count
+    return out
+
+
+def test_pooling() -> None:
+    x = whole(2, 3, 9, 11)
+    none = ((0, 0), (0, 0))
+    for kind in ("MAX", "AVG"):
+        for dilation in ((1, 1), (2, 2)):
+            reach = [2 * dilation[0] + 1, dilation[1] + 1]
+            sizes = [(9 - reach[0]) // 2 + 1, (11 - reach[1]) // 3 + 1]
+            (found,) = compute(lambda t, k=kind, d=dilation: dsl.pooling2d(t, [3, 2], [2, 3], k, "VALID", dilation=d), x)  # fmt: skip
+            np.testing.assert_allclose(found, pooled(x, kind, (3, 2), (2, 3), none, dilation, sizes, with_padding=False), rtol=1e-6)  # fmt: skip
+        (found,) = compute(lambda t, k=kind: dsl.pooling2d(t, [3, 3], [2, 2], k), x)
+        same = ((1, 1), (1, 1))
+        np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (2, 2), same, (1, 1), (5, 6), with_padding=False), rtol=1e-6)  # fmt: skip
+        for ceil_mode, sizes in ((0, (4, 5)), (1, (4, 5))):
+            (found,) = compute(
+                lambda t, k=kind, c=ceil_mode: dsl.pooling2d(t, [3, 3], [3, 3], k, pad=(1, 2, 2, 1), data_mode=0, ceil_mode=c), x
+            )  # fmt: skip
+            wide = ((1, 2), (2, 1))
+            sizes = tuple(-(-(n + sum(p) - 3) // 3) + 1 if ceil_mode == 0 else (n + sum(p) - 3) // 3 + 1 for n, p in zip((9, 11), wide, strict=True))  # fmt: skip
+            np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (3, 3), wide, (1, 1), sizes, with_padding=True), rtol=1e-6)  # fmt: skip
+    (found,) = compute(lambda t: dsl.pooling2d(t, [1, 1], [1, 1], "GAP"), x)
+    np.testing.assert_allclose(found, x.mean((2, 3), keepdims=True), rtol=1e-6, atol=1e-6)
+    blocked = layouts.to_blocked_channels(x)
+    (found,) = compute(lambda t: dsl.pooling2d(t, [2, 2], [2, 2], "GMP"), blocked)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 3), x.max((2, 3), keepdims=True))  # fmt: skip
+
+
+def test_reduce_window_on_other_axes() -> None:
+    x = whole(2, 9, 11, 3)
+    (found,) = compute(
+        lambda t: dsl.reduce_window(t, "MAX", [1, 2], [3, 3], [2, 2], [1, 1], "CALCULATED", [[1, 1], [1, 1]], "FLOOR"), x
+    )  # fmt: skip
+    wanted = pooled(x.transpose(0, 3, 1, 2), "MAX", (3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1), (5, 6), with_padding=False)  # fmt: skip
+    np.testing.assert_array_equal(found, wanted.transpose(0, 2, 3, 1))
+    (found,) = compute(lambda t: dsl.reduce_window(t, "SUM", [0], [2], [1]), x)
+    np.testing.assert_array_equal(found, x[:1] + x[1:])
