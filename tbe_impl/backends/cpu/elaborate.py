@@ -330,9 +330,11 @@ class Elaborator:
         """An element of a stored tensor."""
         buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
         prefix = vectors.memory_of(tensor.dtype)
-        if not all(isinstance(item, Poly) for item in indices) or self._may_miss(tensor, indices):
+        if not all(isinstance(item, Poly) for item in indices):
             return self._load_at(tensor, indices)
         address = self._address(buffer, indices)
+        if self._may_miss(tensor, address):
+            return self._load_at(tensor, indices)
         depth = self.depth_of(address.variables)
         step = address.coefficient(self.vector) if self.vector is not None else ZERO
         place = f"{buffer.name} + {self.text(address)}"
@@ -353,43 +355,40 @@ class Elaborator:
         self.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {self.text(following)});")  # fmt: skip
 
     def _load_at(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """Lane by lane; an index outside is moved to the border (a select throws the element away)."""
+        """Lane by lane; what lies outside is moved to the border (a select throws the element away)."""
         buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
         terms, depth = [], 0
-        for index, stride, size in zip(indices, buffer.strides, tensor.shape, strict=True):
+        for index, stride in zip(indices, buffer.strides, strict=True):
             vector = self.as_vector(index, "i64")
-            extent = size_poly(size)
-            assert extent is not None
             depth = max(depth, vector.depth)
-            terms.append(f"clip_index({vector.text}, {self.text(extent)})*{vectors.splat('i64', f'({self.text(stride)})')}")  # fmt: skip
-        place = " + ".join(terms) or vectors.splat("i64", "0")
+            terms.append(f"{vector.text}*{vectors.splat('i64', f'({self.text(stride)})')}")
+        place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {self.text(_elements(tensor))})"  # fmt: skip
         return self.let(f"{vectors.memory_of(tensor.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
 
-    def _may_miss(self, tensor: Tensor, indices: Sequence[Index]) -> bool:
-        """Whether an index may lie outside; outside of a select the operator's word is taken that none does."""
-        if not self.inside_select:
+    def _may_miss(self, tensor: Tensor, address: Poly) -> bool:
+        """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
+        least, most = self._bounds(address)
+        if least is None or most is None:
+            return self.inside_select > 0
+        behind = _elements(tensor) - ONE - most
+        if _is_natural(least) and _is_natural(behind):
             return False
-        for index, size in zip(indices, tensor.shape, strict=True):
-            extent = size_poly(size)
-            assert isinstance(index, Poly) and extent is not None
-            least, most = self._range(index)
-            if least is None or most is None or least < 0 or extent.constant is None or most >= extent.constant:  # fmt: skip
-                return True
-        return False
+        known = least.constant is not None and behind.constant is not None
+        return known or self.inside_select > 0
 
-    def _range(self, index: Poly) -> tuple[int | None, int | None]:
-        low = high = 0
-        for monomial, factor in index.terms:
-            if len(monomial) > 1:
+    def _bounds(self, address: Poly) -> tuple[Poly | None, Poly | None]:
+        """The least and the greatest value of an address in these loops."""
+        least = most = address
+        for serial in address.variables & self.extents.keys():
+            step, last = address.coefficient(serial), self.extents[serial] - ONE
+            if step is None or step.variables & self.extents.keys():
                 return None, None
-            last = 1
-            if monomial:
-                extent = self.extents.get(monomial[0])
-                if extent is None or extent.constant is None:
-                    return None, None
-                last = extent.constant - 1
-            low, high = low + (min(0, factor * last) if monomial else factor), high + (max(0, factor * last) if monomial else factor)  # fmt: skip
-        return low, high
+            grows, falls = _is_natural(step), _is_natural(ZERO - step)
+            if not grows and not falls:
+                return None, None
+            least = least.substitute({serial: ZERO if grows else last})
+            most = most.substitute({serial: last if grows else ZERO})
+        return least, most
 
     def _address(self, buffer: Buffer, indices: Sequence[Index]) -> Poly:
         address = ZERO
@@ -539,6 +538,20 @@ class Elaborator:
         holds = self.expression(body.condition, inner)
         neutral = vectors.literal(_identity(body), value.tag)
         return self.let(vectors.select(value.tag, holds.text, value.text, neutral), value.tag, max(value.depth, holds.depth))  # fmt: skip
+
+
+def _elements(tensor: Tensor) -> Poly:
+    total = ONE
+    for size in tensor.shape:
+        extent = size_poly(size)
+        assert extent is not None
+        total = total * extent
+    return total
+
+
+def _is_natural(value: Poly) -> bool:
+    """Whether it cannot be below 0, whatever the sizes are."""
+    return all(factor >= 0 for _, factor in value.terms)
 
 
 def _extent(axis: IterVar) -> Poly:

@@ -123,8 +123,8 @@ GATHERS(u8, u8v, uint8_t) GATHERS(u16, u16v, uint16_t) GATHERS(u32, u32v, uint32
 GATHERS(b8, i32v, uint8_t)
 
 INLINE i64v clip_index(i64v index, int64_t size) {
-  i64v low = i64_select(index < 0, SPLAT(i64v, 0), index);
-  return i64_select(low >= size, SPLAT(i64v, size - 1), low);
+  i64v high = i64_select(index >= size, SPLAT(i64v, size - 1), index);
+  return i64_select(high < 0, SPLAT(i64v, 0), high);
 }
 
 #if defined(__x86_64__)
