@@ -54,6 +54,8 @@ class Kernel:
         schedule: what the operator decided about loops; None when nothing.
         options: how code is made for this processor.
         threads: how many it uses where that pays; 0 for as many as this process may.
+
+    `dataclasses.replace` makes one with other options.
     """
 
     name: str

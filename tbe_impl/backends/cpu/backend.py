@@ -11,37 +11,12 @@ import numpy as np
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import Loaded, load, new_results
+from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.program import Program, write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
-
-
-@dataclass(frozen=True)
-class Options:
-    """How code is made.
-
-    Attributes:
-        rounding: ``accurate`` or ``device``.
-        contract: let a·b + c be rounded once.
-        vector_bits: width of the vectors; 0 for the processor's widest.
-        march: processor to compile for; empty for this one.
-    """
-
-    rounding: str = "accurate"
-    contract: bool = False
-    vector_bits: int = 0
-    march: str = ""
-
-    def compiler_options(self) -> list[str]:
-        """What the C compiler is told."""
-        found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]
-        if self.march:
-            found.append(f"-march={self.march}")
-        if self.vector_bits:
-            found.append(f"-DLANES={self.vector_bits // 32}")
-        return found
 
 
 @dataclass(frozen=True)
@@ -105,7 +80,7 @@ def prepare(
     inputs: Sequence[Tensor],
     *,
     name: str = "kernel",
-    options: Options | None = None,
+    options: Options = DEFAULT,
     cache: KernelCache | None = None,
 ) -> CpuKernel:
     """Compiles a graph.
@@ -114,7 +89,6 @@ def prepare(
         MissingError: there is no C compiler.
         CompileError: it failed, or there is no code for something in the graph.
     """
-    options = options or Options()
     steps: list[Step] = []
     known = {id(tensor): tensor for tensor in inputs}
 
@@ -122,7 +96,7 @@ def prepare(
         missing = [tensor for tensor in _distinct(wanted) if id(tensor) not in known]
         if missing:
             used = [tensor for tensor in known.values() if _reaches(missing, tensor, known)]
-            program: Program = write_program(missing, used, name=name, rounding=options.rounding)
+            program: Program = write_program(missing, used, name=name, options=options)
             library = compiler.build(
                 program.source, options=options.compiler_options(), cache=cache
             )

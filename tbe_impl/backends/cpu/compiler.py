@@ -83,7 +83,7 @@ def build(source: str, *, options: Sequence[str] = (), cache: KernelCache | None
     """The shared library of a generated text, from the cache or made now.
 
     Args:
-        source: C without the headers of this package.
+        source: C that may include the headers beside this file.
         options: more arguments for the compiler, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
         cache: where libraries are kept; by default the user's.
 
@@ -127,7 +127,7 @@ def _headers() -> str:
 def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as place:
         text = Path(place) / "kernel.c"
-        text.write_text(f'#include "vector_math.h"\n#include "runtime.h"\n\n{source}', "utf-8")
+        text.write_text(source, "utf-8")
         command = [*compiler.command, *flags, f"-I{HERE}", "-o", str(target), str(text), "-lm"]
         process = subprocess.Popen(
             command,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import accesses_of, index_poly, merged, size_poly
+from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.scope import Row, Scope, Value
 from tbe_impl.dsl.dtypes import dtype_of
@@ -24,9 +25,6 @@ Index = Poly | Value
 
 ROW_STEPS = 1 << 13
 """Longest row that is kept; a few of them fit the stack and the nearest cache."""
-
-ACCUMULATORS = 4
-"""Independent accumulators of a reduction along a row."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Elaborator:
         targets: the same for those that this nest writes; they are computed here, never read back.
         names: serial number of a size → its name in C.
         kept: ``id`` of stages whose rows are worth keeping from one loop over a row to the next.
-        rounding: ``accurate`` or ``device``; see `tbe_impl.backends.numpy_backend`.
+        options: how code is made.
     """
 
     def __init__(
@@ -61,10 +59,10 @@ class Elaborator:
         buffers: Mapping[int, Buffer],
         targets: Mapping[int, Buffer],
         names: Mapping[int, str],
-        rounding: str,
+        options: Options,
         kept: Container[int] = (),
     ):
-        self.buffers, self.targets, self.rounding, self.kept = buffers, targets, rounding, kept
+        self.buffers, self.targets, self.options, self.kept = buffers, targets, options, kept
         self.names = dict(names)
         self.extents: dict[int, Poly] = {}
         self.chain: list[Scope] = [Scope()]
@@ -253,7 +251,7 @@ class Elaborator:
             found = self.reduce(tensor, body, environment)
         else:
             found = self.expression(body, environment)
-        if self.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
+        if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
             return self.let(vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth)  # fmt: skip
         return found
 
@@ -491,7 +489,7 @@ class Elaborator:
         tag = vectors.tag_of(body.dtype)
         if depth:
             self.settle(body.source, inner, frozenset(serials))
-        names = [self._accumulator(body, tag, depth) for _ in range(ACCUMULATORS)]
+        names = [self._accumulator(body, tag, depth) for _ in range(self.options.accumulators)]
         neutral = vectors.literal(_identity(body), tag)
 
         def step(copy: int) -> None:
@@ -503,9 +501,11 @@ class Elaborator:
         def innermost() -> None:
             self.filling = serials[-1]
             if len(serials) == 1:
-                self.vector_loop(serials[0], step, unroll=ACCUMULATORS, begin=begin, end=end)
+                self.vector_loop(
+                    serials[0], step, unroll=self.options.accumulators, begin=begin, end=end
+                )
             else:
-                self.vector_loop(serials[-1], step, unroll=ACCUMULATORS)
+                self.vector_loop(serials[-1], step, unroll=self.options.accumulators)
 
         self._nested(serials[:-1], innermost, begin=begin, end=end)
         total = names[0]

@@ -10,18 +10,13 @@ from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import size_poly, strides_of
 from tbe_impl.backends.cpu.elaborate import Buffer, Elaborator, NeedsBuffer, _combine
 from tbe_impl.backends.cpu.nests import Nest, nests_of, worth_keeping
+from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.scope import render
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
-
-PARALLEL_ELEMENTS = 1 << 17
-"""Steps of all loops of a nest from which on threads pay."""
-
-STREAM_BYTES = 16 << 20
-"""Bytes of an output from which on it is written past the caches."""
 
 PREFETCH_STEPS = 1 << 13
 """Length of a row up to which the next one is fetched while this one is written."""
@@ -34,7 +29,7 @@ class Program:
     """C and how to call it.
 
     Attributes:
-        source: the text, without the headers.
+        source: the text; it includes the headers of this package.
         symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``: 0, or 1 when memory ran out.
         inputs, outputs: what `buffers` holds, in this order.
         sizes: what `sizes` holds.
@@ -52,7 +47,7 @@ def write_program(
     inputs: Sequence[Tensor],
     *,
     name: str = "kernel",
-    rounding: str = "accurate",
+    options: Options = DEFAULT,
 ) -> Program:
     """The C of a graph whose stages all have a body.
 
@@ -60,7 +55,7 @@ def write_program(
         outputs: tensors to compute.
         inputs: tensors that the caller hands over: placeholders, and results of library stages.
         name: what people call it; it stands in the symbol, so that a crash names the operator.
-        rounding: ``accurate`` or ``device``.
+        options: how.
 
     Raises:
         CompileError: there is no code for something in it.
@@ -68,7 +63,7 @@ def write_program(
     extra: list[Tensor] = []
     while True:
         try:
-            return _Writer(outputs, inputs, extra, name, rounding).program()
+            return _Writer(outputs, inputs, extra, name, options).program()
         except NeedsBuffer as need:
             if any(need.tensor is tensor for tensor in (*extra, *inputs)) or not need.tensor.op.body:  # fmt: skip
                 raise CompileError(
@@ -80,9 +75,9 @@ def write_program(
 
 class _Writer:
     def __init__(
-        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str, rounding: str
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str, options: Options
     ):  # fmt: skip
-        self.inputs, self.outputs, self.rounding = tuple(inputs), tuple(outputs), rounding
+        self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
         self.stored = [
             tensor for op in stages_of(outputs) for tensor in op.outputs if id(tensor) in wanted
@@ -93,7 +88,8 @@ class _Writer:
         self.all = [*self.inputs, *self.outputs, *self.temporary]
         self.sizes = tuple(item for item in variables_of(outputs) if isinstance(item, Var))
         self.names = {item.serial: f"n{number}" for number, item in enumerate(self.sizes)}
-        self.kept = worth_keeping(outputs, {id(tensor) for tensor in self.all})
+        in_memory = {id(tensor) for tensor in self.all}
+        self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
         self.symbol = f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
 
     def program(self) -> Program:
@@ -123,7 +119,11 @@ class _Writer:
             render([*body, *calls, *freed, "(void)s; (void)threads;", "return 0;"]),
             "}",
         ]
-        source = "\n\n".join([*functions, "\n".join(entry)]) + "\n"
+        lanes = (
+            [f"#define LANES {self.options.vector_bits // 32}"] if self.options.vector_bits else []
+        )
+        lanes += ['#include "vector_math.h"', '#include "runtime.h"']
+        source = "\n\n".join(["\n".join(lanes), *functions, "\n".join(entry)]) + "\n"
         return Program(source, self.symbol, self.inputs, self.outputs, self.sizes)
 
     def _elements(self, tensor: Tensor) -> Poly:
@@ -145,7 +145,7 @@ class _Writer:
         """The function of a nest, and the statements that call it."""
         buffers = {id(item): self._buffer(item) for item in self.all if id(item) in readable}
         targets = {id(root.tensor): self._buffer(root.tensor) for root in nest.roots}
-        writer = Elaborator(buffers, targets, self.names, self.rounding, self.kept)
+        writer = Elaborator(buffers, targets, self.names, self.options, self.kept)
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._full_reduction(number, nest, writer)
         stream = self._streams(nest)
@@ -182,7 +182,7 @@ class _Writer:
             return alone
         return "\n  ".join(
             [
-                f"if (threads > 1 && {steps} >= {PARALLEL_ELEMENTS}) {{",
+                f"if (threads > 1 && {steps} >= {self.options.parallel_elements}) {{",
                 "  #pragma omp parallel num_threads((int)threads)",
                 "  {",
                 f"    const int64_t all_steps = {extent.text(self.names)};",
@@ -207,9 +207,9 @@ class _Writer:
                 buffer = self._buffer(root.tensor)
                 index = buffer.name[1:]
                 total = self._elements(root.tensor)
-                if total.constant is not None and total.constant * size < STREAM_BYTES:
+                if total.constant is not None and total.constant * size < self.options.stream_bytes:
                     return ""
-                terms.append(f"({total.text(self.names)})*{size} >= {STREAM_BYTES}")
+                terms.append(f"({total.text(self.names)})*{size} >= {self.options.stream_bytes}")
                 if len(nest.loops) > 1:
                     inner = nest.loops[-1][1].text(self.names)
                     terms.append(f"(uintptr_t)b[{index}] % 64 == 0 && (({inner})*{size}) % 64 == 0")
@@ -244,12 +244,14 @@ class _Writer:
             below = frozenset({serial})
             self._settle(nest, writer, below)
             length = nest.loops[-1][1].constant
-            if level > 0 and (length is None or length <= PREFETCH_STEPS):
+            short = length is None or length <= PREFETCH_STEPS
+            if level > 0 and short and self.options.prefetch:
                 writer.prefetch = nest.loops[level - 1][0]
             writer.vector_loop(
                 serial,
                 lambda _: self._store(nest, writer, below, "stream" if stream else ""),
                 head=head,
+                unroll=self.options.unroll,
                 begin=begin,
                 end=end,
             )

@@ -1,0 +1,42 @@
+"""How code is made for this processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """How code is made; what a tuner may choose, and what a user may ask for.
+
+    Attributes:
+        rounding: ``accurate`` or ``device``; see `tbe_impl.backends.numpy_backend`.
+        contract: let a·b + c be rounded once.
+        vector_bits: width of the vectors; 0 for the processor's widest.
+        march: processor to compile for; empty for this one.
+        accumulators: independent accumulators of a reduction along a row.
+        unroll: vectors at once in the innermost loop of a map.
+        keep_rows: keep slow stages for the next loop over a row.
+        prefetch: fetch the next row while one is written.
+        stream_bytes: bytes of an output from which on it is written past the caches.
+        parallel_elements: steps of all loops of a nest from which on threads share it.
+    """
+
+    rounding: str = "accurate"
+    contract: bool = False
+    vector_bits: int = 0
+    march: str = ""
+    accumulators: int = 4
+    unroll: int = 1
+    keep_rows: bool = True
+    prefetch: bool = True
+    stream_bytes: int = 16 << 20
+    parallel_elements: int = 1 << 17
+
+    def compiler_options(self) -> list[str]:
+        """What the C compiler is told."""
+        found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]
+        return [*found, f"-march={self.march}"] if self.march else found
+
+
+DEFAULT = Options()
