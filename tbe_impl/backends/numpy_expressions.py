@@ -12,7 +12,6 @@ from tbe_impl.dsl.arrays import BINARY, Array, convert, identity, reduce
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.functions import FUNCTIONS
-from tbe_impl.dsl.phony import body_of
 from tbe_impl.dsl.tensor import Operation
 from tbe_impl.errors import InputError
 
@@ -73,7 +72,7 @@ def evaluate(op: Operation, scope: Scope) -> tuple[Array, ...]:
         grid[id(axis)] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
     found = _Grid(grid, {id(axis): position for position, axis in enumerate(axes)}, scope)
     results = []
-    for body in body_of(op):
+    for body in op.body:
         if not isinstance(body, Reduce):
             value = found.value(body)
             # a body that reads no axis has no dimensions of its own

@@ -14,11 +14,24 @@ from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Read, Reduce, as_expr, const, reads
+from tbe_impl.dsl.expr import (
+    Binary,
+    Const,
+    Expr,
+    IterVar,
+    Range,
+    Read,
+    Reduce,
+    as_expr,
+    const,
+    reads,
+)
 from tbe_impl.dsl.location import Location, here
 from tbe_impl.errors import InputError
 
 _names = itertools.count()
+PHONY = "elewise_binary_phony"
+"""A stage with this tag adds its second operand on paper only: operators use it to keep an input that they do not read."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,10 @@ class Operation:
     ):
         self.kind, self.name, self.tag = kind, name, tag
         self.attrs = {key: as_attribute(value) for key, value in (attrs or {}).items()}
+        if PHONY in tag and word is None:
+            tensors = [read.tensor for expression in body for read in reads(expression)]
+            word = WordUse(PHONY, tuple({id(tensor): tensor for tensor in tensors}.values()))
+            body = [part.a if isinstance(part, Binary) else part for part in body]
         self.axis, self.body = tuple(axis), tuple(body)
         self.reduce_axis = body[0].axes if body and isinstance(body[0], Reduce) else ()
         self.word, self.location = word, location or here()

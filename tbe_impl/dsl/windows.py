@@ -7,11 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, as_expr, binary, cast, const
+from tbe_impl.dsl.expr import (
+    Const,
+    Expr,
+    IterVar,
+    Range,
+    Reduce,
+    as_expr,
+    binary,
+    cast,
+    const,
+    select,
+)
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.sizes import check_axis
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
-from tbe_impl.dsl.word import Word, check_tensor
+from tbe_impl.dsl.word import Word, check_scalar, check_tensor
 from tbe_impl.errors import InputError
 
 _KINDS = {"MAX": "max", "GMP": "max", "MIN": "min", "SUM": "sum", "AVG": "sum", "GAP": "sum"}
@@ -206,4 +217,74 @@ def pooling2d(
     )  # fmt: skip
 
 
-WORDS = (Word("reduce_window", reduce_window), Word("pooling2d", pooling2d))
+def pooling3d(
+    tensor_in: Tensor, window: Any, stride: Any, padding_mode: str = "SAME", pads: Any = (0, 0, 0, 0, 0, 0),
+    pooling_mode: str = "MAX", dilation: Any = (1, 1, 1), ceil_mode: int = 0,
+) -> Tensor:  # fmt: skip
+    """`pooling2d` over depth, height and width.
+
+    Args:
+        tensor_in: NDC1HWC0, or NCDHW when it has five axes.
+        window, stride, dilation: three numbers each.
+        padding_mode: ``SAME``, ``VALID`` or ``CALCULATED`` with `pads`.
+        pads: in front, behind, above, below, left, right.
+        pooling_mode: as `pooling2d` has it.
+        ceil_mode: 0 rounds the number of windows up under ``CALCULATED``, 1 down.
+    """
+    tensor = check_tensor("pooling3d", tensor_in, "tensor_in")
+    if tensor.ndim not in (5, 6):
+        raise InputError("pooling3d takes NDC1HWC0 or NCDHW", place=str(here()), expected="six axes or five", got=f"{tensor.ndim} ({tensor.name})")  # fmt: skip
+    return _pool(
+        "pooling3d", tensor, _check_kind("pooling3d", pooling_mode, "pooling_mode"), (1, 3, 4) if tensor.ndim == 6 else (2, 3, 4),
+        list(window), list(stride), list(dilation), str(padding_mode).upper(), _pairs(pads, 3), ceil=int(ceil_mode) == 0,
+    )  # fmt: skip
+
+
+def dilation(
+    tensor_x: Tensor, dilations: Any, pads: Any = None, padding_value: Any = 0.0
+) -> Tensor:
+    """The elements spread apart: `dilations` steps from one to the next on each axis, `padding_value` in between and around.
+
+    Args:
+        tensor_x: any.
+        dilations: one number per axis.
+        pads: a pair of numbers, before and behind, per axis.
+        padding_value: a scalar.
+    """
+    tensor = check_tensor("dilation", tensor_x, "tensor_x")
+    steps = [_plain(item) for item in dilations]
+    if len(steps) != tensor.ndim:
+        raise InputError("dilation takes one number per axis", place=str(here()), expected=str(tensor.ndim), got=str(len(steps)))  # fmt: skip
+    around = [(0, 0)] * tensor.ndim if not pads else [(_plain(a), _plain(b)) for a, b in pads]
+    filler = check_scalar("dilation", padding_value, tensor.dtype, "padding_value")
+
+    def pick(*index: Expr) -> Expr:
+        inside: Any = True
+        at = []
+        for i, size, step, (before, after) in zip(index, tensor.shape, steps, around, strict=True):
+            place = i - before
+            at.append(binary("floordiv", place, as_expr(step)))
+            conditions: list[Any] = []
+            if not isinstance(step, int) or step != 1:
+                conditions.append(binary("eq", binary("floormod", place, as_expr(step)), const(0)))
+            conditions += [place >= 0] if before != 0 else []
+            conditions += [at[-1] < size] if after != 0 else []
+            for holds in conditions:
+                inside = holds if inside is True else binary("and", inside, holds)
+        return select(inside, tensor(*at), filler)
+
+    shape = [
+        (size - 1) * step + 1 + before + after
+        for size, step, (before, after) in zip(tensor.shape, steps, around, strict=True)
+    ]
+    use = WordUse("dilation", (tensor,))
+    made: Tensor = compute(shape, pick, fresh_name("dilation"), "dilation", word=use)
+    return made
+
+
+WORDS = (
+    Word("reduce_window", reduce_window),
+    Word("pooling2d", pooling2d),
+    Word("pooling3d", pooling3d),
+    Word("dilation", dilation),
+)

@@ -219,3 +219,22 @@ def test_reduce_window_on_other_axes() -> None:
     np.testing.assert_array_equal(found, wanted.transpose(0, 2, 3, 1))
     (found,) = compute(lambda t: dsl.reduce_window(t, "SUM", [0], [2], [1]), x)
     np.testing.assert_array_equal(found, x[:1] + x[1:])
+
+
+def test_pooling_of_volumes() -> None:
+    x = whole(2, 3, 4, 6, 5)
+    (found,) = compute(lambda t: dsl.pooling3d(t, [2, 3, 1], [2, 3, 2], "VALID"), x)
+    wanted = x.reshape(2, 3, 2, 2, 2, 3, 5)[..., ::2].max((3, 5))
+    np.testing.assert_array_equal(found, wanted)
+    blocked = np.ascontiguousarray(layouts.to_blocked_channels(x, 16, 2))
+    (found,) = compute(lambda t: dsl.pooling3d(t, [2, 3, 1], [2, 3, 2], "VALID"), blocked)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 3, 2), wanted)
+
+
+def test_dilation() -> None:
+    x = whole(2, 3)
+    wanted = np.full((1 + 3 + 1, 5 + 2), 7.0)
+    wanted[1:4:2, 0:5:2] = x
+    (found,) = compute(lambda t: dsl.dilation(t, [2, 2], [[1, 1], [0, 2]], 7.0), x)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(compute(lambda t: dsl.dilation(t, (1, 3)), x)[0][:, ::3], x)

@@ -222,7 +222,7 @@ def test_every_word_is_tested_or_known_to_be_elsewhere() -> None:
     elsewhere = {
         "vsel", "broadcast", "transpose", "concat", "split", "set_value", "sum", "reduce_sum", "reduce_max", "reduce_min",
         "reduce_prod", "reduce_all", "reduce_any", "reduce_mean", "tuple_sum", "gather", "gather_nd", "scatter",
-        "inplace_add", "inplace_sub", "inplace_update", "reduce_window", "pooling2d",
+        "inplace_add", "inplace_sub", "inplace_update", "reduce_window", "pooling2d", "pooling3d", "dilation",
         "matmul", "batch_matmul", "gemm", "conv", "conv2d", "conv3d", "conv2d_backprop_input", "conv2d_backprop_input_compute",
         "conv2d_backprop_filter", "conv2d_backprop_filter_compute", "conv3d_backprop_input", "conv3d_backprop_filter",
         "depthwise_conv2d", "depthwise_conv2d_compute",
