@@ -37,7 +37,7 @@ def word_named(name: str) -> Word | None:
     """A word of the language by any of its names, None when there is none."""
     from tbe_impl.dsl.words import WORDS
 
-    return WORDS.get(name) or WORDS.get(SYNONYMS.get(name, name))
+    return WORDS.get(SYNONYMS.get(name, name)) or WORDS.get(name)
 
 
 def names() -> list[str]:

@@ -185,8 +185,8 @@ def _check_description(value: Any, name: str, operator: str) -> None:
                 param_name=name,
                 key=key,
             )
-    check_shape(value["shape"], param_name=name)
-    check_shape(value["ori_shape"], param_name=name)
+    check_shape(value["shape"], param_name=name, op_name=operator)
+    check_shape(value["ori_shape"], param_name=name, op_name=operator)
     if dynamic:
         check_range(value["shape"], value["range"], param_name=name)
     for key, code in (("format", "E80015"), ("ori_format", "E80014")):
@@ -290,23 +290,27 @@ def check_shape(
     min_size: int = 0,
     max_size: int = SHAPE_SIZE_LIMIT,
     param_name: str = "",
+    *,
+    op_name: str = "",
 ) -> None:
     """Raises unless `shape` is a list of integers with that rank, sizes and number of elements."""
     if not isinstance(shape, (tuple, list)):
-        raise _wrong_type("", param_name, "list or tuple", shape)
+        raise _wrong_type(op_name, param_name, "list or tuple", shape)
     for size in shape:
         if not isinstance(size, int):
-            raise _wrong_type("", param_name, "int", size)
+            raise _wrong_type(op_name, param_name, "int", size)
     dynamic = in_dynamic()
     if not (0 if dynamic else min_rank) <= len(shape) <= max_rank:
-        raise _out_of_range("E80012", "", f"rank of {param_name}", min_rank, max_rank, len(shape))
+        raise _out_of_range(
+            "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
+        )
     low = -2 if dynamic else min_dim
     for size in shape:
         if not low <= size <= max_dim:
-            raise _out_of_range("E80002", "", f"a size of {param_name}", low, max_dim, size)
+            raise _out_of_range("E80002", op_name, f"a size of {param_name}", low, max_dim, size)
     if not dynamic and math.prod(shape) < min_size:
         raise _out_of_range(
-            "E80011", "", f"elements of {param_name}", min_size, max_size, math.prod(shape)
+            "E80011", op_name, f"elements of {param_name}", min_size, max_size, math.prod(shape)
         )
 
 
