@@ -65,6 +65,7 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
 
         name = getattr(info, "op_name", None) or function.__name__
         record("op_info_register", str(name), function, wrapper, info=info)
+        wrapper.operator_info = info  # type: ignore[attr-defined]
         return wrapper
 
     return decorate

@@ -100,6 +100,8 @@ def _missing(operator: str, name: str) -> Any:
 def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that checks each argument against its kind, in the order of the parameters.
 
+    What it gives back has an attribute ``parameter_kinds``: the kinds by name of the parameter.
+
     Raises:
         OperatorError: E80001 a mandatory one is missing, E80003 a wrong type, E80004 a description lacks a key, E80008 an
             unknown dtype, E80014 or E80015 an unknown format, E80020 a kernel name that is no identifier.
@@ -119,6 +121,7 @@ def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Cal
                         _check_one(value, name, by_name[name], function.__name__)
                 return function(*args, **keywords)
 
+        checked.parameter_kinds = by_name  # type: ignore[attr-defined]
         return checked
 
     return decorate

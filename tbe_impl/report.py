@@ -1,0 +1,194 @@
+"""What a kernel does, as numbers and as text: its arrays, its code for this processor, its schedule on the chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tbe_impl import environment
+from tbe_impl.backends.cpu.backend import Options
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.schedule import Schedule
+from tbe_impl.dsl.schedule_checks import Finding
+from tbe_impl.dsl.schedule_report import ScheduleReport
+from tbe_impl.dsl.schedule_report import report as schedule_report
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.errors import CompileError, FusionError, MissingError
+from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.soc import soc
+
+
+@dataclass(frozen=True)
+class ArrayUse:
+    """An array that a kernel reads or writes; `bytes` is None when a size is known at call time only."""
+
+    role: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class CodeUse:
+    """The code for this processor.
+
+    Attributes:
+        symbols: names of its C functions, in the order in which they run.
+        libraries: the files that they were loaded from.
+        words: what a library computes as a whole in between, by word.
+        problem: why there is no code, so that the NumPy back end runs; else empty.
+    """
+
+    symbols: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What a kernel does.
+
+    Attributes:
+        name: of the kernel.
+        chip: that it was built for.
+        arrays: inputs, then outputs.
+        bytes_moved: every input read once and every output written once; None when known at call time only.
+        options: how code is made for this processor.
+        threads: how many run where that pays.
+        code: what was made.
+        schedules: of the operator, on its chip: tiles, bytes on the chip for each stage, alignment, bytes moved.
+        problem: why nothing can be said about its schedule; else empty.
+    """
+
+    name: str
+    chip: str
+    arrays: tuple[ArrayUse, ...]
+    bytes_moved: int | None
+    options: Options
+    threads: int
+    code: CodeUse
+    schedules: tuple[ScheduleReport, ...]
+    problem: str = ""
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What the chip would refuse."""
+        return tuple(finding for one in self.schedules for finding in one.errors)
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What would cost time on the chip."""
+        return tuple(finding for one in self.schedules for finding in one.warnings)
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+
+def report_of(kernel: Kernel) -> KernelReport:
+    """The report of a kernel; makes its code when that was not done yet."""
+    arrays = (*_uses("in", kernel.inputs), *_uses("out", kernel.outputs))
+    sizes = [use.bytes for use in arrays]
+    schedules, problem = _schedules(kernel)
+    return KernelReport(
+        kernel.name,
+        kernel.soc,
+        arrays,
+        None if None in sizes else sum(size or 0 for size in sizes),
+        kernel.options,
+        kernel.threads or environment.threads(),
+        _code(kernel),
+        schedules,
+        problem,
+    )
+
+
+def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
+    """The schedules that an operator handed over: one, a list of them for dynamic shapes, or none."""
+    found: list[Any] = [kernel.schedule]
+    while any(isinstance(item, (list, tuple)) for item in found):
+        found = [part for item in found for part in (item if isinstance(item, (list, tuple)) else [item])]  # fmt: skip
+    return tuple(item for item in found if isinstance(item, Schedule))
+
+
+def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
+    """Errors and warnings of its schedules; quicker than the whole report."""
+    from tbe_impl.dsl.schedule_checks import check
+
+    try:
+        return tuple(finding for one in schedules_of(kernel) for finding in check(one, kernel.soc))
+    except FusionError:
+        raise
+    except Exception:  # what cannot be checked is no reason not to run
+        return ()
+
+
+def _uses(role: str, arguments: Sequence[Argument]) -> Iterator[ArrayUse]:
+    for item in arguments:
+        size: int | None = dtype_of(item.tensor.dtype).bytes
+        for extent in item.shape:
+            size = None if size is None or extent < 0 else size * extent
+        yield ArrayUse(role, item.name, item.shape, item.tensor.dtype, size)
+
+
+def _schedules(kernel: Kernel) -> tuple[tuple[ScheduleReport, ...], str]:
+    known = schedules_of(kernel)
+    if not known:
+        return (), "the operator handed over no schedule"
+    try:
+        return tuple(schedule_report(one, soc(kernel.soc)) for one in known), ""
+    except FusionError as error:
+        return (), str(error)
+    except Exception as error:  # a schedule that defies analysis is still a kernel that runs
+        return (), f"its schedule cannot be analysed: {type(error).__name__}: {error}"
+
+
+def _code(kernel: Kernel) -> CodeUse:
+    try:
+        steps = kernel.compiled.steps
+    except (MissingError, CompileError) as error:
+        return CodeUse(problem=str(error))
+    return CodeUse(
+        tuple(step.program.program.symbol for step in steps if step.program),
+        tuple(str(step.program.library) for step in steps if step.program),
+        tuple(step.library.word.name for step in steps if step.library and step.library.word),
+    )
+
+
+def _text(found: KernelReport) -> Iterator[str]:
+    yield f"kernel {found.name}, built for {found.chip}"
+    for use in found.arrays:
+        size = "a size of call time" if use.bytes is None else f"{use.bytes} bytes"
+        yield f"  {use.role:<3}  {use.name}  {shape_text(use.shape)} {use.dtype}, {size}"
+    if found.bytes_moved is not None:
+        yield f"  bytes moved at least: {found.bytes_moved}"
+    yield ""
+    yield from _code_text(found)
+    if found.problem:
+        yield ""
+        yield f"schedule: {found.problem}"
+    for one in found.schedules:
+        yield ""
+        yield str(one)
+
+
+def _code_text(found: KernelReport) -> Iterator[str]:
+    if found.code.problem:
+        yield f"this processor: the NumPy back end, because {found.code.problem}"
+        return
+    options = found.options
+    rounding = {
+        "accurate": "accurate (narrow floats in float32, rounded at outputs and casts)",
+        "device": "as the device (each stage rounded to its dtype)",
+    }
+    yield f"this processor: C function {', '.join(found.code.symbols) or 'none'}"
+    if found.code.words:
+        yield f"  by a library: {', '.join(found.code.words)}"
+    yield f"  rounding: {rounding.get(options.rounding, options.rounding)}"
+    yield f"  contraction of a·b + c: {'allowed' if options.contract else 'no'}"
+    width = f"{options.vector_bits} bits" if options.vector_bits else "the widest"
+    yield f"  vectors: {width}, processor: {options.march or 'this one'}, threads: at most {found.threads}"  # fmt: skip
+    for library in found.code.libraries:
+        yield f"  library: {library}"
