@@ -88,7 +88,7 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
     """The memory of every stage that has one on the chip.
 
     A buffer whose last reader computes element by element may be taken over by that reader, as the device's own
-    allocator does; a double-buffered one is needed as long as its loop runs.
+    allocator does; of a double-buffered one each of the two copies may.
     """
     order = order_of(regions)
     taken: set[int] = set()
@@ -99,9 +99,7 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
         shape = regions.tile(stage)
         doubled = stage.has("double_buffer")
         first, last = order[id(stage)], _last_use(regions, stage, order)
-        if doubled:
-            first, last = _whole_loop(regions, stage, order)
-        elif not stage.has("mem_unique") and _may_be_taken_over(regions, stage, last, order, taken):
+        if not stage.has("mem_unique") and _may_be_taken_over(regions, stage, last, order, taken):
             last -= 1
         for tensor in stage.op.outputs:
             size = _padded_elements(stage, shape) * dtype_of(tensor.dtype).bytes
@@ -217,18 +215,6 @@ def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> in
     return last
 
 
-def _whole_loop(regions: Regions, stage: StageRecord, order: dict[int, int]) -> tuple[int, int]:
-    """The steps of everything inside the loop around a stage."""
-    parent = regions.parent(stage)
-    if parent is None or stage.attach is None:
-        return order[id(stage)], _last_use(regions, stage, order)
-    outer = regions.position(parent, stage.attach.axis)
-    inside = [order[id(one)] for one in regions.record.stages
-              if one.attach is not None and one.attach.parent in parent.versions
-              and regions.position(parent, one.attach.axis) >= outer]  # fmt: skip
-    return min(inside), order[id(parent)]
-
-
 def _may_be_taken_over(
     regions: Regions, stage: StageRecord, last: int, order: dict[int, int], taken: set[int]
 ) -> bool:
@@ -237,7 +223,7 @@ def _may_be_taken_over(
     if len(readers) != 1 or id(readers[0]) in taken:
         return False
     reader = readers[0]
-    if reader.scope != stage.scope or reader.has("double_buffer") or not reader.op.body:
+    if reader.scope != stage.scope or reader.has("double_buffer") != stage.has("double_buffer"):
         return False
     made = {id(tensor) for op in stage.versions for tensor in op.outputs}
     uses: list[Read] = [

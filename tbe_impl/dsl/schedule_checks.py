@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from tbe_impl.dsl.dtypes import dtype_of
@@ -53,7 +53,11 @@ class Finding:
 
 
 def check(
-    schedule: Schedule | ScheduleRecord, chip: str | Soc, *, raise_errors: bool = False
+    schedule: Schedule | ScheduleRecord,
+    chip: str | Soc,
+    *,
+    own_instructions: Collection[str] = (),
+    raise_errors: bool = False,
 ) -> tuple[Finding, ...]:
     """Everything that can be said against a schedule on a chip, in order of the stages; of ``cpu`` only what is no schedule
     at all.
@@ -61,6 +65,7 @@ def check(
     Args:
         schedule: as built or frozen.
         chip: name or record of the chip.
+        own_instructions: names that the operator registered itself as ``tvm.intrin.cce.…``.
         raise_errors: raise the first error instead of handing it back.
 
     Raises:
@@ -69,6 +74,7 @@ def check(
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     regions, device = Regions(record), soc(chip)
     found = [finding for one in CHECKS for finding in one(regions, device)]
+    found += known_instructions(regions, own_instructions)
     if not device.unlimited:
         found += [finding for one in DEVICE_CHECKS for finding in one(regions, device)]
     places = {stage.op.name: index for index, stage in enumerate(record.stages)}
@@ -146,12 +152,12 @@ def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                           _nearest(str(stage.scope), SCOPES))  # fmt: skip
 
 
-def known_instructions(regions: Regions, chip: Soc) -> Iterator[Finding]:
+def known_instructions(regions: Regions, own: Collection[str]) -> Iterator[Finding]:
     """An instruction has a name that the compiler knows."""
     for stage in regions.record.stages:
         for directive in stage.named("emit_insn"):
             name = directive.value[0]
-            if name not in DEVICE_INSTRUCTION:
+            if name not in DEVICE_INSTRUCTION and name not in own:
                 yield Finding("error", "emit_insn", stage.op.name, directive.place,
                               f"{stage.op.name}: there is no instruction {name!r}", "an instruction of the device",
                               repr(name), _nearest(str(name), DEVICE_INSTRUCTION))  # fmt: skip
@@ -319,7 +325,7 @@ def _sum(buffers: Iterable[Buffer], total: int) -> str:
 
 Check = Callable[[Regions, Soc], Iterator[Finding]]
 
-CHECKS: tuple[Check, ...] = (attachment, inlining, scopes, known_instructions)
+CHECKS: tuple[Check, ...] = (attachment, inlining, scopes)
 """What is wrong everywhere."""
 
 DEVICE_CHECKS: tuple[Check, ...] = (instruction_dtypes, division, alignment, capacities)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.dsl.dtypes import dtype_of
@@ -99,8 +99,15 @@ class ScheduleReport:
         return "\n".join(_text(self))
 
 
-def report(schedule: Schedule | ScheduleRecord, chip: str | Soc) -> ScheduleReport:
+def report(
+    schedule: Schedule | ScheduleRecord, chip: str | Soc, *, own_instructions: Collection[str] = ()
+) -> ScheduleReport:
     """What a schedule means on a chip.
+
+    Args:
+        schedule: as built or frozen.
+        chip: name or record of the chip.
+        own_instructions: names that the operator registered itself.
 
     Raises:
         InputError: the chip is unknown.
@@ -122,7 +129,7 @@ def report(schedule: Schedule | ScheduleRecord, chip: str | Soc) -> ScheduleRepo
         traffic.bytes_read,
         traffic.bytes_written,
         None if least[0] is None or least[1] is None else least[0] + least[1],
-        check(record, device),
+        check(record, device, own_instructions=own_instructions),
     )  # fmt: skip
 
 

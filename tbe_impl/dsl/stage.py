@@ -338,7 +338,8 @@ class Stage:
             tuple(self._relations),
             attach,
             self.inlined,
-            self.scope,
+            # an output lies where its caller put it, whatever the operator says
+            GLOBAL if self.is_output else self.scope,
             self.scope_place,
             tuple(self._directives),
             self.is_output,

@@ -305,3 +305,76 @@ def test_the_names_of_instructions_and_memories():
         "local.UB": 262144, "local.UB_Fusion": 262144, "local.L1": 1048576, "local.L1_Fusion": 1048576,
         "local.L0A": 65536, "local.L0B": 65536, "local.L0C": 262144,
     }  # fmt: skip
+
+
+def test_an_operator_brings_its_own_instructions():
+    schedule = bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "my_insn"))
+    assert codes(schedule) == ["error emit_insn y"]
+    assert check(schedule, "Ascend910A", own_instructions={"my_insn"}) == ()
+
+
+def test_an_output_lies_in_main_memory_whatever_is_said():
+    manual = Manual()
+    manual.schedule[manual.z].set_scope(UB)
+    assert manual.bytes_at_once() == 96000
+    assert traffic_of(Regions(manual.schedule.record())).bytes_written == 128000
+
+
+def test_an_optimiser_by_hand():
+    """A momentum step as optimisers write it: two results of one compute, everything between cached and inlined."""
+    size, tile = 100_000, 5000
+    var, accum, grad = (
+        placeholder((size,), "float32", name=name) for name in ("var", "accum", "grad")
+    )
+    scaled = compute((size,), lambda i: accum(i) * 0.9, name="scaled", tag="elewise_single_VS_mul")
+    moment = compute(
+        (size,), lambda i: scaled(i) + grad(i), name="moment", tag="elewise_binary_add"
+    )
+    step = compute((size,), lambda i: var(i) - moment(i), name="step", tag="elewise_binary_sub")
+    new_var, _ = compute((size,), lambda i: [step(i), moment(i)], name="outputs")
+    schedule = create_schedule(new_var.op)
+    reads = {accum: scaled, grad: moment, var: step}
+    copies = [schedule.cache_read(tensor, UB, [reader]) for tensor, reader in reads.items()]
+    inner = [schedule.cache_write(tensor, UB) for tensor in (scaled, moment, step)]
+    for tensor in (scaled, moment, step):
+        schedule[tensor].compute_inline()
+    outer, rest = schedule[new_var].split(schedule[new_var].op.axis[0], factor=tile)
+    core, outer = schedule[new_var].split(outer, nparts=10)
+    schedule[new_var].bind(core, thread_axis("blockIdx.x"))
+    for copy in (*copies, *inner):
+        schedule[copy].compute_at(schedule[new_var], outer)
+        schedule[copy].double_buffer()
+    for copy in copies:
+        schedule[copy].emit_insn(copy.op.axis[0], "dma_copy")
+    for made, tensor in zip(inner, (scaled, moment, step), strict=True):
+        schedule[made].emit_insn(made.op.axis[0], instruction_of_tag(tensor.op.tag))
+    schedule[new_var].emit_insn(rest, "dma_copy")
+    assert codes(schedule) == []
+    regions = Regions(schedule.record())
+    # twice 20000 each: accum (then scaled, then moment), grad, var (then step)
+    assert peak(buffers_of(regions, block_bytes=32), UB).bytes == 3 * 40000
+    traffic = traffic_of(regions)
+    assert (traffic.bytes_read, traffic.bytes_written) == (3 * 400_000, 2 * 400_000)
+
+
+def test_stages_in_the_unified_buffer_by_hand():
+    """An assignment as the oldest operators write it: every stage is a compute that is put into the unified buffer."""
+    shape = (100, 1000)
+    a, b = (placeholder(shape, "float16", name=name) for name in "ab")
+    a_ub = compute(shape, lambda *i: a(*i), name="a_ub")
+    b_ub = compute(shape, lambda *i: b(*i), name="b_ub")
+    sum_ub = compute(shape, lambda *i: a_ub(*i) + b_ub(*i), name="sum_ub")
+    res = compute(shape, lambda *i: sum_ub(*i), name="res")
+    schedule = create_schedule(res.op)
+    outer, inner = schedule[res].split(res.op.axis[0], factor=10)
+    for tensor, name in ((a_ub, "dma_copy"), (b_ub, "dma_copy"), (sum_ub, "vector_add")):
+        schedule[tensor].set_scope(UB)
+        schedule[tensor].compute_at(schedule[res], outer)
+        schedule[tensor].emit_insn(tensor.op.axis[0], name)
+    schedule[res].emit_insn(inner, "dma_copy")
+    assert codes(schedule) == []
+    regions = Regions(schedule.record())
+    assert (
+        peak(buffers_of(regions, block_bytes=32), UB).bytes == 2 * 20000
+    )  # the sum over one operand
+    assert traffic_of(regions).bytes_read == 2 * 200_000
