@@ -207,7 +207,7 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
 /* float32 by way of float64: for functions whose float32 form would need two words of precision. */
 #define VECTOR_F32_BY_F64(name, function)                                              \
     VF f32v f32_##name(f32v x) {                                                       \
-        f32_quarters all = {.v = x};                                                   \
+        f32_pieces all = {.v = x};                                                   \
         f32q y[PARTS64];                                                               \
         for (int i = 0; i < PARTS64; i++)                                              \
             y[i] = __builtin_convertvector(                                            \
@@ -216,7 +216,7 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
     }
 #define VECTOR_F32_BY_F64_2(name, function)                                            \
     VF f32v f32_##name(f32v a, f32v b) {                                               \
-        f32_quarters left = {.v = a}, right = {.v = b};                                \
+        f32_pieces left = {.v = a}, right = {.v = b};                                \
         f32q y[PARTS64];                                                               \
         for (int i = 0; i < PARTS64; i++)                                              \
             y[i] = __builtin_convertvector(                                            \

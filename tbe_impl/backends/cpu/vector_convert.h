@@ -9,24 +9,40 @@
 
 #define VECTOR_CONVERT(to, from) \
     VF to##v to##_from_##from(from##v x) { return __builtin_convertvector(x, to##v); }
-#define VECTOR_CONVERT_TO_INTEGERS(from)                                                     \
+/* Where one of the two is wider than a register: compilers fail on some such pairs and take others lane by lane. */
+#define VECTOR_CONVERT_PIECES(name, to, from)                                                       \
+    VF to##v name(from##v x) {                                                                      \
+        from##_pieces all = {.v = x};                                                               \
+        to##q y[PARTS64];                                                                           \
+        for (int i = 0; i < PARTS64; i++) y[i] = __builtin_convertvector(all.q[i], to##q);          \
+        return to##_join(y);                                                                        \
+    }
+#define VECTOR_CONVERT_WIDE(to, from) VECTOR_CONVERT_PIECES(to##_from_##from, to, from)
+#define VECTOR_CONVERT_NARROW_INTEGER(from)                                                  \
     VECTOR_CONVERT(i8, from) VECTOR_CONVERT(i16, from) VECTOR_CONVERT(i32, from)             \
-    VECTOR_CONVERT(i64, from) VECTOR_CONVERT(u8, from) VECTOR_CONVERT(u16, from)             \
-    VECTOR_CONVERT(u32, from) VECTOR_CONVERT(u64, from)
-#define VECTOR_CONVERT_FROM_INTEGER(from) \
-    VECTOR_CONVERT_TO_INTEGERS(from) VECTOR_CONVERT(f32, from) VECTOR_CONVERT(f64, from)
-VECTOR_CONVERT_FROM_INTEGER(i8)
-VECTOR_CONVERT_FROM_INTEGER(i16)
-VECTOR_CONVERT_FROM_INTEGER(i32)
-VECTOR_CONVERT_FROM_INTEGER(i64)
-VECTOR_CONVERT_FROM_INTEGER(u8)
-VECTOR_CONVERT_FROM_INTEGER(u16)
-VECTOR_CONVERT_FROM_INTEGER(u32)
-VECTOR_CONVERT_FROM_INTEGER(u64)
+    VECTOR_CONVERT(u8, from) VECTOR_CONVERT(u16, from) VECTOR_CONVERT(u32, from)             \
+    VECTOR_CONVERT(f32, from) VECTOR_CONVERT_WIDE(i64, from)                                 \
+    VECTOR_CONVERT_WIDE(u64, from) VECTOR_CONVERT_WIDE(f64, from)
+#define VECTOR_CONVERT_WIDE_INTEGER(from)                                                    \
+    VECTOR_CONVERT_WIDE(i8, from) VECTOR_CONVERT_WIDE(i16, from)                             \
+    VECTOR_CONVERT_WIDE(i32, from) VECTOR_CONVERT_WIDE(u8, from)                             \
+    VECTOR_CONVERT_WIDE(u16, from) VECTOR_CONVERT_WIDE(u32, from)                            \
+    VECTOR_CONVERT_WIDE(f32, from) VECTOR_CONVERT_WIDE(f64, from)                            \
+    VECTOR_CONVERT(i64, from) VECTOR_CONVERT(u64, from)
+VECTOR_CONVERT_NARROW_INTEGER(i8)
+VECTOR_CONVERT_NARROW_INTEGER(i16)
+VECTOR_CONVERT_NARROW_INTEGER(i32)
+VECTOR_CONVERT_NARROW_INTEGER(u8)
+VECTOR_CONVERT_NARROW_INTEGER(u16)
+VECTOR_CONVERT_NARROW_INTEGER(u32)
+VECTOR_CONVERT_WIDE_INTEGER(i64)
+VECTOR_CONVERT_WIDE_INTEGER(u64)
 VECTOR_CONVERT(f32, f32)
-VECTOR_CONVERT(f32, f64)
-VECTOR_CONVERT(f64, f32)
 VECTOR_CONVERT(f64, f64)
+VECTOR_CONVERT_WIDE(f32, f64)
+VECTOR_CONVERT_WIDE(f64, f32)
+VECTOR_CONVERT_PIECES(i64_truncated_f64, i64, f64)
+VECTOR_CONVERT_PIECES(i32_truncated_f64, i32, f64)
 
 /* x where low <= x <= high, the nearer border outside, 0 for NaN: what may be converted without undefined behaviour. */
 VF f32v f32_into(f32v x, float low, float high) {
@@ -57,30 +73,26 @@ VF u32v u32_from_f32(f32v x) {
     return u32_select(x >= 0x1p32f, u32_splat(UINT32_MAX), z);
 }
 VF i32v i32_from_f64(f64v x) {
-    return __builtin_convertvector(f64_into(x, -0x1p31, 0x1.fffffffcp30), i32v);
+    return i32_truncated_f64(f64_into(x, -0x1p31, 0x1.fffffffcp30));
 }
 VF i64v i64_from_f64(f64v x) {
-    i64v y = __builtin_convertvector(f64_into(x, -0x1p63, 0x1.fffffffffffffp62), i64v);
+    i64v y = i64_truncated_f64(f64_into(x, -0x1p63, 0x1.fffffffffffffp62));
     return i64_select(x >= 0x1p63, i64_splat(INT64_MAX), y);
 }
 VF u64v u64_from_f64(f64v x) {
     f64v y = f64_into(x, 0.0, 0x1.fffffffffffffp63);
     i64v upper = y >= 0x1p63;
     y -= (f64v)((i64v)f64_splat(0x1p63) & upper);
-    u64v z = (u64v)__builtin_convertvector(y, i64v) ^ ((u64v)upper & 0x8000000000000000u);
+    u64v z = (u64v)i64_truncated_f64(y) ^ ((u64v)upper & 0x8000000000000000u);
     return u64_select(x >= 0x1p64, u64_splat(UINT64_MAX), z);
 }
 VF u32v u32_from_f64(f64v x) {
-    return __builtin_convertvector(
-        __builtin_convertvector(f64_into(x, 0.0, 4294967295.0), i64v), u32v);
+    return u32_from_i64(i64_truncated_f64(f64_into(x, 0.0, 4294967295.0)));
 }
 VF i64v i64_from_f32(f32v x) { return i64_from_f64(f64_from_f32(x)); }
 VF u64v u64_from_f32(f32v x) { return u64_from_f64(f64_from_f32(x)); }
-#define VECTOR_NARROW(to, from, low, high)                                                   \
-    VF to##v to##_from_##from(from##v x) {                                                   \
-        return __builtin_convertvector(                                                      \
-            __builtin_convertvector(from##_into(x, low, high), i32v), to##v);                \
-    }
+#define VECTOR_NARROW(to, from, low, high) \
+    VF to##v to##_from_##from(from##v x) { return to##_from_i32(i32_from_##from(from##_into(x, low, high))); }
 VECTOR_NARROW(i8, f32, -128.0f, 127.0f)
 VECTOR_NARROW(i16, f32, -32768.0f, 32767.0f)
 VECTOR_NARROW(u8, f32, 0.0f, 255.0f)
@@ -92,11 +104,11 @@ VECTOR_NARROW(u16, f64, 0.0, 65535.0)
 
 /* Masks (-1, 0) of one lane width from those of another, and booleans (u8, 0 or 1). */
 #define VECTOR_MASKS(to, from) \
-    VF to##v to##_mask_from_##from##_mask(from##v mask) { return __builtin_convertvector(mask, to##v); }
+    VF to##v to##_mask_from_##from##_mask(from##v mask) { return to##_from_##from(mask); }
 #define VECTOR_MASKS_FROM(from)                                                                         \
     VECTOR_MASKS(i8, from) VECTOR_MASKS(i16, from) VECTOR_MASKS(i32, from) VECTOR_MASKS(i64, from)      \
-    VF from##v from##_mask_from_u8(u8v x) { return __builtin_convertvector(x, from##v) != 0; }          \
-    VF u8v u8_from_##from##_mask(from##v mask) { return (u8v)__builtin_convertvector(mask, i8v) & 1; }
+    VF from##v from##_mask_from_u8(u8v x) { return from##_from_u8(x) != 0; }                            \
+    VF u8v u8_from_##from##_mask(from##v mask) { return u8_from_##from(mask) & 1; }
 VECTOR_MASKS_FROM(i8)
 VECTOR_MASKS_FROM(i16)
 VECTOR_MASKS_FROM(i32)
@@ -158,11 +170,11 @@ VF u16v bf16_from_f32(f32v x) {
 }
 /* float64 to float32 rounded to odd: a further rounding to a half type then gives what one rounding would. */
 VF f32v f32_from_f64_to_odd(f64v x) {
-    f32v y = __builtin_convertvector(x, f32v);
-    f64v back = __builtin_convertvector(y, f64v);
+    f32v y = f32_from_f64(x);
+    f64v back = f64_from_f32(y);
     i64v above = (i64v)(((x >= 0.0) & (back > x)) | ((x < 0.0) & (back < x)));
-    i32v bits = (i32v)y + __builtin_convertvector(above, i32v);
-    return (f32v)(bits | (__builtin_convertvector((i64v)(back != x), i32v) & 1));
+    i32v bits = (i32v)y + i32_from_i64(above);
+    return (f32v)(bits | (i32_from_i64((i64v)(back != x)) & 1));
 }
 VF f64v f64_from_f16(u16v half) { return f64_from_f32(f32_from_f16(half)); }
 VF f64v f64_from_bf16(u16v half) { return f64_from_f32(f32_from_bf16(half)); }

@@ -12,7 +12,7 @@ VF f32_exponential f32_exp_reduced(f32v x) {
     f32v n = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f;
     f32v r = f32_fma(-n, f32_splat(0x1.62e4p-1f), x);
     r = f32_fma(-n, f32_splat(0x1.7f7d1cp-20f), r);
-    f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665122f, 0.0416661873f, 0.00836960133f, 0.00139516103f);
+    f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665062f, 0.0416661873f, 0.00836962927f, 0.00139516161f);
     return (f32_exponential){n, r, r * r * q};
 }
 VF f32v f32_clamp(f32v x, float low, float high) {
@@ -23,7 +23,7 @@ VF f32v f32_exp(f32v x) {
     f32v n = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f;
     f32v r = f32_fma(-n, f32_splat(0x1.62e4p-1f), x);
     r = f32_fma(-n, f32_splat(0x1.7f7d1cp-20f), r);
-    f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665122f, 0.0416661873f, 0.00836960133f, 0.00139516103f);
+    f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665062f, 0.0416661873f, 0.00836962927f, 0.00139516161f);
     return f32_scale(1.0f + f32_fma(r * r, q, r), n);
 }
 VF f32v f32_exp2(f32v x) {

@@ -50,7 +50,7 @@ VF f32v f32_reduce(f32v x, i32v *quadrant) {
     *quadrant = __builtin_convertvector(n, i32v);
 #else
     const float limit = 0x1p20f;
-    f32_quarters all = {.v = x};
+    f32_pieces all = {.v = x};
     f32q parts[PARTS64];
     i32q quadrants[PARTS64];
     for (int i = 0; i < PARTS64; i++) {

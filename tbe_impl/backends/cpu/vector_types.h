@@ -96,7 +96,7 @@
 VECTOR_TYPES(X)
 #undef X
 
-/* Parts: f32p is a register of float32, f64p one of float64, f32q as many float32 as an f64p has lanes. */
+/* Parts: f32p is a register of float32, f64p one of float64; f32q and all others in q have the lanes of an f64p. */
 #define X(t, c, bytes)                                                                \
     typedef c t##p __attribute__((vector_size(PART##32_BYTES)));                      \
     typedef union {                                                                   \
@@ -116,42 +116,36 @@ VECTOR_TYPES_32(X)
     } t##_parts;
 VECTOR_TYPES_64(X)
 #undef X
-typedef float f32q __attribute__((vector_size(PART64_BYTES / 2)));
-typedef int32_t i32q __attribute__((vector_size(PART64_BYTES / 2)));
-typedef union {
-    f32v v;
-    f32q q[PARTS64];
-} f32_quarters;
-typedef union {
-    i32v v;
-    i32q q[PARTS64];
-} i32_quarters;
+#define X(t, c, bytes)                                                                \
+    typedef c t##q __attribute__((vector_size(PART64_BYTES / 8 * bytes)));            \
+    typedef union {                                                                   \
+        t##v v;                                                                       \
+        t##q q[PARTS64];                                                              \
+    } t##_pieces;
+VECTOR_TYPES(X)
+#undef X
 
-/* Parts back to whole vectors. Wide ones never are in one register and are left to memory, part by part; halves of a
- * register are joined in it, since through memory the wide load would wait for both narrow stores. */
+/* t_join: the PARTS64 pieces of a vector in one again. Wide ones never are in one register and are left to memory, piece
+ * by piece; halves of a register are joined in it, since through memory the wide load would wait for both narrow stores. */
+#if VECTOR_SHUFFLE && LANES * 8 == 2 * VECTOR_REGISTER_BYTES
+#define X(t, c, bytes) \
+    VF t##v t##_join(const t##q *q) { return __builtin_shufflevector(q[0], q[1], VECTOR_EACH); }
+VECTOR_TYPES_8(X)
+VECTOR_TYPES_16(X)
+VECTOR_TYPES_32(X)
+#undef X
+#define VECTOR_TYPES_JOIN(X) VECTOR_TYPES_64(X)
+#else
+#define VECTOR_TYPES_JOIN(X) VECTOR_TYPES(X)
+#endif
 #define X(t, c, bytes)                                            \
-    VF t##v t##_join(const t##p *p) {                             \
-        t##_parts all;                                            \
-        for (int i = 0; i < PARTS64; i++) all.p[i] = p[i];        \
+    VF t##v t##_join(const t##q *q) {                             \
+        t##_pieces all;                                           \
+        for (int i = 0; i < PARTS64; i++) all.q[i] = q[i];        \
         return all.v;                                             \
     }
-VECTOR_TYPES_64(X)
+VECTOR_TYPES_JOIN(X)
 #undef X
-#if VECTOR_SHUFFLE && PARTS64 == 2
-VF f32v f32_join(const f32q *q) { return __builtin_shufflevector(q[0], q[1], VECTOR_EACH); }
-VF i32v i32_join(const i32q *q) { return __builtin_shufflevector(q[0], q[1], VECTOR_EACH); }
-#else
-VF f32v f32_join(const f32q *q) {
-    f32_quarters all;
-    for (int i = 0; i < PARTS64; i++) all.q[i] = q[i];
-    return all.v;
-}
-VF i32v i32_join(const i32q *q) {
-    i32_quarters all;
-    for (int i = 0; i < PARTS64; i++) all.q[i] = q[i];
-    return all.v;
-}
-#endif
 
 /* t_splat(c): every lane c. Taking +0 away changes no value, not even -0. */
 #define X(t, c, bytes) \

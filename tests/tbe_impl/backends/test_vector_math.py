@@ -1,0 +1,602 @@
+"""The vector mathematics of generated kernels, compiled for each instruction set and compared with NumPy and SciPy.
+
+One driver in C loops over arrays. float32 is compared with float64, float64 with long double; distances are in units in
+the last place of the exact result, so that gradual underflow counts in full.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tbe_impl
+
+HEADERS = Path(tbe_impl.__file__).parent / "backends" / "cpu"
+COMPILER = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+X86 = platform.machine() in ("x86_64", "AMD64")
+FLAGS = "-std=gnu11 -O3 -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror -Wno-psabi -shared -fPIC"
+VARIANTS = {
+    "native": "-march=native",
+    "generic": "-march=native -DVECTOR_GENERIC",
+    **(
+        {"avx2": "-march=x86-64-v3 -mtune=generic", "sse2": "-march=x86-64 -DLANES=4"}
+        if X86
+        else {}
+    ),
+}
+REDUCED = 20
+"""By how much fewer points every variant but the first is given."""
+
+UNARY = (
+    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc sin cos tan asin acos atan sinh "
+    "cosh asinh acosh atanh floor ceil rint round_away trunc sign relu"
+).split()
+IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
+"""What the other variants than the first are asked in half precision."""
+BINARY = "pow atan2 fmod floormod maximum minimum".split()
+TYPES = {
+    "i8": ("int8_t", np.int8),
+    "i16": ("int16_t", np.int16),
+    "i32": ("int32_t", np.int32),
+    "i64": ("int64_t", np.int64),
+    "u8": ("uint8_t", np.uint8),
+    "u16": ("uint16_t", np.uint16),
+    "u32": ("uint32_t", np.uint32),
+    "u64": ("uint64_t", np.uint64),
+    "f32": ("float", np.float32),
+    "f64": ("double", np.float64),
+}
+FLOATS = {"f32": (24, -126, 128), "f64": (53, -1022, 1024)}
+
+DRIVER = r"""
+#include "vector_math.h"
+int lanes(void) { return LANES; }
+void reference_erf(const long double *x, long double *y, long n) {
+    for (long i = 0; i < n; i++) y[i] = __builtin_erfl(x[i]);
+}
+void reference_erfc(const long double *x, long double *y, long n) {
+    for (long i = 0; i < n; i++) y[i] = __builtin_erfcl(x[i]);
+}
+#define UNARY(t, c, f)                                                                      \
+    void run_##t##_##f(const c *x, c *y, long n) {                                          \
+        long i = 0;                                                                         \
+        for (; i + LANES <= n; i += LANES) t##_store(y + i, t##_##f(t##_load(x + i)));      \
+        if (i < n) t##_store_part(y + i, t##_##f(t##_load_part(x + i, n - i)), n - i);      \
+    }
+#define BINARY(t, c, f)                                                                     \
+    void run_##t##_##f(const c *a, const c *b, c *y, long n) {                              \
+        long i = 0;                                                                         \
+        for (; i + LANES <= n; i += LANES)                                                  \
+            t##_store(y + i, t##_##f(t##_load(a + i), t##_load(b + i)));                    \
+        if (i < n)                                                                          \
+            t##_store_part(y + i, t##_##f(t##_load_part(a + i, n - i), t##_load_part(b + i, n - i)), n - i); \
+    }
+#define HALF(h, f)                                                                          \
+    void run_##h##_##f(const uint16_t *x, uint16_t *y, long n) {                            \
+        for (long i = 0; i + LANES <= n; i += LANES) h##_store(y + i, f32_##f(h##_load(x + i))); \
+    }
+#define ROUND(h, t, c)                                                                      \
+    void round_##h##_##t(const c *x, uint16_t *y, long n) {                                 \
+        for (long i = 0; i + LANES <= n; i += LANES) u16_store(y + i, h##_from_##t(t##_load(x + i))); \
+    }
+#define WIDEN(h)                                                                            \
+    void widen_##h(const uint16_t *x, float *y, long n) {                                   \
+        for (long i = 0; i + LANES <= n; i += LANES) f32_store(y + i, h##_load(x + i));     \
+    }
+#define CONVERT(to, c, from, d)                                                             \
+    void convert_##to##_##from(const d *x, c *y, long n) {                                  \
+        for (long i = 0; i + LANES <= n; i += LANES) to##_store(y + i, to##_from_##from(from##_load(x + i))); \
+    }
+#define MEMORY(t, c)                                                                        \
+    void part_##t(const c *x, c *y, int n) { t##_store_part(y, t##_load_part(x, n), n); }   \
+    void whole_of_part_##t(const c *x, c *y, int n) { t##_store(y, t##_load_part(x, n)); }  \
+    void stream_##t(const c *x, c *y) { t##_stream(y, t##_load(x)); stream_fence(); }       \
+    void splat_##t(const c *x, c *y) { t##_store(y, t##_splat(x[0])); }
+#define BLEND(t, c, m)                                                                      \
+    void select_##t(const uint8_t *k, const c *a, const c *b, c *y) {                       \
+        t##_store(y, t##_select(m##_mask_from_u8(u8_load(k)), t##_load(a), t##_load(b)));   \
+    }
+#define MASK(m, o)                                                                          \
+    void mask_##m##_##o(const uint8_t *k, uint8_t *y) {                                     \
+        u8_store(y, u8_from_##o##_mask(o##_mask_from_##m##_mask(m##_mask_from_u8(u8_load(k))))); \
+    }
+#define OVER(t, c)                                                                          \
+    void over_##t(const c *x, c *y) {                                                       \
+        y[0] = t##_sum(t##_load(x)), y[1] = t##_prod(t##_load(x));                          \
+        y[2] = t##_max(t##_load(x)), y[3] = t##_min(t##_load(x));                           \
+    }
+#define TEST(t, m, f)                                                                       \
+    void test_##t##_##f(const void *x, uint8_t *y, long n) {                                \
+        for (long i = 0; i + LANES <= n; i += LANES)                                        \
+            u8_store(y + i, u8_from_##m##_mask(t##_##f(t##_load((const __typeof__(((t##v){0})[0]) *)x + i)))); \
+    }
+"""
+
+
+def _driver(*, reduced: bool) -> str:
+    lines = [DRIVER]
+    for function in UNARY:
+        lines += [f"UNARY({t}, {TYPES[t][0]}, {function})" for t in FLOATS]
+        if not reduced or function in IN_HALF:
+            lines += [f"HALF({half}, {function})" for half in ("f16", "bf16")]
+    for function in BINARY:
+        lines += [f"BINARY({t}, {TYPES[t][0]}, {function})" for t in FLOATS]
+    for half in ("f16", "bf16"):
+        lines += [f"ROUND({half}, f32, float)", f"ROUND({half}, f64, double)", f"WIDEN({half})"]
+    for (to, (c, _)), (source, (d, _)) in itertools.product(TYPES.items(), TYPES.items()):
+        if to != source:
+            lines.append(f"CONVERT({to}, {c}, {source}, {d})")
+    for t, (c, _) in TYPES.items():
+        lines += [f"MEMORY({t}, {c})", f"BLEND({t}, {c}, i{t[1:]})"]
+        if t[1:] in ("32", "64"):
+            lines.append(f"OVER({t}, {c})")
+    lines += [
+        f"MASK({a}, {b})" for a, b in itertools.product(("i8", "i16", "i32", "i64"), repeat=2)
+    ]
+    for f in ("isnan", "isinf", "isfinite"):
+        lines += [f"TEST(f32, i32, {f})", f"TEST(f64, i64, {f})"]
+    return "\n".join(lines) + "\n"
+
+
+class Driver:
+    """The compiled driver of one instruction set: call(name, array …, number …)."""
+
+    def __init__(self, name: str, library: Path):
+        self.name, self._library = name, ctypes.CDLL(str(library))
+        self.lanes = int(self._library.lanes())
+        self.share = 1 if name == "native" else REDUCED
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Run one function on arrays and whole numbers."""
+        plain = [
+            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_long(a)
+            for a in arguments
+        ]
+        getattr(self._library, name)(*plain)
+
+    def map(self, name: str, *inputs: np.ndarray, dtype: Any = None) -> np.ndarray:
+        """One result for each element."""
+        out = np.empty(inputs[0].shape, dtype or inputs[0].dtype)
+        self.call(name, *inputs, out, inputs[0].size)
+        return out
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path | str]]:
+    """Every variant, compiled side by side; a string says why one is not there."""
+    if COMPILER is None:
+        pytest.skip("no C compiler")
+    place = tmp_path_factory.mktemp("vector_math")
+    running = {}
+    for name, flags in VARIANTS.items():
+        target, source = place / f"{name}.so", place / f"{name}.c"
+        source.write_text(_driver(reduced=name != "native"))
+        command = [COMPILER, *FLAGS.split(), *flags.split(), f"-I{HEADERS}", str(source)]
+        running[name] = (
+            target,
+            subprocess.Popen(
+                [*command, "-o", str(target), "-lm"], stderr=subprocess.PIPE, text=True
+            ),
+        )
+    done: dict[str, Path | str] = {}
+    for name, (target, process) in running.items():
+        message = process.communicate(timeout=120)[1]
+        done[name] = target if process.returncode == 0 else message
+    yield done
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def driver(request: pytest.FixtureRequest, libraries: dict[str, Path | str]) -> Driver:
+    """Each variant that this machine can run."""
+    library = libraries[request.param]
+    assert isinstance(library, Path), library
+    if request.param == "avx2" and "avx2" not in Path("/proc/cpuinfo").read_text("utf-8"):
+        pytest.skip("this machine has no AVX2")
+    return Driver(request.param, library)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)) without overflow."""
+    power = np.exp(-np.abs(x))
+    return np.where(x < 0, power, 1) / (1 + power)
+
+
+def round_away(x: np.ndarray) -> np.ndarray:
+    """To the nearest integer, halves away from zero."""
+    size = np.trunc(np.abs(x))
+    return np.copysign(size + (np.abs(x) - size >= 0.5), x)
+
+
+def relu(x: np.ndarray) -> np.ndarray:
+    """max(x, 0), NaN kept, +0 for -0."""
+    return np.where(x > 0, x, np.where(np.isnan(x), x, 0))
+
+
+def _special(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    def function(x: np.ndarray) -> np.ndarray:
+        from scipy import special
+
+        return np.asarray(getattr(special, name)(x.astype(np.float64)))
+
+    return function
+
+
+# Function: formula, units in the last place allowed for float32 and for float64.
+FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
+    "abs": (np.abs, 0, 0),
+    "neg": (np.negative, 0, 0),
+    "sqrt": (np.sqrt, 0.501, 0.501),
+    "rec": (lambda x: 1 / x, 0.501, 0.501),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 1.6, 1.6),
+    "exp": (np.exp, 1.02, 1),
+    "exp2": (np.exp2, 1.4, 1),
+    "expm1": (np.expm1, 1.4, 1.3),
+    "log": (np.log, 1, 1),
+    "log2": (np.log2, 1.5, 1),
+    "log10": (np.log10, 1.4, 1),
+    "log1p": (np.log1p, 1, 1),
+    "tanh": (np.tanh, 1.1, 1.5),
+    "sigmoid": (sigmoid, 1.05, 1),
+    "erf": (_special("erf"), 1.25, 1.7),
+    "erfc": (_special("erfc"), 0.6, 2),
+    "sin": (np.sin, 1.6, 1),
+    "cos": (np.cos, 1.6, 1),
+    "tan": (np.tan, 0.6, 1),
+    "asin": (np.arcsin, 1.2, 1),
+    "acos": (np.arccos, 1.2, 1.2),
+    "atan": (np.arctan, 1.4, 1.2),
+    "sinh": (np.sinh, 0.6, 2),
+    "cosh": (np.cosh, 0.6, 2),
+    "asinh": (np.arcsinh, 0.6, 2),
+    "acosh": (np.arccosh, 0.6, 2),
+    "atanh": (np.arctanh, 0.6, 2),
+    "floor": (np.floor, 0, 0),
+    "ceil": (np.ceil, 0, 0),
+    "rint": (np.rint, 0, 0),
+    "round_away": (round_away, 0, 0),
+    "trunc": (np.trunc, 0, 0),
+    "sign": (np.sign, 0, 0),
+    "relu": (relu, 0, 0),
+}
+assert list(FORMULAS) == UNARY
+BY_LIBRARY = ("erf", "erfc")
+"""Functions of which SciPy has no long double form, and errors in its float64: the C library's stands in."""
+
+
+def edges(t: str) -> np.ndarray:
+    """Where something changes: zeros, infinities, borders of overflow and underflow, halves, signs."""
+    info = np.finfo(TYPES[t][1])
+    digits, low, high = FLOATS[t]
+    border = [
+        high * np.log(2),
+        (low - digits) * np.log(2),
+        low * np.log(2),
+        high,
+        low,
+        low - digits,
+    ]
+    base = [
+        0,
+        np.inf,
+        np.nan,
+        info.max,
+        info.tiny,
+        info.smallest_subnormal,
+        info.eps,
+        1,
+        0.5,
+        1.5,
+        2.5,
+    ]
+    base += [0.25, 0.75, 4 / 3, np.pi / 4, np.pi / 2, np.pi, 1e6, 2.0 ** (digits - 1), 2.0**digits]
+    base += [0.6, 0.625, 0.8, 0.9375, 10, 10.5, 26.6, *border]
+    with np.errstate(over="ignore"):
+        values = np.array(base, dtype=TYPES[t][1])
+        near = np.concatenate([values, np.nextafter(values, -np.inf), np.nextafter(values, np.inf)])
+    return np.concatenate([near, -near]).astype(TYPES[t][1])
+
+
+def points(t: str, count: int, seed: int = 3) -> np.ndarray:
+    """All edges, random bit patterns of finite numbers, and numbers where functions are not flat."""
+    generator = np.random.default_rng(seed)
+    real = TYPES[t][1]
+    width = np.uint32 if t == "f32" else np.uint64
+    bits = generator.integers(0, np.iinfo(width).max, count, dtype=width, endpoint=True).view(real)
+    plain = [generator.uniform(-k, k, count // 8) for k in (1, 4, 30, FLOATS[t][2] * 0.75)]
+    small = np.exp(generator.uniform(-20, 0, count // 8)) * generator.choice([-1, 1], count // 8)
+    return np.concatenate([edges(t), bits[np.isfinite(bits)], *plain, small, 1 + small]).astype(
+        real
+    )
+
+
+def distance(t: str, got: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """|got - exact| in units in the last place of `exact`; infinite where NaN or the sign of a zero differ."""
+    digits, low, high = FLOATS[t]
+    wide = np.longdouble
+    g, e = got.astype(wide), exact.astype(wide)
+    limit = np.ldexp(wide(1), high)
+    wrong = (np.isnan(g) != np.isnan(e)) | ((e == 0) & (np.signbit(g) != np.signbit(e)))
+    # A result beyond the largest number stands for the first one that is not there any more.
+    e = np.where(
+        np.abs(e) >= limit * (1 - np.ldexp(wide(1), -digits - 1)), np.copysign(limit, e), e
+    )
+    g = np.where(np.isinf(g), np.copysign(limit, g), g)
+    exponent = np.clip(np.frexp(np.where(e == 0, 1e-300, e))[1] - 1, low, high - 1)
+    units = np.abs(g - e) / np.ldexp(wide(1), np.where(e == 0, low, exponent) - (digits - 1))
+    return np.where(wrong, np.inf, np.where(np.isnan(e), 0, units)).astype(np.float64)
+
+
+def check(t: str, allowed: float, got: np.ndarray, exact: np.ndarray, *inputs: np.ndarray) -> None:
+    """Raise unless every element is within `allowed` units."""
+    away = distance(t, got, exact)
+    worst = int(np.argmax(away))
+    at = ", ".join(repr(x[worst]) for x in inputs)
+    text = f"{away[worst]:.3f} units at {at}: got {got[worst]!r}, exact {exact[worst]!r}"
+    assert away[worst] <= allowed, text
+
+
+@pytest.mark.parametrize("function", UNARY)
+@np.errstate(all="ignore")
+def test_unary_float32(driver: Driver, function: str) -> None:
+    formula, allowed, _ = FORMULAS[function]
+    x = points("f32", 640_000 // driver.share)
+    check("f32", allowed, driver.map(f"run_f32_{function}", x), formula(x.astype(np.float64)), x)
+
+
+@pytest.mark.parametrize("function", UNARY)
+@np.errstate(all="ignore")
+def test_unary_float64(driver: Driver, function: str) -> None:
+    formula, _, allowed = FORMULAS[function]
+    x = points("f64", 20_000 // min(driver.share, 5))
+    wide = x.astype(np.longdouble)
+    exact = driver.map(f"reference_{function}", wide) if function in BY_LIBRARY else formula(wide)
+    check("f64", allowed, driver.map(f"run_f64_{function}", x), exact, x)
+
+
+@pytest.mark.parametrize("half", ["f16", "bf16"])
+@np.errstate(all="ignore")
+def test_all_half_precision_inputs(driver: Driver, half: str) -> None:
+    real = np.float16 if half == "f16" else ml_dtypes.bfloat16
+    bits = np.arange(65536, dtype=np.uint16)
+    x = bits.view(real).astype(np.float64)
+    for function in UNARY if driver.share == 1 else IN_HALF:
+        got = driver.map(f"run_{half}_{function}", bits).view(real)
+        exact = np.asarray(FORMULAS[function][0](x)).astype(real)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(exact), function)
+        # Neighbours in value are neighbours as whole numbers, once negative ones are turned round.
+        order = [v.view(np.int16).astype(np.int32) for v in (got, exact)]
+        order = [np.where(o < 0, -(o & 0x7FFF), o) for o in order]
+        away = np.where(np.isnan(exact), 0, np.abs(order[0] - order[1]))
+        worst = int(np.argmax(away))
+        assert away[worst] <= 1, f"{function}({x[worst]}) = {got[worst]}, exact {exact[worst]}"
+
+
+def pairs(t: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every two edges; powers that do not overflow; whole exponents; random bits; plain numbers."""
+    generator = np.random.default_rng(5)
+    real = TYPES[t][1]
+    info = np.finfo(real)
+    some = [
+        0,
+        1,
+        2,
+        3,
+        0.5,
+        2.5,
+        1e10,
+        2.0**24 + 1,
+        np.inf,
+        np.nan,
+        info.max,
+        info.tiny,
+        info.smallest_subnormal,
+    ]
+    special = np.array([*some, *(-np.array(some))], real)
+    left, right = (v.ravel() for v in np.meshgrid(special, special))
+    base = np.exp(generator.uniform(-80, 80, count))
+    exponent = generator.uniform(-1, 1, count) * 100 / np.maximum(np.abs(np.log(base)), 0.01)
+    negative, whole = -np.exp(generator.uniform(-5, 5, count)), generator.integers(-20, 20, count)
+    plain = generator.uniform(-10, 10, (2, count))
+    bits = [generator.permutation(points(t, count, seed)[: count // 2]) for seed in (7, 11)]
+    return (
+        np.concatenate([left, base, negative, plain[0], bits[0]]).astype(real),
+        np.concatenate([right, exponent, whole, plain[1], bits[1]]).astype(real),
+    )
+
+
+def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """NumPy's, with +0 above -0."""
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.maximum(a, b))
+
+
+def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """NumPy's, with -0 below +0."""
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.minimum(a, b))
+
+
+# Function: formula, units allowed for float32 and float64, whether the formula is one of the type itself.
+BINARY_FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float, bool]] = {
+    "pow": (np.power, 0.6, 1, False),
+    "atan2": (np.arctan2, 0.6, 2, False),
+    "fmod": (np.fmod, 0, 0, False),
+    "floormod": (np.mod, 0, 0, True),
+    "maximum": (maximum, 0, 0, False),
+    "minimum": (minimum, 0, 0, False),
+}
+
+
+@pytest.mark.parametrize("t", FLOATS)
+@pytest.mark.parametrize("function", BINARY)
+@np.errstate(all="ignore")
+def test_binary(driver: Driver, function: str, t: str) -> None:
+    formula, *allowed, own = BINARY_FORMULAS[function]
+    a, b = pairs(t, (60_000 if t == "f32" else 6_000) // driver.share)
+    wide = TYPES[t][1] if own else (np.float64 if t == "f32" else np.longdouble)
+    got = driver.map(f"run_{t}_{function}", a, b)
+    check(t, allowed[t == "f64"], got, formula(a.astype(wide), b.astype(wide)), a, b)
+
+
+@np.errstate(all="ignore")
+def test_half_types_are_rounded_once_to_nearest_even(driver: Driver) -> None:
+    x = points("f32", 320_000 // driver.share)[: 320_000 // driver.share // 16 * 16]
+    ties = (np.arange(65536, dtype=np.uint32) << 13) + 0x38000000 - (1 << 27) + (1 << 12)
+    wide = np.concatenate([x, ties.view(np.float32)])
+    double = points("f64", 80_000 // driver.share, 13) * 1.0
+    double = np.concatenate([double, np.exp(np.random.default_rng(1).uniform(-20, 12, 4096))])
+    double = np.concatenate(
+        [double, np.float64(1) + 2.0**-11 * np.array([1, 1 + 2**-40, 1 - 2**-40] * 16)]
+    )
+    double = double[: double.size // 16 * 16]
+    for source, values in (("f32", wide), ("f64", double)):
+        got = driver.map(f"round_f16_{source}", values, dtype=np.uint16).view(np.float16)
+        np.testing.assert_array_equal(got, values.astype(np.float16))
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(values))
+    got = driver.map("round_bf16_f32", wide, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(
+        got.astype(np.float32), wide.astype(ml_dtypes.bfloat16).astype(np.float32)
+    )
+    tie = np.float64(1) + 2.0**-8 * np.array([1, 1 + 2**-40, 1 - 2**-40, 3] * 4)
+    got = driver.map("round_bf16_f64", tie, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(got.astype(np.float64), [1, 1 + 2**-7, 1, 1 + 2**-6] * 4)
+
+
+def test_half_types_are_widened_exactly(driver: Driver) -> None:
+    bits = np.arange(65536, dtype=np.uint16)
+    for half, real in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
+        got = driver.map(f"widen_{half}", bits, dtype=np.float32)
+        exact = bits.view(real).astype(np.float32)
+        np.testing.assert_array_equal(got, exact)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(exact))
+        quiet = got[np.isnan(got)].view(np.uint32) & 0x400000
+        assert half == "bf16" or bool(np.all(quiet))
+
+
+def whole(x: np.ndarray, real: Any) -> np.ndarray:
+    """A float as the policy has it in integers: truncated, saturated, 0 for NaN."""
+    info = np.iinfo(real)
+    plain = [
+        0 if np.isnan(v) else info.max if v >= info.max else max(info.min, v)
+        for v in x.astype(np.float64)
+    ]
+    return np.array([int(v) for v in plain], dtype=object).astype(real)
+
+
+@np.errstate(all="ignore")
+def test_conversions(driver: Driver) -> None:
+    generator = np.random.default_rng(9)
+    for source, (_, real) in TYPES.items():
+        if source in FLOATS:
+            borders = [
+                s * (2.0**k + d)
+                for k in (7, 8, 15, 16, 31, 32, 63, 64)
+                for d in (-1, 0, 1)
+                for s in (1, -1)
+            ]
+            x = np.concatenate(
+                [np.array(borders, real), edges(source), generator.normal(0, 300, 512).astype(real)]
+            )
+        else:
+            info = np.iinfo(real)
+            x = generator.integers(info.min, info.max, 1024, dtype=real, endpoint=True)
+            x[:3] = info.min, info.max, 0
+        x = x[: x.size // 16 * 16]
+        for to, (_, target) in TYPES.items():
+            if to == source:
+                continue
+            exact = whole(x, target) if source in FLOATS and to not in FLOATS else x.astype(target)
+            got = driver.map(f"convert_{to}_{source}", x, dtype=target)
+            np.testing.assert_array_equal(got, exact, f"{source} to {to}")
+
+
+def test_memory(driver: Driver) -> None:
+    for t, (_, real) in TYPES.items():
+        x = np.arange(1, 41, dtype=real)
+        for n in range(driver.lanes + 1):
+            y = np.full(40, 77, real)
+            driver.call(f"part_{t}", x[1:], y[3:], n)
+            np.testing.assert_array_equal(y[3 : 3 + n], x[1 : 1 + n], f"{t} {n}")
+            assert np.all(y[:3] == 77) and np.all(y[3 + n :] == 77), (t, n)
+            driver.call(f"whole_of_part_{t}", x, y, n)
+            expected = np.where(np.arange(driver.lanes) < n, x[: driver.lanes], 0)
+            np.testing.assert_array_equal(y[: driver.lanes], expected, f"{t} {n}")
+        room = np.zeros(512, np.uint8)
+        start = -room.ctypes.data % 128
+        y = room[start : start + driver.lanes * x.itemsize].view(real)
+        driver.call(f"stream_{t}", x, y)
+        np.testing.assert_array_equal(y, x[: driver.lanes], t)
+        driver.call(f"splat_{t}", x[4:], y)
+        np.testing.assert_array_equal(y, np.full(driver.lanes, 5), t)
+
+
+def test_reading_a_part_touches_nothing_behind_it(driver: Driver) -> None:
+    import mmap
+
+    page = mmap.PAGESIZE
+    room = mmap.mmap(-1, 2 * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(room))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mprotect(ctypes.c_void_p(address + page), page, 0) != 0:
+        pytest.skip("no page can be protected here")
+    for t, (_, real) in TYPES.items():
+        size = np.dtype(real).itemsize
+        for n in range(1, driver.lanes + 1):
+            last = np.frombuffer(
+                (ctypes.c_char * (n * size)).from_address(address + page - n * size), real
+            )
+            y = np.zeros(driver.lanes, real)
+            driver.call(f"part_{t}", last, y, n)
+            driver.call(f"part_{t}", y, last, n)
+            np.testing.assert_array_equal(y, 0)
+    libc.mprotect(ctypes.c_void_p(address + page), page, 3)
+
+
+def test_select_and_masks(driver: Driver) -> None:
+    n = driver.lanes
+    chosen = np.random.default_rng(2).integers(0, 2, 16).astype(np.uint8)
+    for t, (_, real) in TYPES.items():
+        a, b, y = np.arange(16, dtype=real), np.arange(100, 116, dtype=real), np.zeros(16, real)
+        driver.call(f"select_{t}", chosen, a, b, y)
+        np.testing.assert_array_equal(y[:n], np.where(chosen, a, b)[:n], t)
+    for a_mask, b_mask in itertools.product(("i8", "i16", "i32", "i64"), repeat=2):
+        out = np.zeros(16, np.uint8)
+        driver.call(f"mask_{a_mask}_{b_mask}", chosen, out)
+        np.testing.assert_array_equal(out[:n], chosen[:n])
+
+
+@np.errstate(all="ignore")
+def test_over_the_lanes(driver: Driver) -> None:
+    n = driver.lanes
+    for t in ("f32", "f64", "i32", "i64", "u32", "u64"):
+        real = TYPES[t][1]
+        x = np.array([3, 7, 2, 9, 1, 5, 4, 8, 11, 6, 12, 2, 1, 3, 10, 5], real)[:n]
+        for turn in range(n):
+            y = np.zeros(4, real)
+            driver.call(f"over_{t}", np.roll(x, turn), y)
+            assert y.tolist() == [x.sum(), x.prod(dtype=real), x.max(), x.min()], t
+            if t in FLOATS:
+                driver.call(f"over_{t}", np.roll(np.where(np.arange(n) == 0, np.nan, x), turn), y)
+                assert np.all(np.isnan(y)), t
+        if t[0] in "iu":
+            info = np.iinfo(real)
+            spread = np.array([info.min, info.max] * (n // 2), real)
+            driver.call(f"over_{t}", spread, y)
+            assert y[2] == info.max and y[3] == info.min, t
+
+
+def test_kinds_of_numbers(driver: Driver) -> None:
+    for t, (_, real) in (("f32", TYPES["f32"]), ("f64", TYPES["f64"])):
+        x = edges(t)
+        x = x[: x.size // 16 * 16].astype(real)
+        for function in ("isnan", "isinf", "isfinite"):
+            got = driver.map(f"test_{t}_{function}", x, dtype=np.uint8)
+            np.testing.assert_array_equal(got, getattr(np, function)(x), function)
