@@ -414,6 +414,22 @@ class Elaborator:
             line = f"{prefix}_store({place}, {value.text});"
         self.chain[depth].lines.append(line)
 
+    def accumulate(self, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:
+        """Adds an element of a reduction's source to the row in which the reduction is summed up."""
+        body = tensor.op.body[tensor.value_index]
+        assert isinstance(body, Reduce)
+        value = self.expression(body.source, axes)
+        kind = row_kind(value.tag)
+        indices = [axes[axis.serial] for axis in tensor.op.axis]
+        address = f"{place.name} + {self.text(self._address(place, indices))}"
+        part = self.count != "LANES"
+        old = f"{kind}_load_part({address}, {self.count})" if part else f"{kind}_load({address})"
+        new = combine(body.op, value.tag, old, value.text)
+        depth = len(self.chain) - 1
+        self.chain[depth].lines.append(
+            f"{kind}_store_part({address}, {new}, {self.count});" if part else f"{kind}_store({address}, {new});"
+        )  # fmt: skip
+
     # reductions
 
     def reduce(self, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]) -> Value:
@@ -476,7 +492,7 @@ class Elaborator:
 
         def step() -> None:
             value = self._contribution(body, inner)
-            combined = _combine(body.op, tag, name, value.text)
+            combined = combine(body.op, tag, name, value.text)
             self.chain[-1].lines.append(f"{name} = {combined};")
 
         self._nested(serials, step)
@@ -490,13 +506,13 @@ class Elaborator:
         if depth:
             self.settle(body.source, inner, frozenset(serials))
         names = [self._accumulator(body, tag, depth) for _ in range(self.options.accumulators)]
-        neutral = vectors.literal(_identity(body), tag)
+        neutral = vectors.literal(identity_of(body), tag)
 
         def step(copy: int) -> None:
             text = self._contribution(body, inner).text
             if self.count != "LANES":
                 text = vectors.select(tag, f"lanes_below({self.count})", text, neutral)
-            self.chain[-1].lines.append(f"{names[copy]} = {_combine(body.op, tag, names[copy], text)};")  # fmt: skip
+            self.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
 
         def innermost() -> None:
             self.filling = serials[-1]
@@ -510,7 +526,7 @@ class Elaborator:
         self._nested(serials[:-1], innermost, begin=begin, end=end)
         total = names[0]
         for other in names[1:]:
-            total = _combine(body.op, tag, total, other)
+            total = combine(body.op, tag, total, other)
         across = {"sum": "sum", "prod": "prod", "max": "max", "min": "min"}[body.op]
         if tag == vectors.MASK:
             across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
@@ -527,7 +543,7 @@ class Elaborator:
 
     def _accumulator(self, body: Reduce, tag: str, depth: int) -> str:
         name = f"a{next(self._serial)}"
-        start = vectors.literal(_identity(body), tag)
+        start = vectors.literal(identity_of(body), tag)
         self.chain[depth].lines.append(f"{vectors.c_type(tag)} {name} = {start};")
         return name
 
@@ -536,7 +552,7 @@ class Elaborator:
         if body.condition is None:
             return value
         holds = self.expression(body.condition, inner)
-        neutral = vectors.literal(_identity(body), value.tag)
+        neutral = vectors.literal(identity_of(body), value.tag)
         return self.let(vectors.select(value.tag, holds.text, value.text, neutral), value.tag, max(value.depth, holds.depth))  # fmt: skip
 
 
@@ -561,12 +577,17 @@ def _extent(axis: IterVar) -> Poly:
     return extent
 
 
-def _combine(op: str, tag: str, a: str, b: str) -> str:
+def row_kind(tag: str) -> str:
+    """The prefix of loads and stores of a row of vectors in working precision."""
+    return "i32" if tag == vectors.MASK else tag
+
+
+def combine(op: str, tag: str, a: str, b: str) -> str:
     name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
     return vectors.binary(name, tag, a, b)
 
 
-def _identity(body: Reduce) -> float | int | bool:
+def identity_of(body: Reduce) -> float | int | bool:
     """What changes no result of a reduction."""
     if body.op in ("sum", "prod"):
         return 0 if body.op == "sum" else 1

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, merged, size_poly
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.dsl.expr import Call, Reduce, walk
+from tbe_impl.dsl.expr import Call, IterVar, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
+
+COLUMN_STEPS = 1 << 16
+"""Results of a reduction over leading axes up to which each thread sums up in a row of its own."""
 
 
 @dataclass(frozen=True)
 class Root:
-    """A stored tensor and what its indices are in terms of the nest's loops."""
+    """A stored tensor and what its indices are in terms of the nest's loops.
+
+    Attributes:
+        tensor: what is stored.
+        indices: of its dimensions.
+        axes: serial number of each axis of its stage, reduced ones too, and its index.
+        columns: whether its reduced axes are outer loops of the nest, over which it is summed up.
+    """
 
     tensor: Tensor
     indices: tuple[Poly, ...]
+    axes: Mapping[int, Poly]
+    columns: bool = False
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """The loops on which its indices depend."""
+        return frozenset().union(*(index.variables for index in self.indices))
 
 
 @dataclass(frozen=True)
@@ -35,21 +52,29 @@ class Nest:
     along: bool
 
 
-def nests_of(stored: Sequence[Tensor], inputs: Iterable[Tensor]) -> tuple[Nest, ...]:
+def nests_of(
+    stored: Sequence[Tensor], inputs: Iterable[Tensor], apart: Container[int] = ()
+) -> tuple[Nest, ...]:
     """The nests that compute `stored`, in an order in which each finds its inputs.
 
     Args:
         stored: tensors to be computed and kept, inputs before what reads them.
         inputs: tensors that are there already.
+        apart: ``id`` of tensors that have to be complete before anything reads them.
     """
     groups: list[list[Tensor]] = []
     place: dict[int, int] = {}
     known = {id(tensor) for tensor in inputs}
+    summed = {id(tensor) for tensor in stored if is_columns(tensor, known)}
     for tensor in stored:
         needed = _stored_inputs(tensor, {id(item) for item in stored} | known)
         for number, group in enumerate(groups):
-            after = max((place[item] for item in needed if item in place and place[item] != number), default=-1)  # fmt: skip
-            if after < number and _fit(group, tensor, known, place):
+            before = [
+                place[item]
+                for item in needed
+                if item in place and (place[item] != number or item in apart or item in summed)
+            ]
+            if max(before, default=-1) < number and _fit(group, tensor, known):
                 group.append(tensor)
                 place[id(tensor)] = number
                 break
@@ -94,21 +119,62 @@ def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
     return found
 
 
-def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int], place: Mapping[int, int]) -> bool:  # fmt: skip
+def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
+    """The loops that compute a tensor: its axes, behind its reduced axes where it is summed up over outer loops."""
+    own = extents_of(tensor)
+    if not is_columns(tensor, known):
+        return own
+    reduced = [(axis.serial, _extent(axis)) for axis in tensor.op.reduce_axis]
+    return [item for item in reduced if item[1] != ONE] + own
+
+
+def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
+    """Whether it is a reduction over leading axes, whose rows are read one after the other."""
+    body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
+    if not isinstance(body, Reduce) or body.condition is not None or not own:
+        return False
+    count = ONE
+    for _, extent in own:
+        count = count * extent
+    if count.constant is not None and count.constant > COLUMN_STEPS:
+        return False
+    reduced = [axis.serial for axis in body.axes if _extent(axis) != ONE]
+    environment = {axis.serial: Poly.variable(axis.serial) for axis in (*tensor.op.axis, *body.axes)}  # fmt: skip
+    read = [address for _, address in accesses_of([body.source], environment, known).addresses]
+    walked = [address for address in read if address.variables & set(reduced)]
+    return bool(walked) and all(_is_leading(address, reduced, own) for address in walked)
+
+
+def _is_leading(address: Poly, reduced: Sequence[int], own: Sequence[tuple[int, Poly]]) -> bool:
+    """Whether the reduced axes take longer steps than the others, and the last of those takes the shortest."""
+    if address.coefficient(own[-1][0]) != ONE:
+        return False
+    steps = [address.coefficient(serial) for serial in reduced]
+    kept = [address.coefficient(serial) for serial, _ in own]
+    return all(
+        outer is not None and inner is not None and _is_longer(outer, inner)
+        for outer in steps
+        for inner in kept
+    )
+
+
+def _is_longer(outer: Poly, inner: Poly) -> bool:
+    if outer.constant is not None and inner.constant is not None:
+        return outer.constant == 0 or outer.constant > inner.constant
+    return max((len(m) for m, _ in outer.terms), default=0) > max((len(m) for m, _ in inner.terms), default=0)  # fmt: skip
+
+
+def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
     """Whether `tensor` can be computed inside the loops of a group, or the group inside its own."""
-    main = max(group, key=lambda item: len(extents_of(item)))
-    one, other = [size for _, size in extents_of(main)], [size for _, size in extents_of(tensor)]
+    main = max(group, key=lambda item: len(loops_of(item, known)))
+    one, other = ([size for _, size in loops_of(item, known)] for item in (main, tensor))
     short, long = sorted((one, other), key=len)
     if not short or long[: len(short)] != short:
         return False
     if len(short) == len(long):
-        return _same_style(main, tensor, known)
+        return _is_along([main], known) == _is_along([tensor], known)
     smaller, larger = (tensor, main) if len(other) < len(one) else (main, tensor)
-    return _reduces(smaller) and _walks_alike(smaller, larger, known)
-
-
-def _same_style(one: Tensor, other: Tensor, known: set[int]) -> bool:
-    return _is_along([one], known, extents_of(one)) == _is_along([other], known, extents_of(other))
+    return not is_columns(smaller, known) and _reduces(smaller) and _walks_alike(smaller, larger, known)  # fmt: skip
 
 
 def _reduces(tensor: Tensor) -> bool:
@@ -144,13 +210,11 @@ def _walks_alike(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
     )
 
 
-def _is_along(group: Sequence[Tensor], known: Iterable[int], loops: Sequence[tuple[int, Poly]]) -> bool:  # fmt: skip
+def _is_along(group: Sequence[Tensor], known: set[int]) -> bool:
     """Whether neighbours in memory are neighbours on a reduced axis, while the last loop jumps."""
-    if not loops:
-        return True
     for tensor in group:
         own = extents_of(tensor)
-        if not own:
+        if not own or is_columns(tensor, known):
             continue
         last, axes = own[-1][0], {axis.serial for axis in tensor.op.axis}
         for _, address in _accesses(tensor, known).addresses:
@@ -159,47 +223,58 @@ def _is_along(group: Sequence[Tensor], known: Iterable[int], loops: Sequence[tup
                 continue
             if any(address.coefficient(serial) == ONE for serial in address.variables - axes):
                 return True
-    return False
+    return not any(extents_of(tensor) for tensor in group)
 
 
 def _nest(group: Sequence[Tensor], readable: set[int]) -> Nest:
-    main = max(group, key=lambda item: len(extents_of(item)))
-    axes = extents_of(main)
+    main = max(group, key=lambda item: len(loops_of(item, readable)))
+    axes = loops_of(main, readable)
     found = Accesses()
-    aligned: list[tuple[Tensor, dict[int, Poly | None]]] = []
+    aligned: list[tuple[Tensor, dict[int, Poly]]] = []
     for tensor in group:
-        environment: dict[int, Poly | None] = {axis.serial: ZERO for axis in tensor.op.axis}
-        for (serial, _), (loop, _) in zip(extents_of(tensor), axes, strict=False):
+        columns = is_columns(tensor, readable)
+        body = tensor.op.body[tensor.value_index]
+        all_axes = (*tensor.op.axis, *(tensor.op.reduce_axis if columns else ()))
+        environment = {axis.serial: ZERO for axis in all_axes}
+        for (serial, _), (loop, _) in zip(loops_of(tensor, readable), axes, strict=False):
             environment[serial] = Poly.variable(loop)
         aligned.append((tensor, environment))
-        one = accesses_of([tensor.op.body[tensor.value_index]], environment, readable)
+        read = body.source if columns and isinstance(body, Reduce) else body
+        one = accesses_of([read], environment, readable)
         found.addresses += one.addresses
         found.fixed |= one.fixed
         found.addresses.append((tensor, _own_address(tensor, environment)))
-    groups = merged(axes, found)
     loops: list[tuple[int, Poly]] = []
     collapsed: dict[int, Poly] = {}
-    for items in groups:
+    for items in merged(axes, found):
         extent = ONE
         for _, size in items:
             extent = extent * size
         loops.append((items[-1][0], extent))
         collapsed |= {serial: ZERO for serial, _ in items[:-1]}
-    full = [tensor for tensor in group if len(extents_of(tensor)) == len(axes)]
+    full = [tensor for tensor in group if len(loops_of(tensor, readable)) == len(axes)]
     roots = []
     for tensor, environment in aligned:
-        indices = [environment[axis.serial] for axis in tensor.op.axis]
-        roots.append(Root(tensor, tuple(item.substitute(collapsed) for item in indices if item is not None)))  # fmt: skip
+        inner = {serial: index.substitute(collapsed) for serial, index in environment.items()}
+        indices = tuple(inner[axis.serial] for axis in tensor.op.axis)
+        roots.append(Root(tensor, indices, inner, is_columns(tensor, readable)))
     # those of outer levels first: their values stand when the inner loop begins
     roots.sort(key=lambda root: len(extents_of(root.tensor)))
-    return Nest(tuple(roots), tuple(loops), _is_along(full, readable, axes))
+    return Nest(tuple(roots), tuple(loops), _is_along(full, readable))
 
 
-def _own_address(tensor: Tensor, environment: Mapping[int, Poly | None]) -> Poly:
+def _extent(axis: IterVar) -> Poly:
+    extent = size_poly(axis.extent)
+    if extent is None:
+        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
+    return extent
+
+
+def _own_address(tensor: Tensor, environment: Mapping[int, Poly]) -> Poly:
     address, step = ZERO, ONE
     for axis in reversed(tensor.op.axis):
         index, extent = environment[axis.serial], size_poly(axis.extent)
-        assert index is not None and extent is not None
+        assert extent is not None
         address, step = address + index * step, step * extent
     return address
 

@@ -1,0 +1,344 @@
+"""One nest as C: its function, and the statements that share it out to threads and put their parts together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.backends.cpu import vector_types as vectors
+from tbe_impl.backends.cpu.access import size_poly
+from tbe_impl.backends.cpu.elaborate import Buffer, Elaborator, combine, identity_of, row_kind
+from tbe_impl.backends.cpu.nests import Nest, Root
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.poly import ONE, Poly
+from tbe_impl.backends.cpu.scope import render
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.tensor import Tensor
+
+PREFETCH_STEPS = 1 << 13
+"""Length of a row up to which the next one is fetched while this one is written."""
+
+MAX_THREADS = 256
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a nest finds around it.
+
+    Attributes:
+        tensors: everything in memory, in the order of the pointers ``b``.
+        buffers: ``id`` of each of them → its place.
+        names: serial number of each size → its name in C, in the order of ``s``.
+        kept: see `Elaborator`.
+        options: how code is made.
+    """
+
+    tensors: Sequence[Tensor]
+    buffers: Mapping[int, Buffer]
+    names: Mapping[int, str]
+    kept: frozenset[int]
+    options: Options
+
+
+def elements_of(tensor: Tensor) -> Poly:
+    """How many elements a tensor has."""
+    total = ONE
+    for size in tensor.shape:
+        extent = size_poly(size)
+        assert extent is not None
+        total = total * extent
+    return total
+
+
+class NestWriter:
+    """Writes one nest.
+
+    Args:
+        number: of the nest, for names.
+        nest: what it computes.
+        around: what it finds.
+        readable: ``id`` of the tensors that are complete.
+    """
+
+    def __init__(self, number: int, nest: Nest, around: Surroundings, readable: set[int]):
+        self.number, self.nest, self.around, self.options = number, nest, around, around.options
+        buffers = {key: item for key, item in around.buffers.items() if key in readable}
+        targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
+        self.inside = Elaborator(buffers, targets, around.names, around.options, around.kept)
+        self.rows: dict[int, Buffer] = {}
+
+    def write(self) -> tuple[str, str]:
+        """The functions, and the statements that call them."""
+        nest, number = self.nest, self.number
+        if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
+            return self._full_reduction()
+        columns = [root for root in nest.roots if root.columns]
+        for root in columns:
+            self.rows[id(root.tensor)] = Buffer(f"c{len(self.rows)}", self._place(root).strides)
+        for serial, extent in nest.loops:
+            self.inside.loop_variable(serial, extent)
+        stream = self._streams()
+        self._loops(0, stream)
+        extra = ", char *rows" if columns else ""
+        text = self._function(f"int64_t begin, int64_t end, const int stream{extra}", columns)
+        extent = nest.loops[0][1] if nest.loops else ONE
+        grain = 1024 if len(nest.loops) == 1 and not nest.along else 1
+        given = f"{stream or '0'}"
+        if not columns:
+            alone = f"nest{number}(b, s, INT64_C(0), {self._text(extent)}, {given});"
+            return text, self._shared(extent, grain, self._steps(), alone, f"nest{number}(b, s, lo, hi, {given});")  # fmt: skip
+        alone = f"nest{number}(b, s, INT64_C(0), {self._text(extent)}, {given}, rows);"
+        shared = (
+            f"if (OMP_NUMBER == 0) used = OMP_COUNT; "
+            f"nest{number}(b, s, lo, hi, {given}, rows + OMP_NUMBER*row_bytes);"
+        )
+        calls = [
+            "{",
+            f"  const int64_t row_bytes = {self._row_bytes(columns)};",
+            "  char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);",
+            "  int used = 1;",
+            "  if (!rows) { missing = 1; goto done; }",
+            "  " + self._shared(extent, grain, self._steps(), alone, shared),
+            f"  columns{number}(b, s, rows, row_bytes, used);",
+            "  free(rows);",
+            "}",
+        ]
+        return f"{text}\n\n{self._columns(columns)}", "\n  ".join(calls)
+
+    # inside
+
+    def _loops(self, level: int, stream: str) -> None:
+        """Writes the loops from a level on, and in the innermost what is stored."""
+        nest, inside = self.nest, self.inside
+        begin, end = ("begin", "end") if level == 0 else ("0", None)
+        rest = len(nest.loops) - level
+        if rest == 0:
+            self._store("")
+            return
+        serial, _ = nest.loops[level]
+        if rest > 1 or nest.along:
+
+            def body() -> None:
+                self._store_outer(level)
+                self._loops(level + 1, stream)
+
+            inside.serial_loop(serial, body, begin=begin, end=end)
+            return
+        head = ""
+        if stream and level == 0:
+            root = nest.roots[-1].tensor
+            size = dtype_of(root.dtype).bytes
+            place = f"(uintptr_t)({self.around.buffers[id(root)].name} + begin)"
+            steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
+            head = f"stream ? ({steps} < end - begin ? {steps} : end - begin) : 0"
+        self._settle(frozenset({serial}))
+        length = nest.loops[-1][1].constant
+        short = length is None or length <= PREFETCH_STEPS
+        if level > 0 and short and self.options.prefetch:
+            inside.prefetch = nest.loops[level - 1][0]
+        inside.vector_loop(
+            serial,
+            lambda _: self._store("stream" if stream else ""),
+            head=head,
+            unroll=self.options.unroll,
+            begin=begin,
+            end=end,
+        )
+
+    def _settle(self, below: frozenset[int]) -> None:
+        """Computes the reductions that the innermost loop needs before it is opened."""
+        for root in self.nest.roots:
+            body = root.tensor.op.body[root.tensor.value_index]
+            if root.columns and isinstance(body, Reduce):
+                self.inside.settle(body.source, root.axes, below)
+            elif below & root.variables:
+                self.inside.settle(body, root.axes, below)
+
+    def _store_outer(self, level: int) -> None:
+        """Stores the tensors whose last loop this is, if more loops follow."""
+        loops = [serial for serial, _ in self.nest.loops]
+        if level + 1 == len(loops):
+            return
+        for root in self.nest.roots:
+            used = root.variables & set(loops)
+            if not root.columns and used <= set(loops[: level + 1]) and loops[level] in used:
+                self._store_root(root, "")
+
+    def _store(self, stream: str) -> None:
+        """Stores the tensors that the innermost loop computes."""
+        last = self.nest.loops[-1][0] if self.nest.loops else None
+        for root in self.nest.roots:
+            if last is None or last in root.variables:
+                self._store_root(root, stream)
+
+    def _store_root(self, root: Root, stream: str) -> None:
+        if root.columns:
+            self.inside.accumulate(root.tensor, root.axes, self.rows[id(root.tensor)])
+            return
+        value = self.inside.root(root.tensor, root.indices)
+        self.inside.store(root.tensor, root.indices, value, stream=stream)
+
+    def _function(self, parameters: str, columns: Sequence[Root]) -> str:
+        lines = self.inside.chain[0].lines
+        starts: list[str] = []
+        offset = "rows"
+        for root in columns:
+            kind = row_kind(vectors.tag_of(root.tensor.dtype))
+            name, c = self.rows[id(root.tensor)].name, _row_type(kind)
+            starts.append(f"{c} *{name} = ({c} *)({offset});")
+            count = self._text(elements_of(root.tensor))
+            body = root.tensor.op.body[root.tensor.value_index]
+            assert isinstance(body, Reduce)
+            neutral = vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))
+            starts.append(f"for (int64_t i = 0; i < {count}; i++) {name}[i] = ({neutral})[0];")
+            offset = f"{offset} + {self._bytes_of(root)}"
+        used = render(lines)
+        everything = used + "\n".join(starts)
+        head = f"static void nest{self.number}(void **b, const int64_t *s, {parameters}) {{"
+        unused = "(void)b; (void)s; (void)begin; (void)end;"
+        return "\n".join([head, render([*self._declared(everything), *starts, unused]), used, "}"])
+
+    def _declared(self, text: str) -> list[str]:
+        """The pointers and sizes that a text uses."""
+        found = []
+        for index, tensor in enumerate(self.around.tensors):
+            if re.search(rf"\bp{index}\b", text):
+                c = dtype_of(tensor.dtype).c
+                found.append(f"{c} *p{index} = ({c} *)b[{index}];")
+        for index, name in enumerate(self.around.names.values()):
+            if re.search(rf"\b{name}\b", text):
+                found.append(f"const int64_t {name} = s[{index}];")
+        return found
+
+    # around
+
+    def _text(self, size: Poly) -> str:
+        return size.text(self.around.names)
+
+    def _place(self, root: Root) -> Buffer:
+        return self.around.buffers[id(root.tensor)]
+
+    def _steps(self) -> str:
+        """How many steps all loops of a nest take, for the decision about threads."""
+        met: set[int] = {id(root.tensor) for root in self.nest.roots}
+        waiting = [root.tensor.op for root in self.nest.roots]
+        while waiting:
+            for item in waiting.pop().input_tensors:
+                if id(item) not in met:
+                    met.add(id(item))
+                    waiting.append(item.op)
+        sizes = [elements_of(tensor) for tensor in self.around.tensors if id(tensor) in met]
+        return " + ".join(f"({self._text(size)})" for size in sizes) or "1"
+
+    def _shared(self, extent: Poly, grain: int, steps: str, alone: str, shared: str) -> str:
+        """Statements that run `alone`, or `shared` from ``lo`` to ``hi`` on each thread when that pays."""
+        if extent.constant is not None and extent.constant <= grain:
+            return alone
+        return "\n  ".join(
+            [
+                f"if (threads > 1 && {steps} >= {self.options.parallel_elements}) {{",
+                "  #pragma omp parallel num_threads((int)threads)",
+                "  {",
+                f"    const int64_t all_steps = {self._text(extent)};",
+                "    int64_t part = (all_steps + OMP_COUNT - 1) / OMP_COUNT;",
+                f"    part = (part + {grain - 1}) / {grain} * {grain};",
+                "    const int64_t lo = part * OMP_NUMBER < all_steps ? part * OMP_NUMBER : all_steps;",
+                "    const int64_t hi = lo + part < all_steps ? lo + part : all_steps;",
+                f"    {shared}",
+                "  }",
+                f"}} else {alone}",
+            ]
+        )
+
+    def _streams(self) -> str:
+        """A condition in C: the outputs are large, and their rows lie so that they can be written past the caches."""
+        nest = self.nest
+        if nest.along or not nest.loops:
+            return ""
+        wide = [root for root in nest.roots if not root.columns and nest.loops[-1][0] in root.variables]  # fmt: skip
+        sizes = {dtype_of(root.tensor.dtype).bytes for root in wide}
+        if not wide or (len(nest.loops) == 1 and len(sizes) > 1):
+            return ""
+        last = self._place(nest.roots[-1]).name[1:]
+        terms = []
+        for root in wide:
+            size, index = dtype_of(root.tensor.dtype).bytes, self._place(root).name[1:]
+            total = elements_of(root.tensor)
+            if total.constant is not None and total.constant * size < self.options.stream_bytes:
+                return ""
+            terms.append(f"({self._text(total)})*{size} >= {self.options.stream_bytes}")
+            if len(nest.loops) > 1:
+                inner = self._text(nest.loops[-1][1])
+                terms.append(f"(uintptr_t)b[{index}] % 64 == 0 && (({inner})*{size}) % 64 == 0")
+            else:
+                terms.append(f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 && (uintptr_t)b[{index}] % {size} == 0")  # fmt: skip
+        return " && ".join(terms)
+
+    # parts of threads
+
+    def _full_reduction(self) -> tuple[str, str]:
+        """A reduction of everything: each thread its part, then the parts."""
+        (root,), number = self.nest.roots, self.number
+        body = root.tensor.op.body[root.tensor.value_index]
+        assert isinstance(body, Reduce)
+        value, extent = self.inside.part_of_reduction(body, root.axes)
+        tag = vectors.tag_of(root.tensor.dtype)
+        c, prefix = vectors.c_type(tag), vectors.memory_of(root.tensor.dtype)
+        self.inside.chain[0].lines.append(f"*part_result = {value.text};")
+        text = self._function(f"int64_t begin, int64_t end, {c} *part_result", ())
+        parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
+        alone = f"nest{number}(b, s, INT64_C(0), {self._text(extent)}, &parts{number}[0]);"
+        shared = (
+            f"if (OMP_NUMBER == 0) count{number} = OMP_COUNT; "
+            f"nest{number}(b, s, lo, hi, &parts{number}[OMP_NUMBER]);"
+        )
+        both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
+        place = f"({dtype_of(root.tensor.dtype).c} *)b[{self._place(root).name[1:]}]"
+        last = [
+            f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
+            f"{prefix}_store_part({place}, parts{number}[0], 1);",
+        ]
+        call = self._shared(extent, 64, self._text(extent), alone, shared)
+        return text, "\n  ".join(["{", parts, call, *last, "}"])
+
+    def _bytes_of(self, root: Root) -> str:
+        """Bytes of one thread's row, a whole number of cache lines."""
+        size = vectors.bits(vectors.tag_of(root.tensor.dtype)) // 8
+        return f"((({self._text(elements_of(root.tensor))})*{size} + 63) & ~INT64_C(63))"
+
+    def _row_bytes(self, columns: Sequence[Root]) -> str:
+        return " + ".join(map(self._bytes_of, columns)) + " + 64"
+
+    def _columns(self, columns: Sequence[Root]) -> str:
+        """The function that adds the rows of all threads."""
+        lines: list[str] = []
+        offset = "0"
+        for root in columns:
+            body = root.tensor.op.body[root.tensor.value_index]
+            assert isinstance(body, Reduce)
+            tag, prefix = vectors.tag_of(root.tensor.dtype), vectors.memory_of(root.tensor.dtype)
+            kind, name = row_kind(tag), self._place(root).name
+            c = _row_type(kind)
+            both = combine(body.op, tag, "v", f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)")  # fmt: skip
+            lines += [
+                f"for (int64_t i = 0; i < {self._text(elements_of(root.tensor))}; i += LANES) {{",
+                f"  const int64_t left = {self._text(elements_of(root.tensor))} - i;",
+                "  const int n = left < LANES ? (int)left : LANES;",
+                f"  {vectors.c_type(tag)} v = {kind}_load_part(({c} *)(rows + {offset}) + i, n);",
+                f"  for (int t = 1; t < used; t++) v = {both};",
+                f"  {prefix}_store_part({name} + i, v, n);",
+                "}",
+            ]
+            offset = f"{offset} + {self._bytes_of(root)}"
+        head = f"static void columns{self.number}(void **b, const int64_t *s, char *rows, int64_t row_bytes, int used) {{"
+        declared = self._declared("\n".join(lines))
+        return "\n".join([head, render([*declared, "(void)b; (void)s;", *lines]), "}"])
+
+
+def _row_type(kind: str) -> str:
+    """The C type of an element of a row."""
+    if kind[0] == "f":
+        return "float" if kind == "f32" else "double"
+    return f"{'u' if kind[0] == 'u' else ''}int{kind[1:]}_t"
