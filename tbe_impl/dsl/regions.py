@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Select, reads
 from tbe_impl.dsl.schedule_records import Attach, ScheduleRecord, Split, StageRecord
+from tbe_impl.dsl.stage import GLOBAL
 from tbe_impl.dsl.tensor import Tensor
 
 UNKNOWN = 1 << 40
@@ -82,6 +83,8 @@ class Regions:
         spans: list[Interval | None] = [None] * len(full)
         for consumer in self.consumers(stage):
             steps = self.steps(consumer, level)
+            if steps is None and stage.scope == GLOBAL:
+                continue  # it reads what lies in main memory when the loop is over
             if steps is None or not consumer.op.body:
                 return full
             for span in self._spans(consumer, stage, steps):

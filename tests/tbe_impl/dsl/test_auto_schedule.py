@@ -140,6 +140,18 @@ def test_outputs_of_one_shape_share_a_nest_and_others_do_not():
     assert found.bytes_read == 256000 and found.bytes_written == 512000
 
 
+def test_a_result_that_another_nest_reads_does_not_make_its_tiles_whole():
+    x = placeholder((70_000,), "float32", name="x")
+    a = compute((70_000,), lambda i: x(i) + 1, name="a")
+    b = compute((70_000,), lambda i: a(i) * 2, name="b")
+    k = reduce_axis((0, 70_000), "k")
+    s = compute((1,), lambda i: Reduce("sum", b(k), [k]), name="s")
+    found = of(a, b, s)
+    # x for a and b, and b once more for the sum
+    assert found.errors == () and found.bytes_read == 2 * 280_000
+    assert found.bytes_written == 2 * 280_000 + 4
+
+
 def test_sizes_of_run_time_are_said_to_be_so():
     n = Var("n")
     x = placeholder((n, 1024), "float16", name="x")
