@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import collections.abc
 import contextlib
 import importlib
 import importlib.abc
@@ -47,6 +49,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
 
+_MOVED = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
+"""What `collections` itself had until Python 3.10, and operators from before still take from there."""
+
 _lock = threading.RLock()
 _depth = 0
 _finder: _Finder | None = None
@@ -88,6 +93,8 @@ def _put_in(roots: Sequence[str]) -> None:
         if _depth > 1:
             return
         _finder = _Finder(roots)
+        for name, value in _MOVED.items():
+            vars(collections).setdefault(name, value)
         for name in list(sys.modules):
             if name.partition(".")[0] in _finder.roots:
                 _hidden[name] = sys.modules.pop(name)
@@ -101,6 +108,8 @@ def _take_out() -> None:
         _depth -= 1
         if _depth or _finder is None:
             return
+        for name in _MOVED:
+            vars(collections).pop(name, None)
         for finder in (_finder, _helper_finder):
             if finder in sys.meta_path:
                 sys.meta_path.remove(finder)

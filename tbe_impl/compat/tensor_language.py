@@ -73,7 +73,7 @@ EMPTY_CLASSES = {
 }
 EXPRESSION_CLASSES: dict[str, Any] = {
     "Expr": Expr, "PrimExpr": Expr, "ExprOp": Expr, "ConstExpr": Const, "IntImm": language.IntImm, "UIntImm": language.IntImm,
-    "FloatImm": language.FloatImm, "StringImm": language.StringImm, "Var": Var, "SizeVar": Var, "IterVar": IterVar,
+    "FloatImm": language.FloatImm, "StringImm": language.Text, "Var": Var, "SizeVar": Var, "IterVar": IterVar,
     "Cast": language.Cast, "Select": language.Select, "Call": language.Call, "Reduce": Reduce, "BinaryOpExpr": Binary,
     "ProducerLoad": language.Read, "TensorSlice": graph.TensorSlice, "Range": Range, "Not": _class(_Nothing, "Not"),
     **BINARY_CLASSES,

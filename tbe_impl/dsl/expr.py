@@ -188,6 +188,18 @@ class StringImm(Const):
     __slots__ = ()
 
 
+class Text(str):
+    """A text among attributes: a Python string, whose ``value`` older operators read."""
+
+    __slots__ = ()
+    dtype = "handle"
+
+    @property
+    def value(self) -> str:
+        """The text."""
+        return str(self)
+
+
 class Var(Expr):
     """A number that is known at run time only: a size of a dynamic shape, or a scalar argument.
 

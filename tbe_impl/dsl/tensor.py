@@ -22,6 +22,7 @@ from tbe_impl.dsl.expr import (
     Range,
     Read,
     Reduce,
+    Text,
     as_expr,
     const,
     reads,
@@ -203,7 +204,9 @@ for _name in (
 
 def as_attribute(value: Any) -> Any:
     """An attribute as operators read it: ``op.attrs["format"].value``."""
-    return const(value) if isinstance(value, (bool, int, float, str)) else value
+    if isinstance(value, str):
+        return Text(value)
+    return const(value) if isinstance(value, (bool, int, float)) else value
 
 
 def as_shape(shape: Any) -> tuple[Expr, ...]:

@@ -191,3 +191,13 @@ def test_questions_to_the_chip() -> None:
             platform.get_soc_spec("NO_SUCH_KEY")
         platform.set_current_compile_soc_info("Ascend310")
         assert platform.get_soc_spec("CORE_NUM") == 2
+
+
+def test_attributes_are_read_in_both_dialects() -> None:
+    with compat.installed():
+        from te import tvm
+
+        op = tvm.placeholder((4,), attrs={"format": "NC1HWC0", "axis": 2}).op
+        assert op.attrs["format"].value == op.attrs["format"] == "NC1HWC0"
+        assert op.attrs["format"] in ("NC1HWC0", "ND") and "C0" in op.attrs["format"]
+        assert isinstance(op.attrs["format"], tvm.expr.StringImm) and op.attrs["axis"].value == 2
