@@ -104,6 +104,14 @@ def test_rows_that_do_not_fit_go_through_main_memory_more_than_once():
     assert found.bytes_written == 2 * 6_400_000 + 2 * 64
 
 
+def test_rows_of_odd_length_are_padded_to_blocks():
+    found = of(softmax(130, 1001)[0])
+    copy = next(stage for stage in found.stages if stage.name == "x.local.UB")
+    rows = copy.tile[0]
+    assert rows and copy.bytes == rows * 1008 * 4 and copy.padding_bytes == rows * 7 * 4
+    assert not any(one.code == "alignment" for one in found.findings)
+
+
 def test_a_reduction_over_the_first_axis_is_not_computed_again_for_each_row():
     x = placeholder((512, 4096), "float32", name="x")
     k = reduce_axis((0, 512), "k")

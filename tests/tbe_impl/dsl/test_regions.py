@@ -89,6 +89,18 @@ def test_a_tile_holds_what_every_step_reads(seed):
         assert regions.executions(copy) == count
 
 
+def test_part_of_a_fused_loop_may_begin_inside_a_row():
+    x = placeholder(SIZES, name="x")
+    y = compute(SIZES, lambda i, j: x(i, j) + 1, name="y")
+    schedule = create_schedule(y)
+    x_ub = schedule.cache_read(x, "local.UB", y)
+    outer, _ = schedule[y].split(schedule[y].fuse(*y.op.axis), factor=11)
+    schedule[x_ub].compute_at(schedule[y], outer)
+    regions = Regions(schedule.record())
+    # steps 22 to 32 of rows of 8: 22 and 23 of row 2, row 3, 32 of row 4
+    assert regions.tile(regions.record.stage(x_ub.op)) == (3, 8)
+
+
 def test_intervals_of_indices():
     n = Var("n")
     x = placeholder((8,), "int32", name="x")
