@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import divide
+from tbe_impl.dsl.arrays import convert, divide
+from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Expr, binary, call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
@@ -36,7 +37,7 @@ def floor_modulo(x: Expr, y: Expr) -> Expr:
 def _floor_modulo(x: Any, y: Any) -> Any:
     wide = np.float64 if x.dtype.itemsize > 2 and x.dtype != np.float32 else np.float32
     a, b = x.astype(wide), y.astype(wide)
-    return (a - np.floor(a / b) * b).astype(x.dtype)
+    return convert(a - np.floor(a / b) * b, x.dtype)
 
 
 def _two(
@@ -50,14 +51,41 @@ def _two(
     return Word(name, build, numpy, name)
 
 
+WHOLE = frozenset({"abs", "relu", "bitnot", "neg", "sign"})
+"""Functions that have a meaning for integers."""
+
+
+def _wide(dtype: str) -> str:
+    """The float in which a function of integers is computed."""
+    return "float64" if dtype_of(dtype).bytes >= 4 else "float32"
+
+
 def _one(name: str, formula: str, tag: str, function: str, instruction: str = "") -> Word:
+    whole = function in WHOLE
+
+    def scalar(x: Expr) -> Expr:
+        if whole or is_float(x.dtype):
+            return call(function, x)
+        if function == "rec":
+            found: Expr = binary("div", const(1, x.dtype), x)
+            return found
+        return cast(x.dtype, call(function, cast(_wide(x.dtype), x)))
+
     def build(raw_tensor: Tensor, *_: Any, **__: Any) -> Tensor:
         # a priority flag and an impl_mode choose between instructions of the device; here all are exact
-        return elementwise(name, tag, (raw_tensor,), lambda x: call(function, x))
+        return elementwise(name, tag, (raw_tensor,), scalar)
+
+    def numpy(x: Any) -> Any:
+        known = FUNCTIONS[function].numpy
+        if whole or function == "rec" or x.dtype.kind not in "iub":
+            return known(x)
+        return convert(known(x.astype(_wide(str(x.dtype)))), x.dtype)
 
     build.__name__ = name
-    build.__doc__ = f"{formula} of a tensor; the result has its shape and dtype."
-    return Word(name, build, FUNCTIONS[function].numpy, instruction or name)
+    build.__doc__ = (
+        f"{formula} of a tensor; the result has its shape and dtype (of integers it is cut)."
+    )
+    return Word(name, build, numpy, instruction or name)
 
 
 def _with_scalar(

@@ -9,36 +9,25 @@ import numpy as np
 
 from tbe_impl.dsl.arrays import divide
 from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.elementwise import WHOLE
 from tbe_impl.dsl.expr import binary, call, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.dsl.word import Word, check_tensor, elementwise
+from tbe_impl.dsl.word import Word, check_float, check_tensor, elementwise
 from tbe_impl.errors import InputError
-
-
-def _check_float(word: str, value: Any) -> Tensor:
-    tensor = check_tensor(word, value)
-    if not is_float(tensor.dtype):
-        raise InputError(
-            f"{word} takes floating-point tensors",
-            place=str(here()),
-            expected="float16, bfloat16, float32 or float64",
-            got=f"{tensor.dtype} ({tensor.name})",
-            remedy="Cast it with cast_to",
-        )
-    return tensor
 
 
 def _function(name: str, formula: str) -> Word:
     known = FUNCTIONS[name]
     result = None if known.result == "same" else known.result
-    whole = name in ("sign", "neg", "abs")
 
     def build(*tensors: Tensor) -> Tensor:
         if len(tensors) != known.arity:
             raise InputError(f"{name} takes {known.arity} tensors", place=str(here()), expected=str(known.arity), got=str(len(tensors)))  # fmt: skip
-        given = [check_tensor(name, item) if whole else _check_float(name, item) for item in tensors]  # fmt: skip
+        given = [check_tensor(name, item) for item in tensors]  # fmt: skip
+        if name not in WHOLE:
+            check_float(name, given[0])
         return elementwise(name, f"elewise_ext_{name}", given, lambda *x: call(name, *x, dtype=result))  # fmt: skip
 
     build.__name__ = name

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Const, Expr, as_expr, const
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name, shape_text
@@ -78,6 +79,19 @@ def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor
         if is_scalar and other
         else "Use the result of a placeholder or of another word",
     )
+
+
+def check_float(word: str, tensor: Tensor) -> Tensor:
+    """`tensor`, which has to be floating-point."""
+    if not is_float(tensor.dtype):
+        raise InputError(
+            f"{word} takes floating-point tensors",
+            place=str(here()),
+            expected="float16, bfloat16, float32 or float64",
+            got=f"{tensor.dtype} ({tensor.name})",
+            remedy="Cast it with cast_to",
+        )
+    return tensor
 
 
 def check_same(word: str, first: Tensor, other: Tensor) -> None:

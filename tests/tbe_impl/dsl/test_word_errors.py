@@ -17,6 +17,7 @@ B = dsl.placeholder((4, 6), "bool", "b")
 
 CASES: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: dsl.vmul(X, 2.0), "vmul takes tensors only", "a tensor", "`vmuls` takes a tensor and a scalar"),
+    (lambda: dsl.ext.tanh(N), "tanh takes floating-point tensors", "float16", "int32 (n)"),
     (lambda: dsl.vadds(X, Y), "vadds takes a scalar", "a number for scalar", "the tensor y"),
     (lambda: dsl.vadd(X, Y), "vadd takes tensors of one shape", "(4, 6)", "(4, 5) (y)"),
     (lambda: dsl.vcmp(X, Y), "vcmp takes tensors of one shape", "(4, 6)", "(4, 5) (y)"),

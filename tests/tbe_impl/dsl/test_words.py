@@ -60,6 +60,9 @@ CASES = (
     Case("vmaxs", lambda x: np.maximum(x, 0.5), lambda w, x: w(x, 0.5)),
     Case("vmins", lambda x: np.minimum(x, 0.5), lambda w, x: w(x, dsl.const(0.5))),
     Case("vexp", np.exp),
+    Case("vexp", lambda x: np.trunc(np.exp(x)), dtypes=INTEGERS),
+    Case("vsqrt", lambda x: np.trunc(np.sqrt(x)), dtypes=INTEGERS, low=0),
+    Case("vrec", lambda x: _truncated(np.ones_like(x), x), dtypes=INTEGERS),
     Case("vlog", np.log, lambda w, x: w(x, priority_flag=1), low=0.1),
     Case("vabs", np.abs, dtypes=FLOATS + INTEGERS[:4]),
     Case("vrec", lambda x: 1 / x, lambda w, x: w(x, "high_precision"), low=0.1),
@@ -193,6 +196,8 @@ def test_integers_wrap_around_and_divide_by_nothing_to_0() -> None:
     top, zero = np.array([127, -128], np.int8), np.zeros(2, np.int8)
     assert compute(lambda x: dsl.vadds(x, 1), top)[0].tolist() == [-128, -127]
     assert compute(dsl.vdiv, top, zero)[0].tolist() == [0, 0]
+    wide = top.astype(np.int32)
+    assert compute(dsl.vmod, wide, zero.astype(np.int32))[0].tolist() == [0, 0]
     assert compute(EXT_WORDS["reciprocal"], zero)[0].tolist() == [0, 0]
     assert compute(lambda x: dsl.cast_to(x, "uint8"), top)[0].tolist() == [127, 128]
 
