@@ -35,6 +35,22 @@ class Buffer:
     strides: tuple[Poly, ...]
 
 
+@dataclass(frozen=True)
+class Tile:
+    """A loop inside the vector loop, over which strided inputs are contiguous.
+
+    Attributes:
+        loop: its serial number.
+        begin, count: its first step and how many there are, in C.
+        steps: most that there are.
+    """
+
+    loop: int
+    begin: str
+    count: str
+    steps: int
+
+
 class NeedsBuffer(Exception):
     """A stage has to be stored before this nest; the plan is made again with it."""
 
@@ -71,6 +87,7 @@ class Elaborator:
         self.inside_select = 0
         self.prefetch: int | None = None
         self.filling: int | None = None
+        self.tile: Tile | None = None
         self._serial = itertools.count()
         self._settled: set[tuple[int, tuple[Poly, ...], frozenset[int]]] = set()
         self._loops = itertools.count()
@@ -277,7 +294,7 @@ class Elaborator:
         if isinstance(node, Const):
             return Value(vectors.literal(node.value, tag), tag)
         if isinstance(node, (IterVar, Var)):
-            index = environment[node.serial] if isinstance(node, IterVar) else Poly.variable(node.serial)  # fmt: skip
+            index = self.index(node, environment)
             return self.as_vector(index, tag)
         if isinstance(node, Read):
             return self.read(node.tensor, [self.index(item, environment) for item in node.indices])
@@ -304,6 +321,8 @@ class Elaborator:
         found = index_poly(node, known)
         if found is not None:
             return found
+        if isinstance(node, IterVar):
+            return environment[node.serial]
         value = self.expression(node, environment)
         return self.let(vectors.cast(node.dtype, "int64", value.text), "i64", value.depth)
 
@@ -343,7 +362,29 @@ class Elaborator:
                 self._prefetch(address, buffer, depth)
                 return self.let(f"{prefix}_load({place})", tag, depth)
             return self.let(f"{prefix}_load_part({place}, {self.count})", tag, depth)
+        if self.tile and self.tile.loop in address.variables:
+            place, step = self._tile_of(tensor, address, step)
         return self.let(f"{prefix}_gather({place}, {self.text(step)}, {self.count})", tag, depth)
+
+    def _tile_of(self, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
+        """Where a tile of a tensor lies close together, and the step from lane to lane there.
+
+        It is fetched line by line before the tile's loop: from far apart, the lines would drive each other out of the cache.
+        """
+        tile = self.tile
+        assert tile is not None and self.vector is not None
+        buffer = self.buffers[id(tensor)]
+        if address.coefficient(tile.loop) != ONE:
+            return f"{buffer.name} + {self.text(address)}", step
+        start = address - Poly.variable(tile.loop)
+        name, c = f"t{next(self._serial)}", dtype_of(tensor.dtype).c
+        line = f"{buffer.name} + {self.text(start)} + {tile.begin} + l*({self.text(step)})"
+        self.chain[self.depth_of(frozenset({self.vector}))].lines += [
+            f"{c} {name}[LANES][{tile.steps}];",
+            f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {self.count}; l++) memcpy({name}[l], {line}, sizeof {name}[l]);",
+            f"else for (int l = 0; l < {self.count}; l++) memcpy({name}[l], {line}, {tile.count}*sizeof({c}));",
+        ]
+        return f"&{name}[0][{self.names[tile.loop]} - {tile.begin}]", Poly.of(tile.steps)
 
     def _prefetch(self, address: Poly, buffer: Buffer, depth: int) -> None:
         """While a row is finished from the cache, memory can bring the next one."""

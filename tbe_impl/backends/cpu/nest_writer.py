@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import size_poly
-from tbe_impl.backends.cpu.elaborate import Buffer, Elaborator, combine, identity_of, row_kind
+from tbe_impl.backends.cpu.elaborate import Buffer, Elaborator, Tile, combine, identity_of, row_kind
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
@@ -19,6 +19,9 @@ from tbe_impl.dsl.tensor import Tensor
 
 PREFETCH_STEPS = 1 << 13
 """Length of a row up to which the next one is fetched while this one is written."""
+
+TILE = 16
+"""Steps of the outer loop of a tile: elements in a cache line."""
 
 MAX_THREADS = 256
 
@@ -118,6 +121,9 @@ class NestWriter:
             self._store("")
             return
         serial, _ = nest.loops[level]
+        if rest == 2 and nest.transposed:
+            self._tiles(level, begin, end or self._text(nest.loops[level][1]), stream)
+            return
         if rest > 1 or nest.along:
 
             def body() -> None:
@@ -146,6 +152,28 @@ class NestWriter:
             begin=begin,
             end=end,
         )
+
+    def _tiles(self, level: int, begin: str, end: str, stream: str) -> None:
+        """The last two loops in tiles: what a vector fetches from `TILE` lines serves as many steps of the outer loop."""
+        inside, outer = self.inside, self.nest.loops[level][0]
+        inner, name = self.nest.loops[level + 1][0], self.inside.names[outer]
+        lines: list[object] = []
+        parent, parent_lines = inside.chain[-1], inside.chain[-1].lines
+        self._settle(frozenset({outer, inner}))
+        parent.lines = lines
+        first, count = f"{name}_tile", f"{name}_steps"
+        inside.tile = Tile(outer, first, count, TILE)
+        inside.vector_loop(
+            inner,
+            lambda _: inside.serial_loop(
+                outer, lambda: self._store(""), begin=first, end=f"{first} + {count}"
+            ),
+        )
+        inside.tile = None
+        parent.lines = parent_lines
+        lines.insert(0, f"const int64_t {count} = {first} + {TILE} < {end} ? {TILE} : {end} - {first};")  # fmt: skip
+        head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {TILE}) {{"
+        parent.lines += [head, lines, "}"]
 
     def _settle(self, below: frozenset[int]) -> None:
         """Computes the reductions that the innermost loop needs before it is opened."""
@@ -255,7 +283,7 @@ class NestWriter:
     def _streams(self) -> str:
         """A condition in C: the outputs are large, and their rows lie so that they can be written past the caches."""
         nest = self.nest
-        if nest.along or not nest.loops:
+        if nest.along or nest.transposed or not nest.loops:
             return ""
         wide = [root for root in nest.roots if not root.columns and nest.loops[-1][0] in root.variables]  # fmt: skip
         sizes = {dtype_of(root.tensor.dtype).bytes for root in wide}

@@ -45,11 +45,13 @@ class Nest:
         roots: what is stored.
         loops: serial number and extent of each loop, the outermost first.
         along: whether the innermost dimension is a reduced one, so that no loop of the nest itself is a vector loop.
+        transposed: whether an input's neighbours are neighbours on the last loop but one.
     """
 
     roots: tuple[Root, ...]
     loops: tuple[tuple[int, Poly], ...]
     along: bool
+    transposed: bool = False
 
 
 def nests_of(
@@ -260,7 +262,20 @@ def _nest(group: Sequence[Tensor], readable: set[int]) -> Nest:
         roots.append(Root(tensor, indices, inner, is_columns(tensor, readable)))
     # those of outer levels first: their values stand when the inner loop begins
     roots.sort(key=lambda root: len(extents_of(root.tensor)))
-    return Nest(tuple(roots), tuple(loops), _is_along(full, readable))
+    moved = [address.substitute(collapsed) for _, address in found.addresses]
+    along = _is_along(full, readable)
+    plain = not along and not any(root.columns for root in roots)
+    return Nest(tuple(roots), tuple(loops), along, plain and _is_transposed(moved, loops))
+
+
+def _is_transposed(addresses: Sequence[Poly], loops: Sequence[tuple[int, Poly]]) -> bool:
+    if len(loops) < 2:
+        return False
+    outer, inner = loops[-2][0], loops[-1][0]
+    return any(
+        address.coefficient(outer) == ONE and address.coefficient(inner) not in (ZERO, ONE)
+        for address in addresses
+    )
 
 
 def _extent(axis: IterVar) -> Poly:
