@@ -13,7 +13,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -172,29 +172,31 @@ def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) 
             if name in sys.modules:
                 saved[name] = sys.modules[name]
             sys.modules[name] = module
-        before = dict(sys.modules)
-        hidden = {
-            name: sys.modules.pop(name)
-            for name in list(sys.modules)
-            if name not in modules and _is_theirs(before[name], search_path)
-        }
+        theirs = _theirs(search_path)
+        hidden = {name: sys.modules.pop(name) for name in theirs if name not in modules}
         sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
         importlib.invalidate_caches()
         try:
             yield
         finally:
             sys.path[:] = saved_path
-            for name in list(sys.modules):
-                own = name in modules or _is_theirs(sys.modules[name], search_path)
-                if own and sys.modules[name] is not hidden.get(name):
+            for name in [*_theirs(search_path), *modules]:
+                if name in sys.modules and sys.modules[name] is not hidden.get(name):
                     modules[name] = sys.modules.pop(name)
             sys.modules.update(saved)
             sys.modules.update(hidden)
 
 
+def _theirs(search_path: Sequence[str]) -> list[str]:
+    """Names of the loaded modules that lie in one of the directories."""
+    # all are asked before one is taken out: a package without __init__ asks its parent where it lies
+    return [name for name, module in list(sys.modules.items()) if _is_theirs(module, search_path)]
+
+
 def _is_theirs(module: Any, search_path: Sequence[str]) -> bool:
-    """Whether a module lies in one of the directories."""
-    places = [getattr(module, "__file__", None), *list(getattr(module, "__path__", None) or ())[:1]]
+    places = [getattr(module, "__file__", None)]
+    with suppress(KeyError):
+        places += list(getattr(module, "__path__", None) or ())[:1]
     return any(
         isinstance(place, str) and place.startswith(f"{entry.rstrip(os.sep)}{os.sep}")
         for place in places
