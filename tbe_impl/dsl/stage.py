@@ -238,6 +238,9 @@ class Stage:
 
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """The steps of a loop are shared out to the cores."""
+        if not isinstance(thread_ivar, IterVar):
+            raise InputError(f"bind of {_name(ivar)} takes an axis of cores", place=str(here()),
+                             expected='thread_axis("blockIdx.x")', got=repr(thread_ivar))  # fmt: skip
         self._record("bind", (ivar, thread_ivar), {})
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None, *more: Any) -> None:
@@ -274,6 +277,14 @@ class Stage:
     def _record(self, name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         place = str(here())
         axis, value = None, tuple(arguments)
+        if name in ("buffer_align", "buffer_tile"):
+            for pair in value:
+                if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                    raise InputError(f"{name} of {self.op.name} takes one pair for each axis", place=place,
+                                     expected="(least, extent), each a number or None", got=repr(pair))  # fmt: skip
+        if name in ("set_buffer_size", "set_storage_bound") and len(value) != 1:
+            raise InputError(f"{name} of {self.op.name} takes a number of elements", place=place,
+                             expected="one argument", got=str(len(value)))  # fmt: skip
         if name in ON_A_LOOP | ON_AN_AXIS and value and isinstance(value[0], IterVar):
             axis, value = value[0], value[1:]
         if name in ON_A_LOOP and axis is not None:
