@@ -8,55 +8,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import accesses_of, index_poly, merged, size_poly
+from tbe_impl.backends.cpu.access import index_poly, size_poly
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.backends.cpu.scope import Row, Scope, Value
+from tbe_impl.backends.cpu.reductions import reduce
+from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Row, Scope, Tile, Value
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
-Index = Poly | Value
-"""A polynomial of loop variables, or a vector of whole numbers."""
-
 ROW_STEPS = 1 << 13
 """Longest row that is kept; a few of them fit the stack and the nearest cache."""
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """A tensor in memory: its name in C and the steps of its dimensions, in elements."""
-
-    name: str
-    strides: tuple[Poly, ...]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A loop inside the vector loop, over which strided inputs are contiguous.
-
-    Attributes:
-        loop: its serial number.
-        begin, count: its first step and how many there are, in C.
-        steps: most that there are.
-    """
-
-    loop: int
-    begin: str
-    count: str
-    steps: int
-
-
-class NeedsBuffer(Exception):
-    """A stage has to be stored before this nest; the plan is made again with it."""
-
-    def __init__(self, tensor: Tensor):
-        super().__init__(tensor.name)
-        self.tensor = tensor
 
 
 class Elaborator:
@@ -88,7 +53,7 @@ class Elaborator:
         self.prefetch: int | None = None
         self.filling: int | None = None
         self.tile: Tile | None = None
-        self._serial = itertools.count()
+        self.serial = itertools.count()
         self._settled: set[tuple[int, tuple[Poly, ...], frozenset[int]]] = set()
         self._loops = itertools.count()
 
@@ -184,7 +149,7 @@ class Elaborator:
 
     def let(self, text: str, tag: str, depth: int) -> Value:
         """A new vector on a level."""
-        name = f"v{next(self._serial)}"
+        name = f"v{next(self.serial)}"
         self.chain[depth].lines.append(f"const {vectors.c_type(tag)} {name} = {text};")
         return Value(name, tag, depth)
 
@@ -226,7 +191,7 @@ class Elaborator:
         value = self.compute(tensor, indices)
         if self.filling == self.vector and (row is None or row.loop == self.vector):
             if row is None:
-                row = rows[key] = Row(self.vector, steps, f"row{next(self._serial)}")
+                row = rows[key] = Row(self.vector, steps, f"row{next(self.serial)}")
                 c = "float" if tag == "f32" else "double"
                 self.chain[0].lines.insert(0, f"_Alignas(64) {c} {row.name}[{steps}];")
             place = place.format(row.name)
@@ -265,7 +230,7 @@ class Elaborator:
         environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
         body = op.body[tensor.value_index]
         if isinstance(body, Reduce):
-            found = self.reduce(tensor, body, environment)
+            found = reduce(self, tensor, body, environment)
         else:
             found = self.expression(body, environment)
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
@@ -281,12 +246,6 @@ class Elaborator:
         found = self.compute(tensor, indices)
         self.chain[found.depth].memo[key] = found
         return found
-
-    def part_of_reduction(self, body: Reduce, environment: Mapping[int, Index]) -> tuple[Value, Poly]:  # fmt: skip
-        """A reduction of everything from step `begin` to `end` of its outermost loop, and the extent of that."""
-        inner, serials = self._announce(body, environment)
-        extent = self.extents[serials[0]]
-        return self._along(body, inner, serials, 0, begin="begin", end="end"), extent
 
     def expression(self, node: Expr, environment: Mapping[int, Index]) -> Value:
         """A vector with the value of an expression."""
@@ -349,7 +308,7 @@ class Elaborator:
         prefix = vectors.memory_of(tensor.dtype)
         if not all(isinstance(item, Poly) for item in indices):
             return self._load_at(tensor, indices)
-        address = self._address(buffer, indices)
+        address = self.address(buffer, indices)
         if self._may_miss(tensor, address):
             return self._load_at(tensor, indices)
         depth = self.depth_of(address.variables)
@@ -377,7 +336,7 @@ class Elaborator:
         if address.coefficient(tile.loop) != ONE:
             return f"{buffer.name} + {self.text(address)}", step
         start = address - Poly.variable(tile.loop)
-        name, c = f"t{next(self._serial)}", dtype_of(tensor.dtype).c
+        name, c = f"t{next(self.serial)}", dtype_of(tensor.dtype).c
         line = f"{buffer.name} + {self.text(start)} + {tile.begin} + l*({self.text(step)})"
         self.chain[self.depth_of(frozenset({self.vector}))].lines += [
             f"{c} {name}[LANES][{tile.steps}];",
@@ -429,7 +388,7 @@ class Elaborator:
             most = most.substitute({serial: last if grows else ZERO})
         return least, most
 
-    def _address(self, buffer: Buffer, indices: Sequence[Index]) -> Poly:
+    def address(self, buffer: Buffer, indices: Sequence[Index]) -> Poly:
         address = ZERO
         for index, stride in zip(indices, buffer.strides, strict=True):
             assert isinstance(index, Poly)
@@ -439,7 +398,7 @@ class Elaborator:
     def store(self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = "") -> None:  # fmt: skip
         """Writes an element of a tensor."""
         buffer, prefix = self.targets[id(tensor)], vectors.memory_of(tensor.dtype)
-        address = self._address(buffer, indices)
+        address = self.address(buffer, indices)
         depth = max(value.depth, self.depth_of(address.variables))
         step = address.coefficient(self.vector) if self.vector is not None else ZERO
         place = f"{buffer.name} + {self.text(address)}"
@@ -455,147 +414,6 @@ class Elaborator:
             line = f"{prefix}_store({place}, {value.text});"
         self.chain[depth].lines.append(line)
 
-    def accumulate(self, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:
-        """Adds an element of a reduction's source to the row in which the reduction is summed up."""
-        body = tensor.op.body[tensor.value_index]
-        assert isinstance(body, Reduce)
-        value = self.expression(body.source, axes)
-        kind = row_kind(value.tag)
-        indices = [axes[axis.serial] for axis in tensor.op.axis]
-        address = f"{place.name} + {self.text(self._address(place, indices))}"
-        part = self.count != "LANES"
-        old = f"{kind}_load_part({address}, {self.count})" if part else f"{kind}_load({address})"
-        new = combine(body.op, value.tag, old, value.text)
-        depth = len(self.chain) - 1
-        self.chain[depth].lines.append(
-            f"{kind}_store_part({address}, {new}, {self.count});" if part else f"{kind}_store({address}, {new});"
-        )  # fmt: skip
-
-    # reductions
-
-    def reduce(self, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]) -> Value:
-        """A reduction at these indices: lane by lane if the lanes are different elements, else along a row."""
-        if any(isinstance(item, Value) for item in environment.values()):
-            raise NeedsBuffer(tensor)
-        used = frozenset(
-            serial for item in environment.values() if isinstance(item, Poly) for serial in item.variables
-        )  # fmt: skip
-        depth = self.depth_of(used)
-        above = {scope.variable for scope in self.chain[1 : depth + 1]}
-        if depth == 0 or not above <= used:
-            # some loop around it does not change it, or threads: it would be computed again and again
-            raise NeedsBuffer(tensor)
-        inner, serials = self._announce(body, environment)
-        saved_chain, saved_vector, saved_count = self.chain, self.vector, self.count
-        saved_filling = self.filling
-        self.chain = self.chain[: depth + 1]
-        try:
-            if self.vector is not None and self.chain[-1].variable == self.vector:
-                return self._lanewise(body, inner, serials, depth)
-            self.vector, self.count = None, "LANES"
-            return self._along(body, inner, serials, depth)
-        finally:
-            self.chain, self.vector, self.count = saved_chain, saved_vector, saved_count
-            self.filling = saved_filling
-
-    def _announce(
-        self, body: Reduce, environment: Mapping[int, Index]
-    ) -> tuple[dict[int, Index], list[int]]:
-        """Its loops, the outermost first, and what its axes are in terms of them."""
-        inner, serials = dict(environment), []
-        for group in self.merged_axes(body, environment):
-            serial, extent = group[-1][0], ONE
-            for _, size in group:
-                extent = extent * size
-            self.loop_variable(serial, extent)
-            serials.append(serial)
-            inner |= {axis: ZERO for axis, _ in group[:-1]}
-            inner[serial] = Poly.variable(serial)
-        inner |= {axis.serial: ZERO for axis in body.axes if axis.serial not in inner}
-        return inner, serials
-
-    def merged_axes(
-        self, body: Reduce, environment: Mapping[int, Index]
-    ) -> list[list[tuple[int, Poly]]]:
-        """Its axes, neighbours together where one loop can run over both."""
-        axes = [(axis.serial, _extent(axis)) for axis in body.axes]
-        known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
-        known |= {serial: Poly.variable(serial) for serial, _ in axes}
-        parts = [body.source] + ([body.condition] if body.condition is not None else [])
-        found = accesses_of(parts, known, self.buffers)
-        return merged([item for item in axes if item[1] != ONE] or axes[-1:], found)
-
-    def _lanewise(
-        self, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int
-    ) -> Value:
-        tag = vectors.tag_of(body.dtype)
-        name = self._accumulator(body, tag, depth)
-
-        def step() -> None:
-            value = self._contribution(body, inner)
-            combined = combine(body.op, tag, name, value.text)
-            self.chain[-1].lines.append(f"{name} = {combined};")
-
-        self._nested(serials, step)
-        return Value(name, tag, depth)
-
-    def _along(
-        self, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int,
-        *, begin: str = "0", end: str | None = None,
-    ) -> Value:  # fmt: skip
-        tag = vectors.tag_of(body.dtype)
-        if depth:
-            self.settle(body.source, inner, frozenset(serials))
-        names = [self._accumulator(body, tag, depth) for _ in range(self.options.accumulators)]
-        neutral = vectors.literal(identity_of(body), tag)
-
-        def step(copy: int) -> None:
-            text = self._contribution(body, inner).text
-            if self.count != "LANES":
-                text = vectors.select(tag, f"lanes_below({self.count})", text, neutral)
-            self.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
-
-        def innermost() -> None:
-            self.filling = serials[-1]
-            if len(serials) == 1:
-                self.vector_loop(
-                    serials[0], step, unroll=self.options.accumulators, begin=begin, end=end
-                )
-            else:
-                self.vector_loop(serials[-1], step, unroll=self.options.accumulators)
-
-        self._nested(serials[:-1], innermost, begin=begin, end=end)
-        total = names[0]
-        for other in names[1:]:
-            total = combine(body.op, tag, total, other)
-        across = {"sum": "sum", "prod": "prod", "max": "max", "min": "min"}[body.op]
-        if tag == vectors.MASK:
-            across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
-        kind = "i32" if tag == vectors.MASK else tag
-        return self.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth)
-
-    def _nested(
-        self, serials: Sequence[int], body: Callable[[], None], *, begin: str = "0", end: str | None = None
-    ) -> None:  # fmt: skip
-        if not serials:
-            body()
-            return
-        self.serial_loop(serials[0], lambda: self._nested(serials[1:], body), begin=begin, end=end)
-
-    def _accumulator(self, body: Reduce, tag: str, depth: int) -> str:
-        name = f"a{next(self._serial)}"
-        start = vectors.literal(identity_of(body), tag)
-        self.chain[depth].lines.append(f"{vectors.c_type(tag)} {name} = {start};")
-        return name
-
-    def _contribution(self, body: Reduce, inner: Mapping[int, Index]) -> Value:
-        value = self.expression(body.source, inner)
-        if body.condition is None:
-            return value
-        holds = self.expression(body.condition, inner)
-        neutral = vectors.literal(identity_of(body), value.tag)
-        return self.let(vectors.select(value.tag, holds.text, value.text, neutral), value.tag, max(value.depth, holds.depth))  # fmt: skip
-
 
 def _elements(tensor: Tensor) -> Poly:
     total = ONE
@@ -609,35 +427,3 @@ def _elements(tensor: Tensor) -> Poly:
 def _is_natural(value: Poly) -> bool:
     """Whether it cannot be below 0, whatever the sizes are."""
     return all(factor >= 0 for _, factor in value.terms)
-
-
-def _extent(axis: IterVar) -> Poly:
-    extent = size_poly(axis.extent)
-    if extent is None:
-        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
-    return extent
-
-
-def row_kind(tag: str) -> str:
-    """The prefix of loads and stores of a row of vectors in working precision."""
-    return "i32" if tag == vectors.MASK else tag
-
-
-def combine(op: str, tag: str, a: str, b: str) -> str:
-    name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
-    return vectors.binary(name, tag, a, b)
-
-
-def identity_of(body: Reduce) -> float | int | bool:
-    """What changes no result of a reduction."""
-    if body.op in ("sum", "prod"):
-        return 0 if body.op == "sum" else 1
-    dtype = dtype_of(body.dtype)
-    if dtype.kind == "float":
-        return float("-inf") if body.op == "max" else float("inf")
-    if dtype.kind == "bool":
-        return body.op == "min"
-    bits = dtype.bytes * 8
-    if dtype.kind == "uint":
-        return 0 if body.op == "max" else (1 << bits) - 1
-    return -(1 << (bits - 1)) if body.op == "max" else (1 << (bits - 1)) - 1

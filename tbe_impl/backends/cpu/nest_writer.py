@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import size_poly
-from tbe_impl.backends.cpu.elaborate import Buffer, Elaborator, Tile, combine, identity_of, row_kind
+from tbe_impl.backends.cpu.elaborate import Elaborator
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
-from tbe_impl.backends.cpu.scope import render
+from tbe_impl.backends.cpu.reductions import (
+    accumulate,
+    combine,
+    identity_of,
+    part_of_reduction,
+    row_kind,
+)
+from tbe_impl.backends.cpu.scope import Buffer, Tile, render
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor
@@ -203,7 +210,7 @@ class NestWriter:
 
     def _store_root(self, root: Root, stream: str) -> None:
         if root.columns:
-            self.inside.accumulate(root.tensor, root.axes, self.rows[id(root.tensor)])
+            accumulate(self.inside, root.tensor, root.axes, self.rows[id(root.tensor)])
             return
         value = self.inside.root(root.tensor, root.indices)
         self.inside.store(root.tensor, root.indices, value, stream=stream)
@@ -311,7 +318,7 @@ class NestWriter:
         (root,), number = self.nest.roots, self.number
         body = root.tensor.op.body[root.tensor.value_index]
         assert isinstance(body, Reduce)
-        value, extent = self.inside.part_of_reduction(body, root.axes)
+        value, extent = part_of_reduction(self.inside, body, root.axes)
         tag = vectors.tag_of(root.tensor.dtype)
         c, prefix = vectors.c_type(tag), vectors.memory_of(root.tensor.dtype)
         self.inside.chain[0].lines.append(f"*part_result = {value.text};")

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu.access import strides_of
-from tbe_impl.backends.cpu.elaborate import Buffer, NeedsBuffer
 from tbe_impl.backends.cpu.nest_writer import NestWriter, Surroundings, elements_of
 from tbe_impl.backends.cpu.nests import nests_of, worth_keeping
 from tbe_impl.backends.cpu.options import DEFAULT, Options
-from tbe_impl.backends.cpu.scope import render
+from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of

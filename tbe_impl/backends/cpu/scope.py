@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tbe_impl.backends.cpu.poly import Poly
+from tbe_impl.dsl.tensor import Tensor
+
 
 @dataclass
 class Scope:
@@ -45,6 +48,42 @@ class Value:
     text: str
     tag: str
     depth: int = 0
+
+
+Index = Poly | Value
+"""A polynomial of loop variables, or a vector of whole numbers."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A tensor in memory: its name in C and the steps of its dimensions, in elements."""
+
+    name: str
+    strides: tuple[Poly, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A loop inside the vector loop, over which strided inputs are contiguous.
+
+    Attributes:
+        loop: its serial number.
+        begin, count: its first step and how many there are, in C.
+        steps: most that there are.
+    """
+
+    loop: int
+    begin: str
+    count: str
+    steps: int
+
+
+class NeedsBuffer(Exception):
+    """A stage has to be stored before this nest; the plan is made again with it."""
+
+    def __init__(self, tensor: Tensor):
+        super().__init__(tensor.name)
+        self.tensor = tensor
 
 
 def render(lines: list[Any], indent: int = 1) -> str:

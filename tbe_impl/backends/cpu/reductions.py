@@ -1,0 +1,206 @@
+"""Reductions as C: along a row with several accumulators, lane by lane, or summed up in a row over outer loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tbe_impl.backends.cpu import vector_types as vectors
+from tbe_impl.backends.cpu.access import accesses_of, merged, size_poly
+from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import IterVar, Reduce
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.errors import CompileError
+
+if TYPE_CHECKING:
+    from tbe_impl.backends.cpu.elaborate import Elaborator
+
+
+def reduce(
+    writer: Elaborator, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]
+) -> Value:
+    """A reduction at these indices: lane by lane if the lanes are different elements, else along a row."""
+    if any(isinstance(item, Value) for item in environment.values()):
+        raise NeedsBuffer(tensor)
+    used = frozenset(
+        serial for item in environment.values() if isinstance(item, Poly) for serial in item.variables
+    )  # fmt: skip
+    depth = writer.depth_of(used)
+    above = {scope.variable for scope in writer.chain[1 : depth + 1]}
+    if depth == 0 or not above <= used:
+        # some loop around it does not change it, or threads: it would be computed again and again
+        raise NeedsBuffer(tensor)
+    inner, serials = _announce(writer, body, environment)
+    saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
+    saved_filling = writer.filling
+    writer.chain = writer.chain[: depth + 1]
+    try:
+        if writer.vector is not None and writer.chain[-1].variable == writer.vector:
+            return _lanewise(writer, body, inner, serials, depth)
+        writer.vector, writer.count = None, "LANES"
+        return _along(writer, body, inner, serials, depth)
+    finally:
+        writer.chain, writer.vector, writer.count = saved_chain, saved_vector, saved_count
+        writer.filling = saved_filling
+
+
+def _announce(
+    writer: Elaborator, body: Reduce, environment: Mapping[int, Index]
+) -> tuple[dict[int, Index], list[int]]:
+    """Its loops, the outermost first, and what its axes are in terms of them."""
+    inner, serials = dict(environment), []
+    for group in _merged_axes(writer, body, environment):
+        serial, extent = group[-1][0], ONE
+        for _, size in group:
+            extent = extent * size
+        writer.loop_variable(serial, extent)
+        serials.append(serial)
+        inner |= {axis: ZERO for axis, _ in group[:-1]}
+        inner[serial] = Poly.variable(serial)
+    inner |= {axis.serial: ZERO for axis in body.axes if axis.serial not in inner}
+    return inner, serials
+
+
+def _merged_axes(
+    writer: Elaborator, body: Reduce, environment: Mapping[int, Index]
+) -> list[list[tuple[int, Poly]]]:
+    """Its axes, neighbours together where one loop can run over both."""
+    axes = [(axis.serial, _extent(axis)) for axis in body.axes]
+    known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
+    known |= {serial: Poly.variable(serial) for serial, _ in axes}
+    parts = [body.source] + ([body.condition] if body.condition is not None else [])
+    found = accesses_of(parts, known, writer.buffers)
+    return merged([item for item in axes if item[1] != ONE] or axes[-1:], found)
+
+
+def _lanewise(
+    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int
+) -> Value:
+    tag = vectors.tag_of(body.dtype)
+    name = _accumulator(writer, body, tag, depth)
+
+    def step() -> None:
+        value = _contribution(writer, body, inner)
+        combined = combine(body.op, tag, name, value.text)
+        writer.chain[-1].lines.append(f"{name} = {combined};")
+
+    _nested(writer, serials, step)
+    return Value(name, tag, depth)
+
+
+def _along(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int,
+    *, begin: str = "0", end: str | None = None,
+) -> Value:  # fmt: skip
+    tag = vectors.tag_of(body.dtype)
+    if depth:
+        writer.settle(body.source, inner, frozenset(serials))
+    names = [_accumulator(writer, body, tag, depth) for _ in range(writer.options.accumulators)]
+    neutral = vectors.literal(identity_of(body), tag)
+
+    def step(copy: int) -> None:
+        text = _contribution(writer, body, inner).text
+        if writer.count != "LANES":
+            text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
+        writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
+
+    def innermost() -> None:
+        writer.filling = serials[-1]
+        if len(serials) == 1:
+            writer.vector_loop(
+                serials[0], step, unroll=writer.options.accumulators, begin=begin, end=end
+            )
+        else:
+            writer.vector_loop(serials[-1], step, unroll=writer.options.accumulators)
+
+    _nested(writer, serials[:-1], innermost, begin=begin, end=end)
+    total = names[0]
+    for other in names[1:]:
+        total = combine(body.op, tag, total, other)
+    across = {"sum": "sum", "prod": "prod", "max": "max", "min": "min"}[body.op]
+    if tag == vectors.MASK:
+        across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
+    kind = "i32" if tag == vectors.MASK else tag
+    return writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth)
+
+
+def _nested(
+    writer: Elaborator, serials: Sequence[int], body: Callable[[], None], *, begin: str = "0", end: str | None = None
+) -> None:  # fmt: skip
+    if not serials:
+        body()
+        return
+    writer.serial_loop(serials[0], lambda: _nested(writer, serials[1:], body), begin=begin, end=end)
+
+
+def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int) -> str:
+    name = f"a{next(writer.serial)}"
+    start = vectors.literal(identity_of(body), tag)
+    writer.chain[depth].lines.append(f"{vectors.c_type(tag)} {name} = {start};")
+    return name
+
+
+def _contribution(writer: Elaborator, body: Reduce, inner: Mapping[int, Index]) -> Value:
+    value = writer.expression(body.source, inner)
+    if body.condition is None:
+        return value
+    holds = writer.expression(body.condition, inner)
+    neutral = vectors.literal(identity_of(body), value.tag)
+    return writer.let(vectors.select(value.tag, holds.text, value.text, neutral), value.tag, max(value.depth, holds.depth))  # fmt: skip
+
+
+def part_of_reduction(writer: Elaborator, body: Reduce, environment: Mapping[int, Index]) -> tuple[Value, Poly]:  # fmt: skip
+    """A reduction of everything from step `begin` to `end` of its outermost loop, and the extent of that."""
+    inner, serials = _announce(writer, body, environment)
+    extent = writer.extents[serials[0]]
+    return _along(writer, body, inner, serials, 0, begin="begin", end="end"), extent
+
+
+def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:
+    """Adds an element of a reduction's source to the row in which the reduction is summed up."""
+    body = tensor.op.body[tensor.value_index]
+    assert isinstance(body, Reduce)
+    value = writer.expression(body.source, axes)
+    kind = row_kind(value.tag)
+    indices = [axes[axis.serial] for axis in tensor.op.axis]
+    address = f"{place.name} + {writer.text(writer.address(place, indices))}"
+    part = writer.count != "LANES"
+    old = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"
+    new = combine(body.op, value.tag, old, value.text)
+    depth = len(writer.chain) - 1
+    writer.chain[depth].lines.append(
+        f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"
+    )  # fmt: skip
+
+
+def _extent(axis: IterVar) -> Poly:
+    extent = size_poly(axis.extent)
+    if extent is None:
+        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
+    return extent
+
+
+def row_kind(tag: str) -> str:
+    """The prefix of loads and stores of a row of vectors in working precision."""
+    return "i32" if tag == vectors.MASK else tag
+
+
+def combine(op: str, tag: str, a: str, b: str) -> str:
+    name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
+    return vectors.binary(name, tag, a, b)
+
+
+def identity_of(body: Reduce) -> float | int | bool:
+    """What changes no result of a reduction."""
+    if body.op in ("sum", "prod"):
+        return 0 if body.op == "sum" else 1
+    dtype = dtype_of(body.dtype)
+    if dtype.kind == "float":
+        return float("-inf") if body.op == "max" else float("inf")
+    if dtype.kind == "bool":
+        return body.op == "min"
+    bits = dtype.bytes * 8
+    if dtype.kind == "uint":
+        return 0 if body.op == "max" else (1 << bits) - 1
+    return -(1 << (bits - 1)) if body.op == "max" else (1 << (bits - 1)) - 1
