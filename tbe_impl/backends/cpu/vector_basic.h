@@ -50,6 +50,14 @@
         for (unsigned i = 0; i < sizeof y / sizeof y[0]; i++) y[i] = sqrt(x[i]);          \
         return y;                                                                         \
     }
+#define VECTOR_ON_CLANG(p)                                             \
+    VF p p##_sqrt(p x) { return __builtin_elementwise_sqrt(x); }       \
+    VF p p##_rint(p x) { return __builtin_elementwise_rint(x); }       \
+    VF p p##_floor(p x) { return __builtin_elementwise_floor(x); }     \
+    VF p p##_ceil(p x) { return __builtin_elementwise_ceil(x); }       \
+    VF p p##_trunc(p x) { return __builtin_elementwise_trunc(x); }
+#define VECTOR_FMA_CLANG(p) \
+    VF p p##_fma(p a, p b, p c) { return __builtin_elementwise_fma(a, b, c); }
 #define VECTOR_EXTREMES_GENERIC(p)                                     \
     VF p p##_above(p a, p b) { return p##_select(a > b, a, b); }       \
     VF p p##_below(p a, p b) { return p##_select(a < b, a, b); }
@@ -88,6 +96,9 @@ VECTOR_ON_X86_ROUND(f32p, ps)
 #else
 VECTOR_ROUND_GENERIC(f32p, i32p, 0x1p23f, 1.0f)
 #endif
+#elif VECTOR_ELEMENTWISE
+VECTOR_ON_CLANG(f32p)
+VECTOR_EXTREMES_GENERIC(f32p)
 #else
 VECTOR_SQRT_LANES(f32p, __builtin_sqrtf)
 VECTOR_EXTREMES_GENERIC(f32p)
@@ -104,6 +115,9 @@ VECTOR_ON_X86_ROUND(f64p, pd)
 #else
 VECTOR_ROUND_GENERIC(f64p, i64p, 0x1p52, 1.0)
 #endif
+#elif VECTOR_ELEMENTWISE
+VECTOR_ON_CLANG(f64p)
+VECTOR_EXTREMES_GENERIC(f64p)
 #else
 VECTOR_SQRT_LANES(f64p, __builtin_sqrt)
 VECTOR_EXTREMES_GENERIC(f64p)
@@ -113,6 +127,9 @@ VECTOR_ROUND_GENERIC(f64p, i64p, 0x1p52, 1.0)
 #if !VECTOR_FMA
 VECTOR_FMA_NONE(f32p)
 VECTOR_FMA_NONE(f64p)
+#elif VECTOR_ELEMENTWISE
+VECTOR_FMA_CLANG(f32p)
+VECTOR_FMA_CLANG(f64p)
 #elif !VECTOR_X86
 VECTOR_FMA_LANES(f32p, __builtin_fmaf)
 VECTOR_FMA_LANES(f64p, __builtin_fma)

@@ -73,18 +73,30 @@ VF f64v f64_floormod(f64v x, f64v y) {
         x = combine(x, VECTOR_SWAP(t, x, VECTOR_SWAP_1));       \
         return x[0];                                            \
     }
-#define VECTOR_OVER_LANES_64(t, c, name, combine)                                   \
-    VF c t##_##name(t##v x) {                                                       \
-        t##_parts all = {.v = x};                                                   \
-        for (int step = PARTS64 / 2; step; step /= 2)                               \
-            for (int i = 0; i < step; i++) all.p[i] = combine(all.p[i], all.p[i + step]); \
-        t##p y = all.p[0];                                                          \
-        for (int step = LANES / PARTS64 / 2; step; step /= 2) {                     \
-            t##p other = y;                                                         \
-            for (int i = 0; i < step; i++) other[i] = y[i + step];                  \
-            y = combine(y, other);                                                  \
-        }                                                                           \
-        return y[0];                                                                \
+#if PART64_BYTES == 64
+#define VECTOR_SWAP_PART(t, x, combine)                                                \
+    x = combine(x, VECTOR_SWAP_64(x, 4, 5, 6, 7, 0, 1, 2, 3)),                         \
+    x = combine(x, VECTOR_SWAP_64(x, 2, 3, 0, 1, 6, 7, 4, 5)),                         \
+    x = combine(x, VECTOR_SWAP_64(x, 1, 0, 3, 2, 5, 4, 7, 6))
+#elif PART64_BYTES == 32
+#define VECTOR_SWAP_PART(t, x, combine)                                                \
+    x = combine(x, VECTOR_SWAP_64(x, 2, 3, 0, 1)), x = combine(x, VECTOR_SWAP_64(x, 1, 0, 3, 2))
+#else
+#define VECTOR_SWAP_PART(t, x, combine) x = combine(x, VECTOR_SWAP_64(x, 1, 0))
+#endif
+#if VECTOR_SHUFFLE
+#define VECTOR_SWAP_64(x, ...) __builtin_shufflevector(x, x, __VA_ARGS__)
+#else
+#define VECTOR_SWAP_64(x, ...) __builtin_shuffle(x, (i64p){__VA_ARGS__})
+#endif
+#define VECTOR_OVER_LANES_64(t, c, name, combine)                                             \
+    VF c t##_##name(t##v x) {                                                                 \
+        t##_parts all = {.v = x};                                                             \
+        for (int step = PARTS64 / 2; step; step /= 2)                                         \
+            for (int i = 0; i < step; i++) all.p[i] = combine(all.p[i], all.p[i + step]);     \
+        t##p y = all.p[0];                                                                    \
+        VECTOR_SWAP_PART(t, y, combine);                                                      \
+        return y[0];                                                                          \
     }
 #define VECTOR_ADD(a, b) ((a) + (b))
 #define VECTOR_MULTIPLY(a, b) ((a) * (b))

@@ -49,6 +49,13 @@
 #if __has_builtin(__builtin_shufflevector)
 #define VECTOR_SHUFFLE 1
 #endif
+#if __has_builtin(__builtin_elementwise_fma) && __has_builtin(__builtin_elementwise_rint) && \
+    __has_builtin(__builtin_elementwise_sqrt) && !defined(VECTOR_GENERIC)
+#define VECTOR_ELEMENTWISE 1
+#endif
+#endif
+#ifndef VECTOR_ELEMENTWISE
+#define VECTOR_ELEMENTWISE 0
 #endif
 #ifndef VECTOR_SHUFFLE
 #define VECTOR_SHUFFLE 0

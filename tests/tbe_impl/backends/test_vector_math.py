@@ -24,15 +24,13 @@ import tbe_impl
 HEADERS = Path(tbe_impl.__file__).parent / "backends" / "cpu"
 COMPILER = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
 X86 = platform.machine() in ("x86_64", "AMD64")
-FLAGS = "-std=gnu11 -O3 -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror -Wno-psabi -shared -fPIC"
+FLAGS = (
+    "-std=gnu11 -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror -Wno-psabi -shared -fPIC"
+)
 VARIANTS = {
-    "native": "-march=native",
-    "generic": "-march=native -DVECTOR_GENERIC",
-    **(
-        {"avx2": "-march=x86-64-v3 -mtune=generic", "sse2": "-march=x86-64 -DLANES=4"}
-        if X86
-        else {}
-    ),
+    "native": "-O3 -march=native",
+    "generic": "-O1 -march=native -DVECTOR_GENERIC",
+    **({"avx2": "-O3 -march=x86-64-v3", "sse2": "-O1 -march=x86-64 -DLANES=4"} if X86 else {}),
 }
 REDUCED = 20
 """By how much fewer points every variant but the first is given."""
