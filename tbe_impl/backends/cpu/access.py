@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Var
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.errors import CompileError
 
 Environment = Mapping[int, Poly | None]
 """Serial number of an axis → its index; None for one that is no polynomial."""
@@ -23,7 +24,8 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
     if isinstance(node, Const):
         return Poly.of(int(node.value)) if isinstance(node.value, int) else None
     if isinstance(node, IterVar):
-        return environment.get(node.serial)
+        found = environment.get(node.serial)
+        return None if found is None else found + first_of(node)
     if isinstance(node, Var):
         return Poly.variable(node.serial)
     if isinstance(node, Cast):
@@ -35,6 +37,16 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
             return None
         return {"add": Poly.__add__, "sub": Poly.__sub__, "mul": Poly.__mul__}[node.op](a, b)
     return None
+
+
+def first_of(axis: IterVar) -> Poly:
+    """Where an axis begins; its loop begins at 0."""
+    if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
+        return ZERO
+    begin = size_poly(axis.dom.min)
+    if begin is None:
+        raise CompileError(f"the begin of axis {axis} is no sum or product of sizes")
+    return begin
 
 
 def strides_of(tensor: Tensor) -> tuple[Poly, ...] | None:

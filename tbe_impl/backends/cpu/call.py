@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.program import Program
-from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError
 
 ALIGNMENT = 64
@@ -22,7 +23,7 @@ _loading = threading.Lock()
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
     """A new array that starts at a cache line."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
@@ -60,7 +61,12 @@ def load(program: Program, library: Path) -> Loaded:
     with _loading:
         # threads that wait busily would fight those of other libraries; read when the OpenMP runtime is loaded
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-        function = getattr(ctypes.CDLL(str(library)), program.symbol)
+        try:
+            function = getattr(ctypes.CDLL(str(library)), program.symbol)
+        except OSError as error:
+            raise CompileError(
+                "a compiled kernel cannot be loaded", place=str(library), got=str(error)
+            ) from error
     function.restype = ctypes.c_int
     return Loaded(program, library, function)
 
@@ -69,20 +75,17 @@ def new_results(program: Program, sizes: Mapping[int, int]) -> list[np.ndarray]:
     """Arrays for the outputs.
 
     Args:
+        program: whose they are.
         sizes: serial number of a size of the program → its value.
     """
-    from tbe_impl.backends.cpu.access import size_poly
-    from tbe_impl.backends.cpu.poly import Poly
-
     known = {serial: Poly.of(value) for serial, value in sizes.items()}
-    found = []
-    for tensor in program.outputs:
-        shape = []
-        for size in tensor.shape:
-            extent = size_poly(size)
-            assert extent is not None
-            number = extent.substitute(known).constant
-            assert number is not None
-            shape.append(number)
-        found.append(aligned_empty(shape, dtype_of(tensor.dtype).numpy))
+    return [
+        aligned_empty([_number(extent, known) for extent in shape], dtype)
+        for shape, dtype in program.result_shapes
+    ]
+
+
+def _number(extent: Poly, known: Mapping[int, Poly]) -> int:
+    found = extent.constant if not known else extent.substitute(known).constant
+    assert found is not None
     return found

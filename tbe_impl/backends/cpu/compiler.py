@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 60.0
 FLAGS = (
     "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-Wno-psabi",
+    "-fno-trapping-math", "-Wno-psabi", "-Werror=implicit-function-declaration",
 )  # fmt: skip
 """No -ffast-math: NaN, inf and signed zeros have to survive."""
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPLAT(type, number) (((type){0}) + (number))
+#define SPLAT(type, number) (((type){0}) + (__typeof__(((type){0})[0]))(number))
 #define INLINE static inline __attribute__((always_inline, unused))
 
 typedef char i8_lanes_check[sizeof(i32v) / 4 == LANES ? 1 : -1];
@@ -71,6 +71,22 @@ INLINE i32v lanes_below(int64_t n) { return i32_iota() < SPLAT(i32v, (int32_t)n)
   }
 SIGNED(i8) SIGNED(i16) SIGNED(i32) SIGNED(i64)
 UNSIGNED(u8, i8) UNSIGNED(u16, i16) UNSIGNED(u32, i32) UNSIGNED(u64, i64)
+
+/* narrow integers over the lanes; the wider ones are in vector_math.h */
+#define OVER_LANES(T, E, name, expression)                                                        \
+  INLINE E T##_##name(T##v x) {                                                                   \
+    E a = x[0];                                                                                   \
+    for (int l = 1; l < LANES; l++) {                                                             \
+      const E b = x[l];                                                                           \
+      a = (E)(expression);                                                                        \
+    }                                                                                             \
+    return a;                                                                                     \
+  }
+#define NARROW_OVER_LANES(T, E)                                                                   \
+  OVER_LANES(T, E, sum, a + b) OVER_LANES(T, E, prod, (unsigned)a * (unsigned)b)                  \
+  OVER_LANES(T, E, max, a > b ? a : b) OVER_LANES(T, E, min, a < b ? a : b)
+NARROW_OVER_LANES(i8, int8_t) NARROW_OVER_LANES(u8, uint8_t)
+NARROW_OVER_LANES(i16, int16_t) NARROW_OVER_LANES(u16, uint16_t)
 
 /* floats */
 INLINE f32v f32_floordiv(f32v a, f32v b) { return f32_floor(a / b); }
