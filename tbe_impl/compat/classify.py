@@ -50,6 +50,9 @@ def classify(
             inputs[index] = _axes(item, rank)
     if str(mode).lower() in ("sort", "topk"):
         return [inputs[:1]]
+    if str(mode).lower() == "concat":
+        axis = int((extra_params or {}).get("axis", 0))
+        return [[inputs[0], axis % max(rank, 1)]]
     if str(mode).lower() == "split":
         return [[inputs[0], *_split(inputs, extra_params or {})]]
     return [inputs]

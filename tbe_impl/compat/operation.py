@@ -187,11 +187,23 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
     """
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
+    if op_mode == "concat":
+        # sizes along the joined axis differ from input to input, so no two inputs share a variable
+        return [_shapes([item], f"input{index}")[0] for index, item in enumerate(inputs[0])]
+    if op_mode == "segment":
+        return [*_shapes(inputs[:2]), _segments(inputs[2])]
     shapes = _shapes(inputs)
     return shapes[0] if op_mode in ("sort", "topk") else shapes
 
 
-def _shapes(inputs: Sequence[Any]) -> list[Any]:
+def _segments(given: Any) -> Any:
+    known = given.get("const_value") if isinstance(given, dict) else given
+    if known is None:
+        return var("num_segments")
+    return int(known[0] if isinstance(known, (list, tuple)) else known)
+
+
+def _shapes(inputs: Sequence[Any], name: str = "dim") -> list[Any]:
     shapes: list[Any] = []
     for index, given in enumerate(inputs):
         if not isinstance(given, dict):
@@ -200,7 +212,7 @@ def _shapes(inputs: Sequence[Any]) -> list[Any]:
         sizes = list(given.get("shape", ()))
         ranges = given.get("range") or [(1, None)] * len(sizes)
         role = given.get("rel_pos_to_reduce", "before")
-        stem = f"axis_{index}" if role == "axis" else "dim"
+        stem = f"axis_{index}" if role == "axis" else name
         found: list[Any] = []
         for place, size in enumerate(sizes):
             if isinstance(size, Expr) or size >= 0:

@@ -211,3 +211,22 @@ def test_sizes_at_the_same_place_are_one_variable() -> None:
     one, other = variable_shape([x, {"shape": (2, -1, 3), "range": [(2, 2), (1, None), (3, 3)]}])
     assert one[0] is other[1] and one[1] == 3 and one[0].bound == (1, 9)
     assert bool(one[0] == other[1]) and not bool(one[0] == 1)
+
+
+def test_patterns_with_answers_of_their_own() -> None:
+    x, y = (
+        {"shape": (-1, 6), "range": [(1, 9), (6, 6)]},
+        {"shape": (-1, 6), "range": [(1, 9), (6, 6)]},
+    )
+    ((listed, axis),) = classify.classify([[x, y]], "concat", {"axis": -2})
+    one, other = variable_shape([listed], "concat")
+    assert axis == 0 and one[0] is not other[0] and one[1] == 6
+    assert classify.classify(
+        [x, {"const_value": [1]}], "split", {"avg_split": True, "num_split": 3}
+    )[0][1:] == [1, [2, 2, 2]]
+    assert classify.classify([x, 1, {"const_value": [4, -1]}], "split")[0][1:] == [1, [4, 2]]
+    ((only,),) = classify.classify([{"shape": (2, 6)}, 1], "sort")
+    assert variable_shape([only], "sort") == [2, 6]
+    begin, size = {"const_value": [0, 1], "shape": (2,)}, {"const_value": [1, 2], "shape": (2,)}
+    assert variable_shape([{"shape": (2, 6)}, begin, size], "slice") == [[2, 6], [0, 1], [1, 2]]
+    assert variable_shape([only, {"shape": (2,)}, {"const_value": [5]}], "segment")[2] == 5
