@@ -122,6 +122,11 @@ class Kernel:
             options=self.options,
         )
 
+    @cached_property
+    def _unknown_sizes(self) -> tuple[Expr, ...]:
+        """Sizes and scalars that are known at call time only."""
+        return tuple(variables_of([item.tensor for item in self.outputs]))
+
     @property
     def source(self) -> str:
         """The generated C."""
@@ -170,6 +175,8 @@ class Kernel:
     def _sizes(self, given: Sequence[np.ndarray]) -> dict[int, int | float]:
         """``id`` of each size that is known now → its value."""
         values: dict[int, int | float] = {}
+        if not self._unknown_sizes:
+            return values
         for item, array in zip(self.inputs, given, strict=True):
             sizes = item.tensor.shape
             actual = array.shape if len(sizes) == array.ndim else (array.size,)
@@ -178,7 +185,7 @@ class Kernel:
             for size, number in zip(sizes, actual, strict=True):
                 if isinstance(size, Var):
                     values.setdefault(id(size), number)
-        unknown = [item for item in variables_of([o.tensor for o in self.outputs]) if id(item) not in values]  # fmt: skip
+        unknown = [item for item in self._unknown_sizes if id(item) not in values]
         if unknown:
             raise InputError(f"the size {unknown[0]} is not the size of any input", place=self.name)
         return values

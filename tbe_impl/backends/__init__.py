@@ -1,1 +1,1 @@
-"""Back ends: what runs a graph of stages."""
+"""What runs a graph: NumPy as its definition, compiled code on this processor, and the real toolkit where there is one."""

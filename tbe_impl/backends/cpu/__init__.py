@@ -1,0 +1,1 @@
+"""Stages to loop nests to C to a library, on this processor."""

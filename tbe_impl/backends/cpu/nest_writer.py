@@ -256,7 +256,7 @@ class NestWriter:
         return self.around.buffers[id(root.tensor)]
 
     def _steps(self) -> str:
-        """How many steps all loops of a nest take, for the decision about threads."""
+        """How many elements a nest reads and writes, for the decision about threads."""
         met: set[int] = {id(root.tensor) for root in self.nest.roots}
         waiting = [root.tensor.op for root in self.nest.roots]
         while waiting:

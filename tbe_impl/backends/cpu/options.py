@@ -19,7 +19,7 @@ class Options:
         keep_rows: keep slow stages for the next loop over a row.
         prefetch: fetch the next row while one is written.
         stream_bytes: bytes of an output from which on it is written past the caches.
-        parallel_elements: steps of all loops of a nest from which on threads share it.
+        parallel_elements: elements that a nest reads and writes from which on threads share it.
     """
 
     rounding: str = "accurate"
@@ -31,7 +31,7 @@ class Options:
     keep_rows: bool = True
     prefetch: bool = True
     stream_bytes: int = 16 << 20
-    parallel_elements: int = 1 << 17
+    parallel_elements: int = 1 << 19
 
     def compiler_options(self) -> list[str]:
         """What the C compiler is told."""

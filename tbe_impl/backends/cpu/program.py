@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tbe_impl.backends.cpu.access import strides_of
+import numpy as np
+
+from tbe_impl.backends.cpu.access import size_poly, strides_of
 from tbe_impl.backends.cpu.nest_writer import NestWriter, Surroundings, elements_of
 from tbe_impl.backends.cpu.nests import nests_of, worth_keeping
 from tbe_impl.backends.cpu.options import DEFAULT, Options
+from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
@@ -26,6 +30,7 @@ class Program:
         symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``: 0, or 1 when memory ran out.
         inputs, outputs: what `buffers` holds, in this order.
         sizes: what `sizes` holds.
+        result_shapes: shape and NumPy dtype of each output.
     """
 
     source: str
@@ -33,6 +38,7 @@ class Program:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     sizes: tuple[Var, ...]
+    result_shapes: tuple[tuple[tuple[Poly, ...], np.dtype[Any]], ...] = ()
 
 
 def write_program(
@@ -130,7 +136,8 @@ class _Writer:
         )
         lanes += ['#include "vector_math.h"', '#include "runtime.h"']
         source = "\n\n".join(["\n".join(lanes), *functions, "\n".join(entry)]) + "\n"
-        return Program(source, self.symbol, self.inputs, self.outputs, self.sizes)
+        shapes = tuple((_shape(item), dtype_of(item.dtype).numpy) for item in self.outputs)
+        return Program(source, self.symbol, self.inputs, self.outputs, self.sizes, shapes)
 
     def _buffer(self, tensor: Tensor) -> Buffer:
         number = next(index for index, item in enumerate(self.all) if item is tensor)
@@ -138,3 +145,9 @@ class _Writer:
         if strides is None:
             raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
         return Buffer(f"p{number}", strides)
+
+
+def _shape(tensor: Tensor) -> tuple[Poly, ...]:
+    found = tuple(extent for size in tensor.shape if (extent := size_poly(size)) is not None)
+    assert len(found) == len(tensor.shape)
+    return found
