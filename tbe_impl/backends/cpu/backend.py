@@ -73,6 +73,8 @@ class CpuKernel:
                 program, dict(zip((size.serial for size in program.sizes), sizes, strict=True))
             )
             made = [places.get(id(t), array) for t, array in zip(program.outputs, new, strict=True)]
+            if program.overwritten is not None:
+                made[0] = known[id(program.overwritten)]
             step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)
             known |= {id(t): array for t, array in zip(program.outputs, made, strict=True)}
         given = {id(tensor): array for tensor, array in zip(self.inputs, arrays, strict=True)}

@@ -294,6 +294,40 @@ def _own_address(tensor: Tensor, environment: Mapping[int, Poly]) -> Poly:
     return address
 
 
+def may_overwrite(source: Tensor, target: Tensor, nests: Sequence[Nest], known: set[int]) -> bool:
+    """Whether `target` can lie where `source` lies: each element is written after everything that reads it.
+
+    In the nest that writes, an element may be read at its own place, or by a reduction over its own row, which is done
+    before the row is written; later nests may not read it at all.
+    """
+    readable, written = set(known), False
+    for nest in nests:
+        own = next((root for root in nest.roots if root.tensor is target), None)
+        if own is not None and (own.columns or nest.along or nest.transposed):
+            return False
+        for root in nest.roots:
+            body = root.tensor.op.body[root.tensor.value_index]
+            read = body.source if root.columns and isinstance(body, Reduce) else body
+            for tensor, address in accesses_of([read], root.axes, readable).addresses:
+                if tensor is not source:
+                    continue
+                if written or (own is not None and not _is_own(address, own, nest)):
+                    return False
+        written = written or own is not None
+        readable |= {id(root.tensor) for root in nest.roots}
+    return written
+
+
+def _is_own(address: Poly, own: Root, nest: Nest) -> bool:
+    place = _own_address(own.tensor, own.axes)
+    if address == place:
+        return True
+    *outer, (last, _) = nest.loops
+    return bool(outer) and address.coefficient(last) == ZERO and all(
+        address.coefficient(serial) == place.coefficient(serial) for serial, _ in outer
+    )  # fmt: skip
+
+
 SLOW = frozenset(
     "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc sin cos tan asin acos atan atan2 sinh cosh asinh acosh "
     "atanh pow".split()

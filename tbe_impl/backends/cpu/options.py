@@ -19,6 +19,8 @@ class Options:
         keep_rows: keep slow stages for the next loop over a row.
         prefetch: fetch the next row while one is written.
         stream_bytes: bytes of an output from which on it is written past the caches.
+        threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
+        inplace: write the first output over the first input of its shape and dtype.
         parallel_elements: elements that a nest reads and writes from which on threads share it.
     """
 
@@ -32,6 +34,8 @@ class Options:
     prefetch: bool = True
     stream_bytes: int = 16 << 20
     parallel_elements: int = 1 << 19
+    threads: int = 0
+    inplace: bool = False
 
     def compiler_options(self) -> list[str]:
         """What the C compiler is told."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tbe_impl.backends.cpu.access import size_poly, strides_of
 from tbe_impl.backends.cpu.nest_writer import NestWriter, Surroundings, elements_of
-from tbe_impl.backends.cpu.nests import nests_of, worth_keeping
+from tbe_impl.backends.cpu.nests import Nest, may_overwrite, nests_of, worth_keeping
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
@@ -31,6 +31,7 @@ class Program:
         inputs, outputs: what `buffers` holds, in this order.
         sizes: what `sizes` holds.
         result_shapes: shape and NumPy dtype of each output.
+        overwritten: the input that the first output is written over, if any.
     """
 
     source: str
@@ -39,6 +40,7 @@ class Program:
     outputs: tuple[Tensor, ...]
     sizes: tuple[Var, ...]
     result_shapes: tuple[tuple[tuple[Poly, ...], np.dtype[Any]], ...] = ()
+    overwritten: Tensor | None = None
 
 
 def write_program(
@@ -77,6 +79,7 @@ class _Writer:
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str, options: Options
     ):  # fmt: skip
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
+        self.overwritten: Tensor | None = None
         self.apart = {id(tensor) for tensor in extra}
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
         self.stored = [
@@ -96,13 +99,21 @@ class _Writer:
         """The whole text."""
         functions, calls = [], []
         readable = {id(tensor) for tensor in self.inputs}
+        nests = nests_of(self.stored, self.inputs, self.apart)
+        if self.options.inplace:
+            self._overwrite(nests)
         around = Surroundings(self.all, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.options)  # fmt: skip
-        for number, nest in enumerate(nests_of(self.stored, self.inputs, self.apart)):
+        for number, nest in enumerate(nests):
             function, call = NestWriter(number, nest, around, readable).write()
             functions.append(function)
             calls.append(call)
             readable |= {id(root.tensor) for root in nest.roots}
-        body = [f"const int64_t {name} = s[{number}];" for number, name in enumerate(self.names.values())]  # fmt: skip
+        start = [f"threads = {self.options.threads};"] if self.options.threads else []
+        if self.overwritten is not None:
+            below = next(index for index, item in enumerate(self.inputs) if item is self.overwritten)  # fmt: skip
+            start += [f"b[{len(self.inputs)}] = b[{below}]; /* in place */"]
+        body = [*start]
+        body += [f"const int64_t {name} = s[{number}];" for number, name in enumerate(self.names.values())]  # fmt: skip
         body += [f"(void){name};" for name in self.names.values()]
         first = len(self.inputs) + len(self.outputs)
         if self.temporary:
@@ -137,7 +148,25 @@ class _Writer:
         lanes += ['#include "vector_math.h"', '#include "runtime.h"']
         source = "\n\n".join(["\n".join(lanes), *functions, "\n".join(entry)]) + "\n"
         shapes = tuple((_shape(item), dtype_of(item.dtype).numpy) for item in self.outputs)
-        return Program(source, self.symbol, self.inputs, self.outputs, self.sizes, shapes)
+        return Program(
+            source, self.symbol, self.inputs, self.outputs, self.sizes, shapes, self.overwritten
+        )
+
+    def _overwrite(self, nests: Sequence[Nest]) -> None:
+        """Lets the first output lie where an input lies."""
+        target = self.outputs[0]
+        for source in self.inputs:
+            if source.dtype == target.dtype and _shape(source) == _shape(target):
+                if may_overwrite(source, target, nests, {id(item) for item in self.inputs}):
+                    self.overwritten = source
+                    return
+                break
+        raise CompileError(
+            f"{target.name} cannot be written over an input",
+            place=str(target.op.location),
+            expected="an input of its shape and dtype, each element of which is read before it is written",
+            remedy="Build it without `inplace`",
+        )
 
     def _buffer(self, tensor: Tensor) -> Buffer:
         number = next(index for index, item in enumerate(self.all) if item is tensor)

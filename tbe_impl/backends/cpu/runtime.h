@@ -93,16 +93,8 @@ INLINE f32v f32_floordiv(f32v a, f32v b) { return f32_floor(a / b); }
 INLINE f64v f64_floordiv(f64v a, f64v b) { return f64_floor(a / b); }
 INLINE f32v f32_truncdiv(f32v a, f32v b) { return f32_trunc(a / b); }
 INLINE f64v f64_truncdiv(f64v a, f64v b) { return f64_trunc(a / b); }
-INLINE f32v f32_round_f16(f32v a) {
-  uint16_t half[LANES];
-  f16_store(half, a);
-  return f16_load(half);
-}
-INLINE f32v f32_round_bf16(f32v a) {
-  uint16_t half[LANES];
-  bf16_store(half, a);
-  return bf16_load(half);
-}
+INLINE f32v f32_round_f16(f32v a) { return f16_round(a); }
+INLINE f32v f32_round_bf16(f32v a) { return bf16_round(a); }
 
 /* truth values in memory: a byte each */
 INLINE i32v b8_load(const uint8_t *p) { return __builtin_convertvector(u8_load(p), i32v) != 0; }
