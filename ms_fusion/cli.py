@@ -1,7 +1,7 @@
 """The command line: arguments to calls, no logic.
 
-Exit codes: 0 done, 1 done and something was found (`doctor`, `lint-flags`, `cache verify`), 2 not done, with one sentence on
-standard error that names the cause and the remedy.
+Exit codes: 0 done, 1 done and something was found (`doctor`, `lint-flags`, `cache verify`, `tbe run --check`), 2 not done, with
+one sentence on standard error that names the cause and the remedy.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ms_fusion import __version__
+from ms_fusion.cli_tbe import tbe
 from ms_fusion.report.printable import printable
 from tbe_impl.errors import FusionError, InputError
 
@@ -251,6 +252,9 @@ def cache_verify() -> int:
         click.echo(f"{entry.key[:16]}  {reason}")
     click.echo(f"{len(cache.entries()) - len(wrong)} sound, {len(wrong)} not")
     return 1 if wrong else 0
+
+
+cli.add_command(tbe)
 
 
 def check_places(*files: Path | None) -> None:

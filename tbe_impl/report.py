@@ -18,6 +18,9 @@ from tbe_impl.errors import CompileError, FusionError, MissingError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.soc import soc
 
+UNEXPECTED = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)  # fmt: skip
+"""What an analysis may end with where a schedule is like none seen before; the kernel runs all the same."""
+
 
 @dataclass(frozen=True)
 class ArrayUse:
@@ -119,9 +122,7 @@ def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
 
     try:
         return tuple(finding for one in schedules_of(kernel) for finding in check(one, kernel.soc))
-    except FusionError:
-        raise
-    except Exception:  # what cannot be checked is no reason not to run
+    except UNEXPECTED:
         return ()
 
 
@@ -141,7 +142,7 @@ def _schedules(kernel: Kernel) -> tuple[tuple[ScheduleReport, ...], str]:
         return tuple(schedule_report(one, soc(kernel.soc)) for one in known), ""
     except FusionError as error:
         return (), str(error)
-    except Exception as error:  # a schedule that defies analysis is still a kernel that runs
+    except UNEXPECTED as error:
         return (), f"its schedule cannot be analysed: {type(error).__name__}: {error}"
 
 

@@ -37,7 +37,7 @@ _ASCII = str.maketrans({
 })  # fmt: skip
 
 
-class _Writer:
+class Writer:
     """Puts text on a console; on one that cannot show Unicode, in ASCII."""
 
     def __init__(self, console: Console):
@@ -84,7 +84,7 @@ class _Writer:
 
 def render_text(ledger: Ledger, console: Console) -> None:
     """Print the whole ledger on the console."""
-    write = _Writer(console)
+    write = Writer(console)
     _header(ledger, write)
     _summary(ledger, write)
     _kernels(ledger, write)
@@ -132,7 +132,7 @@ def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
     return [(name, show(old), show(new), percent_text(new, old)) for name, old, new, show in rows]
 
 
-def _header(ledger: Ledger, write: _Writer) -> None:
+def _header(ledger: Ledger, write: Writer) -> None:
     write.put(f"Fusion ledger: {ledger.title}" if ledger.title else "Fusion ledger", "bold")
     line = environment_text(ledger)
     if line:
@@ -141,7 +141,7 @@ def _header(ledger: Ledger, write: _Writer) -> None:
         _hanging(write, "flags: ", ledger.flags, "dim")
 
 
-def _summary(ledger: Ledger, write: _Writer) -> None:
+def _summary(ledger: Ledger, write: Writer) -> None:
     write.console.print()
     table = write.table(("", "left"), ("before", "right"), ("after", "right"), ("change", "right"))
     for name, before, after, change in summary_rows(ledger):
@@ -192,7 +192,7 @@ def operators_text(operators: Sequence[str]) -> str:
     return " + ".join(f"{count}×{name}" if count > 1 else name for name, count in parts)
 
 
-def _kernels(ledger: Ledger, write: _Writer) -> None:
+def _kernels(ledger: Ledger, write: Writer) -> None:
     if not ledger.kernels:
         write.heading("Fused kernels", "none")
         return
@@ -219,7 +219,7 @@ def _kernels(ledger: Ledger, write: _Writer) -> None:
         write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
 
 
-def _kernel_numbers(kernel: FusedKernel, write: _Writer) -> tuple[Text, ...]:
+def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
     """Body, bytes saved, times, savings, runs and error of one kernel: a cell each."""
     error, saved = worst(kernel.accuracy), bytes_saved(kernel)
     return (
@@ -243,13 +243,13 @@ def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> int:
     )
 
 
-def _pair(write: _Writer, before: str, after: str, arrow: str) -> Text:
+def _pair(write: Writer, before: str, after: str, arrow: str) -> Text:
     if before == after == ABSENT:
         return write.text(ABSENT)
     return write.lines((before, "dim"), (f"{arrow}{after}", ""))
 
 
-def _savings(write: _Writer, kernel: FusedKernel) -> Text:
+def _savings(write: Writer, kernel: FusedKernel) -> Text:
     predicted, measured = kernel.predicted_saving_us, kernel.measured_saving_us
     if predicted is None and measured is None:
         return write.text(ABSENT)
@@ -275,7 +275,7 @@ def _short_source(kernel: FusedKernel, room: int) -> str:
     return shorten(str(kernel.sources[0]), room - len(more)) + more
 
 
-def _unfused(edges: Sequence[UnfusedEdge], write: _Writer) -> None:
+def _unfused(edges: Sequence[UnfusedEdge], write: Writer) -> None:
     if not edges:
         write.heading("Edges not fused", "none")
         return
@@ -309,7 +309,7 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
     return sorted(rows, key=lambda row: -row[2])
 
 
-def _suggestions(edges: Sequence[UnfusedEdge], write: _Writer) -> None:
+def _suggestions(edges: Sequence[UnfusedEdge], write: Writer) -> None:
     rows = suggestions(edges)
     if not rows:
         return
@@ -321,7 +321,7 @@ def _suggestions(edges: Sequence[UnfusedEdge], write: _Writer) -> None:
             _hanging(write, "  add ", suggestion.flags, "cyan")
 
 
-def _hot_spots(ledger: Ledger, write: _Writer) -> None:
+def _hot_spots(ledger: Ledger, write: Writer) -> None:
     if not ledger.hot_spots:
         return
     write.heading("Hot spots")
@@ -345,7 +345,7 @@ def _hot_spots(ledger: Ledger, write: _Writer) -> None:
     write.console.print(table)
 
 
-def _hanging(write: _Writer, mark: str, content: str, style: str = "") -> None:
+def _hanging(write: Writer, mark: str, content: str, style: str = "") -> None:
     """A paragraph whose later lines stand under its first word."""
     table = Table.grid(padding=0)
     table.add_column(width=cell_len(mark), no_wrap=True)

@@ -1,0 +1,129 @@
+"""What `ms-fusion tbe` found, as terminal text (rich) and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from ms_fusion.report.text import Writer
+from ms_fusion.report.units import bytes_text, share_text, time_text, ulp_text
+
+if TYPE_CHECKING:
+    from tbe_impl.command import RunResult
+    from tbe_impl.comparing import Difference
+    from tbe_impl.timing import BenchResult
+
+PLAIN_WIDTH = 120
+
+
+def render_run(found: RunResult, console: Console) -> None:
+    """Print what a kernel made of its arrays."""
+    write = Writer(console)
+    write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}, run by {found.backend}", "bold")  # fmt: skip
+    write.put(found.file, "dim")
+    if found.problem:
+        write.put(f"not by cpu: {found.problem}", "yellow")
+    console.print()
+    table = write.table(
+        ("", "left"), ("array", "left"), ("shape", "left"), ("dtype", "left"), ("min", "right"), ("max", "right"),
+        ("mean", "right"), ("NaN", "right"), ("first values", "left"),
+    )  # fmt: skip
+    for item in found.arrays:
+        first = " ".join(map(number_text, item.first)) + (" …" if math.prod(item.shape) > len(item.first) else "")  # fmt: skip
+        table.add_row(
+            *(write.text(cell) for cell in (
+                item.role, item.name, _shape_text(item.shape), item.dtype, number_text(item.minimum),
+                number_text(item.maximum), number_text(item.mean), str(item.nan), first,
+            ))
+        )  # fmt: skip
+    console.print(table)
+    console.print()
+    write.put(
+        f"loaded and built in {time_text(found.build_us)}, first call {time_text(found.first_us)}, "
+        f"warm call {time_text(found.warm_us)}"
+    )
+    for finding in found.findings:
+        write.put(str(finding), "red" if finding.severity == "error" else "yellow")
+    for item in found.differences:
+        write.put(difference_text(found.operator, item), "green" if item.within else "bold red")
+    for note in found.notes:
+        write.put(note, "dim")
+
+
+def difference_text(operator: str, found: Difference) -> str:
+    """One sentence on an array that was compared."""
+    which = {"definition": "its definition in float64", "formula": "its formula"}[found.against]
+    if found.problem:
+        return f"{operator}: {found.name} differs from {which}: {found.problem}"
+    size = f"at most {number_text(found.max_absolute)} ({ulp_text(found.max_ulp)} ULP)"
+    limit = f"tolerance {found.tolerance:g} relative" if found.tolerance else "tolerance 0"
+    steps = f"; {found.at_steps} of them left out, where one rounding decides" if found.at_steps else ""  # fmt: skip
+    if found.within:
+        return f"{operator}: {found.name} agrees with {which}: {size}, {limit}{steps}"
+    place = f"[{', '.join(map(str, found.where))}]" if found.where else ""
+    return (
+        f"{operator}: differs from {which} by {size}, {limit}: {found.wrong} of {found.elements} elements of {found.name}, "
+        f"such as {found.name}{place} = {number_text(found.got)}, expected {number_text(found.expected)}{steps}"
+    )
+
+
+def render_bench(found: BenchResult, console: Console) -> None:
+    """Print how fast a kernel is."""
+    write = Writer(console)
+    write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}", "bold")
+    write.put(found.file, "dim")
+    write.put(f"{bytes_text(found.bytes_moved)} moved a call, at most {found.threads} threads")
+    console.print()
+    table = write.table(
+        ("", "left"), ("calls", "right"), ("median", "right"), ("min", "right"), ("GB/s", "right"), ("of a copy", "right"),
+    )  # fmt: skip
+    for item in found.timings:
+        table.add_row(
+            *(write.text(cell) for cell in (
+                item.what, f"{item.calls:,}", time_text(item.median_us), time_text(item.least_us),
+                f"{item.gigabytes_per_s:.3g}", share_text(item.share),
+            ))
+        )  # fmt: skip
+    console.print(table)
+    console.print()
+    write.put("copy: as many bytes, by a kernel of the same back end; calls of all kinds in turn", "dim")  # fmt: skip
+
+
+def plain_text(render: Callable[[Any, Console], None], found: Any) -> str:
+    """What a renderer prints, without colours."""
+    stream = io.StringIO()
+    render(found, Console(file=stream, width=PLAIN_WIDTH, color_system=None, force_terminal=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def as_json(found: Any, **more: Any) -> str:
+    """A record as JSON; what is not finite becomes ``"nan"``, ``"inf"`` or ``"-inf"``."""
+    record = {**asdict(found), **more}
+    for item, shown in zip(getattr(found, "differences", ()), record.get("differences", ()), strict=True):  # fmt: skip
+        shown["within"] = item.within
+    return json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def number_text(value: float | None) -> str:
+    """A number in five digits."""
+    return "–" if value is None else f"{value:.5g}".replace("-", "−")
+
+
+def _shape_text(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "scalar"

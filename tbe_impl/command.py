@@ -1,0 +1,375 @@
+"""What the command line does with an operator: build, run, check, show, time. Every result is a record."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.arguments import Call, Description, call_of
+from tbe_impl.comparing import Difference, coarsest, difference
+from tbe_impl.dsl.schedule_checks import Finding
+from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
+from tbe_impl.formula import evaluate
+from tbe_impl.kernel import BACKENDS, Kernel
+from tbe_impl.operator import Operator, load_operator
+from tbe_impl.report import findings_of, report_of, schedules_of
+from tbe_impl.samples import NamedArray, inputs_for
+
+WARM_CALLS = 5
+FIRST_VALUES = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """An operator and what it is built with.
+
+    Attributes:
+        target: ``FILE.py:operator``, or ``FILE.py`` when it defines one.
+        inputs, outputs: descriptions in order.
+        attributes: texts by name.
+        soc: the chip.
+        search_path: where the operator's own packages lie.
+        backend: ``cpu`` or ``numpy``.
+        seed: of the random arrays.
+    """
+
+    target: str
+    inputs: tuple[Description, ...] = ()
+    outputs: tuple[Description, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    soc: str = "Ascend910A"
+    search_path: tuple[str, ...] = ()
+    backend: str = "cpu"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Built:
+    """An operator with the kernel that it built."""
+
+    operator: Operator
+    call: Call
+    kernel: Kernel
+    inputs: tuple[NamedArray, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class ArrayFigures:
+    """What an array holds; minimum, maximum and mean are of what is not NaN, None when there is nothing."""
+
+    role: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    nan: int
+    first: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A kernel that was run.
+
+    Attributes:
+        operator, file, kernel, soc: which.
+        backend: what computed; ``numpy`` also when there is no compiler.
+        problem: why it was not the back end that was asked for; else empty.
+        arrays: inputs, then outputs.
+        build_us: time to load and build the operator.
+        first_us, warm_us: of the first call, and the median of later ones.
+        differences: what a check found; empty when none was asked for.
+        notes: what the check could not do.
+        findings: what the chip would say to the schedule.
+    """
+
+    operator: str
+    file: str
+    kernel: str
+    soc: str
+    backend: str
+    problem: str
+    arrays: tuple[ArrayFigures, ...]
+    build_us: float
+    first_us: float
+    warm_us: float
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 when everything is within its tolerance, else 1."""
+        return 0 if all(item.within for item in self.differences) else 1
+
+
+def split_target(text: str) -> tuple[Path, str | None]:
+    """``FILE.py:operator`` or ``FILE.py`` → the file and the name.
+
+    >>> split_target("impl/exp.py:exp"), split_target("exp.py")
+    ((PosixPath('impl/exp.py'), 'exp'), (PosixPath('exp.py'), None))
+    """
+    file, colon, name = text.rpartition(":")
+    if colon and file and name.isidentifier() and not Path(text).is_file():
+        return Path(file), name
+    return Path(text), None
+
+
+def build(request: Request) -> Built:
+    """Loads and builds an operator.
+
+    Raises:
+        InputError: no such file or operator, it refuses its arguments, or a buffer on the chip is over its capacity.
+    """
+    file, name = split_target(request.target)
+    if file.is_dir():
+        raise InputError("this is a directory", place=str(file), expected="FILE.py:operator")
+    if request.backend not in BACKENDS:
+        raise InputError("unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend))  # fmt: skip
+    with _aside():
+        operator = load_operator(file, name, search_path=request.search_path)
+        call = call_of(
+            operator.function,
+            request.inputs,
+            request.outputs,
+            request.attributes,
+            place=f"{file}:{_line_of(operator)}",
+        )
+        kernel = operator.build(*call.positional, soc=request.soc, **call.keywords)
+    findings = findings_of(kernel)
+    for finding in findings:
+        if finding.severity == "error" and finding.code == "capacity":
+            raise finding.as_error()
+    return Built(operator, call, kernel, inputs_for(kernel, call.inputs, seed=request.seed), findings)  # fmt: skip
+
+
+def run(request: Request, *, check: bool = False, formula: str | None = None) -> RunResult:
+    """Builds an operator and runs it on seeded random arrays.
+
+    Args:
+        request: what to build.
+        check: compare with the definition in float64 and with the operator's formula, if it is known.
+        formula: one to compare with; see `tbe_impl.formula`.
+    """
+    start = time.perf_counter()
+    built = build(request)
+    build_us = _since(start)
+    arrays = [item.array for item in built.inputs]
+    start = time.perf_counter()
+    results = _tuple(built.kernel(*arrays, backend=request.backend))
+    first_us = _since(start)
+    calls = WARM_CALLS if first_us < 2e5 else 1
+    warm_us = float(np.median([_timed(built.kernel, arrays, request.backend) for _ in range(calls)]))  # fmt: skip
+    outputs = _named_outputs(built, results)
+    differences, notes = _checked(built, outputs, formula) if check or formula else ((), ())
+    backend, problem = _really(built.kernel, request.backend)
+    return RunResult(
+        built.operator.name,
+        str(split_target(request.target)[0]),
+        built.kernel.name,
+        built.kernel.soc,
+        backend,
+        problem,
+        tuple(figures(item) for item in (*built.inputs, *outputs)),
+        build_us,
+        first_us,
+        warm_us,
+        differences,
+        notes,
+        built.findings,
+    )
+
+
+def show(request: Request) -> str:
+    """The graph, the loop nest, the C and the report of an operator, as sections of plain text."""
+    from tbe_impl.dsl.display import show as show_graph
+
+    built = build(request)
+    kernel = built.kernel
+    sections = {
+        "graph": show_graph([item.tensor for item in kernel.outputs]),
+        "loops": _loops(kernel),
+        "C": _source(kernel),
+        "report": str(report_of(kernel)),
+    }
+    return "\n".join(f"==== {title} ====\n{text.rstrip()}\n" for title, text in sections.items())
+
+
+def figures(item: NamedArray) -> ArrayFigures:
+    """What an array holds."""
+    values = item.array.astype(np.float64).reshape(-1)
+    known = values[~np.isnan(values)]
+    with np.errstate(all="ignore"):
+        least, greatest, mean = (
+            (float(known.min()), float(known.max()), float(known.mean())) if known.size else (None, None, None)
+        )  # fmt: skip
+    return ArrayFigures(
+        item.role,
+        item.name,
+        item.array.shape,
+        str(item.array.dtype),
+        least,
+        greatest,
+        mean,
+        int(values.size - known.size),
+        tuple(values[:FIRST_VALUES].tolist()),
+    )
+
+
+def _checked(
+    built: Built, outputs: Sequence[NamedArray], formula: str | None
+) -> tuple[tuple[Difference, ...], tuple[str, ...]]:
+    kernel = built.kernel
+    arrays = [item.array for item in built.inputs]
+    tensors = [item.tensor for item in kernel.outputs]
+    exact = _tuple(kernel(*arrays, backend="numpy", rounding="float64"))
+    rounded = _tuple(kernel(*arrays, backend="numpy"))
+    through = coarsest(tensors, kernel.options.rounding)
+    wanted, notes = _formula_values(built, formula)
+    found = []
+    for against, values in (("definition", exact), ("formula", wanted)):
+        for place, (item, value) in enumerate(zip(outputs, values, strict=False)):
+            found.append(
+                difference(
+                    item.name,
+                    against,
+                    item.array,
+                    value,
+                    dtype=tensors[place].dtype,
+                    through=through,
+                    rounded=rounded[place],
+                    meant=exact[place],
+                )
+            )
+    return tuple(found), notes
+
+
+def _formula_values(built: Built, formula: str | None) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    wide = [_wide(item.array) for item in built.inputs]
+    if formula is not None:
+        names: dict[str, Any] = {name: _attribute(value) for name, value in built.call.attributes.items()}  # fmt: skip
+        for item, argument, array in zip(built.inputs, built.kernel.inputs, wide, strict=True):
+            names.setdefault(argument.name, array)
+            names[item.name] = array
+        return evaluate(formula, names), ()
+    known = _known_formula(built)
+    if known is None:
+        return (), (f"no formula is known for {built.operator.name}; --formula gives one",)
+    if isinstance(known, str):
+        return _formula_values(built, known)
+    try:
+        with np.errstate(all="ignore"):
+            return _tuple(known(*wide, **_accepted(known, built.call.attributes))), ()
+    except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
+        return (), (f"the formula known for {built.operator.name} does not take these arrays: {error}",)  # fmt: skip
+
+
+def _known_formula(built: Built) -> Any:
+    try:
+        known: Mapping[str, Any] = importlib.import_module("tbe_impl.ops.formulas").FORMULAS
+    except ImportError:
+        return None
+    name = built.operator.name.lower()
+    plain = name.removeprefix("cus_").removesuffix("_impl")
+    for candidate in (built.operator.name, name, plain, plain.removesuffix("_d"), plain.replace("_", "")):  # fmt: skip
+        if candidate in known:
+            return known[candidate]
+    return None
+
+
+def _accepted(function: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that a formula takes."""
+    parameters = inspect.signature(function).parameters
+    if any(item.kind == item.VAR_KEYWORD for item in parameters.values()):
+        names = set(attributes)
+    else:
+        names = set(parameters)
+    return {name: value for name, value in attributes.items() if name in names and value is not inspect.Parameter.empty}  # fmt: skip
+
+
+def _attribute(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array if array.dtype.kind in "iub" else array.astype(np.float64)
+
+
+def _named_outputs(built: Built, results: Sequence[np.ndarray]) -> list[NamedArray]:
+    """Results under the names of the operator's output parameters where there are as many."""
+    names = [item.name for item in built.call.outputs]
+    if len(names) != len(results):
+        names = [item.name for item in built.kernel.outputs]
+    return [NamedArray("out", name, np.asarray(array)) for name, array in zip(names, results, strict=True)]  # fmt: skip
+
+
+def _really(kernel: Kernel, backend: str) -> tuple[str, str]:
+    """The back end that computes, and why it is not the one that was asked for."""
+    if backend != "cpu":
+        return backend, ""
+    try:
+        return ("cpu", "") if kernel.compiled is not None else ("numpy", "")
+    except (MissingError, CompileError) as error:
+        return "numpy", str(error)
+
+
+def _loops(kernel: Kernel) -> str:
+    from tbe_impl.dsl.show_loops import show_loops
+
+    found = []
+    for schedule in schedules_of(kernel):
+        try:
+            found.append(show_loops(schedule))
+        except FusionError as error:
+            found.append(str(error))
+    return "\n".join(found) or "the operator handed over no schedule"
+
+
+def _source(kernel: Kernel) -> str:
+    try:
+        return kernel.source or "a library computes the whole of it"
+    except (MissingError, CompileError) as error:
+        return f"there is no C: {error}"
+
+
+def _line_of(operator: Operator) -> int | str:
+    from tbe_impl.roles import plain_function
+
+    code = getattr(plain_function(operator.function), "__code__", None)
+    return code.co_firstlineno if code is not None else operator.name
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[None]:
+    """What operator files print goes to standard error, and no bytecode is written beside them."""
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.dont_write_bytecode = written
+
+
+def _timed(kernel: Kernel, arrays: Sequence[np.ndarray], backend: str) -> float:
+    start = time.perf_counter()
+    kernel(*arrays, backend=backend)
+    return _since(start)
+
+
+def _since(start: float) -> float:
+    return (time.perf_counter() - start) * 1e6
+
+
+def _tuple(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)

@@ -1,0 +1,194 @@
+"""How far arrays are from what they should be, and how far they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.dtypes import dtype_of, is_float
+from tbe_impl.dsl.tensor import Tensor, stages_of
+
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
+"""Relative to |expected| plus the array's root mean square: about four roundings of a narrow dtype, and in float32 room for
+sums in another order."""
+STEPS = 0.01
+"""Share of elements that may lie at a step of a floor, a comparison or a cast, where one rounding decides the result."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An array against what it should be.
+
+    Attributes:
+        name: of the array.
+        against: ``definition`` or ``formula``.
+        max_absolute: largest difference where both are finite.
+        max_ulp: the same in units of the dtype's spacing; whole numbers count as they are.
+        tolerance: relative, see `TOLERANCE`; 0 for whole numbers.
+        wrong: how many elements are further away than that, or NaN or infinite on one side only.
+        at_steps: how many are left out of `wrong` because rounding alone decides them.
+        elements: of the array.
+        where: index of the worst element.
+        got, expected: its values.
+        problem: why it cannot be compared; else empty.
+    """
+
+    name: str
+    against: str
+    max_absolute: float = 0.0
+    max_ulp: float = 0.0
+    tolerance: float = 0.0
+    wrong: int = 0
+    at_steps: int = 0
+    elements: int = 0
+    where: tuple[int, ...] = ()
+    got: float = 0.0
+    expected: float = 0.0
+    problem: str = ""
+
+    @property
+    def within(self) -> bool:
+        """Whether the array is what it should be."""
+        return not self.wrong and not self.problem
+
+
+def coarsest(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
+    """The floating dtype with the largest spacing that values pass through: outputs, casts, and every stage ``device``."""
+    passed = {tensor.dtype for tensor in outputs}
+    for op in stages_of(outputs):
+        explicit = op.word is not None and op.word.name == "cast_to"
+        if explicit or rounding == "device":
+            passed |= {tensor.dtype for tensor in op.outputs}
+    floats = [dtype for dtype in passed if is_float(dtype)]
+    return max(floats, key=lambda dtype: TOLERANCE[dtype], default="float32")
+
+
+def spacing(values: np.ndarray, dtype: str) -> np.ndarray:
+    """The distance from one number of a dtype to the next at each value; 1 for whole numbers.
+
+    >>> spacing(np.array([1.0, 0.0]), "float16").tolist()
+    [0.0009765625, 5.960464477539063e-08]
+    """
+    if not is_float(dtype):
+        return np.ones(values.shape)
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(dtype_of(dtype).numpy)
+    smallest = float(limits.smallest_subnormal)
+    sizes = np.maximum(np.where(np.isfinite(values), np.abs(values), 0.0), smallest)
+    return np.maximum(np.ldexp(float(limits.eps), np.frexp(sizes)[1] - 1), smallest)
+
+
+def difference(
+    name: str,
+    against: str,
+    got: Any,
+    expected: Any,
+    *,
+    dtype: str,
+    through: str,
+    rounded: Any = None,
+    meant: Any = None,
+) -> Difference:
+    """Compares an array.
+
+    Args:
+        name: of the array.
+        against: what `expected` is.
+        got: the array.
+        expected: what it should be, in float64 or whole numbers.
+        dtype: of the array.
+        through: the coarsest floating dtype that its values pass through.
+        rounded: the same computed by the definition in its own dtypes.
+        meant: the definition in float64. Where `expected` agrees with it and `got` with `rounded`, rounding alone decides.
+    """
+    result = np.asarray(got)
+    wanted = np.asarray(expected)
+    if wanted.shape != result.shape:
+        try:
+            wanted = np.broadcast_to(wanted, result.shape) if wanted.size <= result.size else wanted.reshape(result.shape)  # fmt: skip
+        except ValueError:
+            return Difference(name, against, elements=result.size, problem=f"its shape is {result.shape}, that of the {against} {wanted.shape}")  # fmt: skip
+    if not result.size:
+        return Difference(name, against)
+    result, wanted = _plain(result, dtype), _plain(wanted, dtype)
+    limit = TOLERANCE[through] if is_float(dtype) else 0.0
+    apart = _apart(result, wanted)
+    allowed = limit * (np.abs(wanted) + _scale(wanted))
+    if rounded is not None and meant is not None and is_float(dtype):
+        # what the definition itself loses in its own dtypes is no fault of the kernel
+        own = _apart(_plain(np.asarray(rounded), dtype), _plain(np.asarray(meant), dtype))
+        if against == "definition":
+            allowed = np.maximum(allowed, 4 * np.where(np.isfinite(own), own, 0.0))
+    wrong = ~(apart <= allowed)
+    excused = np.zeros_like(wrong)
+    if rounded is not None and meant is not None and wrong.any():
+        near = _apart(result, _plain(np.asarray(rounded), dtype)) <= allowed
+        same = _apart(wanted, _plain(np.asarray(meant), dtype)) <= allowed
+        excused = wrong & near & same
+        if excused.sum() > max(1, STEPS * result.size):
+            excused[...] = False
+    wrong &= ~excused
+    return _worst(name, against, result, wanted, np.where(excused, 0.0, apart), wrong, limit, int(excused.sum()), dtype)  # fmt: skip
+
+
+def _worst(
+    name: str,
+    against: str,
+    result: np.ndarray,
+    wanted: np.ndarray,
+    apart: np.ndarray,
+    wrong: np.ndarray,
+    limit: float,
+    excused: int,
+    dtype: str,
+) -> Difference:
+    ulp = apart / spacing(wanted, dtype)
+    finite = np.isfinite(apart)
+    place = int(np.argmax(np.where(wrong, np.where(finite, apart, np.inf), -1.0) if wrong.any() else np.where(finite, apart, -1.0)))  # fmt: skip
+    where = np.unravel_index(place, result.shape)
+    return Difference(
+        name,
+        against,
+        float(apart[finite].max(initial=0.0)),
+        float(ulp[finite].max(initial=0.0)),
+        limit,
+        int(wrong.sum()),
+        excused,
+        int(result.size),
+        tuple(int(item) for item in where),
+        float(result[where]),
+        float(wanted[where]),
+    )
+
+
+def _plain(array: np.ndarray, dtype: str) -> np.ndarray:
+    """In float64; what is too large for the dtype is infinite."""
+    if not is_float(dtype):
+        return array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        wide = array.astype(np.float64)
+        held = wide.astype(dtype_of(dtype).numpy).astype(np.float64)
+    return np.where(np.isinf(held), held, wide)
+
+
+def _apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Distances; 0 where both are NaN or the same infinity, infinite where one of them is."""
+    if first.shape != second.shape:
+        second = second.reshape(first.shape)
+    with np.errstate(all="ignore"):
+        same = (first == second) | (np.isnan(first) & np.isnan(second))
+        apart = np.where(same, 0.0, np.abs(first - second))
+    return np.where(np.isnan(apart), np.inf, apart)
+
+
+def _scale(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return 0.0
+    with np.errstate(all="ignore"):
+        found = float(np.sqrt(np.mean(np.square(finite))))
+    return found if np.isfinite(found) else 0.0

@@ -1,0 +1,242 @@
+"""What each parameter of an operator function is for: an input, an output, an attribute, its kernel's name.
+
+Decorators say it where there are some (``check_op_params``, ``op_info_register``); else it follows from the signature, from
+how the function's text uses the parameter, and from how many inputs there are.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+ROLES = ("input", "inputs", "output", "outputs", "shape", "shapes", "dtype", "attribute", "name", "flag")  # fmt: skip
+FLAGS = {"need_build": True, "need_print": False}
+"""Parameters of the oldest operators, and what they are given when they have no default."""
+_ATTRIBUTES = re.compile(
+    r"(axis|axes|axis_\w+|keep_?dims?|perm|dims?|num_\w+|\w*_num|alpha|epsilon|eps|momentum|lr|scalar|data_format|"
+    r"\w*size\w*|\w*mode|pads?|paddings?|strides?|ksizes?|window|dilat\w+|trans\w*|offsets?|begin|end|src_t\w*|dst_t\w*|"
+    r"is_\w+|use_\w+|exclusive|reverse|block_\w+|depth|negative_slope|rate|\w*_scale|origin_shape)\Z"
+)
+_OUTPUTS = re.compile(r"(output\w*|out|out_\w+|\w+_out|\w+_output|y|y\d|y_\w+|z|res|result\w*|dst|dst_\w+)\Z")  # fmt: skip
+_KINDS = {
+    "required_input": ("input", True), "option_input": ("input", False), "dynamic_input": ("inputs", True),
+    "required_output": ("output", True), "option_output": ("output", False), "dynamic_output": ("outputs", True),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an operator function.
+
+    Attributes:
+        name: as it is written.
+        role: one of `ROLES`; ``inputs``, ``outputs`` and ``shapes`` take a list.
+        required: whether the operator needs it.
+        default: `inspect.Parameter.empty` when it has none.
+        kind: of an attribute, such as ``INT`` or ``LIST_FLOAT``; empty when the operator does not say.
+    """
+
+    name: str
+    role: str
+    required: bool
+    default: Any = inspect.Parameter.empty
+    kind: str = ""
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it may be left out of a call."""
+        return self.default is not inspect.Parameter.empty
+
+
+def roles_of(
+    function: Callable[..., Any], *, inputs: int, outputs: int = 0, attributes: Collection[str] = ()
+) -> tuple[Parameter, ...]:
+    """The parameters of an operator function in order.
+
+    Args:
+        function: decorators included.
+        inputs: how many there are.
+        outputs: how many are described; 0 when none is.
+        attributes: names that are given a value, so that they are neither.
+    """
+    plain = plain_function(function)
+    found = [
+        Parameter(
+            item.name, "attribute", item.default is inspect.Parameter.empty, item.default
+        )
+        for item in inspect.signature(plain).parameters.values()
+        if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
+    ]  # fmt: skip
+    found = [_named(item) for item in found]
+    kinds = _attribute(function, "parameter_kinds")
+    if kinds:
+        return tuple(_by_kind(item, kinds.get(item.name)) for item in found)
+    if any(_is_shape(item.name) for item in found[:1]) and any("dtype" in item.name or item.name.endswith("_type") for item in found):  # fmt: skip
+        return tuple(_oldest(item, attributes) for item in found)
+    counts = _registered(_attribute(function, "operator_info"))
+    if counts and len(counts) <= len(found):
+        return tuple(
+            replace(item, role=role, required=need) if item.role == "attribute" else item
+            for item, (role, need) in zip(found, [*counts, *[("attribute", item.required) for item in found[len(counts) :]]], strict=True)
+        )  # fmt: skip
+    return _guessed(found, plain, inputs, outputs, attributes)
+
+
+def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function below its decorators, also below those that did not say what they wrap."""
+    plain = inspect.unwrap(function)
+    while True:
+        try:
+            known = inspect.signature(plain).parameters.values()
+        except (TypeError, ValueError):
+            return plain
+        if any(item.kind == item.POSITIONAL_OR_KEYWORD for item in known):
+            return plain
+        cells = (cell.cell_contents for cell in getattr(plain, "__closure__", None) or ())
+        inner = next((item for item in cells if isinstance(item, types.FunctionType)), None)
+        if inner is None:
+            return plain
+        plain = inspect.unwrap(inner)
+
+
+def _attribute(function: Any, name: str) -> Any:
+    """An attribute that a decorator left on the function, or on one below it."""
+    seen: set[int] = set()
+    while callable(function) and id(function) not in seen:
+        seen.add(id(function))
+        if hasattr(function, name):
+            return getattr(function, name)
+        cells = (cell.cell_contents for cell in getattr(function, "__closure__", None) or ())
+        inner = next((item for item in cells if isinstance(item, types.FunctionType)), None)
+        function = getattr(function, "__wrapped__", inner)
+    return None
+
+
+def _named(item: Parameter) -> Parameter:
+    """A parameter whose name alone says what it is."""
+    if item.name == "kernel_name":
+        return replace(item, role="name")
+    return replace(item, role="flag") if item.name in FLAGS else item
+
+
+def _by_kind(item: Parameter, kind: Any) -> Parameter:
+    if isinstance(kind, (tuple, list)):
+        kind = next((one for one in kind if isinstance(one, str)), None)
+    if not isinstance(kind, str):
+        return item
+    if kind in _KINDS:
+        role, required = _KINDS[kind]
+        return replace(item, role=role, required=required)
+    if kind == "kernel_name":
+        return replace(item, role="name")
+    need, _, rest = kind.partition("_ATTR_")
+    return replace(item, kind=rest, required=need == "REQUIRED" and not item.has_default)
+
+
+def _is_shape(name: str) -> bool:
+    return name.startswith("shape") or name.endswith(("shape", "shapes")) or "_shape_" in name
+
+
+def _oldest(item: Parameter, attributes: Collection[str]) -> Parameter:
+    """A parameter of the style of 2019, ``(shape, dtype, kernel_name, need_build, need_print)``."""
+    if item.role != "attribute" or item.name in attributes:
+        return item
+    if _is_shape(item.name):
+        return replace(item, role="shapes" if "shapes" in item.name else "shape")
+    typed = "dtype" in item.name or item.name in ("src_type", "dst_type", "data_type", "input_type")
+    return replace(item, role="dtype") if typed else item
+
+
+def _registered(info: Any) -> list[tuple[str, bool]]:
+    """Role and need of the parameters that a ``TBERegOp`` chain declares: its inputs, then its outputs."""
+    found: list[tuple[str, bool]] = []
+    calls = getattr(info, "calls", None) or ()
+    for role in ("input", "output"):
+        for name, values in calls:
+            if name == role:
+                words = [str(value) for value in values]
+                found.append((f"{role}s" if "dynamic" in words else role, "optional" not in words))
+    return found
+
+
+def _guessed(
+    found: Sequence[Parameter],
+    function: Callable[..., Any],
+    inputs: int,
+    outputs: int,
+    attributes: Collection[str],
+) -> tuple[Parameter, ...]:
+    """Roles by name, default and use; `inputs` of the parameters that may be tensors are inputs, from the first on."""
+    uses = _uses(function)
+    tensors = [item for item in found if _may_be_tensor(item, uses, attributes)]
+    results = _results(tensors, inputs, outputs)
+    decided: dict[str, Parameter] = {}
+    left = inputs
+    for item in tensors:
+        listed = uses.get(item.name) == "list"
+        if item.name in results:
+            decided[item.name] = replace(item, role="outputs" if listed and outputs > 1 else "output")  # fmt: skip
+        elif listed:
+            decided[item.name] = replace(item, role="inputs")
+            left = 0
+        else:
+            decided[item.name] = replace(item, role="input", required=item.required or left > 0)
+            left -= 1
+    return tuple(decided.get(item.name, item) for item in found)
+
+
+def _may_be_tensor(
+    item: Parameter, uses: Mapping[str, str], attributes: Collection[str]
+) -> bool:  # fmt: skip
+    if item.role != "attribute" or item.name in attributes:
+        return False
+    if uses.get(item.name) == "dict" or item.default == {}:
+        return True
+    if _ATTRIBUTES.match(item.name):
+        return False
+    if item.has_default:
+        return item.default is None and bool(_OUTPUTS.match(item.name))
+    return True
+
+
+def _results(tensors: Sequence[Parameter], inputs: int, outputs: int) -> set[str]:
+    """The names of those that are outputs."""
+    required = [item.name for item in tensors if item.required]
+    if outputs and len(required) >= inputs + outputs:
+        return set(required[inputs : inputs + outputs])
+    after = required[inputs:]
+    if after:
+        return set(after) | {item.name for item in tensors if not item.required and _OUTPUTS.match(item.name)}  # fmt: skip
+    named = [item.name for item in tensors if not item.required and (_OUTPUTS.match(item.name) or item.default == {})]  # fmt: skip
+    if not named and len(required) > 1 and _OUTPUTS.match(required[-1]):
+        return {required[-1]}
+    return set(named)
+
+
+def _uses(function: Callable[..., Any]) -> dict[str, str]:
+    """How the text of a function uses its parameters: as a ``dict``, or as a ``list``."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return {}
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == "get":  # fmt: skip
+            found[node.value.id] = "dict"
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            if isinstance(key, str):
+                found[node.value.id] = "dict"
+            elif isinstance(key, int) and not isinstance(key, bool):
+                found.setdefault(node.value.id, "list")
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            names = [item.id for item in ast.walk(node.iter) if isinstance(item, ast.Name)]
+            for name in names:
+                found.setdefault(name, "list")
+    return found
