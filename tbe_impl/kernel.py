@@ -17,6 +17,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.tensor import Tensor, shape_text, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
+from tbe_impl.tuned import Tuning
 
 BACKENDS = ("cpu", "numpy")
 _log = logging.getLogger("tbe_impl")
@@ -54,6 +55,7 @@ class Kernel:
         schedule: what the operator decided about loops; None when nothing.
         options: how code is made for this processor.
         threads: how many it uses where that pays; 0 for as many as this process may.
+        tuning: what was measured when its options were chosen; None when `tbe_impl.tune` never saw it.
 
     `dataclasses.replace` makes one with other options.
     """
@@ -65,6 +67,7 @@ class Kernel:
     schedule: Any = None
     options: cpu.Options = field(default_factory=cpu.Options)
     threads: int = 0
+    tuning: Tuning | None = None
 
     def __call__(
         self,
@@ -91,6 +94,8 @@ class Kernel:
         given = self._checked(arrays)
         values = self._sizes(given)
         shapes = [self._shape_of(item, values) for item in self.outputs]
+        if self.options.inplace and backend == "numpy":
+            raise InputError("the NumPy back end computes nothing in place", place=self.name)
         flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
         prepared = self._prepared() if backend == "cpu" else None
         if prepared is None:
@@ -119,8 +124,26 @@ class Kernel:
             [item.tensor for item in self.outputs],
             [item.tensor for item in self.inputs],
             name=self.name,
-            options=self.options,
+            options=replace(self.options, threads=self.threads or self.options.threads),
         )
+
+    def with_options(self, *, inplace: bool = False, threads: int = 0, vector_bits: int = 0) -> Kernel:  # fmt: skip
+        """The same kernel, its code made another way; each choice stands in `source`.
+
+        Args:
+            inplace: write the first output over the first input of its shape and dtype; the call gives that array back.
+            threads: how many to use where it pays; 0 for as many as this process may.
+            vector_bits: width of the vectors: 128, 256 or 512; 0 for the processor's widest.
+
+        Raises:
+            InputError: no such width or number; CompileError, when it is compiled, where it cannot be in place.
+        """
+        if vector_bits not in (0, 128, 256, 512):
+            raise InputError("unknown width of vectors", place=self.name, expected="0, 128, 256 or 512", got=repr(vector_bits))  # fmt: skip
+        if not 0 <= threads <= 256:
+            raise InputError("unknown number of threads", place=self.name, expected="0 to 256", got=repr(threads))  # fmt: skip
+        options = replace(self.options, inplace=inplace, vector_bits=vector_bits)
+        return replace(self, options=options, threads=threads)
 
     @cached_property
     def _unknown_sizes(self) -> tuple[Expr, ...]:

@@ -5,6 +5,7 @@ Each operator keeps the modules that came with it, so that trees whose helper pa
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import inspect
 import itertools
@@ -17,11 +18,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tbe_impl import compat
+from tbe_impl import compat, tuned
 from tbe_impl.compat import Registration
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
-from tbe_impl.signature import kernel_of
+from tbe_impl.signature import check_schedule, described, kernel_of
+
+OPTIONS = ("inplace", "threads", "vector_bits")
+"""Keywords of `Operator.build` that are not the operator's."""
 
 _numbers = itertools.count()
 _importing = threading.RLock()
@@ -52,14 +56,22 @@ class Operator:
         """Runs the operator function and makes a kernel of what it built.
 
         Args:
-            arguments, keywords: what the operator takes: a dict for each tensor (``shape``, ``dtype`` …), attributes;
-                ``kernel_name`` may be left out.
+            arguments, keywords: what the operator takes: a dict for each tensor (``shape``, ``dtype``; ``format`` and the
+                original shape and format where they matter), attributes; ``kernel_name`` may be left out. ``inplace``,
+                ``threads`` and ``vector_bits``, unless the operator has them itself, are those of `Kernel.with_options`.
             soc: the chip that the operator is written for; ``cpu`` knows no limit.
 
         Raises:
-            InputError: the operator refuses its arguments, or breaks a rule of the language; with file and line.
+            InputError: the operator refuses its arguments, breaks a rule of the language, or asks more of the chip than it
+                has; with file and line.
         """
+        own = set(self._parameters())
+        options = {key: keywords.pop(key) for key in OPTIONS if key in keywords and key not in own}
         keywords = self._with_kernel_name(arguments, keywords)
+        # operators write into their arguments
+        arguments = tuple(described(item) for item in arguments)
+        keywords = {key: described(item) for key, item in keywords.items()}
+        declared = copy.deepcopy((arguments, keywords))
         with compat.installed(soc=soc) as session, _in_place(self._modules, self._search_path):
             try:
                 self.function(*arguments, **keywords)
@@ -67,7 +79,12 @@ class Operator:
                 raise
             except Exception as error:
                 raise _explained(error, self) from error
-            return kernel_of(self.name, session, arguments, keywords)
+            kernel = kernel_of(self.name, session, *declared)
+            check_schedule(kernel)
+        return tuned.applied(kernel.with_options(**options) if options else kernel)
+
+    def _parameters(self) -> Sequence[str]:
+        return _parameters(self.function)
 
     def _with_kernel_name(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
         try:

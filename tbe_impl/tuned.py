@@ -1,0 +1,282 @@
+"""What tuning found, kept on disk: read by later builds as hostile input, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from tbe_impl import environment, machine
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.options import DEFAULT, Options
+from tbe_impl.cache_entry import check_owner
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Read, Var
+from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.errors import CacheError, MissingError
+
+if TYPE_CHECKING:
+    from tbe_impl.kernel import Kernel
+
+SCHEMA = 1
+BYTES_MAX = 1 << 16
+NEVER = 1 << 62
+"""A threshold that no size reaches."""
+
+_log = logging.getLogger("tbe_impl")
+_said: set[str] = set()
+
+Threshold = Annotated[int, msgspec.Meta(ge=0, le=NEVER)]
+Number = Annotated[int, msgspec.Meta(ge=1, le=16)]
+Time = Annotated[float, msgspec.Meta(gt=0, lt=1e12)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+
+
+class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The fields of `Options` that a tuner may choose, and the number of threads; 0 for all of them."""
+
+    vector_bits: Literal[0, 128, 256, 512] = DEFAULT.vector_bits  # type: ignore[assignment]
+    accumulators: Number = DEFAULT.accumulators
+    unroll: Number = DEFAULT.unroll
+    keep_rows: bool = DEFAULT.keep_rows
+    prefetch: bool = DEFAULT.prefetch
+    stream_bytes: Threshold = DEFAULT.stream_bytes
+    parallel_elements: Threshold = DEFAULT.parallel_elements
+    threads: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
+
+    def options(self, base: Options) -> Options:
+        """`base` with what was chosen."""
+        known = {item.name for item in fields(Options)}
+        return replace(
+            base, **{k: v for k, v in msgspec.structs.asdict(self).items() if k in known}
+        )
+
+    def text(self) -> str:
+        """What differs from the default."""
+        default = Choice()
+        found = [f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)]  # fmt: skip
+        return ", ".join(found) or "the default"
+
+
+class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a tuner measured.
+
+    Attributes:
+        schema, key: of the record.
+        name: of the kernel.
+        choice: what was chosen.
+        default_us, tuned_us: medians of the last comparison, in microseconds.
+        ratio: median of tuned ÷ default, measured in pairs.
+        bound: what that median stays below, with 99 % confidence.
+        steps: measurements taken.
+        seconds: time taken.
+    """
+
+    schema: Literal[1]
+    key: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    choice: Choice
+    default_us: Time
+    tuned_us: Time
+    ratio: Time
+    bound: Time
+    steps: Count
+    seconds: Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A directory of records, one file for each kernel."""
+
+    root: Path
+
+    def load(self, key: str) -> Tuning | None:
+        """The record of a kernel, None when there is none that can be trusted."""
+        path = self.root / f"{key}.json"
+        try:
+            record = msgspec.json.decode(_bytes_of(path), type=Tuning)
+        except FileNotFoundError:
+            return None
+        except (OSError, CacheError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:  # fmt: skip
+            _say(f"{path} is not used: {error}")
+            return None
+        if record.key != key:
+            _say(f"{path} is not used: it belongs to another kernel")
+            return None
+        return record
+
+    def save(self, record: Tuning) -> None:
+        """Writes a record; a place that cannot be written is told in one warning."""
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_owner(self.root.lstat(), self.root)
+            handle, made = tempfile.mkstemp(prefix=".tuned-", dir=self.root)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(record), indent=1))
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(made).replace(self.root / f"{record.key}.json")
+            except BaseException:
+                Path(made).unlink(missing_ok=True)
+                raise
+        except (OSError, CacheError) as error:
+            _say(f"what tuning found is not kept: {error}")
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing to look for."""
+        return not self.root.is_dir()
+
+
+def store() -> Store:
+    """The user's."""
+    return Store(environment.cache_dir() / "tuned")
+
+
+def applied(kernel: Kernel) -> Kernel:
+    """`kernel` with what tuning found for its graph on this machine; itself when nothing was, or options were chosen."""
+    place = store()
+    if kernel.options != DEFAULT or kernel.threads or place.is_empty():
+        return kernel
+    try:
+        key = key_of(kernel)
+    except MissingError:  # without a compiler there is nothing to choose
+        return kernel
+    record = place.load(key)
+    return kernel if record is None else with_tuning(kernel, record)
+
+
+def with_tuning(kernel: Kernel, record: Tuning) -> Kernel:
+    """`kernel` made as a record says."""
+    choice = record.choice
+    threads = min(choice.threads, environment.threads()) if choice.threads else kernel.threads
+    return replace(kernel, options=choice.options(kernel.options), threads=threads, tuning=record)
+
+
+def key_of(kernel: Kernel) -> str:
+    """The SHA-256 over graph, shapes, dtypes, processor, compiler and number of threads.
+
+    Raises:
+        MissingError: there is no C compiler.
+    """
+    parts = {
+        "schema": SCHEMA,
+        "graph": graph_text([i.tensor for i in kernel.outputs], [i.tensor for i in kernel.inputs]),
+        "machine": machine.identity(),
+        "processor": processor(),
+        "compiler": compiler.find_compiler().identity,
+        "threads": environment.threads(),
+        "rounding": kernel.options.rounding,
+        "contract": kernel.options.contract,
+        "march": kernel.options.march,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    named = (line.partition(":") for line in lines)
+    return next((value.strip() for name, _, value in named if name.strip() == "model name"), "")
+
+
+def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
+    """A graph as text that is the same in every run: stages, axes and sizes by number, never by name."""
+    writer = _GraphText()
+    given = [writer.tensor(item) for item in inputs]
+    stages = [writer.stage(op) for op in stages_of(outputs)]
+    return "\n".join([" ".join(given), *stages, " ".join(map(writer.tensor, outputs))])
+
+
+class _GraphText:
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.held: list[Any] = []
+
+    def number(self, item: Any) -> int:
+        if id(item) not in self.numbers:
+            self.numbers[id(item)] = len(self.numbers)
+            self.held.append(item)
+        return self.numbers[id(item)]
+
+    def tensor(self, item: Tensor) -> str:
+        return f"t{self.number(item.op)}.{item.value_index}"
+
+    def stage(self, op: Any) -> str:
+        outputs = [f"{self.tensor(item)} {item.dtype} {self.value(item.shape)}" for item in op.outputs]  # fmt: skip
+        parts = [op.kind, self.value(outputs), self.value(op.axis), self.value(op.body)]
+        if not op.body and op.word is not None:
+            parts += [op.word.name, self.value(op.word.inputs), self.value(dict(op.word.parameters))]  # fmt: skip
+        return " ".join(parts)
+
+    def value(self, item: Any) -> str:
+        if isinstance(item, Const):
+            return f"{item.dtype}:{item.value!r}"
+        if isinstance(item, IterVar):
+            known = id(item) in self.numbers
+            name = f"a{self.number(item)}"
+            return name if known or item.dom is None else f"{name}<{self.value(item.dom.extent)}"
+        if isinstance(item, Var):
+            return f"n{self.number(item)}:{item.dtype}"
+        if isinstance(item, Tensor):
+            return self.tensor(item)
+        if isinstance(item, Range):
+            return f"{self.value(item.min)}+{self.value(item.extent)}"
+        if isinstance(item, Expr):
+            parts = [type(item).__name__, item.dtype]
+            parts += [str(getattr(item, name)) for name in ("op", "name") if hasattr(item, name)]
+            parts += [self.tensor(item.tensor)] if isinstance(item, Read) else []
+            axes = getattr(item, "axes", ())
+            inner = ", ".join(self.value(child) for child in (*axes, *item.children))
+            return f"{' '.join(parts)}({inner})"
+        if isinstance(item, dict):
+            return f"{{{', '.join(f'{key}: {self.value(item[key])}' for key in sorted(item))}}}"
+        if isinstance(item, (list, tuple)):
+            return f"[{', '.join(map(self.value, item))}]"
+        return str(item)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """A regular file of ours, opened without following a link, not larger than a record can be.
+
+    Raises:
+        CacheError: it is another's, or no such file.
+        OSError: it cannot be opened.
+    """
+    check_owner(path.parent.lstat(), path.parent)
+    if not stat.S_ISDIR(path.parent.lstat().st_mode):
+        raise CacheError("is not a directory", place=str(path.parent))
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    handle = os.open(path, flags)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise CacheError("is not a regular file", place=str(path))
+        check_owner(status, path)
+        found = os.read(handle, BYTES_MAX + 1)
+    finally:
+        os.close(handle)
+    if len(found) > BYTES_MAX:
+        raise CacheError("is too large", place=str(path), expected=f"{BYTES_MAX} bytes at most")
+    return found
+
+
+def _say(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        _log.warning("%s", text)
