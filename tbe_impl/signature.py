@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tbe_impl.dsl.schedule import Schedule
+from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import Tensor, stages_of, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
@@ -110,3 +112,27 @@ def _elements(shape: Sequence[int]) -> int:
     for size in shape:
         total *= size
     return total
+
+
+def described(value: Any) -> Any:
+    """An argument as operators expect it: a copy, the description of a tensor with format and original shape."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(described(item) for item in value)
+    if not isinstance(value, dict) or "shape" not in value:
+        return value
+    layout = value.get("format") or "ND"
+    return {
+        **value,
+        "shape": tuple(value["shape"]),
+        "dtype": value.get("dtype", "float32"),
+        "format": layout,
+        "ori_shape": tuple(value.get("ori_shape") or value["shape"]),
+        "ori_format": value.get("ori_format") or layout,
+    }
+
+
+def check_schedule(kernel: Kernel) -> None:
+    """Raises for a schedule made by hand that the chip cannot run; the language's own schedules fit by construction."""
+    schedule = kernel.schedule
+    if isinstance(schedule, Schedule) and not schedule.is_automatic:
+        check(schedule, kernel.soc, raise_errors=True)

@@ -58,6 +58,11 @@ class Schedule:
             plan(self)
 
     @property
+    def is_automatic(self) -> bool:
+        """Whether nothing was decided by hand yet."""
+        return self._plan is not None
+
+    @property
     def outputs(self) -> list[Operation]:
         """The operations of the kernel's outputs."""
         return list({id(tensor.op): self._stage(tensor).op for tensor in self._outputs}.values())
