@@ -139,7 +139,8 @@ def reduce_mean(
     if isinstance(count, Const):
         share: Any = 1 / count.value if count.value else float("inf")
     else:
-        share = binary("div", const(1.0, "float32"), cast("float32", count))
+        wide = "float64" if dtype == "float64" else "float32"
+        share = binary("div", const(1.0, wide), cast(wide, count))
     return cast_to(_vmuls(cast_to(total, dtype), share), tensor.dtype)
 
 

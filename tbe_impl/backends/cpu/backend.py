@@ -148,12 +148,18 @@ def _reaches(wanted: Sequence[Tensor], tensor: Tensor, known: Mapping[int, Tenso
     return False
 
 
+_NOTHING = np.zeros(())
+
+
 def _run_library(
     op: Operation, known: Mapping[int, np.ndarray], values: Mapping[int, Any]
 ) -> dict[int, np.ndarray]:
     """A stage that a library computes, by its formula in NumPy."""
     assert op.word is not None
-    found = numpy_backend.run(op.outputs, {id(t): known[id(t)] for t in op.input_tensors}, values)
+    # of a stage with several outputs those that nobody asked for are not there, nor are they read
+    beside = {id(t): _NOTHING for item in op.input_tensors for t in item.op.outputs}
+    given = beside | {id(t): known[id(t)] for t in op.input_tensors}
+    found = numpy_backend.run(op.outputs, given, values)
     return {
         id(tensor): np.ascontiguousarray(array, dtype_of(tensor.dtype).numpy)
         for tensor, array in zip(op.outputs, found, strict=True)

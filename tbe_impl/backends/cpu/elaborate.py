@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Container, Mapping, Sequence
 
+import numpy as np
+
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import index_poly, size_poly
 from tbe_impl.backends.cpu.options import Options
@@ -251,7 +253,7 @@ class Elaborator:
         """A vector with the value of an expression."""
         tag = vectors.tag_of(node.dtype) if node.dtype != "handle" else ""
         if isinstance(node, Const):
-            return Value(vectors.literal(node.value, tag), tag)
+            return Value(vectors.literal(self._constant(node), tag), tag)
         if isinstance(node, (IterVar, Var)):
             index = self.index(node, environment)
             return self.as_vector(index, tag)
@@ -273,6 +275,12 @@ class Elaborator:
         if isinstance(node, Call):
             return self.let(vectors.function(node.name, node.args[0].dtype, texts), tag, depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
+
+    def _constant(self, node: Const) -> float | int | bool:
+        """Its value; the device has it in its dtype."""
+        if self.options.rounding == "device" and node.dtype in ("float16", "bfloat16"):
+            return float(np.asarray(node.value).astype(dtype_of(node.dtype).numpy))
+        return node.value
 
     def index(self, node: Expr, environment: Mapping[int, Index]) -> Index:
         """An index of a tensor."""

@@ -37,7 +37,7 @@ def reduce(
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        if writer.vector is not None and writer.chain[-1].variable == writer.vector:
+        if writer.vector is not None and any(s.variable == writer.vector for s in writer.chain):
             return _lanewise(writer, body, inner, serials, depth)
         writer.vector, writer.count = None, "LANES"
         return _along(writer, body, inner, serials, depth)
