@@ -186,7 +186,8 @@ class _Maker:
         if not item.required and self._still_required(item) >= len(self.inputs) - self.taken:
             return
         if self.taken < len(self.inputs):
-            yield self._value(self._next(item.name), item.role)
+            # what takes a shape only has no name for the array itself; the kernel has
+            yield self._value(self._next(item.name if item.role == "input" else ""), item.role)
         elif item.required:
             names = [one.name for one in self.parameters if one.role == item.role and one.required]
             raise InputError(
@@ -205,7 +206,7 @@ class _Maker:
         count = len(self.inputs) - self.taken - self._still_required(item)
         if count < 1:
             raise InputError(f"there is no input for {item.name}", place=self.place, expected="one or more", got="0")  # fmt: skip
-        return [self._next(f"{item.name}{number}") for number in range(count)]
+        return [self._next(f"{item.name}{number}" if item.role == "inputs" else "") for number in range(count)]  # fmt: skip
 
     def _value(self, one: Description, role: str) -> Any:
         return one.shape if role in ("shape", "shapes") else one.as_argument()

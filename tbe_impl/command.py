@@ -16,12 +16,14 @@ import numpy as np
 
 from tbe_impl.arguments import Call, Description, call_of
 from tbe_impl.comparing import Difference, coarsest, difference
+from tbe_impl.dsl.location import here
 from tbe_impl.dsl.schedule_checks import Finding
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 from tbe_impl.formula import evaluate
 from tbe_impl.kernel import BACKENDS, Kernel
 from tbe_impl.operator import Operator, load_operator
 from tbe_impl.report import findings_of, report_of, schedules_of
+from tbe_impl.roles import plain_function
 from tbe_impl.samples import NamedArray, inputs_for
 
 WARM_CALLS = 5
@@ -54,9 +56,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Built:
-    """An operator with the kernel that it built."""
+    """An operator with the kernel that it built; `name` is that of the function below its decorators."""
 
     operator: Operator
+    name: str
     call: Call
     kernel: Kernel
     inputs: tuple[NamedArray, ...]
@@ -137,6 +140,7 @@ def build(request: Request) -> Built:
         raise InputError("this is a directory", place=str(file), expected="FILE.py:operator")
     if request.backend not in BACKENDS:
         raise InputError("unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend))  # fmt: skip
+    outside = here().file
     with _aside():
         operator = load_operator(file, name, search_path=request.search_path)
         call = call_of(
@@ -146,12 +150,18 @@ def build(request: Request) -> Built:
             request.attributes,
             place=f"{file}:{_line_of(operator)}",
         )
-        kernel = operator.build(*call.positional, soc=request.soc, **call.keywords)
+        try:
+            kernel = operator.build(*call.positional, soc=request.soc, **call.keywords)
+        except FusionError as error:
+            # a decorator refused an argument: the line that called it is ours, the operator's is what helps
+            if not error.place or error.place.startswith(f"{outside}:") or error.place == operator.name:  # fmt: skip
+                error.place = f"{file}:{_line_of(operator)}"
+            raise
     findings = findings_of(kernel)
     for finding in findings:
         if finding.severity == "error" and finding.code == "capacity":
             raise finding.as_error()
-    return Built(operator, call, kernel, inputs_for(kernel, call.inputs, seed=request.seed), findings)  # fmt: skip
+    return Built(operator, plain_function(operator.function).__name__, call, kernel, inputs_for(kernel, call.inputs, seed=request.seed), findings)  # fmt: skip
 
 
 def run(request: Request, *, check: bool = False, formula: str | None = None) -> RunResult:
@@ -175,7 +185,7 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
     differences, notes = _checked(built, outputs, formula) if check or formula else ((), ())
     backend, problem = _really(built.kernel, request.backend)
     return RunResult(
-        built.operator.name,
+        built.name,
         str(split_target(request.target)[0]),
         built.kernel.name,
         built.kernel.soc,
@@ -265,14 +275,14 @@ def _formula_values(built: Built, formula: str | None) -> tuple[tuple[Any, ...],
         return evaluate(formula, names), ()
     known = _known_formula(built)
     if known is None:
-        return (), (f"no formula is known for {built.operator.name}; --formula gives one",)
+        return (), (f"no formula is known for {built.name}; --formula gives one",)
     if isinstance(known, str):
         return _formula_values(built, known)
     try:
         with np.errstate(all="ignore"):
             return _tuple(known(*wide, **_accepted(known, built.call.attributes))), ()
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
-        return (), (f"the formula known for {built.operator.name} does not take these arrays: {error}",)  # fmt: skip
+        return (), (f"the formula known for {built.name} does not take these arrays: {error}",)  # fmt: skip
 
 
 def _known_formula(built: Built) -> Any:
@@ -280,9 +290,9 @@ def _known_formula(built: Built) -> Any:
         known: Mapping[str, Any] = importlib.import_module("tbe_impl.ops.formulas").FORMULAS
     except ImportError:
         return None
-    name = built.operator.name.lower()
+    name = built.name.lower()
     plain = name.removeprefix("cus_").removesuffix("_impl")
-    for candidate in (built.operator.name, name, plain, plain.removesuffix("_d"), plain.replace("_", "")):  # fmt: skip
+    for candidate in (built.name, name, plain, plain.removesuffix("_d"), plain.replace("_", "")):  # fmt: skip
         if candidate in known:
             return known[candidate]
     return None
@@ -310,7 +320,7 @@ def _named_outputs(built: Built, results: Sequence[np.ndarray]) -> list[NamedArr
     """Results under the names of the operator's output parameters where there are as many."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
-        names = [item.name for item in built.kernel.outputs]
+        names = [f"output{number}" for number in range(len(results))] if len(results) > 1 else ["output"]  # fmt: skip
     return [NamedArray("out", name, np.asarray(array)) for name, array in zip(names, results, strict=True)]  # fmt: skip
 
 
@@ -344,8 +354,6 @@ def _source(kernel: Kernel) -> str:
 
 
 def _line_of(operator: Operator) -> int | str:
-    from tbe_impl.roles import plain_function
-
     code = getattr(plain_function(operator.function), "__code__", None)
     return code.co_firstlineno if code is not None else operator.name
 

@@ -117,7 +117,8 @@ def difference(
     result, wanted = _plain(result, dtype), _plain(wanted, dtype)
     limit = TOLERANCE[through] if is_float(dtype) else 0.0
     apart = _apart(result, wanted)
-    allowed = limit * (np.abs(wanted) + _scale(wanted))
+    # NaN and infinities have to be met: no distance from them is small
+    allowed = limit * (np.where(np.isfinite(wanted), np.abs(wanted), 0.0) + _scale(wanted))
     if rounded is not None and meant is not None and is_float(dtype):
         # what the definition itself loses in its own dtypes is no fault of the kernel
         own = _apart(_plain(np.asarray(rounded), dtype), _plain(np.asarray(meant), dtype))

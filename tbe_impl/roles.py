@@ -85,7 +85,13 @@ def roles_of(
             replace(item, role=role, required=need) if item.role == "attribute" else item
             for item, (role, need) in zip(found, [*counts, *[("attribute", item.required) for item in found[len(counts) :]]], strict=True)
         )  # fmt: skip
-    return _guessed(found, plain, inputs, outputs, attributes)
+    types = _attribute(function, "parameter_types") or {}
+    plainly = [item.name for item in found if item.name in types and not _takes(types[item.name], dict, list)]  # fmt: skip
+    return _guessed(found, plain, inputs, outputs, [*attributes, *plainly])
+
+
+def _takes(types: Any, *wanted: type) -> bool:
+    return any(one in wanted for one in (types if isinstance(types, tuple) else (types,)))
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:

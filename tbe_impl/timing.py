@@ -81,7 +81,7 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
     times = _in_turn(calls, loop)
     ceiling = float(np.median(times["copy"]))
     return BenchResult(
-        built.operator.name,
+        built.name,
         str(split_target(request.target)[0]),
         kernel.name,
         kernel.soc,

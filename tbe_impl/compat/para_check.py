@@ -408,7 +408,10 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
 
 
 def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that checks the Python types of the arguments, in order; raises `OperatorError` E60038."""
+    """A decorator that checks the Python types of the arguments, in order; raises `OperatorError` E60038.
+
+    What it gives back has an attribute ``parameter_types``: the types by name of the parameter.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         code = inspect.unwrap(function).__code__
@@ -435,6 +438,7 @@ def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Ca
                     )
             return function(*args, **keywords)
 
+        checked.parameter_types = by_name  # type: ignore[attr-defined]
         return checked
 
     return decorate
