@@ -2,16 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Var
+from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Var, walk
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
 Environment = Mapping[int, Poly | None]
 """Serial number of an axis → its index; None for one that is no polynomial."""
+
+
+class Derived(Var):
+    """A size that is neither a sum nor a product of sizes, such as half of one: handed to the kernel as a number."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Expr):
+        super().__init__("derived", "int64")
+        self.expression = expression
+
+
+_derived: ContextVar[dict[str, Derived] | None] = ContextVar("derived", default=None)
+
+
+@contextmanager
+def derived_sizes() -> Iterator[dict[str, Derived]]:
+    """Inside, such sizes are collected, equal ones as one; the rest of the program uses them like any size."""
+    found: dict[str, Derived] = {}
+    token = _derived.set(found)
+    try:
+        yield found
+    finally:
+        _derived.reset(token)
+
+
+def _as_derived(node: Expr) -> Poly | None:
+    table = _derived.get()
+    parts = list(walk(node))
+    if table is None or not all(isinstance(part, (Binary, Const, Var)) for part in parts):
+        return None
+    if not any(isinstance(part, Var) for part in parts):
+        return None
+    names = {part.serial: f"{part.name}#{part.serial}" for part in parts if isinstance(part, Var)}
+    key = _text(node, names)
+    if key not in table:
+        table[key] = Derived(node)
+    return Poly.variable(table[key].serial)
+
+
+def _text(node: Expr, names: Mapping[int, str]) -> str:
+    if isinstance(node, Binary):
+        return f"{node.op}({_text(node.a, names)}, {_text(node.b, names)})"
+    return names[node.serial] if isinstance(node, Var) else repr(node)
 
 
 def size_poly(size: Expr) -> Poly | None:
@@ -36,7 +82,7 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
         if a is None or b is None:
             return None
         return {"add": Poly.__add__, "sub": Poly.__sub__, "mul": Poly.__mul__}[node.op](a, b)
-    return None
+    return _as_derived(node)
 
 
 def first_of(axis: IterVar) -> Poly:

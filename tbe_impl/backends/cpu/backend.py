@@ -10,12 +10,13 @@ import numpy as np
 
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.access import Derived
 from tbe_impl.backends.cpu.call import Loaded, load, new_results
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.program import Program, write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Expr
+from tbe_impl.dsl.expr import Expr, Var
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 
 
@@ -68,7 +69,7 @@ class CpuKernel:
                 continue
             assert step.program is not None
             program = step.program.program
-            sizes = [int(values[id(size)]) for size in program.sizes]
+            sizes = [_size(size, values) for size in program.sizes]
             new = new_results(
                 program, dict(zip((size.serial for size in program.sizes), sizes, strict=True))
             )
@@ -126,6 +127,11 @@ def prepare(
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
     return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))
+
+
+def _size(size: Var, values: Mapping[int, int | float]) -> int:
+    wanted = size.expression if isinstance(size, Derived) else size
+    return int(numpy_backend.scalar(wanted, values))
 
 
 def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tbe_impl.backends.cpu.access import size_poly, strides_of
+from tbe_impl.backends.cpu.access import (
+    Derived,
+    derived_sizes,
+    index_poly,
+    size_poly,
+    strides_of,
+)
 from tbe_impl.backends.cpu.nest_writer import NestWriter, Surroundings, elements_of
 from tbe_impl.backends.cpu.nests import Nest, may_overwrite, nests_of, worth_keeping
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Var
+from tbe_impl.dsl.expr import Var, reads
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
 
@@ -64,7 +70,8 @@ def write_program(
     extra: list[Tensor] = []
     while True:
         try:
-            return _Writer(outputs, inputs, extra, name, options).program()
+            with derived_sizes() as derived:
+                return _Writer(outputs, inputs, extra, name, options, derived).program()
         except NeedsBuffer as need:
             if any(need.tensor is tensor for tensor in (*extra, *inputs)) or not need.tensor.op.body:  # fmt: skip
                 raise CompileError(
@@ -76,7 +83,8 @@ def write_program(
 
 class _Writer:
     def __init__(
-        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str, options: Options
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str,
+        options: Options, derived: Mapping[str, Derived],
     ):  # fmt: skip
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
         self.overwritten: Tensor | None = None
@@ -89,7 +97,18 @@ class _Writer:
             tensor for tensor in self.stored if not any(tensor is item for item in outputs)
         ]
         self.all = [*self.inputs, *self.outputs, *self.temporary]
-        self.sizes = tuple(item for item in variables_of(outputs) if isinstance(item, Var))
+        for op in stages_of(outputs):
+            for axis in (*op.axis, *op.reduce_axis):
+                size_poly(axis.extent)
+            for tensor in op.outputs:
+                for size in tensor.shape:
+                    size_poly(size)
+            for body in op.body:
+                for read in reads(body):
+                    for index in read.indices:
+                        index_poly(index, {})
+        known = [item for item in variables_of(outputs) if isinstance(item, Var)]
+        self.sizes = (*known, *derived.values())
         self.names = {item.serial: f"n{number}" for number, item in enumerate(self.sizes)}
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()

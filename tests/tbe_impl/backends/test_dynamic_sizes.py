@@ -1,0 +1,39 @@
+"""Kernels whose sizes are known at call time only, some of them no sum or product of sizes."""
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu import backend
+from tbe_impl.dsl.tensor import compute, placeholder
+
+N, M = dsl.var("n"), dsl.var("m")
+X = placeholder((N, M), "float32", "x")
+HALF = compute(((N + 1) // 2, M), lambda i, j: X(i * 2, j) * 2.0)
+EXP = dsl.vexp(X)
+SHARE = dsl.vdiv(EXP, dsl.broadcast(dsl.reduce_sum(EXP, 1, keepdims=True), (N, M)))
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        [HALF],
+        [dsl.reduce_sum(X, 1, keepdims=True)],
+        [dsl.reduce_sum(X, 0)],
+        [SHARE, HALF],
+        [dsl.vadds(HALF, 1.0), dsl.reduce_max(HALF, [0])],
+    ],
+    ids=["every second row", "rows", "columns", "softmax and more", "of every second row"],
+)
+def test_one_kernel_for_all_sizes(outputs):
+    kernel = backend.prepare(outputs, [X])
+    assert len(kernel.steps) == 1
+    random = np.random.default_rng(0)
+    for rows, columns in ((5, 7), (64, 100), (1, 1), (33, 1024)):
+        array = random.standard_normal((rows, columns)).astype(np.float32)
+        values = {id(N): rows, id(M): columns}
+        wanted = numpy_backend.run(outputs, {id(X): array}, values, rounding="float64")
+        for got, right in zip(kernel.run([array], values, 2), wanted, strict=True):
+            assert got.shape == right.shape
+            np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
