@@ -21,6 +21,8 @@ class Options:
         stream_bytes: bytes of an output from which on it is written past the caches.
         threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
         inplace: write the first output over the first input of its shape and dtype.
+        stored: numbers of stages that are computed into memory first although nobody asked for them; see
+            `tbe_impl.backends.cpu.program.storable`.
         parallel_elements: elements that a nest reads and writes from which on threads share it.
     """
 
@@ -36,6 +38,7 @@ class Options:
     parallel_elements: int = 1 << 19
     threads: int = 0
     inplace: bool = False
+    stored: tuple[int, ...] = ()
 
     def compiler_options(self) -> list[str]:
         """What the C compiler is told."""

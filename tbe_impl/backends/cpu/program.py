@@ -67,7 +67,8 @@ def write_program(
     Raises:
         CompileError: there is no code for something in it.
     """
-    extra: list[Tensor] = []
+    numbered = storable(outputs, inputs) if options.stored else ()
+    extra = [numbered[number] for number in options.stored if number < len(numbered)]
     while True:
         try:
             with derived_sizes() as derived:
@@ -79,6 +80,14 @@ def write_program(
                     place=str(need.tensor.op.location),
                 ) from None
             extra.append(need.tensor)
+
+
+def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The results of stages that could be stored without being asked for, in the order in which they are computed."""
+    given = {id(tensor) for tensor in inputs}
+    taken = given | {id(tensor) for tensor in outputs}
+    ops = stages_of(outputs, given)
+    return tuple(item for op in ops if op.body for item in op.outputs if id(item) not in taken)
 
 
 class _Writer:
