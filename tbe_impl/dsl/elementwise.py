@@ -9,6 +9,7 @@ import numpy as np
 
 from tbe_impl.dsl.arrays import convert, divide
 from tbe_impl.dsl.dtypes import dtype_of, is_float
+from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Expr, binary, call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
@@ -28,7 +29,10 @@ def minimum(x: Any, y: Any) -> Expr:
 
 
 def floor_modulo(x: Expr, y: Expr) -> Expr:
-    """x − floor(x / y)·y, in float32 for narrower floats and for integers that fit."""
+    """x − floor(x / y)·y; of integers in float32 if they fit, else in float64."""
+    if is_float(x.dtype):
+        found: Expr = x - call("floor", x / y) * y
+        return found
     wide = "float64" if x.dtype in ("float64", "int64", "uint64", "int32", "uint32") else "float32"
     a, b = cast(wide, x), cast(wide, y)
     return cast(x.dtype, a - call("floor", a / b) * b)

@@ -313,7 +313,7 @@ class Elaborator:
     def load(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """An element of a stored tensor."""
         buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
-        prefix = vectors.memory_of(tensor.dtype)
+        prefix = vectors.memory_of(buffer.dtype)
         if not all(isinstance(item, Poly) for item in indices):
             return self._load_at(tensor, indices)
         address = self.address(buffer, indices)
@@ -344,7 +344,7 @@ class Elaborator:
         if address.coefficient(tile.loop) != ONE:
             return f"{buffer.name} + {self.text(address)}", step
         start = address - Poly.variable(tile.loop)
-        name, c = f"t{next(self.serial)}", dtype_of(tensor.dtype).c
+        name, c = f"t{next(self.serial)}", dtype_of(buffer.dtype).c
         line = f"{buffer.name} + {self.text(start)} + {tile.begin} + l*({self.text(step)})"
         self.chain[self.depth_of(frozenset({self.vector}))].lines += [
             f"{c} {name}[LANES][{tile.steps}];",
@@ -369,7 +369,7 @@ class Elaborator:
             depth = max(depth, vector.depth)
             terms.append(f"{vector.text}*{vectors.splat('i64', f'({self.text(stride)})')}")
         place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {self.text(_elements(tensor))})"  # fmt: skip
-        return self.let(f"{vectors.memory_of(tensor.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
+        return self.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
 
     def _may_miss(self, tensor: Tensor, address: Poly) -> bool:
         """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
@@ -405,7 +405,8 @@ class Elaborator:
 
     def store(self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = "") -> None:  # fmt: skip
         """Writes an element of a tensor."""
-        buffer, prefix = self.targets[id(tensor)], vectors.memory_of(tensor.dtype)
+        buffer = self.targets[id(tensor)]
+        prefix = vectors.memory_of(buffer.dtype)
         address = self.address(buffer, indices)
         depth = max(value.depth, self.depth_of(address.variables))
         step = address.coefficient(self.vector) if self.vector is not None else ZERO

@@ -39,6 +39,7 @@ class Surroundings:
 
     Attributes:
         tensors: everything in memory, in the order of the pointers ``b``.
+        dtypes: of their elements there.
         buffers: ``id`` of each of them → its place.
         names: serial number of each size → its name in C, in the order of ``s``.
         kept: see `Elaborator`.
@@ -46,6 +47,7 @@ class Surroundings:
     """
 
     tensors: Sequence[Tensor]
+    dtypes: Sequence[str]
     buffers: Mapping[int, Buffer]
     names: Mapping[int, str]
     kept: frozenset[int]
@@ -86,7 +88,9 @@ class NestWriter:
             return self._full_reduction()
         columns = [root for root in nest.roots if root.columns]
         for root in columns:
-            self.rows[id(root.tensor)] = Buffer(f"c{len(self.rows)}", self._place(root).strides)
+            self.rows[id(root.tensor)] = Buffer(
+                f"c{len(self.rows)}", self._place(root).strides, root.tensor.dtype
+            )
         for serial, extent in nest.loops:
             self.inside.loop_variable(serial, extent)
         stream = self._streams()
@@ -141,9 +145,9 @@ class NestWriter:
             return
         head = ""
         if stream and level == 0:
-            root = nest.roots[-1].tensor
-            size = dtype_of(root.dtype).bytes
-            place = f"(uintptr_t)({self.around.buffers[id(root)].name} + begin)"
+            buffer = self._place(nest.roots[-1])
+            size = dtype_of(buffer.dtype).bytes
+            place = f"(uintptr_t)({buffer.name} + begin)"
             steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
             head = f"stream ? ({steps} < end - begin ? {steps} : end - begin) : 0"
         self._settle(frozenset({serial}))
@@ -238,9 +242,9 @@ class NestWriter:
     def _declared(self, text: str) -> list[str]:
         """The pointers and sizes that a text uses."""
         found = []
-        for index, tensor in enumerate(self.around.tensors):
+        for index, dtype in enumerate(self.around.dtypes):
             if re.search(rf"\bp{index}\b", text):
-                c = dtype_of(tensor.dtype).c
+                c = dtype_of(dtype).c
                 found.append(f"{c} *p{index} = ({c} *)b[{index}];")
         for index, name in enumerate(self.around.names.values()):
             if re.search(rf"\b{name}\b", text):
@@ -293,13 +297,13 @@ class NestWriter:
         if nest.along or nest.transposed or not nest.loops:
             return ""
         wide = [root for root in nest.roots if not root.columns and nest.loops[-1][0] in root.variables]  # fmt: skip
-        sizes = {dtype_of(root.tensor.dtype).bytes for root in wide}
+        sizes = {dtype_of(self._place(root).dtype).bytes for root in wide}
         if not wide or (len(nest.loops) == 1 and len(sizes) > 1):
             return ""
         last = self._place(nest.roots[-1]).name[1:]
         terms = []
         for root in wide:
-            size, index = dtype_of(root.tensor.dtype).bytes, self._place(root).name[1:]
+            size, index = dtype_of(self._place(root).dtype).bytes, self._place(root).name[1:]
             total = elements_of(root.tensor)
             if total.constant is not None and total.constant * size < self.options.stream_bytes:
                 return ""
@@ -320,7 +324,7 @@ class NestWriter:
         assert isinstance(body, Reduce)
         value, extent = part_of_reduction(self.inside, body, root.axes)
         tag = vectors.tag_of(root.tensor.dtype)
-        c, prefix = vectors.c_type(tag), vectors.memory_of(root.tensor.dtype)
+        c, prefix = vectors.c_type(tag), vectors.memory_of(self._place(root).dtype)
         self.inside.chain[0].lines.append(f"*part_result = {value.text};")
         text = self._function(f"int64_t begin, int64_t end, {c} *part_result", ())
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
@@ -330,7 +334,7 @@ class NestWriter:
             f"nest{number}(b, s, lo, hi, &parts{number}[OMP_NUMBER]);"
         )
         both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
-        place = f"({dtype_of(root.tensor.dtype).c} *)b[{self._place(root).name[1:]}]"
+        place = f"({dtype_of(self._place(root).dtype).c} *)b[{self._place(root).name[1:]}]"
         last = [
             f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
@@ -353,7 +357,10 @@ class NestWriter:
         for root in columns:
             body = root.tensor.op.body[root.tensor.value_index]
             assert isinstance(body, Reduce)
-            tag, prefix = vectors.tag_of(root.tensor.dtype), vectors.memory_of(root.tensor.dtype)
+            tag, prefix = (
+                vectors.tag_of(root.tensor.dtype),
+                vectors.memory_of(self._place(root).dtype),
+            )
             kind, name = row_kind(tag), self._place(root).name
             c = _row_type(kind)
             both = combine(body.op, tag, "v", f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)")  # fmt: skip

@@ -69,7 +69,7 @@ def nests_of(
     known = {id(tensor) for tensor in inputs}
     summed = {id(tensor) for tensor in stored if is_columns(tensor, known)}
     for tensor in stored:
-        needed = _stored_inputs(tensor, {id(item) for item in stored} | known)
+        needed = stored_inputs(tensor, {id(item) for item in stored} | known)
         for number, group in enumerate(groups):
             before = [
                 place[item]
@@ -91,7 +91,7 @@ def nests_of(
     return tuple(nests)
 
 
-def _stored_inputs(tensor: Tensor, stored: set[int]) -> set[int]:
+def stored_inputs(tensor: Tensor, stored: set[int]) -> set[int]:
     """``id`` of the stored tensors that it is computed from."""
     found: set[int] = set()
     waiting: list[Operation] = [tensor.op]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import (
     Derived,
     derived_sizes,
@@ -17,7 +18,13 @@ from tbe_impl.backends.cpu.access import (
     strides_of,
 )
 from tbe_impl.backends.cpu.nest_writer import NestWriter, Surroundings, elements_of
-from tbe_impl.backends.cpu.nests import Nest, may_overwrite, nests_of, worth_keeping
+from tbe_impl.backends.cpu.nests import (
+    Nest,
+    may_overwrite,
+    nests_of,
+    stored_inputs,
+    worth_keeping,
+)
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
@@ -25,6 +32,8 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var, reads
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
+
+NARROW = frozenset({"float16", "bfloat16"})
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,11 @@ class _Writer:
         nests = nests_of(self.stored, self.inputs, self.apart)
         if self.options.inplace:
             self._overwrite(nests)
-        around = Surroundings(self.all, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.options)  # fmt: skip
+        rounded_last = self._rounded_last(nests)
+        self.temporary += rounded_last
+        self.all += rounded_last
+        dtypes = [self._dtype(number) for number in range(len(self.all))]
+        around = Surroundings(self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
             function, call = NestWriter(number, nest, around, readable).write()
             functions.append(function)
@@ -149,7 +162,8 @@ class _Writer:
         freed = []
         for number, tensor in enumerate(self.temporary, first):
             size = elements_of(tensor).text(self.names)
-            body.append(f"all[{number}] = aligned_alloc(64, (({size})*{dtype_of(tensor.dtype).bytes} + 127) & ~INT64_C(63));")  # fmt: skip
+            bytes_each = dtype_of(dtypes[number]).bytes
+            body.append(f"all[{number}] = aligned_alloc(64, (({size})*{bytes_each} + 127) & ~INT64_C(63));")  # fmt: skip
             freed.append(f"free(all[{number}]);")
         missing = " || ".join(f"!all[{number}]" for number in range(first, len(self.all)))
         if missing:
@@ -161,6 +175,7 @@ class _Writer:
                     "int missing = 0;",
                     *body,
                     *calls,
+                    *map(self._round, rounded_last),
                     "goto done;",
                     "done:",
                     *freed,
@@ -196,12 +211,43 @@ class _Writer:
             remedy="Build it without `inplace`",
         )
 
+    def _rounded_last(self, nests: Sequence[Nest]) -> list[Tensor]:
+        """Outputs of narrow floats that other nests read: those want them before they are rounded."""
+        if self.options.rounding == "device":
+            return []
+        stored, read = {id(tensor) for tensor in self.stored}, set[int]()
+        for nest in nests:
+            roots = {id(root.tensor) for root in nest.roots}
+            for root in nest.roots:
+                read |= stored_inputs(root.tensor, stored) - roots
+        return [
+            tensor
+            for tensor in self.outputs
+            if tensor.dtype in NARROW and id(tensor) in read and id(tensor) in stored
+        ]
+
+    def _dtype(self, number: int) -> str:
+        """How a tensor lies in memory; what only this program reads is not rounded."""
+        dtype, own = self.all[number].dtype, number >= len(self.inputs) + len(self.outputs)
+        return "float32" if own and dtype in NARROW and self.options.rounding != "device" else dtype
+
+    def _round(self, tensor: Tensor) -> str:
+        """Statements that write an output of narrow floats from where it was computed."""
+        number = len(self.inputs) + next(i for i, item in enumerate(self.outputs) if item is tensor)
+        count, prefix = elements_of(tensor).text(self.names), vectors.memory_of(tensor.dtype)
+        c, there = dtype_of(tensor.dtype).c, self._buffer(tensor).name[1:]
+        return (
+            f"for (int64_t i = 0; i < {count}; i += LANES) {{ "
+            f"const int n = {count} - i < LANES ? (int)({count} - i) : LANES; "
+            f"{prefix}_store_part(({c} *)b[{number}] + i, f32_load_part((float *)b[{there}] + i, n), n); }}"
+        )
+
     def _buffer(self, tensor: Tensor) -> Buffer:
-        number = next(index for index, item in enumerate(self.all) if item is tensor)
+        number = max(index for index, item in enumerate(self.all) if item is tensor)
         strides = strides_of(tensor)
         if strides is None:
             raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
-        return Buffer(f"p{number}", strides)
+        return Buffer(f"p{number}", strides, self._dtype(number))
 
 
 def _shape(tensor: Tensor) -> tuple[Poly, ...]:

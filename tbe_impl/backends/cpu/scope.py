@@ -56,10 +56,11 @@ Index = Poly | Value
 
 @dataclass(frozen=True)
 class Buffer:
-    """A tensor in memory: its name in C and the steps of its dimensions, in elements."""
+    """A tensor in memory: its name in C, the steps of its dimensions, in elements, and the dtype of those."""
 
     name: str
     strides: tuple[Poly, ...]
+    dtype: str
 
 
 @dataclass(frozen=True)
