@@ -157,11 +157,10 @@ def build(request: Request) -> Built:
             if not error.place or error.place.startswith(f"{outside}:") or error.place == operator.name:  # fmt: skip
                 error.place = f"{file}:{_line_of(operator)}"
             raise
-    findings = findings_of(kernel)
-    for finding in findings:
-        if finding.severity == "error" and finding.code == "capacity":
-            raise finding.as_error()
-    return Built(operator, plain_function(operator.function).__name__, call, kernel, inputs_for(kernel, call.inputs, seed=request.seed), findings)  # fmt: skip
+
+    arrays = inputs_for(kernel, call.inputs, seed=request.seed)
+    name = plain_function(operator.function).__name__
+    return Built(operator, name, call, kernel, arrays, findings_of(kernel))
 
 
 def run(request: Request, *, check: bool = False, formula: str | None = None) -> RunResult:

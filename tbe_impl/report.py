@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu.backend import Options
+from tbe_impl.backends.cpu.options import Options
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_checks import Finding
@@ -61,6 +61,7 @@ class KernelReport:
         bytes_moved: every input read once and every output written once; None when known at call time only.
         options: how code is made for this processor.
         threads: how many run where that pays.
+        tuned: what `tbe_impl.tune` chose, with its gain; empty when it never saw the kernel.
         code: what was made.
         schedules: of the operator, on its chip: tiles, bytes on the chip for each stage, alignment, bytes moved.
         problem: why nothing can be said about its schedule; else empty.
@@ -72,6 +73,7 @@ class KernelReport:
     bytes_moved: int | None
     options: Options
     threads: int
+    tuned: str
     code: CodeUse
     schedules: tuple[ScheduleReport, ...]
     problem: str = ""
@@ -102,6 +104,9 @@ def report_of(kernel: Kernel) -> KernelReport:
         None if None in sizes else sum(size or 0 for size in sizes),
         kernel.options,
         kernel.threads or environment.threads(),
+        f"{kernel.tuning.choice.text()}: {kernel.tuning.ratio:.2f} × the time"
+        if kernel.tuning
+        else "",
         _code(kernel),
         schedules,
         problem,
@@ -179,17 +184,14 @@ def _code_text(found: KernelReport) -> Iterator[str]:
     if found.code.problem:
         yield f"this processor: the NumPy back end, because {found.code.problem}"
         return
-    options = found.options
-    rounding = {
-        "accurate": "accurate (narrow floats in float32, rounded at outputs and casts)",
-        "device": "as the device (each stage rounded to its dtype)",
-    }
     yield f"this processor: C function {', '.join(found.code.symbols) or 'none'}"
     if found.code.words:
         yield f"  by a library: {', '.join(found.code.words)}"
-    yield f"  rounding: {rounding.get(options.rounding, options.rounding)}"
-    yield f"  contraction of a·b + c: {'allowed' if options.contract else 'no'}"
-    width = f"{options.vector_bits} bits" if options.vector_bits else "the widest"
-    yield f"  vectors: {width}, processor: {options.march or 'this one'}, threads: at most {found.threads}"  # fmt: skip
+    options = asdict(found.options)
+    options["vector_bits"] = options["vector_bits"] or "the widest"
+    options["march"] = options["march"] or "this one"
+    options["threads"] = f"at most {found.threads}"
+    yield f"  options: {', '.join(f'{name} {value}' for name, value in options.items())}"
+    yield f"  tuned: {found.tuned or 'no'}"
     for library in found.code.libraries:
         yield f"  library: {library}"
