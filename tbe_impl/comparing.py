@@ -109,7 +109,7 @@ def difference(
     wanted = np.asarray(expected)
     if wanted.shape != result.shape:
         try:
-            wanted = np.broadcast_to(wanted, result.shape) if wanted.size <= result.size else wanted.reshape(result.shape)  # fmt: skip
+            wanted = wanted.reshape(result.shape) if wanted.size == result.size else np.broadcast_to(wanted, result.shape)  # fmt: skip
         except ValueError:
             return Difference(name, against, elements=result.size, problem=f"its shape is {result.shape}, that of the {against} {wanted.shape}")  # fmt: skip
     if not result.size:

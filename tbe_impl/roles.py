@@ -182,6 +182,10 @@ def _guessed(
     uses = _uses(function)
     tensors = [item for item in found if _may_be_tensor(item, uses, attributes)]
     results = _results(tensors, inputs, outputs)
+    short = inputs - len(tensors) + len(results)
+    if short > 0 and not any(uses.get(item.name) == "list" for item in tensors):
+        spare = [item.name for item in found if item.default is None and item not in tensors and item.name not in attributes and not _ATTRIBUTES.match(item.name)]  # fmt: skip
+        tensors = [item for item in found if item in tensors or item.name in spare[:short]]
     decided: dict[str, Parameter] = {}
     left = inputs
     for item in tensors:

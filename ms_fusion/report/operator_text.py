@@ -50,8 +50,8 @@ def render_run(found: RunResult, console: Console) -> None:
     )
     for finding in found.findings:
         write.put(str(finding), "red" if finding.severity == "error" else "yellow")
-    for item in found.differences:
-        write.put(difference_text(found.operator, item), "green" if item.within else "bold red")
+    for one in found.differences:
+        write.put(difference_text(found.operator, one), "green" if one.within else "bold red")
     for note in found.notes:
         write.put(note, "dim")
 

@@ -1,0 +1,74 @@
+"""What a kernel's report says, against numbers counted by hand."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tbe_impl.dsl import auto_schedule
+from tbe_impl.dsl.tensor import placeholder
+from tbe_impl.dsl.words import WORDS
+from tbe_impl.errors import MissingError
+from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.report import report_of, schedules_of
+
+needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("MS_FUSION_THREADS", "2")
+
+
+def kernel(rows: int = 48, columns: int = 64) -> Kernel:
+    x = placeholder((rows, columns), "float16", "x")
+    y = WORDS["vexp"](WORDS["vabs"](x))
+    shape = (rows, columns)
+    schedule = auto_schedule.auto_schedule(y)
+    return Kernel("expabs", "Ascend910A", (Argument(x, shape, "x"),), (Argument(y, shape, "y"),), schedule)  # fmt: skip
+
+
+@needs_compiler
+def test_a_report_counts_bytes_and_names_the_code() -> None:
+    found = kernel().report()
+    assert [(use.role, use.name, use.bytes) for use in found.arrays] == [("in", "x", 48 * 64 * 2), ("out", "y", 48 * 64 * 2)]  # fmt: skip
+    assert found.bytes_moved == 2 * 48 * 64 * 2
+    (schedule,) = found.schedules
+    assert schedule.bytes_read == schedule.bytes_written == 48 * 64 * 2
+    assert found.errors == found.warnings == ()
+    assert found.code.symbols == ("k_expabs",) and found.threads == 2
+    text = str(found)
+    for part in ("built for Ascend910A", "C function k_expabs", "rounding accurate", "vector_bits the widest", "threads at most 2", "local.UB at its fullest", "alignment: ", "main memory: 6144 bytes read, 6144 bytes written", "tuned: no"):  # fmt: skip
+        assert part in text, part
+
+
+@needs_compiler
+def test_options_are_those_of_the_kernel() -> None:
+    found = report_of(kernel().with_options(vector_bits=256, threads=1))
+    assert "vector_bits 256" in str(found) and "threads at most 1" in str(found)
+
+
+def test_without_a_compiler_it_says_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MissingError("there is no C compiler")
+
+    monkeypatch.setattr("tbe_impl.backends.cpu.backend.prepare", refuse)
+    found = report_of(kernel())
+    assert found.code.symbols == () and "there is no C compiler" in found.code.problem
+    assert "the NumPy back end, because there is no C compiler" in str(found)
+
+
+@needs_compiler
+@pytest.mark.parametrize("given", [None, [], "no schedule", [[None]]], ids=str)
+def test_without_a_schedule_the_rest_is_said(given: object) -> None:
+    found = report_of(replace(kernel(), schedule=given))
+    assert found.schedules == () and "handed over no schedule" in str(found)
+
+
+def test_schedules_come_alone_or_in_lists() -> None:
+    one, two = kernel().schedule, kernel().schedule
+    assert schedules_of(replace(kernel(), schedule=[[one], (two, None)])) == (one, two)
