@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -38,6 +38,7 @@ _said: set[str] = set()
 Threshold = Annotated[int, msgspec.Meta(ge=0, le=NEVER)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=16)]
 Time = Annotated[float, msgspec.Meta(gt=0, lt=1e12)]
+Stage = Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
@@ -52,13 +53,13 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stream_bytes: Threshold = DEFAULT.stream_bytes
     parallel_elements: Threshold = DEFAULT.parallel_elements
     threads: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
+    stored: Annotated[tuple[Stage, ...], msgspec.Meta(max_length=64)] = ()
 
     def options(self, base: Options) -> Options:
         """`base` with what was chosen."""
-        known = {item.name for item in fields(Options)}
-        return replace(
-            base, **{k: v for k, v in msgspec.structs.asdict(self).items() if k in known}
-        )
+        chosen = msgspec.structs.asdict(self)
+        del chosen["threads"]  # a field of the kernel
+        return replace(base, **chosen)
 
     def text(self) -> str:
         """What differs from the default."""

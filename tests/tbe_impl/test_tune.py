@@ -67,6 +67,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, times: Times, noise: float = 0.0) -
         return times(item.choice) * (1.0 + noise * generator.random())
 
     monkeypatch.setattr(tuning._Search, "_timed", timed)
+    monkeypatch.setattr(tuning, "PAUSE_S", 0.0)
     monkeypatch.setattr(tuning, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
 
 
@@ -91,6 +92,19 @@ def test_gains_of_two_knobs_are_combined(cache: Path, monkeypatch: pytest.Monkey
     assert (found.accumulators, found.unroll) == (1, 2)
 
 
+def test_a_small_stage_may_be_stored_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, scale = placeholder((64, 40), "float32", "x"), placeholder((40,), "float32", "scale")
+    root = WORDS["vsqrt"](scale)
+    y = WORDS["vmul"](x, WORDS["broadcast"](root, (64, 40)))
+    pretend(monkeypatch, lambda choice: 0.5 if choice.stored else 1.0)
+    plain = kernel_with([x, scale], [y])
+    kernel = tune(plain, progress=False)
+    assert kernel.options.stored == (0,)
+    assert kernel.source.count("static void nest") == plain.source.count("static void nest") + 1
+    given = np.ones((64, 40), np.float32), np.full(40, 4, np.float32)
+    np.testing.assert_array_equal(kernel(*given), plain(*given))
+
+
 @pytest.mark.parametrize(
     ("times", "noise"),
     [
@@ -108,6 +122,19 @@ def test_nothing_clearly_faster_keeps_the_default(
     assert kernel.options == Options()
     assert kernel.tuning is not None
     assert kernel.tuning.choice.text() == "the default"
+
+
+def test_what_gains_only_while_others_disturb_is_not_chosen(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = random.Random(7)
+
+    def times(choice: Choice) -> float:
+        disturbed = choice == Choice() and generator.random() < 0.6
+        return 2.0 if disturbed else 1.0
+
+    pretend(monkeypatch, times)
+    assert tune(scaled_total(), progress=False).options == Options()
 
 
 def test_a_wrong_result_is_never_chosen(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
