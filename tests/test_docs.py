@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,7 +16,7 @@ from click import Group
 
 import ms_fusion
 from ms_fusion import operators
-from ms_fusion.cli import cli
+from ms_fusion.cli import cli, run
 from ms_fusion.presets import table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl.environment import VARIABLES
@@ -124,6 +126,7 @@ def test_both_readmes_stand_in_step() -> None:
         "docs/design.md",
         "docs/presets.md",
         "docs/report.md",
+        "docs/write_an_operator.md",
     ],
 )
 def test_every_link_leads_somewhere(name: str) -> None:
@@ -160,6 +163,34 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     assert "Mul" in done.stdout and "Add" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["example.py", "fusion.html"]
+
+
+OPERATOR_GUIDE = "docs/write_an_operator.md"
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+def test_the_operator_of_the_guide_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    blocks = code_blocks(text_of(OPERATOR_GUIDE))
+    operator, commands, sentence, program = blocks
+    (tmp_path / "swish.py").write_text(operator, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
+    for line in commands.splitlines():
+        arguments = shlex.split(line.replace("4096x1024", "8x16"))
+        assert arguments[0] == "ms-fusion" and run(arguments[1:]) == 0, line
+    assert "agrees with its formula" in capfd.readouterr().out
+    wrong = operator.replace("te.lang.cce.vrec(te.lang.cce.vadds(power, 1))", "-1.0")
+    (tmp_path / "swish.py").write_text(wrong, "utf-8")
+    assert run(shlex.split(commands.splitlines()[0])[1:]) == 2
+    said = capfd.readouterr().err
+    assert said.split("swish.py")[1] == sentence.split("swish.py")[1]
+    (tmp_path / "swish.py").write_text(operator, "utf-8")
+    exec(compile(program, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"})
+    printed = capfd.readouterr().out
+    assert "local.UB at its fullest" in printed and "int k_swish(" in printed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "swish.py"]
 
 
 def test_the_changelog_knows_the_version() -> None:

@@ -220,6 +220,19 @@ def test_the_front_door_is_small_and_every_name_on_it_opens() -> None:
         _ = ms_fusion.nothing
 
 
+def test_the_front_door_of_the_kernels_opens_and_is_quick() -> None:
+    out = in_a_child(
+        "import sys, time\n"
+        "before = time.process_time()\n"
+        "import tbe_impl\n"
+        "spent = time.process_time() - before\n"
+        f"heavy = [name for name in {(*FRAMEWORKS, 'numpy', 'rich')!r} if name in sys.modules]\n"
+        "print(spent < 0.3, heavy, all(getattr(tbe_impl, name).__doc__ for name in tbe_impl.__all__))\n"
+        f"print([name for name in {FRAMEWORKS!r} if name in sys.modules])"
+    )
+    assert out == "True [] True\n[]"
+
+
 def test_packages_ship_what_they_need() -> None:
     for package in PACKAGES:
         assert (ROOT / package / "py.typed").is_file()
