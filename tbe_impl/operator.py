@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tbe_impl import compat, tuned
+from tbe_impl.backends import cann
 from tbe_impl.compat import Registration
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
@@ -82,6 +83,18 @@ class Operator:
             kernel = kernel_of(self.name, session, *declared)
             check_schedule(kernel)
         return tuned.applied(kernel.with_options(**options) if options else kernel)
+
+    def build_for_device(
+        self, directory: str | os.PathLike[str], *arguments: Any, soc: str = "Ascend910A", **keywords: Any
+    ) -> tuple[Path, ...]:  # fmt: skip
+        """Hands the operator to a real toolkit; the files that it wrote below `directory`. Untested without one.
+
+        Raises:
+            MissingError: no toolkit is installed.
+            CompileError: the toolkit refuses the operator.
+        """
+        keywords = self._with_kernel_name(arguments, keywords)
+        return cann.build(self.function, arguments, keywords, soc=soc, directory=Path(directory))
 
     def _parameters(self) -> Sequence[str]:
         return _parameters(self.function)

@@ -1,0 +1,75 @@
+"""The real toolkit, where one is installed: it compiles the same operator for a real chip.
+
+Untested: no toolkit and no device were at hand when this was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tbe_impl.errors import CompileError, MissingError
+
+OUTPUTS = ("kernel_meta",)
+"""Directories below the working directory into which the toolkit writes."""
+
+
+def is_installed() -> bool:
+    """Whether a real toolkit can be imported."""
+    with contextlib.suppress(ImportError, ValueError):
+        return importlib.util.find_spec("tbe.dsl.api") is not None
+    return False
+
+
+def build(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    *,
+    soc: str,
+    directory: Path,
+) -> tuple[Path, ...]:
+    """Runs an operator function with the toolkit's own modules; the files that it wrote.
+
+    Args:
+        function: the operator, imported while the toolkit was importable.
+        arguments, keywords: what it is called with.
+        soc: the chip to compile for.
+        directory: where the toolkit writes; it has to exist.
+
+    Raises:
+        MissingError: no toolkit is installed.
+        CompileError: the toolkit refused the operator, with its own words, or wrote nothing.
+    """
+    if not is_installed():
+        raise MissingError(
+            "there is no CANN toolkit here",
+            remedy="Run it on a machine with the toolkit; here the back ends `cpu` and `numpy` run the operator",
+        )
+    platform = importlib.import_module("tbe.common.platform")
+    with _inside(directory):
+        platform.set_current_compile_soc_info(soc)
+        try:
+            function(*arguments, **keywords)
+        except Exception as error:
+            raise CompileError(f"the toolkit refuses the operator: {error}", place=soc) from error
+    found = tuple(sorted(path for name in OUTPUTS for path in (directory / name).glob("*")))
+    if not found:
+        raise CompileError("the toolkit wrote nothing", place=str(directory))
+    return found
+
+
+@contextlib.contextmanager
+def _inside(directory: Path) -> Iterator[None]:
+    """Stand in a directory; `contextlib.chdir` came with Python 3.11."""
+    before = Path.cwd()
+    os.chdir(directory)
+    try:
+        yield
+    finally:
+        os.chdir(before)
