@@ -187,7 +187,7 @@ def test_the_operator_of_the_guide_runs_as_it_stands(
     said = capfd.readouterr().err
     assert said.split("swish.py")[1] == sentence.split("swish.py")[1]
     (tmp_path / "swish.py").write_text(operator, "utf-8")
-    exec(compile(program, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"})
+    exec(compile(program, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"})  # noqa: S102
     printed = capfd.readouterr().out
     assert "local.UB at its fullest" in printed and "int k_swish(" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "swish.py"]
