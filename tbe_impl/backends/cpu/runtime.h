@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPLAT(type, number) (((type){0}) + (__typeof__(((type){0})[0]))(number))
+/* less 0: plus 0 would lose the sign of −0 */
+#define SPLAT(type, number) ((__typeof__(((type){0})[0]))(number) - ((type){0}))
 #define INLINE static inline __attribute__((always_inline, unused))
 
 typedef char i8_lanes_check[sizeof(i32v) / 4 == LANES ? 1 : -1];

@@ -1,0 +1,48 @@
+"""Graphs run on the cpu back end and on the NumPy one, for tables of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu import backend
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.cache import KernelCache
+
+
+def run_both(
+    build: Callable[..., Any], *arrays: np.ndarray, cache: KernelCache, threads: int = 1, **options: Any
+) -> list[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
+    """Each output of `build`: from the cpu back end, and from the NumPy one."""
+    kernel, outputs, inputs = prepare(build, *arrays, cache=cache, **options)
+    given = {id(tensor): array for tensor, array in zip(inputs, arrays, strict=True)}
+    rounding = options.get("rounding", "accurate")
+    wanted = numpy_backend.run(outputs, given, rounding=rounding)
+    return list(zip(kernel.run(arrays, {}, threads), wanted, strict=True))
+
+
+def prepare(
+    build: Callable[..., Any], *arrays: np.ndarray, cache: KernelCache, name: str = "kernel", **options: Any
+) -> tuple[backend.CpuKernel, Sequence[Any], Sequence[Any]]:  # fmt: skip
+    """A kernel, its outputs and its inputs."""
+    inputs = [dsl.placeholder(array.shape, str(array.dtype)) for array in arrays]
+    made = build(*inputs)
+    outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+    kernel = backend.prepare(outputs, inputs, name=name, options=Options(**options), cache=cache)
+    return kernel, outputs, inputs
+
+
+def assert_same(found: np.ndarray, wanted: np.ndarray, *, signs: bool = True) -> None:
+    """Raises unless both are the same, NaN in the same places and zeros of the same sign."""
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    if found.dtype.kind not in "iub":
+        found, wanted = found.astype(np.float64), wanted.astype(np.float64)
+        if signs:
+            zero = wanted == 0
+            np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+    np.testing.assert_array_equal(found, wanted)

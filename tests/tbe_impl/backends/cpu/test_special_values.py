@@ -1,0 +1,134 @@
+"""NaN, infinities, signed zeros, subnormal and largest numbers; the edges of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import binary
+from tests.tbe_impl.backends.cpu.graphs import assert_same, run_both
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+TINY, HUGE = 2.0**-149, 3.4e38
+
+
+def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Every special value beside every other, and then once more in the other order, 3 rows more than vectors hold."""
+    limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
+    smallest, largest = float(limits.smallest_subnormal), float(limits.max)
+    values = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, smallest, -smallest, largest, -largest, 0.5]  # fmt: skip
+    first = np.repeat(values, len(values)).astype(dtype_of(dtype).numpy)
+    return first, np.tile(values, len(values)).astype(dtype_of(dtype).numpy)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
+    def build(x: Any, y: Any) -> list[Any]:
+        words = [dsl.vadd, dsl.vsub, dsl.vmul, dsl.vdiv, dsl.vaddrelu, dsl.vsubrelu, dsl.vmod, ext.fmod, ext.floor_divide]  # fmt: skip
+        found = [word(x, y) for word in words]
+        found += [dsl.vcmp(x, y, name) for name in ("eq", "ne", "lt", "gt", "ge", "le")]
+        found += [dsl.vcmpsel(x, y, name, x, y) for name in ("eq", "ne", "lt", "gt", "ge", "le")]
+        found += [dsl.vabs(x), dsl.vrelu(x), dsl.vlrelu(x, 0.5), dsl.vsqrt(x), dsl.vrec(x), ext.sign(x), ext.neg(x), ext.square(x)]  # fmt: skip
+        found += [dsl.vsignbit(x), ext.isnan(x), ext.isinf(x), ext.isfinite(x), ext.rint(x)]
+        found += [dsl.vsel(dsl.vcmp(x, y, "lt"), x, 2.0), dsl.vmla(x, y, x), dsl.vmuls(x, 0.0), dsl.vadds(x, -0.0)]  # fmt: skip
+        return found
+
+    for rounding in ("accurate", "device"):
+        for found, wanted in run_both(build, *pairs(dtype), cache=cache, rounding=rounding):
+            assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_extremes_keep_nan(dtype: str, cache: KernelCache) -> None:
+    def build(x: Any, y: Any) -> list[Any]:
+        return [dsl.vmax(x, y), dsl.vmin(x, y), dsl.vmaxs(x, 0.5), dsl.vmins(x, -1.0), dsl.clip(x, 1.0, -1.0)]  # fmt: skip
+
+    x, y = pairs(dtype)
+    for found, wanted in run_both(build, x, y, cache=cache):
+        assert_same(found, wanted, signs=False)
+        assert np.isnan(found.astype(np.float64)[np.isnan(x.astype(np.float64))]).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 2, (8, 37)).astype(dtype_of(dtype).numpy)
+    x[0, 36], x[1, 0], x[2, 17], x[3, 5], x[3, 6] = np.nan, np.nan, np.inf, np.inf, -np.inf
+    x[4, 20], x[5, :] = -np.inf, -np.inf
+
+    def build(t: Any) -> list[Any]:
+        words = [dsl.reduce_max, dsl.reduce_min, dsl.reduce_sum, dsl.reduce_prod]
+        return [word(t, axis, keep) for word in words for axis, keep in ((1, True), (0, False), ([0, 1], False))]  # fmt: skip
+
+    for threads in (1, 2):
+        found = run_both(build, x, cache=cache, threads=threads, parallel_elements=2)
+        for one, wanted in found:
+            a, b = one.astype(np.float64), wanted.astype(np.float64)
+            np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+            infinite = np.isinf(b)
+            np.testing.assert_array_equal(a[infinite], b[infinite])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> None:
+    limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
+    x = (np.arange(-20, 21) * float(limits.smallest_subnormal)).astype(dtype_of(dtype).numpy)
+    for found, wanted in run_both(lambda t: [dsl.vadd(t, t), dsl.vmuls(t, 3.0), dsl.vabs(t)], x, cache=cache):  # fmt: skip
+        assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
+    numbers = [0.0, -0.0, 0.5, -0.5, 2.5, -2.5, 127.4, 127.9, -128.9, 255.9, 256.0, 32767.5, 65535.9, 65536.0, 2.0**31 - 1, 2.0**31,
+               -(2.0**31), 2.0**32 - 1, 2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan]  # fmt: skip
+    with np.errstate(all="ignore"):
+        x = np.array(numbers).astype(dtype_of(dtype).numpy)
+
+    def build(t: Any) -> list[Any]:
+        found = [dsl.cast_to(t, name) for name in (*INTEGERS, "bool")]
+        return found + [dsl.WORDS[word](t, name) for word in ("floor", "ceil", "round", "trunc", "round_half_up") for name in ("int8", "int32", "uint8", "int64")]  # fmt: skip
+
+    for found, wanted in run_both(build, x, cache=cache):
+        assert_same(found, wanted)
+    (first, _), *_ = run_both(lambda t: dsl.cast_to(t, "int8"), x, cache=cache)
+    assert first[-1] == 0
+    assert first[-3] == 127
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
+    limits = np.iinfo(dtype)
+    values = np.array([0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2], dtype)  # fmt: skip
+    if limits.min:
+        values = np.concatenate([values, np.array([-1, -2, -7], dtype)])
+    x, y = np.repeat(values, len(values)), np.tile(values, len(values))
+
+    def build(a: Any, b: Any) -> list[Any]:
+        found = [word(a, b) for word in (dsl.vadd, dsl.vsub, dsl.vmul, dsl.vdiv, dsl.vmax, dsl.vmin, ext.floor_divide)]  # fmt: skip
+        found += [dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i))) for op in ("floordiv", "floormod", "truncdiv", "truncmod")]  # fmt: skip
+        found += [dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i) & (limits.bits - 1))) for op in ("shl", "shr")]  # fmt: skip
+        found += [dsl.vabs(a), dsl.vrelu(a), ext.neg(a), ext.square(a), ext.sign(a), dsl.vnot(a), dsl.vrec(a)]  # fmt: skip
+        found += [dsl.vcmp(a, b, name) for name in ("lt", "ge", "eq")]
+        return found + [dsl.cast_to(a, name) for name in (*INTEGERS, "float32", "float64", "bool") if name != dtype]  # fmt: skip
+
+    for found, wanted in run_both(build, x, y, cache=cache):
+        assert_same(found, wanted)
+    quotient = run_both(dsl.vdiv, x, y, cache=cache)[0][0]
+    assert (quotient[y == 0] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: KernelCache) -> None:
+    x = np.full((3, 41), np.iinfo(dtype).max, dtype)
+    x[1] = np.iinfo(dtype).min
+    build = lambda t: [word(t, axis) for word in (dsl.reduce_sum, dsl.reduce_prod, dsl.reduce_max, dsl.reduce_min) for axis in (0, 1, [0, 1])]  # fmt: skip  # noqa: E731
+    for found, wanted in run_both(build, x, cache=cache):
+        assert_same(found, wanted)
