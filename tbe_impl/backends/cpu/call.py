@@ -13,12 +13,26 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.backends.cpu.nest_writer import MAX_THREADS
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.program import Program
 from tbe_impl.errors import CompileError
 
 ALIGNMENT = 64
 _loading = threading.Lock()
+
+
+class _Process:
+    """Whether this process is a forked child: there the threads of OpenMP are gone, and starting them hangs."""
+
+    is_forked = False
+
+
+def _mark_child() -> None:
+    _Process.is_forked = True
+
+
+os.register_at_fork(after_in_child=_mark_child)
 
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
@@ -52,7 +66,8 @@ class Loaded:
         pointers = [array.ctypes.data for array in (*arrays, *results)]
         buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
         numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
-        if self.function(buffers, numbers, ctypes.c_int64(threads)):
+        usable = 0 if _Process.is_forked else min(threads, MAX_THREADS)
+        if self.function(buffers, numbers, ctypes.c_int64(usable)):
             raise CompileError("a kernel ran out of memory", place=self.program.symbol)
 
 

@@ -17,7 +17,7 @@ from tbe_impl.backends.cpu.access import (
     size_poly,
     strides_of,
 )
-from tbe_impl.backends.cpu.nest_writer import NestWriter, Surroundings, elements_of
+from tbe_impl.backends.cpu.nest_writer import MAX_THREADS, NestWriter, Surroundings, elements_of
 from tbe_impl.backends.cpu.nests import (
     Nest,
     may_overwrite,
@@ -38,7 +38,7 @@ NARROW = frozenset({"float16", "bfloat16"})
 
 @dataclass(frozen=True)
 class Program:
-    """C and how to call it.
+    """C and how to call it; with 0 threads it uses one, whatever its options say.
 
     Attributes:
         source: the text; it includes the headers of this package.
@@ -149,7 +149,11 @@ class _Writer:
             functions.append(function)
             calls.append(call)
             readable |= {id(root.tensor) for root in nest.roots}
-        start = [f"threads = {self.options.threads};"] if self.options.threads else []
+        start = (
+            [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
+            if self.options.threads
+            else []
+        )
         if self.overwritten is not None:
             below = next(index for index, item in enumerate(self.inputs) if item is self.overwritten)  # fmt: skip
             start += [f"b[{len(self.inputs)}] = b[{below}]; /* in place */"]
