@@ -1,0 +1,43 @@
+"""Sum of several tensors.
+
+y = xs[0] + xs[1] + …
+
+Shapes: all have the same one, and y has it too. dtypes: float16, float32, int32. Errors: fewer than two tensors, or another
+dtype.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("add_n")
+def add_n_compute(xs, y, kernel_name="add_n"):
+    """The graph of `add_n`."""
+    total = xs[0]
+    for item in xs[1:]:
+        total = te.lang.cce.vadd(total, item)
+    return total
+
+
+@para_check.check_op_params(
+    para_check.DYNAMIC_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def add_n(xs, y, kernel_name="add_n"):
+    """Builds the kernel."""
+    if len(xs) < 2:
+        raise RuntimeError(f"add_n takes two tensors or more, but got {len(xs)}")
+    dtype = xs[0].get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="xs")
+    for item in xs[1:]:
+        shape_util.compare_tensor_dict_key(xs[0], item, "shape")
+    data = [
+        tvm.placeholder(item.get("shape"), name=f"data_{index}", dtype=dtype)
+        for index, item in enumerate(xs)
+    ]
+    res = add_n_compute(data, y, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [*data, res]})

@@ -1,0 +1,61 @@
+"""Adagrad, with a stage that only orders the outputs.
+
+accum' = accum + grad²; var' = var − lr·grad / √accum'.
+
+Shapes: var, accum and grad have the same one; lr has one element. dtypes: float32. Outputs: var', accum', which may be
+written over var and accum. Errors: another dtype: the error of `para_check`.
+"""
+
+from te import tvm
+from te.platform.cce_build import build_config
+from te.utils import para_check, shape_util
+
+
+def apply_adagrad_compute(var, accum, lr, grad):
+    """The graph of `apply_adagrad`: raw stages; the last writes var' once accum' is there."""
+    shape = var.shape
+    accum_next = tvm.compute(
+        shape,
+        lambda *index: accum(*index) + grad(*index) * grad(*index),
+        name="accum_next",
+        tag="elewise_multiple_mla",
+    )
+    root = tvm.compute(
+        shape, lambda *index: tvm.sqrt(accum_next(*index)), name="root", tag="elewise_single_sqrt"
+    )
+    var_step = tvm.compute(
+        shape,
+        lambda *index: var(*index) - lr[0] * grad(*index) / root(*index),
+        name="var_step",
+        tag="elewise_binary_sub",
+    )
+    var_next = tvm.compute(
+        shape,
+        lambda *index: var_step(*index) + accum_next(*index),
+        name="var_next",
+        tag="elewise_binary_phony",
+    )
+    return var_next, accum_next
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.KERNEL_NAME,
+)
+def apply_adagrad(var, accum, lr, grad, var_out, accum_out, kernel_name="apply_adagrad"):
+    """Builds the kernel with a schedule in which nothing is decided."""
+    dtype = var.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float32",), param_name="var")
+    size = shape_util.get_shape_size(var.get("shape"))
+    sizes = {"var": size, "accum": size, "lr": 1, "grad": size}
+    data = [tvm.placeholder((count,), name=name, dtype=dtype) for name, count in sizes.items()]
+    res = apply_adagrad_compute(*data)
+    with tvm.target.cce():
+        schedule = tvm.create_schedule([item.op for item in res])
+    with build_config:
+        tvm.build(schedule, [*data, *res], "cce", name=kernel_name)

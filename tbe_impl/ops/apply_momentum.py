@@ -1,0 +1,71 @@
+"""Momentum, in one stage with two outputs.
+
+accum' = momentum·accum + grad; var' = var − lr·(grad + momentum·accum') with use_nesterov, else var − lr·accum'.
+
+Shapes: var, accum and grad have the same one; lr and momentum have one element. dtypes: float16, float32. Outputs: var',
+accum', which may be written over var and accum. Errors: another dtype: the error of `para_check`.
+"""
+
+from te import tvm
+from te.platform.cce_build import build_config
+from te.utils import para_check, shape_util
+
+
+def apply_momentum_compute(var, accum, lr, grad, momentum, use_nesterov):
+    """The graph of `apply_momentum`: the new accumulator, then one stage that gives both outputs."""
+    shape = var.shape
+    accum_next = tvm.compute(
+        shape,
+        lambda *index: accum(*index) * momentum[0] + grad(*index),
+        name="accum_next",
+        tag="elewise_multiple_mla",
+    )
+
+    def outputs(*index):
+        step = accum_next(*index)
+        if use_nesterov:
+            step = grad(*index) + step * momentum[0]
+        return var(*index) - lr[0] * step, accum_next(*index)
+
+    return accum_next, tvm.compute(shape, outputs, name="outputs", tag="elewise_multiple_out")
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_BOOL,
+    para_check.KERNEL_NAME,
+)
+def apply_momentum(
+    var,
+    accum,
+    lr,
+    grad,
+    momentum,
+    var_out,
+    accum_out,
+    use_nesterov=False,
+    kernel_name="apply_momentum",
+):
+    """Builds the kernel with a schedule of its own."""
+    dtype = var.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
+    size = shape_util.get_shape_size(var.get("shape"))
+    sizes = {"var": size, "accum": size, "lr": 1, "grad": size, "momentum": 1}
+    data = [tvm.placeholder((count,), name=name, dtype=dtype) for name, count in sizes.items()]
+    accum_next, res = apply_momentum_compute(*data, use_nesterov)
+    with tvm.target.cce():
+        schedule = tvm.create_schedule(res[0].op)
+        axis = res[0].op.axis[0]
+        schedule[accum_next].set_scope("local.UB")
+        outer, inner = schedule[res[0]].split(axis, factor=min(size, 2048))
+        schedule[accum_next].compute_at(schedule[res[0]], outer)
+        schedule[accum_next].emit_insn(accum_next.op.axis[0], "vector_multiple")
+        schedule[res[0]].emit_insn(inner, "dma_copy")
+    with build_config:
+        tvm.build(schedule, [*data, *res], "cce", name=kernel_name)

@@ -1,0 +1,56 @@
+"""Root mean square propagation.
+
+ms' = rho·ms + (1 − rho)·grad²; mom' = momentum·mom + lr·grad / √(ms' + epsilon); var' = var − mom'.
+
+Shapes: var, ms, mom and grad have the same one; lr has one element. dtypes: float32. Outputs: var', ms', mom', which may
+be written over var, ms and mom. Errors: another dtype: the error of `para_check`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("ApplyRmsProp", op_mode="static", support_fusion=True)
+def apply_rms_prop_compute(
+    var, ms, mom, lr, grad, rho, momentum, epsilon, kernel_name="apply_rms_prop"
+):
+    """The graph of `apply_rms_prop`; three tensors."""
+    square = dsl.vmul(grad, grad)
+    ms_next = dsl.vadd(dsl.vmuls(ms, rho), dsl.vmuls(square, 1.0 - rho))
+    root = dsl.vsqrt(dsl.vadds(ms_next, epsilon))
+    step = dsl.vdiv(dsl.vmul(dsl.broadcast(lr, var.shape), grad), root)
+    mom_next = dsl.vadd(dsl.vmuls(mom, momentum), step)
+    return [dsl.vsub(var, mom_next), ms_next, mom_next]
+
+
+@para_check.check_op_params(
+    *[para_check.REQUIRED_INPUT] * 5,
+    *[para_check.REQUIRED_OUTPUT] * 3,
+    *[para_check.REQUIRED_ATTR_FLOAT] * 3,
+    para_check.KERNEL_NAME,
+)
+def apply_rms_prop(
+    var,
+    ms,
+    mom,
+    lr,
+    grad,
+    var_out,
+    ms_out,
+    mom_out,
+    rho,
+    momentum,
+    epsilon,
+    kernel_name="apply_rms_prop",
+):
+    """Builds the kernel."""
+    dtype = var.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float32",), param_name="var")
+    size = shape_util.get_shape_size(var.get("shape"))
+    sizes = {"var": size, "ms": size, "mom": size, "lr": 1, "grad": size}
+    data = [tvm.placeholder((count,), name=name, dtype=dtype) for name, count in sizes.items()]
+    res = apply_rms_prop_compute(*data, rho, momentum, epsilon, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, *res]})

@@ -1,0 +1,73 @@
+"""Stochastic gradient descent with momentum and weight decay.
+
+g = grad + weight_decay·var; accum' = momentum·accum + (1 − dampening)·g; var' = var − lr·(g + momentum·accum') with nesterov,
+else var − lr·accum'.
+
+Shapes: var, accum and grad have the same one; lr and momentum have one element. dtypes: float16, float32. Outputs: var',
+accum', which may be written over var and accum. Errors: another dtype: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("apply_sgd")
+def apply_sgd_compute(
+    var, accum, grad, lr, momentum, weight_decay, dampening, nesterov, kernel_name="apply_sgd"
+):
+    """The graph of `apply_sgd`; two tensors."""
+    if weight_decay:
+        grad = te.lang.cce.vadd(grad, te.lang.cce.vmuls(var, weight_decay))
+    lr = te.lang.cce.broadcast(lr, var.shape)
+    momentum = te.lang.cce.broadcast(momentum, var.shape)
+    fresh = te.lang.cce.vmuls(grad, 1.0 - dampening) if dampening else grad
+    accum_next = te.lang.cce.vadd(te.lang.cce.vmul(accum, momentum), fresh)
+    step = accum_next
+    if nesterov:
+        step = te.lang.cce.vadd(grad, te.lang.cce.vmul(accum_next, momentum))
+    return [te.lang.cce.vsub(var, te.lang.cce.vmul(lr, step)), accum_next]
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.OPTION_ATTR_BOOL,
+    para_check.KERNEL_NAME,
+)
+def apply_sgd(
+    var,
+    accum,
+    grad,
+    lr,
+    momentum,
+    var_out,
+    accum_out,
+    weight_decay=0.0,
+    dampening=0.0,
+    nesterov=False,
+    kernel_name="apply_sgd",
+):
+    """Builds the kernel."""
+    shape, dtype = var.get("shape"), var.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
+    for other in (accum, grad):
+        shape_util.compare_tensor_dict_key(var, other, "shape")
+    size = shape_util.get_shape_size(shape)
+    data = [tvm.placeholder((size,), name=name, dtype=dtype) for name in ("var", "accum", "grad")]
+    scalars = [tvm.placeholder((1,), name=name, dtype=dtype) for name in ("lr", "momentum")]
+    res = apply_sgd_compute(*data, *scalars, weight_decay, dampening, nesterov, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(
+        schedule, {"name": kernel_name, "tensor_list": [*data, *scalars, *res]}
+    )

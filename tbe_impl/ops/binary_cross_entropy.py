@@ -1,0 +1,67 @@
+"""Cross entropy of probabilities for two classes.
+
+output = −(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)), times weight where there is one; its mean or sum over everything,
+or, with reduction "none", itself.
+
+Shapes: x, y and weight have the same one; output has it too for "none", else one element. dtypes: float16, float32; computed
+in float32. Errors: another dtype or reduction.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+SMALLEST = 1e-12
+
+
+@fusion_manager.register("binary_cross_entropy")
+def binary_cross_entropy_compute(
+    x, y, weight, output, reduction, kernel_name="binary_cross_entropy"
+):
+    """The graph of `binary_cross_entropy`."""
+    shape = shape_util.shape_to_list(x.shape)
+    wide, label = te.lang.cce.cast_to(x, "float32"), te.lang.cce.cast_to(y, "float32")
+    rest = te.lang.cce.vadds(te.lang.cce.vmuls(wide, -1.0), 1.0)
+    other = te.lang.cce.vadds(te.lang.cce.vmuls(label, -1.0), 1.0)
+    first = te.lang.cce.vmul(label, te.lang.cce.vlog(te.lang.cce.vmaxs(wide, SMALLEST)))
+    second = te.lang.cce.vmul(other, te.lang.cce.vlog(te.lang.cce.vmaxs(rest, SMALLEST)))
+    res = te.lang.cce.vmuls(te.lang.cce.vadd(first, second), -1.0)
+    if weight is not None:
+        res = te.lang.cce.vmul(res, te.lang.cce.cast_to(weight, "float32"))
+    if reduction == "mean":
+        res = te.lang.cce.vmuls(res, 1.0 / shape_util.get_shape_size(shape))
+    if reduction != "none":
+        res = te.lang.cce.sum(res, axis=list(range(len(shape))))
+    return te.lang.cce.cast_to(res, x.dtype)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.OPTION_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_STR,
+    para_check.KERNEL_NAME,
+)
+def binary_cross_entropy(
+    x, y, weight, output, reduction="mean", kernel_name="binary_cross_entropy"
+):
+    """Builds the kernel."""
+    shape, dtype = x.get("shape"), x.get("dtype").lower()
+    para_check.check_shape(shape, param_name="x", min_rank=1)
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape_util.compare_tensor_dict_key(x, y, "shape")
+    if reduction not in ("mean", "sum", "none"):
+        raise RuntimeError(f"reduction has to be mean, sum or none, but is {reduction}")
+    data = [tvm.placeholder(shape, name=name, dtype=dtype) for name in ("data_x", "data_y")]
+    data_weight = None
+    if weight is not None:
+        data_weight = tvm.placeholder(shape, name="data_weight", dtype=dtype)
+    res = binary_cross_entropy_compute(*data, data_weight, output, reduction, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(
+        schedule, {"name": kernel_name, "tensor_list": [*data, data_weight, res]}
+    )

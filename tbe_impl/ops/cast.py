@@ -1,0 +1,43 @@
+"""Another dtype.
+
+y = x in the dtype dst_type: to whole numbers fractions are cut off and what is too large saturates.
+
+Shapes: any, and y has it too. dtypes: from float16, float32, int32, int8, uint8 to float16, float32, int32. Errors: another dtype.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+TARGETS = {0: "float32", 1: "float16", 3: "int32"}
+
+
+@register_operator_compute("Cast", op_mode="dynamic", support_fusion=True)
+def cast_compute(x, y, dst_type, kernel_name="cast"):
+    """The graph of `cast`."""
+    return dsl.cast_to(x, TARGETS[dst_type])
+
+
+@register_operator("Cast")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_ATTR_INT,
+    para_check.KERNEL_NAME,
+)
+def cast(x, y, dst_type, kernel_name="cast"):
+    """Builds the kernel; dst_type is 0 for float32, 1 for float16, 3 for int32."""
+    dtype = x.get("dtype").lower()
+    known = ("float16", "float32", "int32", "int8", "uint8")
+    para_check.check_dtype(dtype, known, param_name="x")
+    if dst_type not in TARGETS:
+        raise RuntimeError(f"dst_type has to be one of {list(TARGETS)}, but is {dst_type}")
+    schedules, tensors = [], []
+    for variant in dsl.classify([x], "elewise"):
+        with dsl.compute():
+            data = tvm.placeholder(shape_util.variable_shape(variant)[0], name="data", dtype=dtype)
+            res = cast_compute(data, y, dst_type, kernel_name)
+        tensors.append([data, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

@@ -1,0 +1,30 @@
+"""Puts tensors one behind the other.
+
+y = xs[0], xs[1], … along the axis concat_dim.
+
+Shapes: the same but for that axis. dtypes: float16, float32, int32. Errors: an axis that xs lack, or another dtype.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.utils import para_check, shape_util
+
+
+@para_check.check_op_params(
+    para_check.DYNAMIC_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_ATTR_INT,
+    para_check.KERNEL_NAME,
+)
+def concat(xs, y, concat_dim, kernel_name="concat"):
+    """Builds the kernel."""
+    dtype = xs[0].get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="xs")
+    axis = shape_util.axis_check(len(xs[0].get("shape")), concat_dim)
+    data = [
+        tvm.placeholder(item.get("shape"), name=f"data_{index}", dtype=dtype)
+        for index, item in enumerate(xs)
+    ]
+    res = dsl.concat(data, axis)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, res]})

@@ -1,0 +1,41 @@
+"""Gaussian error linear unit by its tanh formula.
+
+y = x / (1 + e^(−2·√(2/π)·(x + 0.044715·x³))).
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import math
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("Gelu", op_mode="dynamic", support_fusion=True)
+def gelu_compute(x, y, kernel_name="gelu"):
+    """The graph of `gelu`."""
+    cube = dsl.vmul(x, dsl.vmul(x, x))
+    inner = dsl.vmuls(dsl.vadd(x, dsl.vmuls(cube, 0.044715)), -2.0 * math.sqrt(2.0 / math.pi))
+    return dsl.vdiv(x, dsl.vadds(dsl.vexp(inner), 1.0))
+
+
+@register_operator("Gelu")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def gelu(x, y, kernel_name="gelu"):
+    """Builds the kernel for shapes that are known and for sizes of -1."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    schedules, tensors = [], []
+    for variant in dsl.classify([x], "elewise"):
+        with dsl.compute():
+            shapes = shape_util.variable_shape(variant)
+            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
+            res = gelu_compute(data_x, y, kernel_name)
+        tensors.append([data_x, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

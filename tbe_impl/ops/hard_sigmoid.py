@@ -1,0 +1,38 @@
+"""Piecewise linear logistic function.
+
+y = min(max(alpha·x + beta, 0), 1).
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import functools
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+
+@register_operator_compute("HardSigmoid", op_mode="static", support_fusion=True)
+def hard_sigmoid_compute(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name="hard_sigmoid"):
+    """The graph of `hard_sigmoid`."""
+    return dsl.vmins(dsl.vmaxs(dsl.vadds(dsl.vmuls(x, alpha), beta), 0.0), 1.0)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.KERNEL_NAME,
+)
+def hard_sigmoid(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name="hard_sigmoid"):
+    """Builds the kernel; the inputs are seen as one long row."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape = (functools.reduce(lambda one, other: one * other, x.get("shape"), 1),)
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    res = hard_sigmoid_compute(data_x, y, alpha, beta, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})

@@ -1,0 +1,53 @@
+"""Instance normalisation: each sample and channel by itself.
+
+y = (x − mean) / √(variance + epsilon)·gamma + beta; mean and variance over the axes from 2 on, gamma and beta per channel.
+
+Shapes: x (N, C, …) of three axes or more; gamma and beta (C,). dtypes: float16, float32; computed in float32. Errors: another
+dtype, or fewer axes.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("InstanceNorm", op_mode="static", support_fusion=True)
+def instance_norm_compute(x, gamma, beta, y, epsilon, kernel_name="instance_norm"):
+    """The graph of `instance_norm`."""
+    shape = shape_util.shape_to_list(x.shape)
+    axes = list(range(2, len(shape)))
+    share = 1.0
+    for axis in axes:
+        share = share / shape[axis]
+    wide = dsl.cast_to(x, "float32")
+    mean = dsl.vmuls(dsl.reduce_sum(wide, axis=axes, keepdims=True), share)
+    distance = dsl.vsub(wide, dsl.broadcast(mean, shape))
+    square = dsl.reduce_sum(dsl.vmul(distance, distance), axis=axes, keepdims=True)
+    root = dsl.vsqrt(dsl.vadds(dsl.vmuls(square, share), epsilon))
+    normal = dsl.vdiv(distance, dsl.broadcast(root, shape))
+    factor = dsl.broadcast(dsl.cast_to(gamma, "float32"), shape)
+    offset = dsl.broadcast(dsl.cast_to(beta, "float32"), shape)
+    return dsl.cast_to(dsl.vadd(dsl.vmul(normal, factor), offset), x.dtype)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.KERNEL_NAME,
+)
+def instance_norm(x, gamma, beta, y, epsilon=1e-6, kernel_name="instance_norm"):
+    """Builds the kernel."""
+    shape, dtype = x.get("shape"), x.get("dtype").lower()
+    para_check.check_shape(shape, param_name="x", min_rank=3)
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    channel = [1, shape[1], *[1] * (len(shape) - 2)]
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    data_gamma = tvm.placeholder(channel, name="data_gamma", dtype=dtype)
+    data_beta = tvm.placeholder(channel, name="data_beta", dtype=dtype)
+    res = instance_norm_compute(data_x, data_gamma, data_beta, y, epsilon, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, data_gamma, data_beta, res]})

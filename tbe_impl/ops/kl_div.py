@@ -1,0 +1,54 @@
+"""Kullback-Leibler divergence from logarithms.
+
+y = Σ target·(ln target − x) / divisor, where target is above 0; x are logarithms of probabilities, and the divisor is the
+first size for "batchmean" and 1 for "sum".
+
+Shapes: x and target have the same one; y has one element. dtypes: float16, float32. Errors: another dtype, or another
+reduction.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("kl_div")
+def kl_div_compute(x, target, y, reduction, first, kernel_name="kl_div"):
+    """The graph of `kl_div`."""
+    wide, goal = te.lang.cce.cast_to(x, "float32"), te.lang.cce.cast_to(target, "float32")
+    zero = te.lang.cce.broadcast(tvm.const(0.0, "float32"), x.shape)
+    safe = te.lang.cce.vmaxs(goal, 2.0**-120)
+    each = te.lang.cce.vmul(goal, te.lang.cce.vsub(te.lang.cce.vlog(safe), wide))
+    each = te.lang.cce.vcmpsel(goal, zero, "gt", each, zero)
+    if reduction == "batchmean":
+        each = te.lang.cce.vmuls(each, 1.0 / first)
+    total = te.lang.cce.sum(each, axis=list(range(len(x.shape))))
+    return te.lang.cce.cast_to(total, x.dtype)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_STR,
+    para_check.KERNEL_NAME,
+)
+def kl_div(x, target, y, reduction="batchmean", kernel_name="kl_div"):
+    """Builds the kernel."""
+    shape, dtype = x.get("shape"), x.get("dtype").lower()
+    para_check.check_shape(shape, param_name="x", min_rank=1)
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape_util.compare_tensor_dict_key(x, target, "shape")
+    shape_util.compare_tensor_dict_key(x, target, "dtype")
+    if reduction not in ("batchmean", "sum"):
+        raise RuntimeError(f"reduction has to be batchmean or sum, but is {reduction}")
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    data_target = tvm.placeholder(shape, name="data_target", dtype=dtype)
+    res = kl_div_compute(data_x, data_target, y, reduction, shape[0], kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(
+        schedule, {"name": kernel_name, "tensor_list": [data_x, data_target, res]}
+    )

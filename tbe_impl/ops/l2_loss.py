@@ -1,0 +1,35 @@
+"""Half of the sum of squares.
+
+y = Σ x² / 2, over everything.
+
+Shapes: any with an element; y has one element. dtypes: float16, float32. Errors: another dtype: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check
+from topi import generic
+
+
+@fusion_manager.register("l2_loss")
+def l2_loss_compute(x, y, kernel_name="l2_loss"):
+    """The graph of `l2_loss`."""
+    wide = te.lang.cce.vmuls(te.lang.cce.cast_to(x, "float32"), 0.5**0.5)
+    total = te.lang.cce.sum(te.lang.cce.vmul(wide, wide), axis=list(range(len(x.shape))))
+    return te.lang.cce.cast_to(total, x.dtype)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def l2_loss(x, y, kernel_name="l2_loss"):
+    """Builds the kernel."""
+    shape, dtype = x.get("shape"), x.get("dtype").lower()
+    para_check.check_shape(shape, param_name="x", min_rank=1)
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    data = tvm.placeholder(shape, name="data", dtype=dtype)
+    res = l2_loss_compute(data, y, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})

@@ -1,0 +1,60 @@
+"""The step of layerwise adaptive moments: Adam's direction, scaled by the length of the layer.
+
+m' = beta1·m + (1 − beta1)·grad; v' = beta2·v + (1 − beta2)·grad²; u = m' / (√v' + epsilon) + weight_decay·var;
+var' = var − lr·(‖var‖ / ‖u‖)·u, the lengths over everything.
+
+Shapes: var, m, v and grad have the same one. dtypes: float32. Outputs: var', m', v', which may be written over var, m and v.
+Errors: another dtype: the error of `para_check`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("LambUpdate", op_mode="static", support_fusion=True)
+def lamb_update_compute(
+    var, m, v, grad, lr, beta1, beta2, epsilon, weight_decay, kernel_name="lamb_update"
+):
+    """The graph of `lamb_update`; three tensors."""
+    m_next = dsl.vadd(dsl.vmuls(m, beta1), dsl.vmuls(grad, 1.0 - beta1))
+    square = dsl.vmul(grad, grad)
+    v_next = dsl.vadd(dsl.vmuls(v, beta2), dsl.vmuls(square, 1.0 - beta2))
+    direction = dsl.vdiv(m_next, dsl.vadds(dsl.vsqrt(v_next), epsilon))
+    direction = dsl.vadd(direction, dsl.vmuls(var, weight_decay))
+    length = dsl.vsqrt(dsl.reduce_sum(dsl.vmul(var, var), axis=0, keepdims=True))
+    other = dsl.vsqrt(dsl.reduce_sum(dsl.vmul(direction, direction), axis=0, keepdims=True))
+    trust = dsl.broadcast(dsl.vmuls(dsl.vdiv(length, other), lr), var.shape)
+    return [dsl.vsub(var, dsl.vmul(trust, direction)), m_next, v_next]
+
+
+@para_check.check_op_params(
+    *[para_check.REQUIRED_INPUT] * 4,
+    *[para_check.REQUIRED_OUTPUT] * 3,
+    *[para_check.OPTION_ATTR_FLOAT] * 5,
+    para_check.KERNEL_NAME,
+)
+def lamb_update(
+    var,
+    m,
+    v,
+    grad,
+    var_out,
+    m_out,
+    v_out,
+    lr=0.001,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-6,
+    weight_decay=0.01,
+    kernel_name="lamb_update",
+):
+    """Builds the kernel."""
+    dtype = var.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float32",), param_name="var")
+    size = shape_util.get_shape_size(var.get("shape"))
+    data = [tvm.placeholder((size,), name=name, dtype=dtype) for name in ("var", "m", "v", "grad")]
+    res = lamb_update_compute(*data, lr, beta1, beta2, epsilon, weight_decay, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, *res]})

@@ -1,0 +1,44 @@
+"""Logarithm to any base.
+
+y = log_base(scale·x + shift); base -1 stands for e.
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import math
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check
+from topi import generic
+
+
+@fusion_manager.register("log")
+def log_compute(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="log"):
+    """The graph of `log`."""
+    if (base <= 0 and base != -1) or base == 1:
+        raise RuntimeError(f"base has to be greater than 0 and not 1, or -1 for e, but is {base}")
+    natural = te.lang.cce.vlog(te.lang.cce.vadds(te.lang.cce.vmuls(x, scale), shift))
+    return natural if base == -1 else te.lang.cce.vmuls(natural, 1.0 / math.log(base))
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.KERNEL_NAME,
+)
+def log(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="log"):
+    """Builds the kernel."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape = x.get("shape")
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    res = log_compute(data_x, y, base, scale, shift, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})

@@ -1,0 +1,47 @@
+"""Logarithm of a sum of powers.
+
+y = max x + ln Σ e^(x − max x), over `axis`, which stays with size 1.
+
+Shapes: any with at least one axis; y has it with `axis` of size 1. dtypes: float16, float32. Errors: another dtype or shape: the
+error of `para_check`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("Logsumexp", op_mode="dynamic", support_fusion=True)
+def logsumexp_compute(x, y, axis, kernel_name="logsumexp"):
+    """The graph of `logsumexp`; `axis` is a list."""
+    wide = dsl.cast_to(x, "float32")
+    largest = dsl.reduce_max(wide, axis=axis, keepdims=True)
+    shifted = dsl.vsub(wide, dsl.broadcast(largest, x.shape))
+    total = dsl.reduce_sum(dsl.vexp(shifted), axis=axis, keepdims=True)
+    return dsl.cast_to(dsl.vadd(largest, dsl.vlog(total)), x.dtype)
+
+
+@register_operator("Logsumexp")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
+    para_check.KERNEL_NAME,
+)
+def logsumexp(x, y, axis=-1, kernel_name="logsumexp"):
+    """Builds the kernel for shapes that are known and for sizes of -1."""
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    listed = shape_util.wrap_axes_to_positive(
+        [axis] if isinstance(axis, int) else axis, len(x.get("shape"))
+    )
+    schedules, tensors = [], []
+    for *variant, reduced in dsl.classify([x, listed], "norm"):
+        with dsl.compute():
+            shapes = shape_util.variable_shape(variant, op_mode="norm")
+            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
+            res = logsumexp_compute(data_x, y, reduced, kernel_name)
+        tensors.append([data_x, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

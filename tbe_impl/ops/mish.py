@@ -1,0 +1,45 @@
+"""Mish.
+
+y = x·tanh(ln(1 + e^x)), computed as x·(1 + 2·e^(−x)) / (1 + 2·e^(−x) + 2·e^(−2x)), mirrored below 0.
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check
+from topi import generic
+
+
+@fusion_manager.register("mish")
+def mish_compute(x, y, kernel_name="mish"):
+    """The graph of `mish`."""
+    power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
+    square = te.lang.cce.vmul(power, power)
+    above = te.lang.cce.vdiv(
+        te.lang.cce.vadds(te.lang.cce.vmuls(power, 2.0), 1.0),
+        te.lang.cce.vadds(te.lang.cce.vmuls(te.lang.cce.vadd(power, square), 2.0), 1.0),
+    )
+    below = te.lang.cce.vdiv(
+        te.lang.cce.vadd(square, te.lang.cce.vmuls(power, 2.0)),
+        te.lang.cce.vadds(te.lang.cce.vadd(square, te.lang.cce.vmuls(power, 2.0)), 2.0),
+    )
+    zero = te.lang.cce.broadcast(tvm.const(0, x.dtype), x.shape)
+    return te.lang.cce.vmul(x, te.lang.cce.vcmpsel(x, zero, "ge", above, below))
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def mish(x, y, kernel_name="mish"):
+    """Builds the kernel."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape = x.get("shape")
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    res = mish_compute(data_x, y, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})

@@ -1,0 +1,48 @@
+"""Squared error.
+
+y = (predict − label)²; of it the mean or the sum over everything, or, with reduction "none", itself.
+
+Shapes: predict and label have the same one; y has it too for "none", else one element. dtypes: float16, float32. Errors:
+another dtype, or another reduction.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("MseLoss", op_mode="static", support_fusion=True)
+def mse_loss_compute(predict, label, y, reduction="mean", kernel_name="mse_loss"):
+    """The graph of `mse_loss`."""
+    distance = dsl.vsub(dsl.cast_to(predict, "float32"), dsl.cast_to(label, "float32"))
+    res = dsl.vmul(distance, distance)
+    shape = shape_util.shape_to_list(predict.shape)
+    if reduction == "mean":
+        res = dsl.vmuls(res, 1.0 / shape_util.get_shape_size(shape))
+    if reduction != "none":
+        res = dsl.reduce_sum(res, axis=list(range(len(shape))))
+    return dsl.cast_to(res, predict.dtype)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_STR,
+    para_check.KERNEL_NAME,
+)
+def mse_loss(predict, label, y, reduction="mean", kernel_name="mse_loss"):
+    """Builds the kernel."""
+    shape, dtype = predict.get("shape"), predict.get("dtype").lower()
+    para_check.check_shape(shape, param_name="predict", min_rank=1)
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")
+    shape_util.compare_tensor_dict_key(predict, label, "shape")
+    shape_util.compare_tensor_dict_key(predict, label, "dtype")
+    if reduction not in ("mean", "sum", "none"):
+        raise RuntimeError(f"reduction has to be mean, sum or none, but is {reduction}")
+    data_predict = tvm.placeholder(shape, name="data_predict", dtype=dtype)
+    data_label = tvm.placeholder(shape, name="data_label", dtype=dtype)
+    res = mse_loss_compute(data_predict, data_label, y, reduction, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_predict, data_label, res]})

@@ -1,0 +1,42 @@
+"""Whether any over axes.
+
+y = 1 where any element over `axes` is not 0, else 0.
+
+Shapes: any with at least one axis; without keep_dims the reduced axes are gone. dtypes: int8. Errors: another dtype
+or shape: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("reduce_any")
+def reduce_any_compute(x, y, axes, keep_dims, kernel_name="reduce_any"):
+    """The graph of `reduce_any`."""
+    wide = te.lang.cce.vabs(te.lang.cce.cast_to(x, "float16"))
+    found = te.lang.cce.reduce_max(wide, axis=axes, keepdims=keep_dims)
+    return te.lang.cce.cast_to(te.lang.cce.vmins(found, 1.0), "int8")
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    (para_check.REQUIRED_ATTR_INT, para_check.REQUIRED_ATTR_LIST_INT),
+    para_check.OPTION_ATTR_BOOL,
+    para_check.KERNEL_NAME,
+)
+def reduce_any(x, y, axes, keep_dims=False, kernel_name="reduce_any"):
+    """Builds the kernel."""
+    shape = x.get("shape")
+    para_check.check_shape(shape, param_name="x", min_rank=1)
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("int8",), param_name="x")
+    listed = shape_util.axis_check(len(shape), axes)
+    data = tvm.placeholder(shape, name="data", dtype=dtype)
+    res = reduce_any_compute(data, y, listed, keep_dims, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})

@@ -1,0 +1,50 @@
+"""Mean over axes.
+
+y = Σ x / n over `axes`.
+
+Shapes: any with at least one axis; without keep_dims the reduced axes are gone, and of a full reduction one element
+is left. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import functools
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("ReduceMean", op_mode="dynamic", support_fusion=True)
+def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
+    """The graph of `reduce_mean`."""
+    count = functools.reduce(lambda one, other: one * other, [x.shape[axis] for axis in axes])
+    total = dsl.reduce_sum(dsl.cast_to(x, "float32"), axis=axes, keepdims=keep_dims)
+    share = tvm.div(tvm.const(1.0, "float32"), count.astype("float32"))
+    return dsl.cast_to(dsl.vmuls(total, share), x.dtype)
+
+
+@register_operator("ReduceMean")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    (para_check.REQUIRED_ATTR_INT, para_check.REQUIRED_ATTR_LIST_INT),
+    para_check.OPTION_ATTR_BOOL,
+    para_check.KERNEL_NAME,
+)
+def reduce_mean(x, y, axes, keep_dims=False, kernel_name="reduce_mean"):
+    """Builds the kernel for shapes that are known and for sizes of -1."""
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    rank = len(x.get("shape"))
+    listed = shape_util.wrap_axes_to_positive([axes] if isinstance(axes, int) else axes, rank)
+    described = {**x, "rel_pos_to_reduce": "before"}
+    reduced = {"value": listed or list(range(rank)), "rel_pos_to_reduce": "axis"}
+    schedules, tensors = [], []
+    for one, axis in dsl.classify([described, reduced], "reduce", {"keepdims": keep_dims is True}):
+        with dsl.compute():
+            shape = shape_util.variable_shape([one, axis], op_mode="reduce")[0]
+            data = tvm.placeholder(shape, name="data", dtype=dtype)
+            res = reduce_mean_compute(data, y, axis.get("value"), keep_dims, kernel_name)
+        tensors.append([data, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

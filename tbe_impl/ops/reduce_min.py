@@ -1,0 +1,40 @@
+"""Smallest over axes.
+
+y = min x over `axes`.
+
+Shapes: any with at least one axis; without keep_dims the reduced axes are gone, and of a full reduction one element
+is left. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("reduce_min")
+def reduce_min_compute(x, y, axes, keep_dims, kernel_name="reduce_min"):
+    """The graph of `reduce_min`."""
+    return te.lang.cce.reduce_min(x, axis=axes, keepdims=keep_dims, priority_flag=True)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    (para_check.REQUIRED_ATTR_INT, para_check.REQUIRED_ATTR_LIST_INT),
+    para_check.OPTION_ATTR_BOOL,
+    para_check.KERNEL_NAME,
+)
+def reduce_min(x, y, axes, keep_dims=False, kernel_name="reduce_min"):
+    """Builds the kernel."""
+    shape = x.get("shape")
+    para_check.check_shape(shape, param_name="x", min_rank=1)
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
+    listed = shape_util.axis_check(len(shape), axes) if axes != [] else list(range(len(shape)))
+    data = tvm.placeholder(shape, name="data", dtype=dtype)
+    res = reduce_min_compute(data, y, listed, keep_dims, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})

@@ -1,0 +1,38 @@
+"""Rectified linear unit, cut at 6.
+
+y = min(max(x, 0), 6).
+
+Shapes: any, and y has it too. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of
+`para_check`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("Relu6", op_mode="dynamic", support_fusion=True)
+def relu6_compute(x, y, kernel_name="relu6"):
+    """The graph of `relu6`."""
+    return dsl.vmins(dsl.vmaxs(x, 0), 6)
+
+
+@register_operator("Relu6")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def relu6(x, y, kernel_name="relu6"):
+    """Builds the kernel for shapes that are known and for sizes of -1."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
+    schedules, tensors = [], []
+    for variant in dsl.classify([x], "elewise"):
+        with dsl.compute():
+            shapes = shape_util.variable_shape(variant)
+            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
+            res = relu6_compute(data_x, y, kernel_name)
+        tensors.append([data_x, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

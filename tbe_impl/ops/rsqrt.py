@@ -1,0 +1,34 @@
+"""Reciprocal of the square root.
+
+y = 1 / √x.
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import functools
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+
+@register_operator_compute("Rsqrt", op_mode="static", support_fusion=True)
+def rsqrt_compute(x, y, kernel_name="rsqrt"):
+    """The graph of `rsqrt`."""
+    return dsl.vrsqrt(x)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def rsqrt(x, y, kernel_name="rsqrt"):
+    """Builds the kernel; the inputs are seen as one long row."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape = (functools.reduce(lambda one, other: one * other, x.get("shape"), 1),)
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    res = rsqrt_compute(data_x, y, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})

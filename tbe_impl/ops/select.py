@@ -1,0 +1,50 @@
+"""One of two by a condition.
+
+y = x1 where condition is not 0, else x2.
+
+Shapes: condition, x1 and x2 have the same one, and y has it too. dtypes: condition int8; x1 and x2 float16, float32, int32.
+Errors: another dtype: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("select")
+def select_compute(condition, x1, x2, y, kernel_name="select"):
+    """The graph of `select`."""
+    wide = te.lang.cce.cast_to(condition, "float16")
+    zero = te.lang.cce.broadcast(tvm.const(0, "float16"), condition.shape)
+    chosen = te.lang.cce.vcmp(wide, zero, "ne", "bool")
+    dtype = x1.dtype
+    if dtype == "int32":
+        x1, x2 = te.lang.cce.cast_to(x1, "float32"), te.lang.cce.cast_to(x2, "float32")
+    return te.lang.cce.cast_to(te.lang.cce.vsel(chosen, x1, x2), dtype)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.KERNEL_NAME,
+)
+def select(condition, x1, x2, y, kernel_name="select"):
+    """Builds the kernel."""
+    shape, dtype = x1.get("shape"), x1.get("dtype").lower()
+    para_check.check_dtype(condition.get("dtype").lower(), ("int8",), param_name="condition")
+    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x1")
+    shape_util.compare_tensor_dict_key(x1, x2, "dtype")
+    shape_util.compare_tensor_dict_key(x1, x2, "shape")
+    data_condition = tvm.placeholder(shape, name="data_condition", dtype="int8")
+    data_x1 = tvm.placeholder(shape, name="data_x1", dtype=dtype)
+    data_x2 = tvm.placeholder(shape, name="data_x2", dtype=dtype)
+    res = select_compute(data_condition, data_x1, data_x2, y, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(
+        schedule, {"name": kernel_name, "tensor_list": [data_condition, data_x1, data_x2, res]}
+    )

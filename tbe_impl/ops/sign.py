@@ -1,0 +1,41 @@
+"""Sign.
+
+y = −1, 0 or 1.
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("Sign", op_mode="dynamic", support_fusion=True)
+def sign_compute(x, y, kernel_name="sign"):
+    """The graph of `sign`."""
+    zero = dsl.broadcast(tvm.const(0, x.dtype), x.shape)
+    one = dsl.broadcast(tvm.const(1, x.dtype), x.shape)
+    minus_one = dsl.broadcast(tvm.const(-1, x.dtype), x.shape)
+    not_positive = dsl.vcmpsel(x, zero, "lt", minus_one, zero)
+    return dsl.vcmpsel(x, zero, "gt", one, not_positive)
+
+
+@register_operator("Sign")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def sign(x, y, kernel_name="sign"):
+    """Builds the kernel for shapes that are known and for sizes of -1."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    schedules, tensors = [], []
+    for variant in dsl.classify([x], "elewise"):
+        with dsl.compute():
+            shapes = shape_util.variable_shape(variant)
+            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
+            res = sign_compute(data_x, y, kernel_name)
+        tensors.append([data_x, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

@@ -1,0 +1,45 @@
+"""Smooth absolute difference, element by element.
+
+loss = e²/(2·sigma) where |e| < sigma, else |e| − sigma/2, with e = predict − label.
+
+Shapes: any; all inputs have the same one, and loss has it too. dtypes: float16, float32. Errors: another dtype or
+shape: the error of `para_check`.
+"""
+
+import functools
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("SmoothL1Loss", op_mode="static", support_fusion=True)
+def smooth_l1_loss_compute(predict, label, loss, sigma=1.0, kernel_name="smooth_l1_loss"):
+    """The graph of `smooth_l1_loss`."""
+    size = dsl.vabs(dsl.vsub(predict, label))
+    inside = dsl.vmins(size, sigma)
+    square = dsl.vmuls(dsl.vmul(inside, inside), 0.5 / sigma)
+    return dsl.vadd(square, dsl.vsub(size, inside))
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.OPTION_ATTR_FLOAT,
+    para_check.KERNEL_NAME,
+)
+def smooth_l1_loss(predict, label, loss, sigma=1.0, kernel_name="smooth_l1_loss"):
+    """Builds the kernel; the inputs are seen as one long row."""
+    para_check.check_shape(predict.get("shape"), param_name="predict")
+    dtype = predict.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")
+    shape_util.compare_tensor_dict_key(predict, label, "shape")
+    shape_util.compare_tensor_dict_key(predict, label, "dtype")
+    shape = (functools.reduce(lambda one, other: one * other, predict.get("shape"), 1),)
+    data_predict = tvm.placeholder(shape, name="data_predict", dtype=dtype)
+    data_label = tvm.placeholder(shape, name="data_label", dtype=dtype)
+    res = smooth_l1_loss_compute(data_predict, data_label, loss, sigma, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_predict, data_label, res]})

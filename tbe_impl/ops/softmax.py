@@ -1,0 +1,46 @@
+"""Softmax.
+
+y = e^(x − max x) / Σ e^(x − max x), both over `axis`.
+
+Shapes: any with at least one axis, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the
+error of `para_check`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator, register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("Softmax", op_mode="dynamic", support_fusion=True)
+def softmax_compute(x, y, axis, kernel_name="softmax"):
+    """The graph of `softmax`; `axis` is a list."""
+    largest = dsl.broadcast(dsl.reduce_max(x, axis=axis, keepdims=True), x.shape)
+    power = dsl.vexp(dsl.cast_to(dsl.vsub(x, largest), "float32"))
+    total = dsl.broadcast(dsl.reduce_sum(power, axis=axis, keepdims=True), x.shape)
+    return dsl.cast_to(dsl.vdiv(power, total), x.dtype)
+
+
+@register_operator("Softmax")
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
+    para_check.KERNEL_NAME,
+)
+def softmax(x, y, axis=-1, kernel_name="softmax"):
+    """Builds the kernel for shapes that are known and for sizes of -1."""
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    listed = shape_util.wrap_axes_to_positive(
+        [axis] if isinstance(axis, int) else axis, len(x.get("shape"))
+    )
+    schedules, tensors = [], []
+    for *variant, reduced in dsl.classify([x, listed], "norm"):
+        with dsl.compute():
+            shapes = shape_util.variable_shape(variant, op_mode="norm")
+            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
+            res = softmax_compute(data_x, y, reduced, kernel_name)
+        tensors.append([data_x, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

@@ -1,0 +1,37 @@
+"""Smooth rectified linear unit.
+
+y = ln(1 + e^x), computed as max(x, 0) + ln(1 + e^(−|x|)).
+
+Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check
+from topi import generic
+
+
+@fusion_manager.register("softplus")
+def softplus_compute(x, y, kernel_name="softplus"):
+    """The graph of `softplus`."""
+    small = te.lang.cce.vlog(
+        te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0)), 1.0)
+    )
+    return te.lang.cce.vadd(te.lang.cce.vmaxs(x, 0.0), small)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
+)
+def softplus(x, y, kernel_name="softplus"):
+    """Builds the kernel."""
+    para_check.check_shape(x.get("shape"), param_name="x")
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape = x.get("shape")
+    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
+    res = softplus_compute(data_x, y, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})

@@ -1,0 +1,41 @@
+"""Gradient of tanh from its result.
+
+z = dy·(1 − y²).
+
+Shapes: any; all inputs have the same one, and z has it too. dtypes: float16, float32. Errors: another dtype or shape:
+the error of `para_check`.
+"""
+
+import functools
+
+from tbe import dsl, tvm
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check, shape_util
+
+
+@register_operator_compute("TanhGrad", op_mode="static", support_fusion=True)
+def tanh_grad_compute(y, dy, z, kernel_name="tanh_grad"):
+    """The graph of `tanh_grad`."""
+    return dsl.vmul(dy, dsl.vadds(dsl.vmuls(dsl.vmul(y, y), -1.0), 1.0))
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.KERNEL_NAME,
+)
+def tanh_grad(y, dy, z, kernel_name="tanh_grad"):
+    """Builds the kernel; the inputs are seen as one long row."""
+    para_check.check_shape(y.get("shape"), param_name="y")
+    dtype = y.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32"), param_name="y")
+    shape_util.compare_tensor_dict_key(y, dy, "shape")
+    shape_util.compare_tensor_dict_key(y, dy, "dtype")
+    shape = (functools.reduce(lambda one, other: one * other, y.get("shape"), 1),)
+    data_y = tvm.placeholder(shape, name="data_y", dtype=dtype)
+    data_dy = tvm.placeholder(shape, name="data_dy", dtype=dtype)
+    res = tanh_grad_compute(data_y, data_dy, z, kernel_name)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_y, data_dy, res]})

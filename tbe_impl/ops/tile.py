@@ -1,0 +1,41 @@
+"""Repeats a tensor along its axes.
+
+y[i] = x[i mod size], along each axis size·multiples long.
+
+Shapes: any; multiples has one number for each axis. dtypes: float16, float32, int32. Errors: another number of multiples.
+"""
+
+import te.lang.cce
+from te import tvm
+from te.platform.fusion_manager import fusion_manager
+from te.utils import para_check, shape_util
+from topi import generic
+
+
+@fusion_manager.register("tile")
+def tile_compute(x, y, multiples, kernel_name="tile"):
+    """The graph of `tile`: axes of size 1 before the others, which broadcast."""
+    shape = []
+    for size, count in zip(shape_util.shape_to_list(x.shape)[1::2], multiples, strict=True):
+        shape += [count, size]
+    return te.lang.cce.broadcast(x, shape)
+
+
+@para_check.check_op_params(
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_ATTR_LIST_INT,
+    para_check.KERNEL_NAME,
+)
+def tile(x, y, multiples, kernel_name="tile"):
+    """Builds the kernel."""
+    shape, dtype = x.get("shape"), x.get("dtype").lower()
+    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
+    if len(multiples) != len(shape):
+        raise RuntimeError(f"multiples has to have {len(shape)} numbers, but has {len(multiples)}")
+    paired = [size for each in shape for size in (1, each)]
+    data = tvm.placeholder(paired, name="data", dtype=dtype)
+    res = tile_compute(data, y, multiples, kernel_name)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})
