@@ -38,6 +38,7 @@ class Surroundings:
     """What a nest finds around it.
 
     Attributes:
+        symbol: what the function of the whole program is called.
         tensors: everything in memory, in the order of the pointers ``b``.
         dtypes: of their elements there.
         buffers: ``id`` of each of them → its place.
@@ -46,6 +47,7 @@ class Surroundings:
         options: how code is made.
     """
 
+    symbol: str
     tensors: Sequence[Tensor]
     dtypes: Sequence[str]
     buffers: Mapping[int, Buffer]
@@ -76,6 +78,8 @@ class NestWriter:
 
     def __init__(self, number: int, nest: Nest, around: Surroundings, readable: set[int]):
         self.number, self.nest, self.around, self.options = number, nest, around, around.options
+        # a crash on any thread shows this name
+        self.name = f"{around.symbol}_nest{number}"
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
         self.inside = Elaborator(buffers, targets, around.names, around.options, around.kept)
@@ -83,7 +87,7 @@ class NestWriter:
 
     def write(self) -> tuple[str, str]:
         """The functions, and the statements that call them."""
-        nest, number = self.nest, self.number
+        nest = self.nest
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._full_reduction()
         columns = [root for root in nest.roots if root.columns]
@@ -101,12 +105,12 @@ class NestWriter:
         grain = 1024 if len(nest.loops) == 1 and not nest.along else 1
         given = f"{stream or '0'}"
         if not columns:
-            alone = f"nest{number}(b, s, INT64_C(0), {self._text(extent)}, {given});"
-            return text, self._shared(extent, grain, self._steps(), alone, f"nest{number}(b, s, lo, hi, {given});")  # fmt: skip
-        alone = f"nest{number}(b, s, INT64_C(0), {self._text(extent)}, {given}, rows);"
+            alone = f"{self.name}(b, s, INT64_C(0), {self._text(extent)}, {given});"
+            return text, self._shared(extent, grain, self._steps(), alone, f"{self.name}(b, s, lo, hi, {given});")  # fmt: skip
+        alone = f"{self.name}(b, s, INT64_C(0), {self._text(extent)}, {given}, rows);"
         shared = (
             f"if (OMP_NUMBER == 0) used = OMP_COUNT; "
-            f"nest{number}(b, s, lo, hi, {given}, rows + OMP_NUMBER*row_bytes);"
+            f"{self.name}(b, s, lo, hi, {given}, rows + OMP_NUMBER*row_bytes);"
         )
         calls = [
             "{",
@@ -115,7 +119,7 @@ class NestWriter:
             "  int used = 1;",
             "  if (!rows) { missing = 1; goto done; }",
             "  " + self._shared(extent, grain, self._steps(), alone, shared),
-            f"  columns{number}(b, s, rows, row_bytes, used);",
+            f"  {self.name}_columns(b, s, rows, row_bytes, used);",
             "  free(rows);",
             "}",
         ]
@@ -235,7 +239,7 @@ class NestWriter:
             offset = f"{offset} + {self._bytes_of(root)}"
         used = render(lines)
         everything = used + "\n".join(starts)
-        head = f"static void nest{self.number}(void **b, const int64_t *s, {parameters}) {{"
+        head = f"static void {self.name}(void **b, const int64_t *s, {parameters}) {{"
         unused = "(void)b; (void)s; (void)begin; (void)end;"
         return "\n".join([head, render([*self._declared(everything), *starts, unused]), used, "}"])
 
@@ -328,10 +332,10 @@ class NestWriter:
         self.inside.chain[0].lines.append(f"*part_result = {value.text};")
         text = self._function(f"int64_t begin, int64_t end, {c} *part_result", ())
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
-        alone = f"nest{number}(b, s, INT64_C(0), {self._text(extent)}, &parts{number}[0]);"
+        alone = f"{self.name}(b, s, INT64_C(0), {self._text(extent)}, &parts{number}[0]);"
         shared = (
             f"if (OMP_NUMBER == 0) count{number} = OMP_COUNT; "
-            f"nest{number}(b, s, lo, hi, &parts{number}[OMP_NUMBER]);"
+            f"{self.name}(b, s, lo, hi, &parts{number}[OMP_NUMBER]);"
         )
         both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
         place = f"({dtype_of(self._place(root).dtype).c} *)b[{self._place(root).name[1:]}]"
@@ -374,7 +378,7 @@ class NestWriter:
                 "}",
             ]
             offset = f"{offset} + {self._bytes_of(root)}"
-        head = f"static void columns{self.number}(void **b, const int64_t *s, char *rows, int64_t row_bytes, int used) {{"
+        head = f"static void {self.name}_columns(void **b, const int64_t *s, char *rows, int64_t row_bytes, int used) {{"
         declared = self._declared("\n".join(lines))
         return "\n".join([head, render([*declared, "(void)b; (void)s;", *lines]), "}"])
 

@@ -143,7 +143,7 @@ class _Writer:
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.options)  # fmt: skip
+        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
             function, call = NestWriter(number, nest, around, readable).write()
             functions.append(function)
