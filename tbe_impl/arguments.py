@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.errors import InputError
-from tbe_impl.roles import FLAGS, Parameter, roles_of
+from tbe_impl.roles import FLAGS, Parameter, plain_function, roles_of
 
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -84,13 +84,13 @@ def call_of(
     texts = attributes or {}
     parameters = roles_of(function, inputs=len(inputs), outputs=len(outputs), attributes=texts)
     _check_names(parameters, texts, place)
-    maker = _Maker(parameters, inputs, outputs, texts, place)
+    maker = _Maker(parameters, inputs, outputs, texts, place, plain_function(function).__name__)
     values = {item.name: value for item in parameters for value in maker.values(item)}
     maker.check_rest()
     missing = [item.name for item in parameters if item.name not in values and item.required and item.role == "attribute"]  # fmt: skip
     if missing:
         raise InputError(
-            f"the operator needs the attribute {' and '.join(missing)}",
+            f"the operator needs the attribute{'s' * (len(missing) > 1)} {' and '.join(missing)}",
             place=place,
             remedy=f"Give it: --attr {missing[0]}=VALUE",
         )
@@ -141,7 +141,9 @@ class _Maker:
         outputs: Sequence[Description],
         texts: Mapping[str, str],
         place: str,
+        name: str,
     ):
+        self.name = name
         self.parameters, self.inputs, self.outputs = parameters, list(inputs), list(outputs)
         self.texts, self.place = texts, place
         self.taken = self.typed = self.made = 0
@@ -162,6 +164,8 @@ class _Maker:
             yield self._dtype(item)
         elif item.role == "flag" and not item.has_default:
             yield FLAGS[item.name]
+        elif item.role == "name" and not item.has_default:
+            yield self.name
 
     def check_rest(self) -> None:
         """Raises when arrays are left over."""

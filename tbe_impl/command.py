@@ -158,8 +158,8 @@ def build(request: Request) -> Built:
                 error.place = f"{file}:{_line_of(operator)}"
             raise
 
-    arrays = inputs_for(kernel, call.inputs, seed=request.seed)
     name = plain_function(operator.function).__name__
+    arrays = inputs_for(kernel, call.inputs, seed=request.seed, operator=name)
     return Built(operator, name, call, kernel, arrays, findings_of(kernel))
 
 

@@ -119,6 +119,8 @@ def difference(
     apart = _apart(result, wanted)
     # NaN and infinities have to be met: no distance from them is small
     allowed = limit * (np.where(np.isfinite(wanted), np.abs(wanted), 0.0) + _scale(wanted))
+    if is_float(dtype):
+        allowed = np.maximum(allowed, spacing(wanted, through))
     if rounded is not None and meant is not None and is_float(dtype):
         # what the definition itself loses in its own dtypes is no fault of the kernel
         own = _apart(_plain(np.asarray(rounded), dtype), _plain(np.asarray(meant), dtype))

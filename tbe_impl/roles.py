@@ -87,7 +87,8 @@ def roles_of(
         )  # fmt: skip
     types = _attribute(function, "parameter_types") or {}
     plainly = [item.name for item in found if item.name in types and not _takes(types[item.name], dict, list)]  # fmt: skip
-    return _guessed(found, plain, inputs, outputs, [*attributes, *plainly])
+    uses = {**_uses(plain), **{name: "dict" for name in types if _takes(types[name], dict)}}
+    return _guessed(found, uses, inputs, outputs, [*attributes, *plainly])
 
 
 def _takes(types: Any, *wanted: type) -> bool:
@@ -173,13 +174,12 @@ def _registered(info: Any) -> list[tuple[str, bool]]:
 
 def _guessed(
     found: Sequence[Parameter],
-    function: Callable[..., Any],
+    uses: Mapping[str, str],
     inputs: int,
     outputs: int,
     attributes: Collection[str],
 ) -> tuple[Parameter, ...]:
     """Roles by name, default and use; `inputs` of the parameters that may be tensors are inputs, from the first on."""
-    uses = _uses(function)
     tensors = [item for item in found if _may_be_tensor(item, uses, attributes)]
     results = _results(tensors, inputs, outputs)
     short = inputs - len(tensors) + len(results)
@@ -246,7 +246,10 @@ def _uses(function: Callable[..., Any]) -> dict[str, str]:
             elif isinstance(key, int) and not isinstance(key, bool):
                 found.setdefault(node.value.id, "list")
         elif isinstance(node, (ast.For, ast.comprehension)):
-            names = [item.id for item in ast.walk(node.iter) if isinstance(item, ast.Name)]
-            for name in names:
-                found.setdefault(name, "list")
+            walked = [node.iter]
+            if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id in ("enumerate", "reversed", "zip"):  # fmt: skip
+                walked = node.iter.args
+            for item in walked:
+                if isinstance(item, ast.Name):
+                    found.setdefault(item.id, "list")
     return found

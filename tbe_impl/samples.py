@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -16,6 +17,9 @@ from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
+_TRUTHS = re.compile(r"(\w+_)?(cond|condition|mask|pred|predicate)\w*\Z")
+"""Names of inputs that hold truth values; operators keep those as int8."""
+
 
 @dataclass(frozen=True)
 class NamedArray:
@@ -27,7 +31,7 @@ class NamedArray:
 
 
 def inputs_for(
-    kernel: Kernel, described: Sequence[Description], *, seed: int = 0
+    kernel: Kernel, described: Sequence[Description], *, seed: int = 0, operator: str = ""
 ) -> tuple[NamedArray, ...]:
     """An array for each input of a kernel.
 
@@ -38,6 +42,7 @@ def inputs_for(
         kernel: built with shapes that are all known.
         described: what the operator was told of its inputs; an array given there is used as it is.
         seed: of the random numbers.
+        operator: its name; the inputs of logical operators are truth values, whatever their dtype.
 
     Raises:
         InputError: a given array does not fit, or a size is not known.
@@ -53,7 +58,8 @@ def inputs_for(
         if own is not None and own.array is not None:
             array = np.ascontiguousarray(own.array).reshape(item.shape).astype(item.dtype, copy=False)  # fmt: skip
         else:
-            truth = own is not None and own.dtype == "bool"
+            truth = own is not None and (own.dtype == "bool" or bool(_TRUTHS.match(own.name)))
+            truth = truth or operator.lower().startswith("logical")
             random = np.random.default_rng((seed, number))
             array = _random(random, item, limits.get(id(item.tensor)), truth=truth)
         found.append(NamedArray("in", name, array))

@@ -42,6 +42,8 @@ def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> An
         ([NAN, 1.0, INF], [1.0, NAN, 1.0], "float32", 3),
         ([1.0, -INF], [INF, INF], "float32", 2),
         ([INF], [70000.0], "float16", 0),
+        ([6e-7, 0.0], [5.7e-7, 3e-8], "float16", 0),
+        ([1e-6], [5.7e-7], "float16", 1),
         ([1, 2, 3], [1, 2, 4], "int32", 1),
         ([True, False], [1, 0], "bool", 0),
         ([1.0], [[[1.0]]], "float32", 0),
