@@ -5,7 +5,7 @@ PYTHON ?=
 BIN := .venv/bin
 STAMP := .venv/.stamp
 
-.PHONY: env demo test lint format types clean
+.PHONY: env demo test bench lint format types clean
 .DEFAULT_GOAL := env
 
 env: $(STAMP)
@@ -31,6 +31,11 @@ demo: env
 
 test: env
 	$(BIN)/python -m pytest -n 2
+
+# `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
+bench: env
+	$(BIN)/python -m benchmarks.tbe_kernels
+	$(BIN)/python -m benchmarks.tbe_tuning
 
 lint: env
 	$(BIN)/python -m ruff check .

@@ -37,7 +37,7 @@ from tbe_impl.tuned import NEVER, Choice, Tuning
 MARGIN = 0.02
 """Less than this is not worth another choice."""
 
-BLOCK_S = 1e-3
+BLOCK_S = 2e-3
 """How long one measurement lasts at least; short kernels are called several times in it."""
 
 FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 10, 6, 0.1
@@ -86,9 +86,9 @@ class Candidate:
 
     @property
     def quiet_ratio(self) -> float:
-        """The same of undisturbed moments: the quickest eighth of its times ÷ that of the default in the same rounds."""
+        """The same of undisturbed moments: its least time ÷ that of the default in the same rounds."""
         own = [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
-        return _quick(self.times) / _quick(own) if own else float("inf")
+        return min(self.times) / min(own) if own else float("inf")
 
     @property
     def score(self) -> float:
@@ -150,7 +150,7 @@ class _Search:
         self.seconds, self.taken = seconds, 0
         self.random = random.Random(SEED)
         self.inputs = sample_arrays(kernel)
-        self.results = _results(kernel)
+        self.results = result_arrays(kernel)
         self.sources: set[tuple[str, int]] = set()
         self.tried: set[Choice] = set()
         default = self._candidate(Choice())
@@ -185,7 +185,7 @@ class _Search:
         while count > 1:
             choices.append(Choice(threads=count))
             count //= 2
-        return self._halved(self._candidates(choices), rounds=6, share=0.45)
+        return self._halved(self._candidates(choices), rounds=8, share=0.45)
 
     def _combined(self, single: Sequence[Candidate]) -> list[Candidate]:
         """What gained alone, put together; from the best of these one more step to each side."""
@@ -196,7 +196,7 @@ class _Search:
                 found += self._candidates([_union([item.choice for item in useful[:size]])])
         pairs = [_union([a.choice, b.choice]) for n, a in enumerate(useful[:4]) for b in useful[n + 1 : 4]]  # fmt: skip
         found += self._candidates(pairs)
-        found = self._halved(found, rounds=6, share=0.8)
+        found = self._halved(found, rounds=8, share=0.8)
         best = min(found, key=lambda item: item.score, default=None)
         if best is not None and best.score < 1.0:
             near = [
@@ -205,7 +205,7 @@ class _Search:
                 for value in (*values, getattr(Choice(), name))
             ]
             near += [_union([best.choice, Choice(stored=(n,))]) for n in worth_storing(self.kernel)]
-            found = self._halved([*found, *self._candidates(near)], rounds=6, share=0.8)
+            found = self._halved([*found, *self._candidates(near)], rounds=8, share=0.8)
         return found
 
     def _decided(self, found: Sequence[Candidate]) -> tuple[Candidate, float]:
@@ -314,10 +314,6 @@ class _Search:
         return self._elapsed() >= self.seconds * share or self.taken >= self.steps * share
 
 
-def _quick(times: Sequence[float]) -> float:
-    return sorted(times)[len(times) // 8]
-
-
 def _union(choices: Sequence[Choice]) -> Choice:
     """What each of them changes; the first has the last word, and what any of them stores is stored."""
     default = msgspec.structs.asdict(Choice())
@@ -383,7 +379,8 @@ def sample_arrays(kernel: Kernel) -> list[np.ndarray]:
     return found
 
 
-def _results(kernel: Kernel) -> list[np.ndarray]:
+def result_arrays(kernel: Kernel) -> list[np.ndarray]:
+    """Arrays for its results."""
     shapes = [tuple(int(size.value) for size in item.tensor.shape) for item in kernel.outputs]  # type: ignore[attr-defined]
     return [aligned_empty(shape, item.dtype) for shape, item in zip(shapes, kernel.outputs, strict=True)]  # fmt: skip
 

@@ -1,0 +1,167 @@
+"""How everything here is measured: in turns, so that a disturbance meets all; medians with their spread; as JSON."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tbe_impl import environment, machine
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.tuned import processor
+
+PLACE = Path("build/bench")
+
+
+def is_quick() -> bool:
+    """Whether ``QUICK=1`` asks for the short form."""
+    return os.environ.get("QUICK", "") not in ("", "0")
+
+
+@dataclass
+class Samples:
+    """Times of one competitor, in seconds a call, one for each round it took part in (None where it paused)."""
+
+    times: list[float | None] = field(default_factory=list)
+
+    @property
+    def known(self) -> list[float]:
+        """Without the pauses."""
+        return [item for item in self.times if item is not None]
+
+    @property
+    def median(self) -> float:
+        """Of its times."""
+        return statistics.median(self.known)
+
+    @property
+    def least(self) -> float:
+        """The shortest: of an undisturbed moment."""
+        return min(self.known)
+
+    def record(self) -> dict[str, float]:
+        """Median, quartiles and least, in microseconds."""
+        low, middle, high = (float(item) for item in np.percentile(self.known, (25, 50, 75)))
+        return {
+            "median_us": round(middle * 1e6, 3),
+            "quartile_low_us": round(low * 1e6, 3),
+            "quartile_high_us": round(high * 1e6, 3),
+            "least_us": round(self.least * 1e6, 3),
+            "rounds": len(self.known),
+        }
+
+
+def ratio(one: Samples, other: Samples) -> float:
+    """Median over rounds of `one` ÷ `other`, both from the same round."""
+    pairs = zip(one.times, other.times, strict=True)
+    return statistics.median(a / b for a, b in pairs if a is not None and b is not None)
+
+
+def in_turns(
+    competitors: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    block_s: float = 0.0,
+    pause_s: float = 0.0,
+    slow_s: float = 0.05,
+    before: Mapping[str, Callable[[], object]] | None = None,
+    seed: int = 20250101,
+) -> dict[str, Samples]:
+    """Times all competitors in every round, in another order each time.
+
+    Args:
+        competitors: by name; what each calls.
+        rounds: how many.
+        block_s: a short call is repeated for about so long and divided.
+        pause_s: quiet time before each, in which the threads of the last one fall asleep; then one call that is not timed.
+        slow_s: what takes longer takes part in every third round only.
+        before: what a competitor needs to have set, untimed.
+    """
+    calls, slow = {}, set()
+    ready = before or {}
+    for name, run in competitors.items():
+        ready.get(name, _nothing)()
+        run()
+        begin = time.perf_counter()
+        run()
+        once = time.perf_counter() - begin
+        calls[name] = max(1, int(block_s / max(once, 1e-7)))
+        if once > slow_s:
+            slow.add(name)
+    found = {name: Samples() for name in competitors}
+    generator, order = random.Random(seed), list(competitors)
+    for number in range(rounds):
+        generator.shuffle(order)
+        for name in order:
+            if name in slow and number % 3:
+                found[name].times.append(None)
+                continue
+            run, count = competitors[name], calls[name]
+            ready.get(name, _nothing)()
+            if pause_s:
+                time.sleep(pause_s)
+                run()
+            begin = time.perf_counter()
+            for _ in range(count):
+                run()
+            found[name].times.append((time.perf_counter() - begin) / count)
+    return found
+
+
+def _nothing() -> None:
+    pass
+
+
+def described() -> dict[str, Any]:
+    """The machine and the versions, for the record."""
+    vectors = ("avx", "asimd", "sve", "fma", "f16c")
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "threads": environment.threads(),
+        "features": [item for item in machine.cpu_features() if item.startswith(vectors)],
+        "caches": _caches(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "compiler": compiler.find_compiler().identity,
+        "load_before": [round(item, 2) for item in os.getloadavg()],
+        "when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "quick": is_quick(),
+    }
+
+
+def _caches() -> dict[str, str]:
+    found = {}
+    for place in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            level, kind, size = ((place / name).read_text().strip() for name in ("level", "type", "size"))  # fmt: skip
+        except OSError:
+            continue
+        found[f"L{level} {kind}"] = size
+    return found
+
+
+def write(name: str, record: Mapping[str, Any]) -> Path:
+    """Writes a record to ``build/bench/<name>.json`` and says where."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    path = PLACE / f"{name}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    print(f"\nwritten: {path}")
+    return path
+
+
+def largest_error(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
+    """The largest difference between results and what they should be, as a share of 1 + |expected|."""
+    errors = [np.abs(a.astype(np.float64) - b) / (1 + np.abs(b)) for a, b in zip(found, expected, strict=True)]  # fmt: skip
+    return max(float(item.max()) for item in errors)
