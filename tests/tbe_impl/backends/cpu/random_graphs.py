@@ -335,7 +335,12 @@ def compare_and_select(g: RandomGraph) -> None:
 def conversion(g: RandomGraph) -> None:
     wanted = g.pick(DTYPES)
     x = g.source() if is_float(wanted) else g.source(exact=True)
-    if not is_float(x.tensor.dtype) and x.tensor.dtype != "bool" and wanted in NARROW and g.chance(0.8):
+    if (
+        not is_float(x.tensor.dtype)
+        and x.tensor.dtype != "bool"
+        and wanted in NARROW
+        and g.chance(0.8)
+    ):
         wanted = "float32"  # fmt: skip
     g.add(dsl.cast_to(x.tensor, wanted), exact=x.is_exact)
 

@@ -1,0 +1,161 @@
+"""The C compiler missing, failing, hanging, noisy, killed; names that stay inside their place in C."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends.cpu import backend, compiler
+from tbe_impl.cache import KernelCache
+from tbe_impl.errors import CompileError, MissingError
+from tests.tbe_impl.backends.cpu.graphs import prepare
+
+X = np.arange(8, dtype=np.float32)
+
+
+def _children() -> set[int]:
+    """Processes that this one started and that are still known to the system."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == os.getpid():
+                found.add(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """``use(text)``: a shell script with this text is the compiler, and the cache is empty."""
+
+    def script(text: str) -> KernelCache:
+        path = tmp_path / "cc"
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("MS_FUSION_CC", str(path))
+        return KernelCache(tmp_path / "kernels")
+
+    return script
+
+
+def _compiled(cache: KernelCache) -> np.ndarray:
+    kernel, _, _ = prepare(lambda x: dsl.vadds(x, 1), X, cache=cache)
+    return kernel.run([X], {}, 1)[0]
+
+
+def test_a_compiler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, cache: KernelCache) -> None:  # fmt: skip
+    monkeypatch.setenv("MS_FUSION_CC", "/nowhere/cc")
+    with pytest.raises(MissingError, match=r"/nowhere/cc is not there.*Install gcc or clang"):
+        _compiled(cache)
+
+
+def test_without_a_compiler_a_kernel_runs_on_numpy_with_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    import tbe_impl
+
+    monkeypatch.setenv("MS_FUSION_CC", str(tmp_path / "absent"))
+
+    def add_one(x: dict, y: dict, kernel_name: str = "add_one") -> None:
+        from tbe import dsl as language  # type: ignore[import-not-found]
+        from te import tvm  # type: ignore[import-not-found]
+
+        data = tvm.placeholder(x["shape"], name="data", dtype=x["dtype"])
+        result = language.vadds(data, 1)
+        schedule = language.auto_schedule(result)
+        language.build(schedule, {"name": kernel_name, "tensor_list": [data, result]})
+
+    operator = tbe_impl.load_operator(add_one)
+    given = {"shape": (8,), "dtype": "float32"}
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            kernel = operator.build(given, given, soc="cpu")
+            np.testing.assert_array_equal(kernel(X), X + 1)
+            np.testing.assert_array_equal(kernel(X), X + 1)
+    said = [item for item in caplog.records if "NumPy back end" in item.getMessage()]
+    assert len(said) == 1
+    assert "is not there" in said[0].getMessage()
+
+
+def test_what_a_failing_compiler_says_is_passed_on(use) -> None:
+    cache = use("echo 'kernel.c:1: error: the moon is full' >&2; exit 1")
+    with pytest.raises(CompileError, match="the moon is full"):
+        _compiled(cache)
+
+
+def test_a_compiler_that_hangs_is_ended_with_its_children(use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
+    before = _children()
+    cache = use(f"sleep 600 & echo $! > {tmp_path}/pid; sleep 600")
+    monkeypatch.setattr(compiler, "TIME_LIMIT_S", 0.4)
+    with pytest.raises(CompileError, match=r"longer than 0\.4 s"):
+        _compiled(cache)
+    child = Path("/proc") / (tmp_path / "pid").read_text().strip()
+    deadline = time.monotonic() + 10
+    while child.exists() and " Z " not in (child / "stat").read_text() and time.monotonic() < deadline:  # fmt: skip
+        time.sleep(0.02)
+    assert not child.exists() or " Z " in (child / "stat").read_text()
+    assert _children() <= before
+
+
+def test_a_compiler_that_is_killed_is_an_error(use) -> None:
+    before = _children()
+    with pytest.raises(CompileError, match="exit code -9"):
+        _compiled(use("kill -9 $$"))
+    assert _children() <= before
+
+
+@pytest.mark.parametrize("text", ["exit 0", 'while [ "$1" != -o ]; do shift; done; echo rubbish > "$2"'])  # fmt: skip
+def test_a_compiler_that_lies_is_an_error(use, text: str) -> None:
+    with pytest.raises(CompileError):
+        _compiled(use(text))
+
+
+def test_a_noisy_compiler_is_listened_to(use) -> None:
+    real = compiler._find("").command[0]  # noqa: SLF001
+    cache = use(f"head -c 4000000 /dev/zero; head -c 300000 /dev/urandom >&2; exec {real} \"$@\"")  # fmt: skip
+    np.testing.assert_array_equal(_compiled(cache), X + 1)
+
+
+def test_an_unknown_word_of_the_runtime_is_found_when_compiling(cache: KernelCache) -> None:
+    with pytest.raises(CompileError, match="implicit"):
+        compiler.build("int k_x(void) { return no_such_function(1); }", cache=cache)
+
+
+EVIL = 'a"; system("touch /tmp/x"); /* */ \n#error out\n*/ \\ \x1b[31m é 中 ' + "z" * 200
+
+
+def test_names_of_users_stay_outside_the_c(cache: KernelCache) -> None:
+    x = dsl.placeholder((8,), "float32", EVIL)
+    y = dsl.compute((8,), lambda i: x(i) * 2, EVIL, tag=EVIL)
+    kernel = backend.prepare([y], [x], name=EVIL, cache=cache)
+    np.testing.assert_array_equal(kernel.run([X], {}, 1)[0], X * 2)
+    for text in ("system(", "#error", '";', "\x1b", "*/ \\"):
+        assert text not in kernel.source
+    assert kernel.source.isascii()
+    assert len(max(re.findall(r"\w+", kernel.source), key=len)) < 64
+
+
+def test_a_frame_of_a_kernel_names_the_operator_and_its_line(cache: KernelCache) -> None:
+    x = np.zeros((64, 64), np.float32)
+    kernel, _, _ = prepare(lambda t: [dsl.reduce_max(t, 1), dsl.vexp(dsl.transpose(t))], x, cache=cache, name="my_softmax")  # fmt: skip
+    library = kernel.steps[0].program.library
+    listed = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout
+    own = re.findall(r"^([0-9a-f]+) [tT] (\S+)$", listed, re.MULTILINE)
+    code = {name: place for place, name in own if not name.startswith(("_", "deregister", "register", "frame"))}  # fmt: skip
+    assert code
+    assert all(name.startswith("k_my_softmax") for name in code)
+    where = subprocess.run(["addr2line", "-f", "-e", str(library), code["k_my_softmax"]], capture_output=True, text=True, check=True)  # fmt: skip
+    function, line = where.stdout.splitlines()
+    assert function == "k_my_softmax"
+    assert re.search(r"kernel\.c:\d+$", line.split(" ")[0])
