@@ -24,7 +24,7 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--attr", "attributes", multiple=True, metavar="NAME=VALUE", help="An attribute: beta=1.5, axis=0,1, keep_dims=true."),
         click.option("--output", "outputs", multiple=True, metavar="SPEC", help="One for each output.  [default: as the inputs suggest]"),
         click.option("--soc", default="Ascend910A", show_default=True, help="The chip that it is built for; cpu has no limits."),
-        click.option("--search-path", "search_path", multiple=True, metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where the operator's own packages lie: the parent of impl, say."),
+        click.option("--search-path", "search_path", multiple=True, metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where the operator's own packages lie.  [default: the parent of the impl that FILE.py is in]"),
         click.option("--backend", type=click.Choice(["cpu", "numpy"]), default="cpu", show_default=True, help="Compiled C, or the definition word by word."),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random arrays."),
     )  # fmt: skip

@@ -39,7 +39,7 @@ class Request:
         inputs, outputs: descriptions in order.
         attributes: texts by name.
         soc: the chip.
-        search_path: where the operator's own packages lie.
+        search_path: where the operator's own packages lie; by default the parent of the ``impl`` that the file stands in.
         backend: ``cpu`` or ``numpy``.
         seed: of the random arrays.
     """
@@ -142,7 +142,7 @@ def build(request: Request) -> Built:
         raise InputError("unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend))  # fmt: skip
     outside = here().file
     with _aside():
-        operator = load_operator(file, name, search_path=request.search_path)
+        operator = load_operator(file, name, search_path=request.search_path or _tree_of(file))
         call = call_of(
             operator.function,
             request.inputs,
@@ -355,6 +355,11 @@ def _source(kernel: Kernel) -> str:
 def _line_of(operator: Operator) -> int | str:
     code = getattr(plain_function(operator.function), "__code__", None)
     return code.co_firstlineno if code is not None else operator.name
+
+
+def _tree_of(file: Path) -> tuple[str, ...]:
+    """The directory from which a file in a tree of operators imports its neighbours as ``impl.…``."""
+    return tuple(str(place.parent) for place in file.absolute().parents if place.name == "impl")[:1]
 
 
 @contextlib.contextmanager

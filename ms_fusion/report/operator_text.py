@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tbe_impl.comparing import Difference
     from tbe_impl.timing import BenchResult
 
-PLAIN_WIDTH = 120
+PLAIN_WIDTH = 1000
+"""Into a file or pipe a sentence is one line."""
 
 
 def render_run(found: RunResult, console: Console) -> None:

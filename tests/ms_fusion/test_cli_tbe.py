@@ -232,6 +232,36 @@ def test_an_array_from_a_file(place: Path, capfd: pytest.CaptureFixture[str]) ->
     ] * 2
 
 
+THRICE = """
+from impl.util.mine import factor
+from tbe import dsl, tvm
+
+def thrice(x, y, kernel_name):
+    from impl.util import late
+    data = tvm.placeholder(x["shape"], name="data", dtype=x["dtype"])
+    res = dsl.vmuls(data, factor() * late.one)
+    with tvm.target.cce():
+        sch = dsl.auto_schedule(res)
+    dsl.build(sch, {"name": kernel_name, "tensor_list": [data, res]})
+"""
+
+
+@pytest.mark.parametrize("folder", ["impl", "elsewhere"])
+def test_helpers_of_a_tree_are_found_and_no_bytecode_is_left(
+    place: Path, folder: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (place / "tree" / "impl" / "util").mkdir(parents=True)
+    (place / "tree" / folder).mkdir(exist_ok=True)
+    (place / "tree" / "impl" / "util" / "mine.py").write_text("def factor():\n    return 3.0\n")
+    (place / "tree" / "impl" / "util" / "late.py").write_text("one = 1.0\n")
+    (place / "tree" / folder / "thrice.py").write_text(THRICE)
+    before = everything_in(place)
+    options = [] if folder == "impl" else ["--search-path", "tree"]
+    code, out = call("run", f"tree/{folder}/thrice.py", *SMALL, *options, "--formula", "3*x", capfd=capfd)  # fmt: skip
+    assert code == 0 and "agrees with its formula" in out
+    assert everything_in(place) == before
+
+
 def test_the_definition_can_compute(capfd: pytest.CaptureFixture[str]) -> None:
     _, out = call("run", "swish.py", *SMALL, "--backend", "numpy", "--json", capfd=capfd)
     assert json.loads(out)["backend"] == "numpy"
