@@ -122,7 +122,7 @@ def test_a_compiler_that_lies_is_an_error(use, text: str) -> None:
 
 
 def test_a_noisy_compiler_is_listened_to(use) -> None:
-    real = compiler._find("").command[0]  # noqa: SLF001
+    real = compiler._find("").command[0]
     cache = use(f"head -c 4000000 /dev/zero; head -c 300000 /dev/urandom >&2; exec {real} \"$@\"")  # fmt: skip
     np.testing.assert_array_equal(_compiled(cache), X + 1)
 
