@@ -148,6 +148,30 @@ def load_operator(
 
 def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
     name = _module_name(file, search_path)
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        return _import_alone(name, file)
+    except FusionError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever an operator's file raises
+        failure = error
+        if isinstance(error, ImportError) and "partially initialized" in str(error):
+            # files that import each other in a circle; their packages, imported whole, know where to begin
+            with suppress(Exception):
+                return _import_with_packages(name, file, search_path)
+        line = _line_in(failure, file)
+        raise InputError(
+            f"the operator's file fails while it is imported: {type(failure).__name__}: {failure}",
+            place=f"{file}:{line}" if line else str(file),
+            remedy="Name the parent directory of its helper packages in search_path"
+            if isinstance(failure, ImportError)
+            else None,
+        ) from failure
+    finally:
+        sys.dont_write_bytecode = written
+
+
+def _import_alone(name: str, file: Path) -> types.ModuleType:
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
             # its __init__ may import every operator there is; this one needs its neighbours only
@@ -158,23 +182,17 @@ def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        specification.loader.exec_module(module)
-    except FusionError:
-        raise
-    except Exception as error:
-        line = _line_in(error, file)
-        raise InputError(
-            f"the operator's file fails while it is imported: {type(error).__name__}: {error}",
-            place=f"{file}:{line}" if line else str(file),
-            remedy="Name the parent directory of its helper packages in search_path"
-            if isinstance(error, ImportError)
-            else None,
-        ) from error
-    finally:
-        sys.dont_write_bytecode = written
+    specification.loader.exec_module(module)
     return module
+
+
+def _import_with_packages(name: str, file: Path, search_path: Sequence[str]) -> types.ModuleType:
+    for key in [key for key, item in sys.modules.items() if _is_theirs(item, search_path)]:
+        del sys.modules[key]
+    importlib.import_module(name.rpartition(".")[0])
+    found = sys.modules.get(name)
+    # a package may hold a function under the name of its module
+    return found if found is not None else importlib.import_module(name)
 
 
 def _module_name(file: Path, search_path: Sequence[str]) -> str:
