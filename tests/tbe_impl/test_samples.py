@@ -77,6 +77,14 @@ def test_given_arrays_are_used_and_matched_by_size_and_dtype() -> None:
     assert found[1].array.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def test_inputs_alike_keep_their_order() -> None:
+    x, y = tensor((6,), "float32", "x"), tensor((6,), "float32", "y")
+    made = kernel(WORDS["vsub"](x, y), x, y)
+    found = inputs_for(made, [Description((6,), name="first"), Description((6,), name="second")])
+    assert [item.name for item in found] == ["first", "second"]
+    assert not np.array_equal(found[0].array, found[1].array)
+
+
 def test_a_size_of_call_time_is_refused() -> None:
     x = tensor((6,), "float32")
     made = kernel(WORDS["vabs"](x), x)
