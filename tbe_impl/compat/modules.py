@@ -19,6 +19,7 @@ from tbe_impl.compat import (
     registering,
     shape_util,
     tensor_language,
+    tiling,
 )
 from tbe_impl.compat.classify import classify
 from tbe_impl.compat.placeholders import CompatModule
@@ -168,6 +169,17 @@ class Mode:
 _TIK = {**platform.SCOPES, "all": tensor_language.all_, "any": tensor_language.any_}
 _TOPI_UTIL = {**_CHECKS, **_SHAPES}
 
+_TILING: Names = {
+    function.__name__: function
+    for function in (
+        tiling.gcd,
+        tiling.get_block_factor_radical,
+        tiling.get_block_factor_conservative,
+        tiling.get_ub_factor,
+    )
+}
+
+
 EXACT: dict[str, Names] = {
     "te": {}, "tbe": {}, "topi": {}, "te.lang": {}, "tbe.common": {},
     "te.op": {**_OPERATION, **registering.FUNCTIONS},
@@ -206,6 +218,7 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.classifier.shape_classifier": {"classify": classify, "Mode": Mode},
     "tbe.dsl.classifier.elewise_classifier": {"ElewiseMode": SimpleNamespace(
         ALL_FUSE="all_fuse", CONST="const", EMPTY="empty", DISABLE_FUSE="disable_fuse")},
+    "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "tbe.dsl.compute.util": _UTIL_EXTRA, "tbe.dsl.base.expr_compare": {"expr_equal": lambda a, b: a is b or bool(

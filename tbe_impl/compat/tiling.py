@@ -1,0 +1,81 @@
+"""The few functions by which operators compute the tiles of their own schedules (``tbe.dsl.static_schedule.util``).
+
+Which tile comes out is the operator's business with the chip; it changes no result here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def gcd(first: int, second: int) -> int:
+    """The greatest common divisor."""
+    return math.gcd(int(first), int(second))
+
+
+def _free(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
+    return [axis for axis in range(len(shape)) if axis not in set(barrier)]
+
+
+def get_block_factor_radical(
+    shape: Sequence[int], barrier: Sequence[int], cores: int
+) -> tuple[list[int], int]:
+    """Axes that are shared out to the cores together, and into how many parts the first of them is cut.
+
+    Args:
+        shape: sizes.
+        barrier: axes that may not be cut.
+        cores: how many there are.
+
+    >>> get_block_factor_radical([4, 16, 8], [2], 32)
+    ([0, 1], 1)
+    """
+    taken: list[int] = []
+    steps = 1
+    for axis in _free(shape, barrier):
+        taken.append(axis)
+        steps *= int(shape[axis])
+        if steps >= cores:
+            break
+    if not taken:
+        return [0], int(shape[0])
+    inner = math.prod(int(shape[axis]) for axis in taken[1:])
+    share = max(1, cores // max(1, inner))
+    return taken, max(1, -(-int(shape[taken[0]]) // share))
+
+
+def get_block_factor_conservative(
+    shape: Sequence[int], barrier: Sequence[int], cores: int
+) -> tuple[list[int], list[int]]:
+    """Axes that are shared out to the cores, and the factor by which each is cut."""
+    taken: list[int] = []
+    factors: list[int] = []
+    left = cores
+    for axis in _free(shape, barrier):
+        size = int(shape[axis])
+        taken.append(axis)
+        parts = min(left, size)
+        factors.append(max(1, -(-size // parts)))
+        left //= parts
+        if left <= 1:
+            break
+    return (taken, factors) if taken else ([0], [int(shape[0])])
+
+
+def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tuple[int, int]:
+    """The outermost axis that a tile of at most `room` elements reaches, and how much of it.
+
+    >>> get_ub_factor([4, 16, 8], [], 100)
+    (1, 8)
+    """
+    left = max(1, int(room))
+    free = _free(shape, barrier)
+    for axis in reversed(free):
+        size = int(shape[axis])
+        if size > left or axis == free[0]:
+            fits = min(size, left)
+            return axis, next(part for part in range(fits, 0, -1) if size % part == 0)
+        left //= max(1, size)
+    last = len(shape) - 1
+    return last, int(shape[last])
