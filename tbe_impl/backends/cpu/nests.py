@@ -143,7 +143,9 @@ def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
     reduced = [axis.serial for axis in body.axes if _extent(axis) != ONE]
     environment = {axis.serial: Poly.variable(axis.serial) for axis in (*tensor.op.axis, *body.axes)}  # fmt: skip
     read = [address for _, address in accesses_of([body.source], environment, known).addresses]
-    walked = [address for address in read if address.variables & set(reduced)]
+    kept = {serial for serial, _ in own}
+    # what is the same for a whole row (its mean, say) is computed before the loop over the row begins
+    walked = [a for a in read if a.variables & set(reduced) and a.variables & kept]
     return bool(walked) and all(_is_leading(address, reduced, own) for address in walked)
 
 
