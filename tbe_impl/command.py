@@ -22,7 +22,7 @@ from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 from tbe_impl.formula import evaluate
 from tbe_impl.kernel import BACKENDS, Kernel
 from tbe_impl.operator import Operator, load_operator
-from tbe_impl.report import findings_of, report_of, schedules_of
+from tbe_impl.report import UNEXPECTED, findings_of, report_of, schedules_of
 from tbe_impl.roles import plain_function
 from tbe_impl.samples import NamedArray, inputs_for
 
@@ -342,6 +342,8 @@ def _loops(kernel: Kernel) -> str:
             found.append(show_loops(schedule))
         except FusionError as error:
             found.append(str(error))
+        except UNEXPECTED as error:
+            found.append(f"its loops cannot be shown: {type(error).__name__}: {error}")
     return "\n".join(found) or "the operator handed over no schedule"
 
 

@@ -72,3 +72,9 @@ def test_without_a_schedule_the_rest_is_said(given: object) -> None:
 def test_schedules_come_alone_or_in_lists() -> None:
     one, two = kernel().schedule, kernel().schedule
     assert schedules_of(replace(kernel(), schedule=[[one], (two, None)])) == (one, two)
+
+
+@needs_compiler
+def test_an_empty_array_needs_no_room() -> None:
+    found = report_of(kernel(0, 4))
+    assert found.bytes_moved == 0 and found.schedules == () and "empty" in found.problem
