@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,24 +20,18 @@ from tbe_impl import cache as cache_module
 from tbe_impl import machine
 from tbe_impl.cache import KernelCache, make_key
 from tbe_impl.errors import CompileError, InputError
+from tests.tbe_impl.cache_cases import (
+    CONTENT,
+    HOSTILE,
+    KEY,
+    OTHER,
+    builder,
+    damages,
+    make_prefix_world_writable,
+    unused,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTENT = random.Random(7).randbytes(16_000)
-KEY = "ab" + "0" * 62
-OTHER = "ab" + "1" * 62
-
-
-def builder(content: bytes = CONTENT, **told: object):
-    """A build function that writes these bytes and counts its calls."""
-
-    def build(path: Path) -> Mapping[str, object]:
-        build.calls += 1
-        path.write_bytes(content)
-        (path.parent / "kernel.c").write_text("left over")
-        return told
-
-    build.calls = 0
-    return build
 
 
 @pytest.fixture
@@ -49,15 +42,6 @@ def cache(tmp_path: Path) -> KernelCache:
 @pytest.fixture(autouse=True)
 def warn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "_warned", set())
-
-
-def unused(cache: KernelCache, key: str, age_s: float) -> None:
-    """Make an entry look as if its last user had died `age_s` seconds ago."""
-    entry = cache.root / key[:2] / key
-    for lease in entry.glob("user-*"):
-        lease.rename(entry / "user-1-1")
-    past = time.time() - age_s
-    os.utime(entry / "meta.json", (past, past))
 
 
 def test_a_kernel_is_built_once_and_found_again(cache: KernelCache) -> None:
@@ -183,26 +167,9 @@ def test_kill_at_any_moment_leaves_no_bad_entry(tmp_path: Path) -> None:
     assert [path for path in cache.root.rglob("*") if path.is_file()] == []
 
 
-def damage_cases() -> list[tuple[str, object]]:
-    chance = random.Random(3)
-    cases: list[tuple[str, object]] = []
-    for cut in range(0, len(CONTENT), len(CONTENT) // 60):
-        cases.append((f"cut-{cut}", ("kernel.so", CONTENT[:cut])))
-    for _ in range(100):
-        place, bit = chance.randrange(len(CONTENT)), chance.randrange(8)
-        flipped = bytearray(CONTENT)
-        flipped[place] ^= 1 << bit
-        cases.append((f"flip-{place}-{bit}", ("kernel.so", bytes(flipped))))
-    garbage: list[bytes] = [b"", b"{", b"[]", b"null", b"[" * 100_000, b"\xff\xfe", b"{}" * 9]
-    garbage += [chance.randbytes(chance.randrange(200)) for _ in range(20)]
-    garbage += [b'{"schema":1,"key":"' + b"0" * 64 + b'","size":1,"sha256":"x"}', b"0" * (2 << 20)]
-    cases += [(f"meta-{index}", ("meta.json", text)) for index, text in enumerate(garbage)]
-    return cases
-
-
 def test_a_damaged_entry_is_never_used_and_heals(cache: KernelCache) -> None:
     good = cache.get_or_build(KEY, builder())
-    for name, (file, content) in damage_cases():
+    for name, file, content in damages(CONTENT, random.Random(3), cuts=60, flips=100, garbage=20):
         (good.parent / file).write_bytes(content)
         assert cache.load(KEY) is None, name
         assert [entry.key for entry, _ in cache.verify()] == [KEY], name
@@ -210,59 +177,6 @@ def test_a_damaged_entry_is_never_used_and_heals(cache: KernelCache) -> None:
         assert cache.get_or_build(KEY, build).read_bytes() == CONTENT, name
         assert build.calls == 1, name
     assert cache.verify() == ()
-
-
-def make_world_writable(entry: Path, other: Path) -> None:
-    entry.chmod(0o777)
-
-
-def make_kernel_group_writable(entry: Path, other: Path) -> None:
-    (entry / "kernel.so").chmod(0o660)
-
-
-def make_prefix_world_writable(entry: Path, other: Path) -> None:
-    entry.parent.chmod(0o777)
-
-
-def make_kernel_a_link(entry: Path, other: Path) -> None:
-    (entry / "kernel.so").unlink()
-    (entry / "kernel.so").symlink_to(other / "kernel.so")
-
-
-def make_entry_a_link(entry: Path, other: Path) -> None:
-    entry.rename(entry.with_name("elsewhere"))
-    entry.symlink_to(entry.with_name("elsewhere"))
-
-
-def make_dangling(entry: Path, other: Path) -> None:
-    make_entry_a_link(entry, other)
-    entry.unlink()
-    entry.symlink_to("nowhere")
-
-
-def make_swapped_pair(entry: Path, other: Path) -> None:
-    (other / "kernel.so").replace(entry / "kernel.so")
-
-
-def make_swapped_entry(entry: Path, other: Path) -> None:
-    entry.rename(entry.with_name("elsewhere"))
-    other.rename(entry)
-
-
-def make_a_pipe(entry: Path, other: Path) -> None:
-    (entry / "kernel.so").unlink()
-    os.mkfifo(entry / "kernel.so")
-
-
-def make_a_file(entry: Path, other: Path) -> None:
-    entry.rename(entry.with_name("elsewhere"))
-    entry.write_bytes(b"")
-
-
-HOSTILE = [
-    make_world_writable, make_kernel_group_writable, make_kernel_a_link, make_entry_a_link, make_dangling,
-    make_swapped_pair, make_swapped_entry, make_a_pipe, make_a_file,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", HOSTILE)

@@ -78,7 +78,7 @@ def load(program: Program, library: Path) -> Loaded:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             function = getattr(ctypes.CDLL(str(library)), program.symbol)
-        except OSError as error:
+        except (OSError, AttributeError) as error:
             raise CompileError(
                 "a compiled kernel cannot be loaded", place=str(library), got=str(error)
             ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -21,6 +22,8 @@ from tbe_impl.errors import CompileError, MissingError
 
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 60.0
+OUTPUT_BYTES = 1 << 20
+"""How much of what a compiler says is read."""
 FLAGS = (
     "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
     "-fno-trapping-math", "-Wno-psabi", "-Werror=implicit-function-declaration",
@@ -126,32 +129,44 @@ def _headers() -> str:
 
 def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as place:
-        text = Path(place) / "kernel.c"
+        text, output = Path(place) / "kernel.c", Path(place) / "output"
         text.write_text(source, "utf-8")
         command = [*compiler.command, *flags, f"-I{HERE}", "-o", str(target), str(text), "-lm"]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            cwd=place,
-        )
+        # its output goes to a file: of a pipe the end may be held by a process that outlives it
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                cwd=place,
+                env={**os.environ, "TMPDIR": place},
+            )
         try:
-            said, _ = process.communicate(timeout=TIME_LIMIT_S)
+            process.wait(TIME_LIMIT_S)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
             raise CompileError(
                 f"the C compiler took longer than {TIME_LIMIT_S:g} s",
                 place=" ".join(compiler.command),
             ) from None
+        finally:
+            # what it started and left behind ends with it
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         if process.returncode:
-            lines = [line for line in said.splitlines() if "error" in line] or said.splitlines()
             raise CompileError(
                 "the C compiler failed",
                 place=" ".join(compiler.command),
-                got="; ".join(lines[:3])[:600] or f"exit code {process.returncode}",
+                got=_first_errors(output) or f"exit code {process.returncode}",
             )
+        if target.is_symlink() or not target.is_file():
+            raise CompileError("the C compiler left no library", place=" ".join(compiler.command))
+
+
+def _first_errors(output: Path) -> str:
+    with output.open("rb") as file:
+        lines = file.read(OUTPUT_BYTES).decode("utf-8", "replace").splitlines()
+    lines = [line for line in lines if "error" in line] or lines
+    return "; ".join(lines[:3])[:600]

@@ -1,0 +1,19 @@
+"""One kernel in a process of its own: ``python -m tests.stress.child`` says whether it was right and where it came from."""
+
+from __future__ import annotations
+
+import json
+
+from tests.stress.kernels import POINTS, swish, swish_is_right
+
+
+def main() -> None:
+    kernel = swish(0)
+    right = swish_is_right(0, kernel(POINTS)) and swish_is_right(0, kernel(POINTS))
+    right = right and swish_is_right(1, swish(1)(POINTS))
+    libraries = [str(step.program.library) for step in kernel.compiled.steps if step.program]
+    print(json.dumps({"right": right, "libraries": libraries}))
+
+
+if __name__ == "__main__":
+    main()
