@@ -341,12 +341,13 @@ class Elaborator:
         tile = self.tile
         assert tile is not None and self.vector is not None
         buffer = self.buffers[id(tensor)]
-        if address.coefficient(tile.loop) != ONE:
+        start, level = address - Poly.variable(tile.loop), self.depth_of(frozenset({self.vector}))
+        # a loop inside the tile's, such as a reduction's, has not begun when tiles are fetched
+        if address.coefficient(tile.loop) != ONE or self.depth_of(start.variables) > level:
             return f"{buffer.name} + {self.text(address)}", step
-        start = address - Poly.variable(tile.loop)
         name, c = f"t{next(self.serial)}", dtype_of(buffer.dtype).c
         line = f"{buffer.name} + {self.text(start)} + {tile.begin} + l*({self.text(step)})"
-        self.chain[self.depth_of(frozenset({self.vector}))].lines += [
+        self.chain[level].lines += [
             f"{c} {name}[LANES][{tile.steps}];",
             f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {self.count}; l++) memcpy({name}[l], {line}, sizeof {name}[l]);",
             f"else for (int l = 0; l < {self.count}; l++) memcpy({name}[l], {line}, {tile.count}*sizeof({c}));",
