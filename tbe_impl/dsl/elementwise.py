@@ -9,7 +9,6 @@ import numpy as np
 
 from tbe_impl.dsl.arrays import convert, divide
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Expr, binary, call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
