@@ -1,0 +1,39 @@
+"""LayerNorm's gradient: the rows' own sums and the sums over rows in one loop nest."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tbe_impl.backends.cpu.program import write_program
+from tbe_impl.dsl.tensor import Tensor, placeholder
+from tbe_impl.dsl.words import WORDS
+
+
+def gradient(x: Tensor, dy: Tensor) -> list[Tensor]:
+    """dx of Σ dy·(x − mean(x)) by rows, and Σ dy·(x − mean(x)) over rows."""
+    mean = WORDS["vmuls"](WORDS["reduce_sum"](x, -1, True), 1 / 24)
+    away = WORDS["vsub"](x, WORDS["broadcast"](mean, x.shape))
+    product = WORDS["vmul"](dy, away)
+    return [WORDS["vsub"](dy, WORDS["broadcast"](WORDS["reduce_sum"](product, -1, True), x.shape)), WORDS["reduce_sum"](product, 0, False)]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_sums_over_rows_of_what_needs_the_rows_own_sums(
+    rows: int, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tbe_impl.backends.cpu.backend import prepare
+
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    inputs = [placeholder((rows, 24), "float32", name) for name in ("x", "dy")]
+    outputs = gradient(*inputs)
+    nests = re.findall(r"static void \w*nest\d+\(", write_program(outputs, inputs).source)
+    assert len(nests) == 1 or rows == 1
+    generator = np.random.default_rng(3)
+    x, dy = (generator.standard_normal((rows, 24)).astype(np.float32) for _ in range(2))
+    away = x.astype(np.float64) - x.astype(np.float64).mean(-1, keepdims=True)
+    dx, total = prepare(outputs, inputs).run([x, dy], {}, 2)
+    np.testing.assert_allclose(dx, dy - (dy * away).sum(-1, keepdims=True), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(total, (dy * away).sum(0), rtol=1e-5, atol=1e-5)
