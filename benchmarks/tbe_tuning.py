@@ -23,7 +23,7 @@ KERNELS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("gelu", (196, 768), "float32"),
     ("softmax", (1024, 64), "float32"),
     ("softmax", (4096, 1024), "float32"),
-    ("layer_norm", (16384, 1024), "float32"),
+    ("layer_norm", (2048, 64), "float32"),
     ("layer_norm_grad", (1024, 1024), "float32"),
     ("reduce_sum_rows", (4096, 1024), "float32"),
     ("reduce_sum_columns", (4096, 1024), "float32"),

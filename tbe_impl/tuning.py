@@ -40,17 +40,19 @@ MARGIN = 0.02
 BLOCK_S = 2e-3
 """How long one measurement lasts at least; short kernels are called several times in it."""
 
-FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 10, 6, 0.1
+FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.1
 """The last comparison: its rounds are spread, so that one disturbance does not cover them all."""
 
 STAGES_MAX = 12
 SMALL = 8
 """What is so many times smaller than the largest output may be worth storing first."""
 
+WAKE_S = 50e-6
+"""What it costs at most to have other threads take part."""
+
 SEED = 20250101
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("parallel_elements", (NEVER, 0)),
     ("accumulators", (1, 2, 8)),
     ("unroll", (2, 4)),
     ("stream_bytes", (NEVER, 0)),
@@ -58,7 +60,7 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("prefetch", (False,)),
     ("vector_bits", (256,)),
 )
-"""What is tried beside the default: the fields of `Choice`, those that gain most often first."""
+"""What is tried beside the default: fields of `Choice`; `stored` and what decides about threads have their own ways."""
 
 Progress = Callable[[float, str], None]
 
@@ -87,8 +89,12 @@ class Candidate:
     @property
     def quiet_ratio(self) -> float:
         """The same of undisturbed moments: its least time ÷ that of the default in the same rounds."""
-        own = [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
-        return min(self.times) / min(own) if own else float("inf")
+        return min(self.times) / min(self.others) if self.times else float("inf")
+
+    @property
+    def others(self) -> list[float]:
+        """Times of what it was measured against."""
+        return [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
 
     @property
     def score(self) -> float:
@@ -161,18 +167,18 @@ class _Search:
 
     def record(self) -> Tuning:
         """Searches and decides."""
-        found = self._one_at_a_time()
-        found = self._combined(found)
-        winner, bound = self._decided(found)
+        winner = self._decided(self._combined(self._one_at_a_time()))
+        winner = self._shared(winner)
+        default = winner.others if winner.times else [self._timed(self.default)]
         return Tuning(
             schema=1,
             key=tuned.key_of(self.kernel),
             name=self.kernel.name[:200],
             choice=winner.choice,
-            default_us=statistics.median(self.default.times) * 1e6,
-            tuned_us=statistics.median(winner.times) * 1e6,
-            ratio=1.0 if winner is self.default else winner.ratio,
-            bound=bound,
+            default_us=statistics.median(default) * 1e6,
+            tuned_us=statistics.median(winner.times or default) * 1e6,
+            ratio=winner.ratio if winner.times else 1.0,
+            bound=upper_bound(winner.ratios) if winner.times else 1.0,
             steps=self.taken,
             seconds=self._elapsed(),
         )
@@ -181,11 +187,7 @@ class _Search:
         """Every value of every knob alone, the better half measured longer, and again."""
         choices = [msgspec.structs.replace(Choice(), **{name: value}) for name, values in KNOBS for value in values]  # fmt: skip
         choices += [Choice(stored=(number,)) for number in worth_storing(self.kernel)]
-        count = environment.threads() // 2
-        while count > 1:
-            choices.append(Choice(threads=count))
-            count //= 2
-        return self._halved(self._candidates(choices), rounds=8, share=0.45)
+        return self._halved(self._candidates(choices), rounds=8, share=0.35)
 
     def _combined(self, single: Sequence[Candidate]) -> list[Candidate]:
         """What gained alone, put together; from the best of these one more step to each side."""
@@ -196,7 +198,7 @@ class _Search:
                 found += self._candidates([_union([item.choice for item in useful[:size]])])
         pairs = [_union([a.choice, b.choice]) for n, a in enumerate(useful[:4]) for b in useful[n + 1 : 4]]  # fmt: skip
         found += self._candidates(pairs)
-        found = self._halved(found, rounds=8, share=0.8)
+        found = self._halved(found, rounds=8, share=0.55)
         best = min(found, key=lambda item: item.score, default=None)
         if best is not None and best.score < 1.0:
             near = [
@@ -205,26 +207,48 @@ class _Search:
                 for value in (*values, getattr(Choice(), name))
             ]
             near += [_union([best.choice, Choice(stored=(n,))]) for n in worth_storing(self.kernel)]
-            found = self._halved([*found, *self._candidates(near)], rounds=8, share=0.8)
+            found = self._halved([*found, *self._candidates(near)], rounds=8, share=0.55)
         return found
 
-    def _decided(self, found: Sequence[Candidate]) -> tuple[Candidate, float]:
+    def _decided(self, found: Sequence[Candidate]) -> Candidate:
         """The best of them against the default alone; the default unless it loses clearly."""
         for item in sorted(found, key=lambda item: item.score)[:3]:
             if item.score >= 1.0 - MARGIN:
                 break
-            item.ratios.clear()
-            item.times.clear()
-            self.default.times.clear()
-            for _ in range(FINAL_WINDOWS):
-                self._rounds([item], FINAL_ROUNDS, reserve=1.0)
-                time.sleep(max(0.0, min(PAUSE_S, self.seconds - self._elapsed())))
-            bound = upper_bound(item.ratios)
-            if max(bound, item.quiet_ratio) <= 1.0 - MARGIN:
-                return item, bound
-        if not self.default.times:
-            self.default.times.append(self._timed(self.default))
-        return self.default, 1.0
+            if self._beats(item, self.default):
+                return item
+        return self.default
+
+    def _shared(self, winner: Candidate) -> Candidate:
+        """The winner shared among other numbers of threads, against itself and then against the default."""
+        counts = [environment.threads()]
+        while counts[-1] > 3:
+            counts.append(counts[-1] // 2)
+        changes: list[dict[str, int]] = [{"parallel_elements": NEVER}, {"parallel_elements": 0}]
+        changes += [{"threads": count} for count in counts[1:]]
+        for change in changes if environment.threads() > 1 else []:
+            made = self._candidates([msgspec.structs.replace(winner.choice, **change)])
+            for item in made:
+                if self._beats(item, winner) and self._beats(item, self.default):
+                    return item
+        return winner
+
+    def _beats(self, item: Candidate, other: Candidate) -> bool:
+        """Whether it is clearly faster; what is measured stays with it.
+
+        Fewer threads can gain no more than waking the others costs; if they seem to, something else kept a core busy.
+        """
+        item.ratios.clear()
+        item.times.clear()
+        for _ in range(FINAL_WINDOWS):
+            self._rounds([item], FINAL_ROUNDS, reserve=1.0, other=other)
+            time.sleep(max(0.0, min(PAUSE_S, self.seconds - self._elapsed())))
+        if max(upper_bound(item.ratios), item.quiet_ratio) > 1.0 - MARGIN:
+            return False
+        fewer = item.choice.parallel_elements == NEVER or item.choice.threads
+        rest = msgspec.structs.replace(item.choice, parallel_elements=DEFAULT.parallel_elements, threads=0)  # fmt: skip
+        same = rest == other.choice
+        return not (fewer and same and min(item.others) - min(item.times) > WAKE_S)
 
     def _halved(self, items: Sequence[Candidate], *, rounds: int, share: float) -> list[Candidate]:
         """The better half, then the better half of it, each measured for as long as those before it together.
@@ -242,16 +266,23 @@ class _Search:
             rounds *= 2
         return left
 
-    def _rounds(self, items: Sequence[Candidate], rounds: int, *, reserve: float) -> None:
-        """Each round times the default and every candidate, in another order each time."""
+    def _rounds(
+        self,
+        items: Sequence[Candidate],
+        rounds: int,
+        *,
+        reserve: float,
+        other: Candidate | None = None,
+    ) -> None:
+        """Each round times every candidate and the default, or another one, in another order each time."""
+        reference = other or self.default
         for _ in range(rounds):
             if self._is_over(reserve):
                 return
-            order = [self.default, *items]
+            order = [reference, *items]
             self.random.shuffle(order)
             times = {id(item): self._timed(item) for item in order}
-            own = times[id(self.default)]
-            self.default.times.append(own)
+            own = times[id(reference)]
             for item in items:
                 item.times.append(times[id(item)])
                 item.ratios.append(times[id(item)] / own)
@@ -278,7 +309,7 @@ class _Search:
         """Those of them that are not tried yet, make other code than all before, and compute what the default does."""
         found = []
         for choice in choices:
-            if self._is_over(0.8):
+            if self._is_over(0.95):
                 break
             made = self._candidate(choice)
             if made is not None:

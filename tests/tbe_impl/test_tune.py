@@ -124,6 +124,16 @@ def test_nothing_clearly_faster_keeps_the_default(
     assert kernel.tuning.choice.text() == "the default"
 
 
+@pytest.mark.parametrize(("microseconds", "taken"), [(90, True), (500, False)])
+def test_one_thread_gains_no_more_than_waking_others_costs(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, microseconds: int, taken: bool
+) -> None:
+    alone = tuned.NEVER
+    pretend(monkeypatch, lambda c: (60 if c.parallel_elements == alone else microseconds) * 1e-6)
+    kernel = tune(scaled_total(rows=14_000), progress=False)
+    assert (kernel.options.parallel_elements == alone) is taken
+
+
 def test_what_gains_only_while_others_disturb_is_not_chosen(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
