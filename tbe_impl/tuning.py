@@ -40,15 +40,15 @@ MARGIN = 0.02
 BLOCK_S = 2e-3
 """How long one measurement lasts at least; short kernels are called several times in it."""
 
-FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.1
+FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.2
 """The last comparison: its rounds are spread, so that one disturbance does not cover them all."""
 
 STAGES_MAX = 12
 SMALL = 8
 """What is so many times smaller than the largest output may be worth storing first."""
 
-WAKE_S = 50e-6
-"""What it costs at most to have other threads take part."""
+WAKE_S, LONG_S = 50e-6, 100e-6
+"""What it costs at most to have other threads take part, and from which time on that is no matter."""
 
 SEED = 20250101
 
@@ -248,7 +248,8 @@ class _Search:
         fewer = item.choice.parallel_elements == NEVER or item.choice.threads
         rest = msgspec.structs.replace(item.choice, parallel_elements=DEFAULT.parallel_elements, threads=0)  # fmt: skip
         same = rest == other.choice
-        return not (fewer and same and min(item.others) - min(item.times) > WAKE_S)
+        least = min(item.times)
+        return not (fewer and same and (least > LONG_S or min(item.others) - least > WAKE_S))
 
     def _halved(self, items: Sequence[Candidate], *, rounds: int, share: float) -> list[Candidate]:
         """The better half, then the better half of it, each measured for as long as those before it together.

@@ -124,12 +124,14 @@ def test_nothing_clearly_faster_keeps_the_default(
     assert kernel.tuning.choice.text() == "the default"
 
 
-@pytest.mark.parametrize(("microseconds", "taken"), [(90, True), (500, False)])
+@pytest.mark.parametrize(
+    ("shared_us", "alone_us", "taken"), [(90, 60, True), (500, 60, False), (320, 280, False)]
+)
 def test_one_thread_gains_no_more_than_waking_others_costs(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, microseconds: int, taken: bool
+    cache: Path, monkeypatch: pytest.MonkeyPatch, shared_us: int, alone_us: int, taken: bool
 ) -> None:
     alone = tuned.NEVER
-    pretend(monkeypatch, lambda c: (60 if c.parallel_elements == alone else microseconds) * 1e-6)
+    pretend(monkeypatch, lambda c: (alone_us if c.parallel_elements == alone else shared_us) * 1e-6)
     kernel = tune(scaled_total(rows=14_000), progress=False)
     assert (kernel.options.parallel_elements == alone) is taken
 
@@ -277,6 +279,14 @@ def test_an_operator_is_built_with_what_tuning_found(cache: Path, monkeypatch: p
     built = load_operator(total).build(*given)
     assert built.options.accumulators == 2
     assert built.tuning is not None
+
+
+@pytest.mark.parametrize("limits", [{"steps": 1}, {"seconds": 1e-9}], ids=str)
+def test_limits_that_leave_no_time_give_the_default(cache: Path, limits: dict[str, Any]) -> None:
+    kernel = tune(scaled_total(), progress=False, **limits)
+    assert kernel.options == Options()
+    assert kernel.tuning is not None
+    assert tuned.applied(scaled_total()).tuning == kernel.tuning
 
 
 def test_what_cannot_be_tuned_is_said(cache: Path) -> None:
