@@ -63,6 +63,10 @@ def main() -> int:
         print(f"torch takes no part: {missing}")
     record: dict[str, Any] = {**described(), "torch": peers.torch_version(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, torch {record['torch'] or 'absent'}, load {record['load_before']}")  # fmt: skip
+    if record["load_before"][0] > record["threads"] / 4:
+        print(
+            "Other processes use the cores: medians say little now; shares of least times say more."
+        )
     for shape, rounds in ((LARGE, 7 if is_quick() else 31), (SMALL, 15 if is_quick() else 61)):
         for name, dtype in LINES:
             record["lines"] += _line(name, dtype, shape, rounds, with_torch=not missing)

@@ -24,7 +24,7 @@ import numpy as np
 
 from tbe_impl import environment, tuned
 from tbe_impl.backends.cpu.backend import CpuKernel
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
 from tbe_impl.backends.cpu.options import DEFAULT
 from tbe_impl.backends.cpu.program import storable
 from tbe_impl.dsl.dtypes import dtype_of
@@ -429,7 +429,9 @@ def caller(
     given = [*program.program.inputs, *program.program.outputs]
     arrays = [places[id(tensor)] for tensor in given]
     buffers = (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
-    call = partial(program.function, buffers, (ctypes.c_int64 * 1)(), ctypes.c_int64(threads))
+    call = partial(
+        program.function, buffers, (ctypes.c_int64 * 1)(), ctypes.c_int64(usable_threads(threads))
+    )
 
     def run() -> None:
         if call():

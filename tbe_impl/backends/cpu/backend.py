@@ -70,10 +70,13 @@ class CpuKernel:
             assert step.program is not None
             program = step.program.program
             sizes = [_size(size, values) for size in program.sizes]
-            new = new_results(
-                program, dict(zip((size.serial for size in program.sizes), sizes, strict=True))
-            )
-            made = [places.get(id(t), array) for t, array in zip(program.outputs, new, strict=True)]
+            made = [places[id(tensor)] for tensor in program.outputs if id(tensor) in places]
+            if len(made) < len(program.outputs):
+                serials = (size.serial for size in program.sizes)
+                new = new_results(program, dict(zip(serials, sizes, strict=True)))
+                made = [
+                    places.get(id(t), item) for t, item in zip(program.outputs, new, strict=True)
+                ]
             if program.overwritten is not None:
                 made[0] = known[id(program.overwritten)]
             step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)

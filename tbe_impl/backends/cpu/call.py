@@ -66,9 +66,13 @@ class Loaded:
         pointers = [array.ctypes.data for array in (*arrays, *results)]
         buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
         numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
-        usable = 0 if _Process.is_forked else min(threads, MAX_THREADS)
-        if self.function(buffers, numbers, ctypes.c_int64(usable)):
+        if self.function(buffers, numbers, ctypes.c_int64(usable_threads(threads))):
             raise CompileError("a kernel ran out of memory", place=self.program.symbol)
+
+
+def usable_threads(threads: int) -> int:
+    """What a program is told: one thread where those of OpenMP are gone, never more than there is room for."""
+    return 0 if _Process.is_forked else min(threads, MAX_THREADS)
 
 
 def load(program: Program, library: Path) -> Loaded:
