@@ -20,6 +20,7 @@ from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.tuned import Tuning
 
 BACKENDS = ("cpu", "numpy")
+_TRUTH = ({"bool", "int8"}, {"bool", "uint8"})
 _log = logging.getLogger("tbe_impl")
 _said: set[str] = set()
 
@@ -181,6 +182,9 @@ class Kernel:
         found = []
         for item, array in zip(self.inputs, arrays, strict=True):
             given = np.asarray(array)
+            if given.dtype != item.dtype and {given.dtype.name, item.dtype.name} in _TRUTH:
+                # truth values are int8 to the toolkit and bool inside operators
+                given = given.astype(item.dtype)
             fits = len(given.shape) == len(item.shape) and all(
                 size < 0 or size == own for size, own in zip(item.shape, given.shape, strict=True)
             )

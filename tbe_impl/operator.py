@@ -21,8 +21,10 @@ from typing import Any
 from tbe_impl import compat, tuned
 from tbe_impl.backends import cann
 from tbe_impl.compat import Registration
+from tbe_impl.compat.modules import ROOTS
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
+from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, described, kernel_of
 
 OPTIONS = ("inplace", "threads", "vector_bits")
@@ -177,6 +179,7 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
             # its __init__ may import every operator there is; this one needs its neighbours only
             package = types.ModuleType(parent)
             package.__path__ = [str(place)]
+            hand_on(package, homes_of(str(place / "__init__.py"), parent))
             sys.modules[parent] = package
     specification = importlib.util.spec_from_file_location(name, file)
     assert specification is not None and specification.loader is not None
@@ -189,6 +192,9 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 def _import_with_packages(name: str, file: Path, search_path: Sequence[str]) -> types.ModuleType:
     for key in [key for key, item in sys.modules.items() if _is_theirs(item, search_path)]:
         del sys.modules[key]
+    lazy = [item for item in sys.meta_path if isinstance(item, LazyPackages)]
+    for item in lazy:
+        item.places = ()
     importlib.import_module(name.rpartition(".")[0])
     found = sys.modules.get(name)
     # a package may hold a function under the name of its module
@@ -224,9 +230,12 @@ def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) 
         hidden = {name: sys.modules.pop(name) for name in theirs if name not in modules}
         sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
         importlib.invalidate_caches()
+        lazy = LazyPackages(search_path, ROOTS)
+        sys.meta_path.insert(0, lazy)
         try:
             yield
         finally:
+            sys.meta_path.remove(lazy)
             sys.path[:] = saved_path
             for name in [*_theirs(search_path), *modules]:
                 if name in sys.modules and sys.modules[name] is not hidden.get(name):

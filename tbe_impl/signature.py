@@ -28,6 +28,7 @@ def kernel_of(
     kernel_name, tensors, schedule = _built(name, session, keywords)
     inputs = [tensor for tensor in tensors if tensor.op.kind == "placeholder"]
     outputs = [tensor for tensor in tensors if tensor.op.kind != "placeholder"]
+    outputs = outputs[_written_over_inputs(schedule, len(outputs)) :]
     listed = {id(tensor) for tensor in inputs}
     inputs += [
         tensor
@@ -68,6 +69,17 @@ def _built(
         place=name,
         expected="a call of auto_schedule or create_schedule, and of a build function",
     )
+
+
+def _written_over_inputs(schedule: Any, outputs: int) -> int:
+    """How many of the first outputs the schedule writes over inputs: optimisers give each a second time after them."""
+    if not isinstance(schedule, Schedule):
+        return 0
+    count = 0
+    for stage in schedule.record().stages:
+        for one in stage.directives:
+            count += one.name == "reused_by" or (one.name == "pragma" and "replace_output" in one.value)  # fmt: skip
+    return count if count < outputs else 0
 
 
 def _declared(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:

@@ -6,14 +6,17 @@ Words themselves take every dtype and know no chip; what a chip does to them is 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import current_soc, session
 from tbe_impl.dsl.dtypes import common
-from tbe_impl.dsl.tensor import Tensor, TensorSlice, stages_of
+from tbe_impl.dsl.expr import Const
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Tensor, TensorSlice, shape_text, stages_of
 from tbe_impl.dsl.word import Word
+from tbe_impl.errors import InputError
 from tbe_impl.soc import Soc, convert_supported, word_supports
 
 SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
@@ -56,6 +59,8 @@ def casting(name: str) -> Callable[..., Any] | None:
 
     @functools.wraps(word.build)
     def cast_and_build(*args: Any, **keywords: Any) -> Any:
+        if word.name == "vcmp":
+            _check_bits(args, keywords)
         exact = bool(keywords.get("priority_flag")) or any(item is True for item in args[3:])
         args, keywords = _renamed(word.name, args, keywords)
         chip = current_soc()
@@ -70,6 +75,23 @@ def casting(name: str) -> Callable[..., Any] | None:
         return word(*args, **keywords)
 
     return cast_and_build
+
+
+def _check_bits(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """In bit mode this family takes last axes by eights only; the other fills up the last byte."""
+    mode = args[3] if len(args) > 3 else keywords.get("mode", "bool")
+    tensor = args[0] if args else keywords.get("lhs")
+    if mode != "bit" or not isinstance(tensor, Tensor) or not tensor.ndim:
+        return
+    last = tensor.shape[-1]
+    if isinstance(last, Const) and last.value % 8:
+        raise InputError(
+            "vcmp in bit mode packs the last axis by eights",
+            place=str(here()),
+            expected="a multiple of 8 elements on the last axis",
+            got=shape_text(tensor.shape),
+            remedy="Use mode='bool', or pad the last axis",
+        )
 
 
 @functools.cache

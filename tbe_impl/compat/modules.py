@@ -223,7 +223,8 @@ EXACT: dict[str, Names] = {
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "tbe.dsl.compute.util": _UTIL_EXTRA, "tbe.dsl.base.expr_compare": {"expr_equal": lambda a, b: a is b or bool(
         not isinstance(a, tensor_language.Expr) and a == b)},
-    "topi.generic": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
+    "topi.generic": {"auto_schedule": building.casting_auto_schedule},
+    "topi.generic.cce": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
     "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "tbe.tvm.topi.cce.util": _TOPI_UTIL,
     "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "te.tvm.topi.cce.util": _TOPI_UTIL,
     "mindspore.ops.op_info_register": mindspore_names.NAMES, "mindspore.ops": mindspore_names.NAMES,
@@ -308,6 +309,7 @@ LAZY_CHILDREN = {
     "tbe.common.buildcfg": "default_buildcfg",
     "tbe.common.register": "register_api",
     "topi": "generic cce",
+    "topi.generic": "cce",
     "topi.cce": "util",
     **{f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
        "topi error collections" for root in ("te", "tbe")},

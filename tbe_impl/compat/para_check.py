@@ -499,7 +499,9 @@ def check_kernel_name(kernel_name: Any) -> None:
         raise _e6("E60038", f"kernel_name has to be an identifier, but is {text!r}", "kernel_name")
 
 
-def check_and_init_5hdc_reduce_support(input_tensor: dict[str, Any], axis: Sequence[int]) -> bool:
+def check_and_init_5hdc_reduce_support(
+    input_tensor: dict[str, Any], axis: Sequence[int], *_: Any
+) -> bool:
     """Whether a float16 NC1HWC0 tensor is reduced over its split channel axis."""
     if (
         input_tensor.get("format") == "NC1HWC0"

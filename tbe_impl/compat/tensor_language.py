@@ -206,8 +206,11 @@ def _chained(op: str, conditions: Sequence[Any]) -> Any:
     return found
 
 
-def select(condition: Any, true_value: Any, false_value: Any) -> Any:
-    """One of two values by a condition."""
+def select(condition: Any, true_value: Any, false_value: Any = None) -> Any:
+    """One of two values by a condition; 0 where it fails and no other value is given."""
+    if false_value is None:
+        true_value = as_expr(true_value)
+        false_value = language.const(0, true_value.dtype)
     return language.select(condition, true_value, false_value)
 
 

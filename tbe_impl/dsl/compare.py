@@ -73,10 +73,7 @@ def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Te
         rhs: a tensor of the same shape and dtype, or a scalar.
         operation: ``eq``, ``ne``, ``lt``, ``gt``, ``ge`` or ``le``.
         mode: ``bool`` gives a bool tensor; ``bit`` packs eight neighbours of the last axis into a byte of a uint8 tensor,
-            bit k of byte i being element 8·i + k.
-
-    Raises:
-        InputError: in bit mode the last axis is no multiple of 8.
+            bit k of byte i being element 8·i + k; bits beyond the end are 0.
     """
     left = check_tensor("vcmp", lhs, "lhs")
     _check_one_of("vcmp", "operation", operation, _ORDER)
@@ -94,27 +91,23 @@ def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Te
         )  # fmt: skip
         return made
     last = left.shape[-1] if left.ndim else const(1)
-    if isinstance(last, Const) and last.value % 8:
-        raise InputError(
-            "vcmp in bit mode packs the last axis by eights",
-            place=str(here()),
-            expected="a multiple of 8 elements on the last axis",
-            got=shape_text(left.shape),
-            remedy="Use mode='bool', or pad the last axis",
-        )
+    even = isinstance(last, Const) and last.value % 8 == 0
 
     def packed(*index: Expr) -> Expr:
         byte: Expr | None = None
         for k in range(8):
-            at = (*index[:-1], index[-1] * 8 + k)
-            holds = binary(operation, one.at(at), other.at(at))
-            bit = select(_truth(holds), const(1 << k, "uint8"), const(0, "uint8"))
+            element = index[-1] * 8 + k
+            at = (*index[:-1], element if even else binary("min", element, last - 1))
+            holds = _truth(binary(operation, one.at(at), other.at(at)))
+            if not even:
+                holds = binary("and", holds, binary("lt", element, last))
+            bit = select(holds, const(1 << k, "uint8"), const(0, "uint8"))
             byte = bit if byte is None else byte | bit
         assert byte is not None
         return byte
 
     bits: Tensor = compute(
-        (*left.shape[:-1], last // 8), packed, fresh_name("vcmp"), f"{tag}|bit", word=use
+        (*left.shape[:-1], (last + 7) // 8), packed, fresh_name("vcmp"), f"{tag}|bit", word=use
     )
     return bits
 
@@ -147,9 +140,12 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
         )
     packed = mask.dtype == "uint8"
     shape = (*mask.shape[:-1], mask.shape[-1] * 8) if packed and mask.ndim else mask.shape
+    bits = mask.shape[-1] if packed and mask.ndim else None
     first = next((item for item in (lhs, rhs) if isinstance(item, Tensor)), None)
     dtypes = [item.dtype for item in (lhs, rhs) if isinstance(item, Expr)]
     like = first if first is not None else dtypes[0] if dtypes else "float16"
+    if first is not None and bits is not None and first.ndim == len(shape) and may_equal((first.shape[-1] + 7) // 8, bits):  # fmt: skip
+        shape = (*shape[:-1], first.shape[-1])
     if first is not None and (
         first.ndim != len(shape) or not all(map(may_equal, first.shape, shape))
     ):
@@ -182,7 +178,9 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
 def _vsel(mask: Array, *arrays: Array, packed: bool, places: Any, kinds: Any) -> Array:
     one, other = _operands(arrays, places, kinds)
     if packed:
-        mask = np.unpackbits(mask, axis=-1, bitorder="little").astype(bool)
+        like = next((item for item in (one, other) if np.ndim(item)), None)
+        count = mask.shape[-1] * 8 if like is None else like.shape[-1]
+        mask = np.unpackbits(mask, axis=-1, count=count, bitorder="little").astype(bool)
     return np.where(mask, one, other)
 
 

@@ -292,7 +292,7 @@ def _flattened(items: Any) -> Iterable[Any]:
 
 
 def _listed(items: Any) -> list[Any]:
-    return list(items) if isinstance(items, (list, tuple)) else [items]
+    return list(items) if isinstance(items, (list, tuple, set, frozenset)) else [items]
 
 
 def _names(tensors: Iterable[Tensor]) -> str:

@@ -163,6 +163,18 @@ def test_refusing_family_on_cpu_and_with_operands_that_differ() -> None:
             dsl.vadd(x, tvm.placeholder((4,), "float32"))
 
 
+def test_one_family_packs_whole_bytes_only() -> None:
+    with compat.installed():
+        from tbe import dsl
+        from te import tvm
+        from te.lang import cce
+
+        x = tvm.placeholder((4, 6), dtype="float16")
+        with pytest.raises(InputError, match=r"by eights; expected a multiple of 8 .* got \(4, 6\)"):
+            cce.vcmp(x, 1.0, "lt", "bit")
+        assert [int(size) for size in dsl.vcmp(x, 1.0, "lt", "bit").shape] == [4, 1]
+
+
 def test_a_scalar_handed_to_vmul_is_named() -> None:
     with compat.installed():
         from te import tvm

@@ -223,6 +223,16 @@ def test_bits_lie_as_the_device_has_them() -> None:
     assert found.tolist() == [1, 0b10000110]
 
 
+@pytest.mark.parametrize("size", [1, 7, 9, 37])
+def test_bits_beyond_the_end_are_0_and_select_nothing(size: int) -> None:
+    x = values((3, size), "float32", seed=3)
+    (bits,) = compute(lambda a: dsl.vcmp(a, -9.0, "gt", "bit"), x)
+    assert bits.shape == (3, -(-size // 8))
+    assert np.unpackbits(bits, axis=-1).sum() == 3 * size
+    (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 0.0, "gt", "bit"), a, 9.0), x)
+    np.testing.assert_array_equal(found, np.where(x > 0, x, np.float32(9)))
+
+
 def test_every_word_is_tested_or_known_to_be_elsewhere() -> None:
     elsewhere = {
         "vsel", "broadcast", "transpose", "concat", "split", "set_value", "sum", "reduce_sum", "reduce_max", "reduce_min",
