@@ -120,7 +120,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float16", "float64", "int8"])
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_inputs_of_any_layout(layout: str, dtype: str, cache: KernelCache) -> None:
     x = np.arange(13 * 37).reshape(13, 37).astype(dtype)
     x = LAYOUTS[layout](x)
@@ -150,7 +150,7 @@ def test_results_go_where_they_are_wanted(cache: KernelCache) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (0, 4), (4, 0), (1,), (1, 1), (2, 0, 3), (13,), (31, 17), (127,), (3, 1, 5)])  # fmt: skip
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "int64", "bool"])
 def test_shapes_of_every_kind(shape: tuple[int, ...], dtype: str, cache: KernelCache) -> None:
     x = (np.arange(np.prod(shape)) % 5 - 2).reshape(shape).astype(dtype)
 
@@ -169,7 +169,7 @@ def test_shapes_of_every_kind(shape: tuple[int, ...], dtype: str, cache: KernelC
         np.testing.assert_array_equal(found[0], x | x if dtype in ("bool", "int64") else x + x)
         np.testing.assert_array_equal(found[1], np.broadcast_to(x, (2, *shape)))
         if shape:
-            least = {"float16": -np.inf, "float32": -np.inf, "int64": -(2**63), "bool": False}
+            least = {"float16": -np.inf, "int64": -(2**63), "bool": False}
             np.testing.assert_array_equal(found[2], [x.any() if dtype == "bool" else x.sum()])
             np.testing.assert_array_equal(found[3], x.max(-1, keepdims=True, initial=least[dtype]))
             np.testing.assert_array_equal(found[4], np.concatenate([x, x]))

@@ -14,7 +14,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tests.tbe_impl.backends.cpu.random_graphs import Node, RandomGraph, make
 
-GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 60
+GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 50
 FIRST = int(os.environ.get("TBE_FUZZ_FIRST", "0"))
 ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 

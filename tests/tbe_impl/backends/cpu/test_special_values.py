@@ -41,7 +41,7 @@ def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
         found += [dsl.vsel(dsl.vcmp(x, y, "lt"), x, 2.0), dsl.vmla(x, y, x), dsl.vmuls(x, 0.0), dsl.vadds(x, -0.0)]  # fmt: skip
         return found
 
-    for rounding in ("accurate", "device"):
+    for rounding in ("accurate", "device") if dtype in ("float16", "bfloat16") else ("accurate",):
         for found, wanted in run_both(build, *pairs(dtype), cache=cache, rounding=rounding):
             assert_same(found, wanted)
 
@@ -94,7 +94,7 @@ def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
 
     def build(t: Any) -> list[Any]:
         found = [dsl.cast_to(t, name) for name in (*INTEGERS, "bool")]
-        return found + [dsl.WORDS[word](t, name) for word in ("floor", "ceil", "round", "trunc", "round_half_up") for name in ("int8", "int32", "uint8", "int64")]  # fmt: skip
+        return found + [dsl.WORDS[word](t, name) for word in ("floor", "ceil", "round", "trunc", "round_half_up") for name in ("int8", "uint32")]  # fmt: skip
 
     for found, wanted in run_both(build, x, cache=cache):
         assert_same(found, wanted)
