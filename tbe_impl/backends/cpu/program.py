@@ -28,7 +28,7 @@ from tbe_impl.backends.cpu.nests import (
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
-from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Var, reads
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
@@ -126,6 +126,11 @@ class _Writer:
                     for index in read.indices:
                         index_poly(index, {})
         known = [item for item in variables_of(outputs) if isinstance(item, Var)]
+        for item in known:
+            if is_float(item.dtype):
+                raise CompileError(
+                    f"there is no code for {item.name}, a {item.dtype} that is known at run time only"
+                )
         self.sizes = (*known, *derived.values())
         self.names = {item.serial: f"n{number}" for number, item in enumerate(self.sizes)}
         in_memory = {id(tensor) for tensor in self.all}
