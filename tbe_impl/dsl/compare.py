@@ -58,7 +58,7 @@ def _use(word: str, tensors: Sequence[Any], parameters: dict[str, Any]) -> WordU
     return WordUse(word, tuple(inputs), {**parameters, "places": places, "kinds": kinds})
 
 
-def _operands(arrays: Sequence[Array], places: Sequence[Any], kinds: Sequence[str]) -> list[Any]:
+def _operands(arrays: Sequence[Any], places: Sequence[Any], kinds: Sequence[str]) -> list[Any]:
     return [
         arrays[place] if kind == "tensor" else place
         for place, kind in zip(places, kinds, strict=True)
@@ -160,11 +160,19 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
     # positions are counted after the condition, which the formula takes off first
     use = WordUse("vsel", (mask, *inner.inputs), inner.parameters)
 
+    compared = _comparison(mask) if packed else None
+
     def choose(*index: Expr) -> Expr:
-        if packed:
+        if compared is not None:
+            # reading the bits back would compute each comparison eight times, and their operands too
+            operation, first_operand, second_operand = compared
+            holds: Any = _truth(
+                binary(operation, first_operand.at(index), second_operand.at(index))
+            )
+        elif packed:
             byte = mask(*index[:-1], index[-1] // 8)
             bit = (byte >> (index[-1] % 8).astype("uint8")) & const(1, "uint8")
-            holds: Any = binary("ne", bit, const(0, "uint8"))
+            holds = binary("ne", bit, const(0, "uint8"))
         else:
             holds = mask(*index)
         return select(holds, one.at(index), other.at(index))
@@ -173,6 +181,17 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
     sizes = shape if first is None else first.shape
     made: Tensor = compute(sizes, choose, fresh_name("vsel"), "elewise_multiple_sel", word=use)
     return made
+
+
+def _comparison(mask: Tensor) -> tuple[str, _Operand, _Operand] | None:
+    """What made a tensor of packed bits: the operation and both operands; None when no comparison did."""
+    use = mask.op.word
+    if use is None or use.name != "vcmp":
+        return None
+    values = _operands(use.inputs, use.parameters["places"], use.parameters["kinds"])
+    dtype = use.inputs[0].dtype
+    one, other = (_Operand("vcmp", value, dtype, "an operand") for value in values)
+    return use.parameters["operation"], one, other
 
 
 def _vsel(mask: Array, *arrays: Array, packed: bool, places: Any, kinds: Any) -> Array:
