@@ -54,16 +54,28 @@ class LazyPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         hand_on(module, homes_of(str(module.__file__), module.__name__))
 
 
+class _HandsOn(ModuleType):
+    """A module with names that are imported when they are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        homes = self.__dict__.get("_homes", {})
+        if name not in homes:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        home, own = homes[name]
+        found = getattr(importlib.import_module(home), own)
+        self.__dict__[name] = found
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # an operator and its file have one name; Python would put the file in the operator's place
+        if not (isinstance(value, ModuleType) and name in self.__dict__.get("_homes", {})):
+            super().__setattr__(name, value)
+
+
 def hand_on(module: ModuleType, homes: Mapping[str, tuple[str, str]]) -> None:
     """Lets a module have names that are imported when they are asked for: name → module, name there."""
-
-    def find(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-        home, own = homes[name]
-        return getattr(importlib.import_module(home), own)
-
-    vars(module)["__getattr__"] = find
+    vars(module)["_homes"] = homes
+    module.__class__ = _HandsOn
 
 
 @lru_cache(maxsize=64)
