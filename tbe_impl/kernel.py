@@ -128,8 +128,10 @@ class Kernel:
             options=replace(self.options, threads=self.threads or self.options.threads),
         )
 
-    def with_options(self, *, inplace: bool = False, threads: int = 0, vector_bits: int = 0) -> Kernel:  # fmt: skip
-        """The same kernel, its code made another way; each choice stands in `source`.
+    def with_options(
+        self, *, inplace: bool | None = None, threads: int | None = None, vector_bits: int | None = None
+    ) -> Kernel:  # fmt: skip
+        """The same kernel, its code made another way; each choice stands in `source`, and what is left out stays.
 
         Args:
             inplace: write the first output over the first input of its shape and dtype; the call gives that array back.
@@ -139,12 +141,16 @@ class Kernel:
         Raises:
             InputError: no such width or number; CompileError, when it is compiled, where it cannot be in place.
         """
-        if vector_bits not in (0, 128, 256, 512):
+        if vector_bits not in (None, 0, 128, 256, 512):
             raise InputError("unknown width of vectors", place=self.name, expected="0, 128, 256 or 512", got=repr(vector_bits))  # fmt: skip
-        if not 0 <= threads <= 256:
+        if threads is not None and not 0 <= threads <= 256:
             raise InputError("unknown number of threads", place=self.name, expected="0 to 256", got=repr(threads))  # fmt: skip
-        options = replace(self.options, inplace=inplace, vector_bits=vector_bits)
-        return replace(self, options=options, threads=threads)
+        options = replace(
+            self.options,
+            inplace=self.options.inplace if inplace is None else inplace,
+            vector_bits=self.options.vector_bits if vector_bits is None else vector_bits,
+        )
+        return replace(self, options=options, threads=self.threads if threads is None else threads)
 
     @cached_property
     def _unknown_sizes(self) -> tuple[Expr, ...]:

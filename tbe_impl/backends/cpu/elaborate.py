@@ -34,6 +34,7 @@ class Elaborator:
         targets: the same for those that this nest writes; they are computed here, never read back.
         names: serial number of a size → its name in C.
         kept: ``id`` of stages whose rows are worth keeping from one loop over a row to the next.
+        slow: ``id`` of stages that are stored rather than computed again and again.
         options: how code is made.
     """
 
@@ -44,7 +45,9 @@ class Elaborator:
         names: Mapping[int, str],
         options: Options,
         kept: Container[int] = (),
+        slow: Container[int] = (),
     ):
+        self.slow = slow
         self.buffers, self.targets, self.options, self.kept = buffers, targets, options, kept
         self.names = dict(names)
         self.extents: dict[int, Poly] = {}
@@ -234,10 +237,20 @@ class Elaborator:
         if isinstance(body, Reduce):
             found = reduce(self, tensor, body, environment)
         else:
+            if id(tensor) in self.slow and self._repeats(indices):
+                raise NeedsBuffer(tensor)
             found = self.expression(body, environment)
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
             return self.let(vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth)  # fmt: skip
         return found
+
+    def _repeats(self, indices: Sequence[Index]) -> bool:
+        """Whether a loop outside changes none of the indices, so that the same elements would be computed once more."""
+        if not all(isinstance(item, Poly) for item in indices):
+            return False
+        used = frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
+        depth = self.depth_of(used)
+        return depth > 0 and not {scope.variable for scope in self.chain[1:depth]} <= used
 
     def root(self, tensor: Tensor, indices: Sequence[Poly]) -> Value:
         """An element that is going to be stored; others of the nest that read the same element find it."""

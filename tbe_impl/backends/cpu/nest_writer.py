@@ -43,7 +43,7 @@ class Surroundings:
         dtypes: of their elements there.
         buffers: ``id`` of each of them → its place.
         names: serial number of each size → its name in C, in the order of ``s``.
-        kept: see `Elaborator`.
+        kept, slow: see `Elaborator`.
         options: how code is made.
     """
 
@@ -53,6 +53,7 @@ class Surroundings:
     buffers: Mapping[int, Buffer]
     names: Mapping[int, str]
     kept: frozenset[int]
+    slow: frozenset[int]
     options: Options
 
 
@@ -82,7 +83,9 @@ class NestWriter:
         self.name = f"{around.symbol}_nest{number}"
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
-        self.inside = Elaborator(buffers, targets, around.names, around.options, around.kept)
+        self.inside = Elaborator(
+            buffers, targets, around.names, around.options, around.kept, around.slow
+        )
         self.rows: dict[int, Buffer] = {}
 
     def write(self) -> tuple[str, str]:

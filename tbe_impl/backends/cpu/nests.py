@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, merged, size_poly
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.dsl.expr import Call, IterVar, Reduce, walk
+from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
@@ -355,3 +355,25 @@ def worth_keeping(outputs: Sequence[Tensor], stored: Container[int]) -> frozense
             if slow[id(tensor)] and len(users.get(id(tensor), ())) > 1:
                 found.add(id(tensor))
     return frozenset(found)
+
+
+REPEATED = SLOW | {"sqrt", "rsqrt", "rec"}
+"""Functions that cost more than a load from memory that is read again and again."""
+
+
+def slow_stages(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
+    """``id`` of the stages that are computed by a slow function or a division, and lie in no memory."""
+    return frozenset(
+        id(tensor)
+        for op in stages_of(outputs)
+        for tensor in op.outputs
+        if op.body and id(tensor) not in stored and _is_slow(op.body[tensor.value_index])
+    )
+
+
+def _is_slow(body: Expr) -> bool:
+    return not isinstance(body, Reduce) and any(
+        (isinstance(node, Call) and node.name in REPEATED)
+        or (isinstance(node, Binary) and node.op == "div")
+        for node in walk(body)
+    )

@@ -22,6 +22,7 @@ from tbe_impl.backends.cpu.nests import (
     Nest,
     may_overwrite,
     nests_of,
+    slow_stages,
     stored_inputs,
     worth_keeping,
 )
@@ -135,6 +136,7 @@ class _Writer:
         self.names = {item.serial: f"n{number}" for number, item in enumerate(self.sizes)}
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
+        self.slow = slow_stages(outputs, in_memory)
         self.symbol = f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
 
     def program(self) -> Program:
@@ -148,7 +150,7 @@ class _Writer:
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.options)  # fmt: skip
+        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
             function, call = NestWriter(number, nest, around, readable).write()
             functions.append(function)
