@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -57,6 +57,7 @@ class Kernel:
         options: how code is made for this processor.
         threads: how many it uses where that pays; 0 for as many as this process may.
         tuning: what was measured when its options were chosen; None when `tbe_impl.tune` never saw it.
+        specialise: of a kernel of unknown sizes, from shapes to a kernel for them alone; None where they do not fit.
 
     `dataclasses.replace` makes one with other options.
     """
@@ -69,6 +70,7 @@ class Kernel:
     options: cpu.Options = field(default_factory=cpu.Options)
     threads: int = 0
     tuning: Tuning | None = None
+    specialise: Callable[[Sequence[tuple[int, ...]]], Kernel | None] | None = field(default=None, repr=False, compare=False)  # fmt: skip
 
     def __call__(
         self,
@@ -92,12 +94,16 @@ class Kernel:
             raise InputError("unknown back end", place=self.name, expected=" or ".join(BACKENDS), got=repr(backend))  # fmt: skip
         if rounding is not None and rounding != self.options.rounding and backend == "cpu":
             return replace(self, options=replace(self.options, rounding=rounding))(*arrays, out=out)
-        given = self._checked(arrays)
-        values = self._sizes(given)
-        shapes = [self._shape_of(item, values) for item in self.outputs]
+        try:
+            given = self._checked(arrays)
+            values = self._sizes(given)
+            shapes = [self._shape_of(item, values) for item in self.outputs]
+            flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
+        except InputError as error:
+            own = self._for_these(arrays, error)
+            return own(*arrays, backend=backend, rounding=rounding, out=out)
         if self.options.inplace and backend == "numpy":
             raise InputError("the NumPy back end computes nothing in place", place=self.name)
-        flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
         prepared = self._prepared() if backend == "cpu" else None
         if prepared is None:
             results = numpy_backend.run(
@@ -177,6 +183,18 @@ class Kernel:
                 _log.warning("%s runs on the NumPy back end: %s", self.name, error)
             return None
 
+    def _for_these(self, arrays: Sequence[Any], error: InputError) -> Kernel:
+        """A kernel made for the shapes of these arrays; raises `error` where there is none."""
+        if self.specialise is None:
+            raise error
+        try:
+            found = self.specialise([np.shape(array) for array in arrays])
+        except InputError:
+            found = None
+        if found is None:
+            raise error
+        return replace(found, options=self.options, threads=self.threads)
+
     def _checked(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         if len(arrays) != len(self.inputs):
             raise InputError(
@@ -216,8 +234,13 @@ class Kernel:
             if len(sizes) != len(actual):
                 continue
             for size, number in zip(sizes, actual, strict=True):
-                if isinstance(size, Var):
-                    values.setdefault(id(size), number)
+                if isinstance(size, Var) and values.setdefault(id(size), number) != number:
+                    raise InputError(
+                        f"the size {size} is one in an array and another in the next",
+                        place=self.name,
+                        expected=str(values[id(size)]),
+                        got=f"{number} in {item.name}",
+                    )
         unknown = [item for item in self._unknown_sizes if id(item) not in values]
         if unknown:
             raise InputError(f"the size {unknown[0]} is not the size of any input", place=self.name)

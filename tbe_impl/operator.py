@@ -6,6 +6,8 @@ Each operator keeps the modules that came with it, so that trees whose helper pa
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
 import importlib.util
 import inspect
 import itertools
@@ -26,6 +28,7 @@ from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, described, kernel_of
+from tbe_impl.specialising import Specialised, is_dynamic
 
 OPTIONS = ("inplace", "threads", "vector_bits")
 """Keywords of `Operator.build` that are not the operator's."""
@@ -84,6 +87,9 @@ class Operator:
                 raise _explained(error, self) from error
             kernel = kernel_of(self.name, session, *declared)
             check_schedule(kernel)
+        if is_dynamic(*declared):
+            again = functools.partial(self.build, soc=soc)
+            kernel = dataclasses.replace(kernel, specialise=Specialised(again, *declared))
         return tuned.applied(kernel.with_options(**options) if options else kernel)
 
     def build_for_device(

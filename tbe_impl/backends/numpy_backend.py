@@ -15,7 +15,7 @@ import numpy as np
 from tbe_impl.backends.numpy_expressions import Scope, evaluate, scalar
 from tbe_impl.dsl.arrays import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.expr import Expr
+from tbe_impl.dsl.expr import Expr, reads
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.dsl.words import word_named
 from tbe_impl.errors import InputError
@@ -111,7 +111,9 @@ class _Run:
 
     def _results(self, op: Operation) -> tuple[Array, ...]:
         word = word_named(op.word.name) if op.word else None
-        by_body = bool(op.body) and (self.bodies or word is None or word.formula is None)
+        by_body = bool(op.body) and (
+            self.bodies or word is None or word.formula is None or _reads_a_number(op)
+        )
         if op.word is None or word is None or word.formula is None or by_body:
             scope = Scope(self.arrays, self.values, self.constant, self.rounded, self.working)
             return evaluate(op, scope)
@@ -135,3 +137,9 @@ class _Run:
             found = scalar(item, self.values)
             return found if isinstance(found, str) else self.constant(found, item.dtype)[()]
         return item
+
+
+def _reads_a_number(op: Operation) -> bool:
+    """Whether a parameter of the word is an element of a tensor, which is known when the kernel runs only."""
+    parameters = op.word.parameters.values() if op.word else ()
+    return any(isinstance(item, Expr) and any(True for _ in reads(item)) for item in parameters)

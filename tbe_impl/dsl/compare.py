@@ -141,6 +141,8 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
     packed = mask.dtype == "uint8"
     shape = (*mask.shape[:-1], mask.shape[-1] * 8) if packed and mask.ndim else mask.shape
     bits = mask.shape[-1] if packed and mask.ndim else None
+    if bits is not None and mask.op.word is not None and mask.op.word.name == "vcmp":
+        shape = mask.op.word.inputs[0].shape
     first = next((item for item in (lhs, rhs) if isinstance(item, Tensor)), None)
     dtypes = [item.dtype for item in (lhs, rhs) if isinstance(item, Expr)]
     like = first if first is not None else dtypes[0] if dtypes else "float16"
@@ -156,7 +158,9 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
             got=f"{shape_text(first.shape)} ({first.name})",
         )
     one, other = _Operand("vsel", lhs, like, "lhs"), _Operand("vsel", rhs, like, "rhs")
-    inner = _use("vsel", (one, other), {"packed": packed})
+    # the tensors' own sizes: where both are known at run time only they are the simpler expressions
+    sizes = shape if first is None else first.shape
+    inner = _use("vsel", (one, other), {"packed": packed, "size": sizes[-1] if sizes else 1})
     # positions are counted after the condition, which the formula takes off first
     use = WordUse("vsel", (mask, *inner.inputs), inner.parameters)
 
@@ -177,8 +181,6 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
             holds = mask(*index)
         return select(holds, one.at(index), other.at(index))
 
-    # the tensors' own sizes: where both are known at run time only they are the simpler expressions
-    sizes = shape if first is None else first.shape
     made: Tensor = compute(sizes, choose, fresh_name("vsel"), "elewise_multiple_sel", word=use)
     return made
 
@@ -194,12 +196,10 @@ def _comparison(mask: Tensor) -> tuple[str, _Operand, _Operand] | None:
     return use.parameters["operation"], one, other
 
 
-def _vsel(mask: Array, *arrays: Array, packed: bool, places: Any, kinds: Any) -> Array:
+def _vsel(mask: Array, *arrays: Array, packed: bool, size: int, places: Any, kinds: Any) -> Array:
     one, other = _operands(arrays, places, kinds)
     if packed:
-        like = next((item for item in (one, other) if np.ndim(item)), None)
-        count = mask.shape[-1] * 8 if like is None else like.shape[-1]
-        mask = np.unpackbits(mask, axis=-1, count=count, bitorder="little").astype(bool)
+        mask = np.unpackbits(mask, axis=-1, count=size, bitorder="little").astype(bool)
     return np.where(mask, one, other)
 
 

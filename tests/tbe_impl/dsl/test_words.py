@@ -231,6 +231,8 @@ def test_bits_beyond_the_end_are_0_and_select_nothing(size: int) -> None:
     assert np.unpackbits(bits, axis=-1).sum() == 3 * size
     (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 0.0, "gt", "bit"), a, 9.0), x)
     np.testing.assert_array_equal(found, np.where(x > 0, x, np.float32(9)))
+    (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 0.0, "gt", "bit"), 1, 2), x)
+    np.testing.assert_array_equal(found, np.where(x > 0, 1, 2))
 
 
 def test_every_word_is_tested_or_known_to_be_elsewhere() -> None:
