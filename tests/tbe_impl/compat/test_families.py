@@ -170,7 +170,9 @@ def test_one_family_packs_whole_bytes_only() -> None:
         from te.lang import cce
 
         x = tvm.placeholder((4, 6), dtype="float16")
-        with pytest.raises(InputError, match=r"by eights; expected a multiple of 8 .* got \(4, 6\)"):
+        with pytest.raises(
+            InputError, match=r"by eights; expected a multiple of 8 .* got \(4, 6\)"
+        ):
             cce.vcmp(x, 1.0, "lt", "bit")
         assert [int(size) for size in dsl.vcmp(x, 1.0, "lt", "bit").shape] == [4, 1]
 
