@@ -97,7 +97,7 @@ class Kernel:
         try:
             given = self._checked(arrays)
             values = self._sizes(given)
-            shapes = [self._shape_of(item, values) for item in self.outputs]
+            shapes = [self._shape_of(item, values, given) for item in self.outputs]
             flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
         except InputError as error:
             own = self._for_these(arrays, error)
@@ -259,13 +259,19 @@ class Kernel:
             )
         return np.ascontiguousarray(array).reshape(shape)
 
-    def _shape_of(self, item: Argument, values: Mapping[int, int | float]) -> tuple[int, ...]:
+    def _shape_of(
+        self, item: Argument, values: Mapping[int, int | float], given: Sequence[np.ndarray]
+    ) -> tuple[int, ...]:
         actual = tuple(_number(size, values) for size in item.tensor.shape)
         total, known = int(np.prod(actual)), [size for size in item.shape if size >= 0]
         if len(known) == len(item.shape):
             return item.shape if int(np.prod(item.shape)) == total else actual
         if len(known) == len(item.shape) - 1 and int(np.prod(known)):
             return tuple(total // int(np.prod(known)) if size < 0 else size for size in item.shape)
+        if len(actual) != len(item.shape):
+            # flattened inside: the shape of an array with as many elements
+            like = (a.shape for a in given if a.size == total and a.ndim == len(item.shape))
+            return next(like, actual)
         return actual
 
     def _written(

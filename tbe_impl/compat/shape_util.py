@@ -106,7 +106,8 @@ def broadcast_shapes(
     Raises:
         OperatorError: code E80013; the shapes do not broadcast.
     """
-    first, second = list(shape1), list(shape2)
+    # sizes of tensors that are known are numbers again, as operators ask for them with isinstance
+    first, second = shape_to_list(shape1), shape_to_list(shape2)
     rank = max(len(first), len(second))
     first = [1] * (rank - len(first)) + first
     second = [1] * (rank - len(second)) + second
@@ -140,7 +141,7 @@ def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -
     widest: list[Any] = []
     for shape in shapes:
         widest = broadcast_shapes(widest, shape, op_name)[2]
-    return [[1] * (len(widest) - len(shape)) + list(shape) for shape in shapes] + [widest]
+    return [[1] * (len(widest) - len(shape)) + shape_to_list(shape) for shape in shapes] + [widest]
 
 
 def refine_shapes_for_broadcast(

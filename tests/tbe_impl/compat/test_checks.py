@@ -230,3 +230,14 @@ def test_patterns_with_answers_of_their_own() -> None:
     begin, size = {"const_value": [0, 1], "shape": (2,)}, {"const_value": [1, 2], "shape": (2,)}
     assert variable_shape([{"shape": (2, 6)}, begin, size], "slice") == [[2, 6], [0, 1], [1, 2]]
     assert variable_shape([only, {"shape": (2,)}, {"const_value": [5]}], "segment")[2] == 5
+
+
+def test_known_sizes_of_tensors_are_numbers_again() -> None:
+    with compat.installed():
+        from tbe import tvm
+        from tbe.common.utils import shape_util
+
+        x, y = tvm.placeholder((2, 3), "float32"), tvm.placeholder((3,), "float32")
+        shapes = shape_util.unify_broadcast_shapes([x.shape, y.shape])
+        assert shapes == [[2, 3], [1, 3], [2, 3]]
+        assert all(type(size) is int for shape in shapes for size in shape)
