@@ -37,6 +37,10 @@ bench: env
 	$(BIN)/python -m benchmarks.tbe_kernels
 	$(BIN)/python -m benchmarks.tbe_tuning
 
+# Every robustness row as often as it asks, a line each; about a quarter of an hour.
+stress: env
+	$(BIN)/python -m tests.stress --full
+
 lint: env
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl.dsl.arrays import Array, reduce
 from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, as_expr, binary, cast, const
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, binary, cast, const
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.sizes import check_axes, product
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
@@ -33,9 +33,8 @@ def _stage(
     tensors: Sequence[Tensor],
     axis: Any,
     keepdims: Any,
-    scalar: Callable[[Expr], Expr] | None = None,
 ) -> Any:
-    """One stage that reduces each of `tensors`; `scalar` comes before the reduction."""
+    """One stage that reduces each of `tensors`."""
     first = tensors[0]
     axes = check_axes(word, first, axis)
     keep = bool(keepdims)
@@ -52,10 +51,7 @@ def _stage(
             else:
                 at.append(next(rest))
         sources = [tensor(*at) for tensor in tensors]
-        return [
-            Reduce(op, scalar(source) if scalar else source, tuple(over.values()))
-            for source in sources
-        ]
+        return [Reduce(op, source, tuple(over.values())) for source in sources]
 
     use = WordUse(word, tuple(tensors), {"axes": axes, "keepdims": keep})
     made = compute(
@@ -86,14 +82,12 @@ def _left(found: Any) -> Array:
 def _truth(name: str, op: str, formula: str) -> Word:
     def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False) -> Tensor:
         tensor = check_tensor(name, raw_tensor)
-        (made,) = _stage(
-            name, op, (tensor,), axis, keepdims,
-            lambda x: x if x.dtype == "bool" else cast(x.dtype, as_expr(x != 0)),
-        )  # fmt: skip
-        return made
+        # in bool, whose extremes are those of truth: of nothing, all hold and none does
+        (made,) = _stage(name, op, (cast_to(tensor, "bool"),), axis, keepdims)
+        return cast_to(made, tensor.dtype)
 
     def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _left(reduce(op, x != 0, axes, keepdims=keepdims)).astype(x.dtype)
+        return _left(reduce(op, x, axes, keepdims=keepdims))
 
     build.__name__ = name
     build.__doc__ = f"{formula} over axes, as 0 and 1 of the tensor's dtype."

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, as_expr, const
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name, shape_text
@@ -48,6 +48,7 @@ def elementwise(
         InputError: the inputs are no tensors of one shape and dtype.
     """
     first = check_tensor(word, inputs[0])
+    _check_kind(word, first)
     for other in inputs[1:]:
         check_same(word, first, check_tensor(word, other))
     made: Tensor = compute(
@@ -92,6 +93,27 @@ def check_float(word: str, tensor: Tensor) -> Tensor:
             remedy="Cast it with cast_to",
         )
     return tensor
+
+
+BITWISE = frozenset({"vand", "vor", "vxor", "vnot"})
+"""Words that have no meaning for floats."""
+
+ARITHMETIC = frozenset(
+    "vsub vsubrelu vdiv vrec vabs vrelu floor_divide pow reciprocal sign neg".split()
+)
+"""Words that have no meaning for truth values."""
+
+
+def _check_kind(word: str, tensor: Tensor) -> None:
+    kind = dtype_of(tensor.dtype).kind
+    if (kind == "float" and word in BITWISE) or (kind == "bool" and word in ARITHMETIC):
+        raise InputError(
+            f"{word} has no meaning for {tensor.dtype}",
+            place=str(here()),
+            expected="integers or bool" if word in BITWISE else "numbers",
+            got=f"{tensor.dtype} ({tensor.name})",
+            remedy="Cast it with cast_to",
+        )
 
 
 def check_same(word: str, first: Tensor, other: Tensor) -> None:

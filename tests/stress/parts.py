@@ -110,6 +110,8 @@ class Child:
 def _do(work: Callable[[], Any], writing: int) -> None:
     try:
         value = {"said": work()}
+    except AssertionError as error:
+        value = {"failed": str(error)}
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to hear of it
         value = {"failed": traceback.format_exc(limit=-4)}
     with contextlib.suppress(OSError):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from tests.stress import compilers, damage, keeping, places, races
+from tests.stress import accuracy, compilers, concurrency, damage, keeping, places, races, words
 
 ROWS = tuple(
     sorted(
-        (row for module in (races, damage, places, keeping, compilers) for row in module.ROWS),
+        (
+            row
+            for module in (races, damage, places, keeping, compilers, concurrency, words, accuracy)
+            for row in module.ROWS
+        ),
         key=lambda row: row.number,
     )
 )

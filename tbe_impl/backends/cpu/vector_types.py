@@ -78,6 +78,8 @@ def literal(value: float | int | bool, tag: str) -> str:
 def binary(op: str, tag: str, a: str, b: str) -> str:
     """`a op b` of two vectors of one kind."""
     if op in COMPARISONS:
+        if tag == MASK:
+            a, b = b, a  # true is −1 there, and false is above it
         return to_mask(f"({a} {_OPERATORS[op]} {b})", bits(tag))
     if op in LOGICAL or (tag == MASK and op in ("bitand", "bitor", "bitxor")):
         return f"({a} {_OPERATORS[op]} {b})"

@@ -18,6 +18,10 @@ B = dsl.placeholder((4, 6), "bool", "b")
 CASES: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: dsl.vmul(X, 2.0), "vmul takes tensors only", "a tensor", "`vmuls` takes a tensor and a scalar"),
     (lambda: dsl.ext.tanh(N), "tanh takes floating-point tensors", "float16", "int32 (n)"),
+    (lambda: dsl.vand(X, X), "vand has no meaning for float16", "integers or bool", "float16 (x)"),
+    (lambda: dsl.vnot(X), "vnot has no meaning for float16", "integers or bool", "float16 (x)"),
+    (lambda: dsl.vsub(B, B), "vsub has no meaning for bool", "numbers", "bool (b)"),
+    (lambda: dsl.ext.neg(B), "neg has no meaning for bool", "numbers", "bool (b)"),
     (lambda: dsl.vadds(X, Y), "vadds takes a scalar", "a number for scalar", "the tensor y"),
     (lambda: dsl.vadd(X, Y), "vadd takes tensors of one shape", "(4, 6)", "(4, 5) (y)"),
     (lambda: dsl.vcmp(X, Y), "vcmp takes tensors of one shape", "(4, 6)", "(4, 5) (y)"),

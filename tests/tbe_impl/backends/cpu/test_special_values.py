@@ -132,3 +132,22 @@ def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: KernelCach
     build = lambda t: [word(t, axis) for word in (dsl.reduce_sum, dsl.reduce_prod, dsl.reduce_max, dsl.reduce_min) for axis in (0, 1, [0, 1])]  # fmt: skip  # noqa: E731
     for found, wanted in run_both(build, x, cache=cache):
         assert_same(found, wanted)
+
+
+def test_truth_values_are_ordered(cache: KernelCache) -> None:
+    x, y = np.array([False, False, True, True] * 5), np.array([False, True, False, True] * 5)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        ((found, wanted),) = run_both(
+            lambda a, b, name=name: dsl.vcmp(a, b, name), x, y, cache=cache
+        )
+        assert_same(found, wanted)
+        np.testing.assert_array_equal(found, getattr(x.astype(int), f"__{name}__")(y.astype(int)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32"])
+def test_of_nothing_all_hold_and_none_does(dtype: str, cache: KernelCache) -> None:
+    x = np.zeros((3, 0), dtype)
+    found = run_both(lambda t: [dsl.reduce_all(t, 1), dsl.reduce_any(t, 1)], x, cache=cache)
+    for (one, wanted), value in zip(found, (1, 0), strict=True):
+        assert_same(one, wanted)
+        np.testing.assert_array_equal(one, np.full(3, value, dtype))
