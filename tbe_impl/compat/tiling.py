@@ -29,7 +29,7 @@ def get_block_factor_radical(
         cores: how many there are.
 
     >>> get_block_factor_radical([4, 16, 8], [2], 32)
-    ([0, 1], 1)
+    ([0, 1], 2)
     """
     taken: list[int] = []
     steps = 1
