@@ -5,7 +5,7 @@ PYTHON ?=
 BIN := .venv/bin
 STAMP := .venv/.stamp
 
-.PHONY: env demo test bench lint format types clean
+.PHONY: env demo test stress bench lint format types clean
 .DEFAULT_GOAL := env
 
 env: $(STAMP)

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -22,8 +23,9 @@ LIMIT_S = 3600.0
 def run_row(row: Row, *, seed: int, full: bool) -> tuple[bool, str]:
     """Whether the row holds, and what was seen; in a process and a directory of its own that are gone afterwards."""
     place = Path(tempfile.mkdtemp(prefix="ms_fusion-stress-"))
+    child = Child(lambda: _check(row, Stress(place, seed, full)))
     try:
-        seen = Child(lambda: _check(row, Stress(place, seed, full))).end(LIMIT_S)
+        seen = child.end(LIMIT_S)
         left = [f"{name}/{path}" for name in ("work", "home") for path in files_below(place / name)]
         if left:
             return False, f"left in the current directory or the home: {', '.join(left[:3])}"
@@ -31,10 +33,13 @@ def run_row(row: Row, *, seed: int, full: bool) -> tuple[bool, str]:
     except AssertionError as error:
         return False, " ".join(str(error).split())
     finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # what a row that failed left running
         shutil.rmtree(place, ignore_errors=True)
 
 
 def _check(row: Row, stress: Stress) -> str:
+    os.setsid()
     for name in ("work", "home"):
         (stress.place / name).mkdir()
     os.chdir(stress.place / "work")

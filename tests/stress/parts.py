@@ -70,6 +70,10 @@ def kernel_cache() -> KernelCache:
     return KernelCache(environment.cache_dir() / "kernels")
 
 
+_held: list[int] = []
+"""The end of the pipe to the parent."""
+
+
 class Child:
     """A forked process that does one thing and says a JSON value."""
 
@@ -77,6 +81,9 @@ class Child:
         reading, writing = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
+            while _held:  # an end that a grandchild holds would keep its grandparent waiting
+                os.close(_held.pop())
+            _held.append(writing)
             _do(work, writing)
         os.close(writing)
         self._reading = reading

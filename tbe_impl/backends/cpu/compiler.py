@@ -24,6 +24,8 @@ HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 60.0
 OUTPUT_BYTES = 1 << 20
 """How much of what a compiler says is read."""
+_too_slow: set[str] = set()
+"""Keys of kernels that took too long in this process: nobody waits for one twice."""
 FLAGS = (
     "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
     "-fno-trapping-math", "-Wno-psabi", "-Werror=implicit-function-declaration",
@@ -107,7 +109,13 @@ def build(source: str, *, options: Sequence[str] = (), cache: KernelCache | None
     key = store.key(source=source, headers=_headers(), compiler=compiler.identity, flags=flags)
 
     def make(target: Path) -> Mapping[str, str]:
-        _compile(compiler, flags, source, target)
+        if key in _too_slow:
+            raise _took_too_long(compiler)
+        try:
+            _compile(compiler, flags, source, target)
+        except subprocess.TimeoutExpired:
+            _too_slow.add(key)
+            raise _took_too_long(compiler) from None
         return {"flags": " ".join(flags)}
 
     return store.get_or_build(key, make)
@@ -145,11 +153,6 @@ def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path
             )
         try:
             process.wait(TIME_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            raise CompileError(
-                f"the C compiler took longer than {TIME_LIMIT_S:g} s",
-                place=" ".join(compiler.command),
-            ) from None
         finally:
             # what it started and left behind ends with it
             with contextlib.suppress(ProcessLookupError):
@@ -163,6 +166,12 @@ def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path
             )
         if target.is_symlink() or not target.is_file():
             raise CompileError("the C compiler left no library", place=" ".join(compiler.command))
+
+
+def _took_too_long(compiler: Compiler) -> CompileError:
+    return CompileError(
+        f"the C compiler took longer than {TIME_LIMIT_S:g} s", place=" ".join(compiler.command)
+    )
 
 
 def _first_errors(output: Path) -> str:
