@@ -106,8 +106,13 @@ def _attack(make: Callable[[Path, Path], None], planted: Path) -> None:
 
 def _call() -> bool:
     kernel = swish(0)
-    kernel.compiled
-    return swish_is_right(0, kernel(POINTS))
+    libraries = [step.program.library for step in kernel.compiled.steps if step.program]
+    right = swish_is_right(0, kernel(POINTS))
+    for library in libraries:
+        if library.parents[2] != kernel_cache().root:
+            # private, and goes at the end of a process that is not forked like this one
+            shutil.rmtree(library.parents[2])
+    return right
 
 
 def _forge(entry: Path, planted: Path) -> None:
