@@ -104,7 +104,9 @@ class Kernel:
             return own(*arrays, backend=backend, rounding=rounding, out=out)
         if self.options.inplace and backend == "numpy":
             raise InputError("the NumPy back end computes nothing in place", place=self.name)
+        targets = self._targets(out, shapes)
         prepared = self._prepared() if backend == "cpu" else None
+        places = self._places(targets, flat, values) if prepared is not None else None
         if prepared is None:
             results = numpy_backend.run(
                 [item.tensor for item in self.outputs],
@@ -113,10 +115,12 @@ class Kernel:
                 rounding=rounding or self.options.rounding,
             )
         else:
-            results = prepared.run(flat, values, self.threads or environment.threads())
+            results = prepared.run(flat, values, self.threads or environment.threads(), places)
         found = tuple(array.reshape(shape) for array, shape in zip(results, shapes, strict=True))
-        if out is not None:
-            found = self._written(found, out if isinstance(out, (tuple, list)) else (out,))
+        if targets is not None:
+            for target, array in zip(targets, found if places is None else (), strict=False):
+                target[...] = array
+            found = tuple(targets)
         return found[0] if len(found) == 1 else found
 
     @cached_property
@@ -274,16 +278,38 @@ class Kernel:
             return next(like, actual)
         return actual
 
-    def _written(
-        self, found: Sequence[np.ndarray], out: Sequence[np.ndarray]
-    ) -> tuple[np.ndarray, ...]:
-        if len(out) != len(found):
-            raise InputError("another number of arrays to write to", place=self.name, expected=str(len(found)), got=str(len(out)))  # fmt: skip
-        for target, array in zip(out, found, strict=True):
-            if target.shape != array.shape or target.dtype != array.dtype:
-                raise InputError("an array to write to is another", place=self.name, expected=f"{array.shape} {array.dtype}", got=f"{target.shape} {target.dtype}")  # fmt: skip
-            target[...] = array
-        return tuple(out)
+    def _targets(
+        self, out: Sequence[np.ndarray] | np.ndarray | None, shapes: Sequence[tuple[int, ...]]
+    ) -> list[np.ndarray] | None:
+        """The arrays to write to, looked at before anything is computed."""
+        if out is None:
+            return None
+        targets = [out] if isinstance(out, np.ndarray) else list(out)
+        if len(targets) != len(shapes):
+            raise InputError("another number of arrays to write to", place=self.name, expected=str(len(shapes)), got=str(len(targets)))  # fmt: skip
+        for item, target, shape in zip(self.outputs, targets, shapes, strict=True):
+            if target.shape != shape or target.dtype != item.dtype:
+                raise InputError("an array to write to is another", place=self.name, expected=f"{shape_text(shape)} {item.dtype}", got=f"{shape_text(target.shape)} {target.dtype}")  # fmt: skip
+        return targets
+
+    def _places(
+        self,
+        targets: Sequence[np.ndarray] | None,
+        given: Sequence[np.ndarray],
+        values: Mapping[int, int | float],
+    ) -> list[np.ndarray] | None:
+        """The targets as the code can write to them; None when they have to be copied to."""
+        if targets is None or self.options.inplace:
+            return None
+        others = [*given, *targets]
+        for target in targets:
+            apart = sum(np.may_share_memory(target, other) for other in others) <= 1
+            if not (target.flags.c_contiguous and target.flags.writeable and apart):
+                return None
+        return [
+            target.reshape([_number(size, values) for size in item.tensor.shape])
+            for item, target in zip(self.outputs, targets, strict=True)
+        ]
 
 
 def _number(size: Expr, values: Mapping[int, int | float]) -> int:

@@ -201,6 +201,20 @@ def test_wrong_arrays_are_refused(tmp_path):
             kernel(*arrays)
 
 
+@pytest.mark.parametrize("backend", ["cpu", "numpy"])
+def test_results_go_to_the_users_arrays_also_over_an_input(tmp_path, backend):
+    given = description((8, 40))
+    kernel = load_operator(write(tmp_path, "swish.py", SWISH)).build(given, given)
+    x = np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32)
+    wanted, wide = swish(x), np.zeros((8, 80), np.float32)
+    for out in (np.empty((8, 40), np.float32), wide[:, ::2], np.empty((40, 8), np.float32).T, x):
+        assert kernel(x, backend=backend, out=out) is out
+        np.testing.assert_allclose(out, wanted, rtol=1e-6, atol=1e-6)
+    assert not wide[:, 1::2].any()
+    with pytest.raises(InputError, match=r"an array to write to is another.*\(8, 40\) float32"):
+        kernel(x, backend=backend, out=np.empty((8, 41), np.float32))
+
+
 def test_without_a_compiler_numpy_computes_and_says_so_once(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("MS_FUSION_CC", "no-such-compiler")
     operator = load_operator(write(tmp_path, "swish.py", SWISH))
