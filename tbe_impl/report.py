@@ -160,8 +160,8 @@ def _code(kernel: Kernel) -> CodeUse:
         return CodeUse(problem=str(error))
     return CodeUse(
         tuple(step.program.program.symbol for step in steps if step.program),
-        tuple(str(step.program.library) for step in steps if step.program),
-        tuple(step.library.word.name for step in steps if step.library and step.library.word),
+        tuple(str(step.program.file) for step in steps if step.program),
+        tuple(step.stage.word.name for step in steps if step.stage and step.stage.word),
     )
 
 

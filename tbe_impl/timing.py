@@ -101,7 +101,7 @@ def _code(
     targets = [aligned_empty(array.shape, array.dtype) for array in results]
     compiled = kernel.compiled
     distinct = len({id(item.tensor) for item in kernel.outputs}) == len(targets)
-    into = targets if distinct and not compiled.steps[-1].library else None
+    into = targets if distinct and not compiled.steps[-1].stage else None
     return lambda: compiled.run(flat, {}, threads, into)
 
 

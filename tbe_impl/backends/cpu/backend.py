@@ -25,7 +25,7 @@ class Step:
     """One part: a program, or an operation that a library runs."""
 
     program: Loaded | None = None
-    library: Operation | None = None
+    stage: Operation | None = None
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class CpuKernel:
         if results is not None:
             places = {id(t): array for t, array in zip(self.outputs, results, strict=True)}
         for step in self.steps:
-            if step.library is not None:
-                known |= _run_library(step.library, known, values)
+            if step.stage is not None:
+                known |= _run_library(step.stage, known, values)
                 continue
             assert step.program is not None
             program = step.program.program
@@ -126,7 +126,7 @@ def prepare(
     for op in stages_of(outputs):
         if op.kind == "library":
             compile_for(op.input_tensors)
-            steps.append(Step(library=op))
+            steps.append(Step(stage=op))
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
     return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))

@@ -48,7 +48,7 @@ class Loaded:
     """A program that can be called."""
 
     program: Program
-    library: Path
+    file: Path
     function: Any
 
     def __call__(

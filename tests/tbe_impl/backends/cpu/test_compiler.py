@@ -149,7 +149,7 @@ def test_names_of_users_stay_outside_the_c(cache: KernelCache) -> None:
 def test_a_frame_of_a_kernel_names_the_operator_and_its_line(cache: KernelCache) -> None:
     x = np.zeros((64, 64), np.float32)
     kernel, _, _ = prepare(lambda t: [dsl.reduce_max(t, 1), dsl.vexp(dsl.transpose(t))], x, cache=cache, name="my_softmax")  # fmt: skip
-    library = kernel.steps[0].program.library
+    library = kernel.steps[0].program.file
     listed = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout
     own = re.findall(r"^([0-9a-f]+) [tT] (\S+)$", listed, re.MULTILINE)
     code = {name: place for place, name in own if not name.startswith(("_", "deregister", "register", "frame"))}  # fmt: skip
