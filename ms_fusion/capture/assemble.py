@@ -61,6 +61,7 @@ def assemble(
             internal=_bytes_between_pieces(joined),
             programs=joined.programs,
             control=joined.control,
+            after=joined.after,
         ),
         before=replace(cost.summarise(joined.before), time_us=step_before_us),
         after=replace(cost.summarise(joined.after), time_us=step_after_us),

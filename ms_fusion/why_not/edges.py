@@ -32,6 +32,7 @@ def explain_edges(
     internal: Mapping[str, int] | None = None,
     programs: Mapping[str, int] | None = None,
     control: ControlFlow = NO_CONTROL,
+    after: Graph | None = None,
 ) -> tuple[UnfusedEdge, ...]:
     """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
 
@@ -45,11 +46,12 @@ def explain_edges(
         internal: operator that went into several kernels → bytes written and read between them.
         programs: sub-graph → number of its program; nothing goes from one program to another.
         control: which sub-graphs make the program's results, and which are cut by a branch.
+        after: what was built, where it is known.
 
     An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
     consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
     """
-    known = _Known(before, placement, cluster, settings(flags, device), generator)
+    known = _Known(before, placement, cluster, settings(flags, device), generator, after)
     found = [
         *known.between(),
         *known.inside(internal or {}),
@@ -68,9 +70,10 @@ class _Known:
         cluster: Mapping[str, str],
         given: Settings,
         generator: str,
+        after: Graph | None,
     ):
         self.graph, self.placement, self.cluster = graph, placement, cluster
-        self.given, self.generator = given, generator
+        self.given, self.generator, self.after = given, generator, after
 
     @cached_property
     def refusals(self) -> dict[str, tuple[Refusal, ...]]:
@@ -274,10 +277,31 @@ class _Known:
         other = self._other_reader(edge, consumer)
         if other is not None:
             return "splitter-shared", sentence("splitter-shared", value=edge.value, through=other)
+        if self._is_moved(producer, consumer):
+            return "moved", sentence("moved", producer=producer.name, consumer=consumer.name)
         return "unexplained", self._unexplained(producer, consumer)
 
     def _cycle(self, producer: Node, consumer: Node, through: str) -> str:
         return sentence("cycle", producer=producer.name, consumer=consumer.name, through=through)
+
+    def _is_moved(self, producer: Node, consumer: Node) -> bool:
+        """Whether what was built computes the producer behind its consumer."""
+        if self.after is None:
+            return False
+        ends = set(self.placement.get(producer.name, (producer.name,)))
+        waiting = list(self.placement.get(consumer.name, (consumer.name,)))
+        followers: dict[str, list[str]] = defaultdict(list)
+        for edge in self.after.edges:
+            followers[edge.producer].append(edge.consumer)
+        seen = set(waiting)
+        while waiting:
+            for name in followers[waiting.pop()]:
+                if name in ends:
+                    return True
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        return False
 
     def _unexplained(self, producer: Node, consumer: Node) -> str:
         return sentence(

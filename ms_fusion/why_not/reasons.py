@@ -42,6 +42,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "splitter-sizes": "{producer} computes {elements} elements, {consumer} {other_elements}; a value that others need "
         "too is fused into equal sizes only",
         "splitter-shared": "{value} is also needed by {through}, which cannot join the kernel, so the splitter cut here",
+        "moved": "MindSpore's own simplification computes {producer} behind {consumer}, so nothing goes from the one to the other",
         "unexplained": "no known rule explains why {producer} ({producer_op}) and {consumer} ({consumer_op}) were left apart",
     }
 )

@@ -188,6 +188,16 @@ def test_dumps_of_a_run_without_fusion_say_that_it_was_off():
     assert any("it was off" in note for note in ledger.notes)
 
 
+def test_what_mindspore_moves_behind_its_reader_is_said():
+    class Moved(nn.Cell):
+        def construct(self, x):
+            return ops.ReduceSum()(ops.neg(ops.floor(x)), 1)
+
+    ledger = explain(Moved(), nets.floats(64, 128), preset="auto", measure=False, accuracy=False)
+    reasons = {(edge.producer_op, edge.consumer_op): edge.reason for edge in ledger.unfused}
+    assert reasons[("Neg", "ReduceSum")] == "moved"
+
+
 def test_random_states_of_python_and_numpy_are_left_alone():
     python_state, numpy_state = random.getstate(), np.random.get_state()
     explain(nets.MyNet(), nets.floats(8, 8), isolate=False, **QUICK | {"measure": True})

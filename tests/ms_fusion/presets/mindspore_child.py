@@ -76,7 +76,7 @@ def run(
         env=variables,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
     )
     output = done.stdout + done.stderr
