@@ -16,7 +16,7 @@ from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.program import Program, write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Expr, Var
+from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 
 
@@ -173,8 +173,3 @@ def _run_library(
         id(tensor): np.ascontiguousarray(array, dtype_of(tensor.dtype).numpy)
         for tensor, array in zip(op.outputs, found, strict=True)
     }
-
-
-def variables(values: Mapping[Expr, int]) -> dict[int, int]:
-    """Sizes by ``id``, as `CpuKernel.run` takes them."""
-    return {id(size): value for size, value in values.items()}

@@ -102,6 +102,8 @@ class NestWriter:
             self.inside.loop_variable(serial, extent)
         stream = self._streams()
         self._loops(0, stream)
+        if stream:
+            self.inside.chain[0].lines.append("if (stream) stream_fence();")
         extra = ", char *rows" if columns else ""
         text = self._function(f"int64_t begin, int64_t end, const int stream{extra}", columns)
         extent = nest.loops[0][1] if nest.loops else ONE

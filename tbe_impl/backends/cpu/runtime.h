@@ -136,11 +136,6 @@ INLINE i64v clip_index(i64v index, int64_t size) {
   return i64_select(high < 0, SPLAT(i64v, 0), high);
 }
 
-#if defined(__x86_64__)
-#define STREAM_FENCE() __builtin_ia32_sfence()
-#else
-#define STREAM_FENCE() ((void)0)
-#endif
 
 #if defined(_OPENMP)
 #include <omp.h>

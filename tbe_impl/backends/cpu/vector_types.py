@@ -5,7 +5,6 @@ Names of functions are those of the headers beside this file.
 
 from __future__ import annotations
 
-from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import COMPARISONS, LOGICAL
 from tbe_impl.errors import CompileError
 
@@ -149,8 +148,3 @@ def function(name: str, dtype: str, arguments: list[str]) -> str:
             f"{name} of {dtype} has no meaning", remedy="Cast the tensor to a float first"
         )
     return f"{tag}_{name}({', '.join(arguments)})"
-
-
-def memory_c_type(dtype: str) -> str:
-    """The C type of an element in memory."""
-    return dtype_of(dtype).c
