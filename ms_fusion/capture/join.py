@@ -5,8 +5,8 @@ through the states that it dumps, each step by what that step cannot change:
 
 ``before → expanded``: operators keep their names, or are replaced one for one, in order, by a sub-graph.
 ``expanded → clustered``: operators are only moved into clusters; a value is recognised by its structure (what computes it).
-``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of; inside, operators are simplified and
-renumbered, so they are matched by kind and order.
+``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of; inside, operators are renumbered, so
+they are matched by structure, and where they were simplified by kind and what they read.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ms_fusion.capture.matching import Basic, flatten, match_basics
 from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.formats.dumps import Dumps
 from ms_fusion.graph import Graph, Node, Value
-
-SAME_KIND = {"RealDiv": "Div", "BiasAdd": "Add"}
-"""Basic operators that a simplification renames."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +46,6 @@ class Joined:
     cluster: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, int] = field(default_factory=dict)
     control: ControlFlow = field(default_factory=ControlFlow)
-
-
-@dataclass(frozen=True)
-class Basic:
-    """A basic operator in a graph whose kernels have been opened; `container` is the kernel's name, "" outside of one."""
-
-    node: Node
-    container: str
-    key: int
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        return SAME_KIND.get(self.node.op, self.node.op), self.node.expand_from or ""
 
 
 def join(dumps: Dumps) -> Joined:
@@ -95,12 +80,10 @@ def join(dumps: Dumps) -> Joined:
 def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:
     expansion = match_expanded(before, expanded)
     clusters = match_clusters(expanded, clustered, expansion)
-    origins: dict[str, tuple[str, ...]] = {}
+    kernels_of = match_kernels(clustered, built)
+    origins = match_bodies(clustered, built, kernels_of, clusters)
     members: dict[str, tuple[str, ...]] = {}
-    for cluster, kernels in match_kernels(clustered, built).items():
-        remaining = list(clusters[cluster])
-        for kernel in kernels:
-            origins[kernel.name] = _take_origins(kernel, remaining)
+    for cluster, kernels in kernels_of.items():
         members.update(_complete(kernels, origins, [origin for _, origin in clusters[cluster]]))
     cluster_of = {
         origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin
@@ -168,6 +151,35 @@ def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
     return found
 
 
+def match_bodies(
+    clustered: Graph,
+    built: Graph,
+    kernels_of: Mapping[str, Sequence[Node]],
+    clusters: Mapping[str, Sequence[tuple[Basic, str]]],
+) -> dict[str, tuple[str, ...]]:
+    """Full name of a kernel → for each operator of its body the full name of the original one, or "".
+
+    Args:
+        kernels_of: name of a cluster → its kernels (`match_kernels`); `clusters`: → its operators (`match_clusters`).
+    """
+    home = {kernel.name: cluster for cluster, kernels in kernels_of.items() for kernel in kernels}
+    original = {
+        (basic.container, basic.node.name): name
+        for members in clusters.values()
+        for basic, name in members
+    }
+    before, after = flatten(clustered), flatten(built)
+    matched = match_basics(before, after, home)
+    found: dict[str, list[str]] = {kernel: [] for kernel in home}
+    for basic, match in zip(after, matched, strict=True):
+        if basic.container in found:
+            was = before[match] if match is not None else None
+            found[basic.container].append(
+                original.get((was.container, was.node.name), "") if was else ""
+            )
+    return {kernel: tuple(names) for kernel, names in found.items()}
+
+
 def family_of(kernel: Node) -> tuple[str, int]:
     """Name of the cluster that `kernel` was made from, and which piece of it this is (0 for a whole cluster)."""
     piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
@@ -190,25 +202,6 @@ def _in_best_order(
 
 def _parameters(node: Node, graph: Graph) -> frozenset[str]:
     return frozenset(name for name in node.inputs if graph.values[name].kind == "parameter")
-
-
-def _take_origins(kernel: Node, remaining: list[tuple[Basic, str]]) -> tuple[str, ...]:
-    """Original of each operator in the kernel's body; what is taken leaves `remaining`."""
-    assert kernel.body is not None
-    taken: list[str] = []
-    for node in kernel.body:
-        kind = Basic(node, "", 0).kind
-        index = next((i for i, (basic, _) in enumerate(remaining) if basic.kind == kind), None)
-        if index is None and node.expand_from:
-            index = next(
-                (i for i, (basic, _) in enumerate(remaining) if basic.kind[1] == kind[1]), None
-            )
-            taken.append(remaining[index][1] if index is not None else (taken[-1] if taken else ""))
-        elif index is None:
-            taken.append("")
-        else:
-            taken.append(remaining.pop(index)[1])
-    return tuple(taken)
 
 
 def _complete(
@@ -238,50 +231,6 @@ def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
         for name in names:
             placed[name].append(kernel)
     return {name: tuple(kernels) for name, kernels in placed.items()}
-
-
-def flatten(graph: Graph) -> list[Basic]:
-    """The basic operators of `graph` with its kernels opened, each with a key that depends only on how it is computed.
-
-    Two operators have the same key when the same operators compute the same thing from the same inputs.
-    """
-    keys: dict[str, int] = {
-        name: _leaf_key(value) for name, value in graph.values.items() if value.kind != "result"
-    }
-    basics: list[Basic] = []
-    for node in graph:
-        if node.body is None:
-            key = _node_key(node, keys, graph)
-            keys.update({name: hash((key, i)) for i, name in enumerate(node.outputs)})
-            basics.append(Basic(node, "", key))
-            continue
-        inner = {
-            name: _leaf_key(value)
-            for name, value in node.body.values.items()
-            if value.kind == "constant"
-        }
-        inner.update(
-            zip(node.body.inputs, (keys.get(name, 0) for name in node.inputs), strict=False)
-        )
-        for member in node.body:
-            key = _node_key(member, inner, node.body)
-            inner.update({name: hash((key, i)) for i, name in enumerate(member.outputs)})
-            basics.append(Basic(member, node.name, key))
-        keys.update(
-            zip(node.outputs, (inner.get(name, 0) for name in node.body.outputs), strict=False)
-        )
-    return basics
-
-
-def _leaf_key(value: Value) -> int:
-    return hash((value.dtype, repr(value.data))) if value.kind == "constant" else hash(value.name)
-
-
-def _node_key(node: Node, keys: Mapping[str, int], graph: Graph) -> int:
-    shapes = tuple(graph.values[name].shape for name in node.outputs)
-    return hash(
-        (node.op, node.expand_from, shapes, tuple(keys.get(name, 0) for name in node.inputs))
-    )
 
 
 def unfused_from_built(built: Graph) -> Joined:
