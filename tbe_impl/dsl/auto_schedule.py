@@ -97,8 +97,9 @@ def _whole(nest: Nest) -> Tiling:
 def _tiling(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> Tiling | None:
     """The largest tile that fits; None when not even the smallest does."""
     sizes = sizes_of(nest.main.outputs[0])
-    if not sizes:
-        return _whole(nest)
+    met = [*nest.inputs(), *(tensor for op in nest.members for tensor in op.outputs)]
+    if not sizes or any(not elements(sizes_of(tensor)) for tensor in met):
+        return _whole(nest)  # nothing to cut
     limit = int(chip.unified_buffer_bytes * WARN_ABOVE)
     order, cuttable = _order(outputs, nest, chip)
     for at in range(cuttable):

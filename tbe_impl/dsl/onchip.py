@@ -274,6 +274,8 @@ def is_phony(stage: StageRecord) -> bool:
 
 def _moved(tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool) -> int:
     """Elements that `times` tiles move: the last tile of an axis that does not divide is smaller."""
+    if not elements(full):
+        return 0
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))
     if not exact and times % tiles == 0:
         return elements(full) * (times // tiles)

@@ -152,11 +152,11 @@ class Regions:
             if isinstance(relation, Split):
                 whole = extents[id(relation.parent)]
                 if relation.nparts is not None:
-                    outer = min(size_of(relation.nparts), whole)
+                    outer = max(min(size_of(relation.nparts), whole), 1)
                     extents[id(relation.inner)] = -(-whole // outer)
                 else:
                     factor = self._factors.get(id(relation.inner)) or size_of(relation.factor)
-                    extents[id(relation.inner)] = min(factor, whole)
+                    extents[id(relation.inner)] = max(min(factor, whole), 1)
                     outer = -(-whole // extents[id(relation.inner)])
                 extents[id(relation.outer)] = outer
             else:
@@ -251,7 +251,10 @@ def _steps_of_roots(
         outer, low = id(relation.outer), id(relation.inner)
         if isinstance(relation, Split):
             whole = (steps[outer] - 1) * extents[low] + steps[low]
-            steps[id(relation.parent)] = min(whole, extents[id(relation.parent)])
+            steps[id(relation.parent)] = max(min(whole, extents[id(relation.parent)]), 0)
+            continue
+        if not extents[low]:
+            steps[outer], steps[low] = min(steps[id(relation.fused)], extents[outer]), 0
             continue
         together, width = steps[id(relation.fused)], extents[low]
         if together % width == 0 or together >= width:

@@ -7,13 +7,17 @@ import random
 
 import pytest
 
+from tbe_impl.dsl.auto_schedule import auto_schedule
 from tbe_impl.dsl.expr import Const, Expr, Var, const
 from tbe_impl.dsl.regions import UNKNOWN, Regions, interval, size_of
 from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.schedule_copies import values_of_axes
+from tbe_impl.dsl.schedule_report import report
+from tbe_impl.dsl.show_loops import show_loops
 from tbe_impl.dsl.stage import Stage
 from tbe_impl.dsl.substitute import substitute
-from tbe_impl.dsl.tensor import Tensor, compute, placeholder
+from tbe_impl.dsl.tensor import Tensor, compute, placeholder, thread_axis
+from tbe_impl.dsl.words import WORDS
 
 SIZES = (6, 8)
 
@@ -114,3 +118,35 @@ def test_intervals_of_indices():
     for expression, expected in cases:
         assert interval(expression, steps) == expected, expression
     assert size_of(n) == UNKNOWN and size_of(const(3)) == 3
+
+
+EMPTY = [(0,), (0, 4), (4, 0), (3, 0, 5)]
+
+
+def cut_by_hand(shape: tuple[int, ...]) -> Schedule:
+    x = placeholder(shape, "float16", name="x")
+    y = compute(shape, lambda *index: x(*index) + 1, name="y")
+    z = compute(shape, lambda *index: y(*index) * 2, name="z")
+    schedule = create_schedule(z)
+    outer, _ = schedule[z].split(schedule[z].fuse(*z.op.axis), factor=7)
+    core, step = schedule[z].split(outer, nparts=4)
+    schedule[z].bind(core, thread_axis("blockIdx.x"))
+    schedule[y].set_scope("local.UB")
+    schedule[y].compute_at(schedule[z], step)
+    return schedule
+
+
+def row_softmax(shape: tuple[int, ...]) -> Schedule:
+    power = WORDS["vexp"](placeholder(shape, "float32", name="x"))
+    total = WORDS["broadcast"](WORDS["reduce_sum"](power, -1, True), shape)
+    return auto_schedule(WORDS["vdiv"](power, total))
+
+
+@pytest.mark.parametrize("shape", EMPTY, ids=str)
+@pytest.mark.parametrize("make", [cut_by_hand, row_softmax])
+def test_of_empty_arrays_nothing_is_moved(make, shape):
+    schedule = make(shape)
+    found = report(schedule, "Ascend910A")
+    assert not found.errors
+    assert (found.bytes_read, found.bytes_written) == (0, 0)
+    assert "for " in show_loops(schedule) and str(found)
