@@ -75,7 +75,7 @@ class Elaborator:
     ) -> None:
         """One step after the other; `body` writes the inside."""
         name = self.names[serial]
-        scope = Scope(serial)
+        scope = Scope(frozenset({serial}))
         parent = self.chain[-1]
         self.chain.append(scope)
         body()
@@ -128,7 +128,7 @@ class Elaborator:
         name = self.names[serial]
         lines: list[object] = []
         for copy in range(number):
-            scope = Scope(serial)
+            scope = Scope(frozenset({serial}))
             if copy:
                 self.names[serial] = f"{name}_{copy}"
                 scope.lines.append(f"const int64_t {name}_{copy} = {name} + {copy}*LANES;")
@@ -144,9 +144,13 @@ class Elaborator:
     def depth_of(self, variables: frozenset[int]) -> int:
         """The innermost level that one of the variables belongs to."""
         for depth in range(len(self.chain) - 1, 0, -1):
-            if self.chain[depth].variable in variables:
+            if self.chain[depth].variables & variables:
                 return depth
         return 0
+
+    def changed_by(self, depth: int) -> frozenset[int]:
+        """What the loops down to a level change."""
+        return frozenset().union(*(scope.variables for scope in self.chain[: depth + 1]))
 
     def text(self, index: Poly) -> str:
         """An index in C."""
@@ -250,7 +254,7 @@ class Elaborator:
             return False
         used = frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
         depth = self.depth_of(used)
-        return depth > 0 and not {scope.variable for scope in self.chain[1:depth]} <= used
+        return depth > 0 and not self.changed_by(depth) <= used
 
     def root(self, tensor: Tensor, indices: Sequence[Poly]) -> Value:
         """An element that is going to be stored; others of the nest that read the same element find it."""

@@ -28,8 +28,7 @@ def reduce(
         serial for item in environment.values() if isinstance(item, Poly) for serial in item.variables
     )  # fmt: skip
     depth = writer.depth_of(used)
-    above = {scope.variable for scope in writer.chain[1 : depth + 1]}
-    if depth == 0 or not above <= used:
+    if depth == 0 or not writer.changed_by(depth) <= used:
         # some loop around it does not change it, or threads: it would be computed again and again
         raise NeedsBuffer(tensor)
     inner, serials = _announce(writer, body, environment)
@@ -37,7 +36,7 @@ def reduce(
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        if writer.vector is not None and any(s.variable == writer.vector for s in writer.chain):
+        if writer.vector is not None and writer.vector in writer.changed_by(depth):
             return _lanewise(writer, body, inner, serials, depth)
         writer.vector, writer.count = None, "LANES"
         return _along(writer, body, inner, serials, depth)

@@ -14,13 +14,13 @@ class Scope:
     """One level.
 
     Attributes:
-        variable: serial number of its loop variable; None for the level outside all loops.
+        variables: serial numbers of what its loop changes: one, several of a fused loop, none outside all loops.
         lines: its statements so far; a nested list is a block.
         memo: what was computed on this level already.
         rows: rows of stages that are kept for the next loop: which loop filled them, how long it is, and where they lie.
     """
 
-    variable: int | None = None
+    variables: frozenset[int] = frozenset()
     lines: list[Any] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
     rows: dict[Any, Row] = field(default_factory=dict)
