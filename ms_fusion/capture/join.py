@@ -84,7 +84,9 @@ def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) ->
     origins = match_bodies(clustered, built, kernels_of, clusters)
     members: dict[str, tuple[str, ...]] = {}
     for cluster, kernels in kernels_of.items():
-        members.update(_complete(kernels, origins, [origin for _, origin in clusters[cluster]]))
+        members.update(
+            _complete(kernels, origins, [origin for _, origin in clusters[cluster]], before)
+        )
     cluster_of = {
         origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin
     }
@@ -205,24 +207,36 @@ def _parameters(node: Node, graph: Graph) -> frozenset[str]:
 
 
 def _complete(
-    kernels: Sequence[Node], origins: Mapping[str, tuple[str, ...]], cluster: Sequence[str]
+    kernels: Sequence[Node],
+    origins: Mapping[str, tuple[str, ...]],
+    cluster: Sequence[str],
+    before: Graph,
 ) -> dict[str, tuple[str, ...]]:
     """All original operators of each kernel in the cluster's order.
 
-    One that a simplification removed is where its predecessor in the cluster is, or else its successor.
+    One that a simplification removed is where the operator that it reads is, or else one that reads it.
     """
-    found: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
-    homes = {
-        name: kernel.name for kernel in reversed(kernels) for name in origins[kernel.name] if name
-    }
     order = [name for name in dict.fromkeys(cluster) if name]
-    home = next((homes[name] for name in order if name in homes), None)
+    homes: dict[str, list[str]] = {
+        name: [kernel.name for kernel in kernels if name in origins[kernel.name]] for name in order
+    }
     for name in order:
-        holders = [kernel.name for kernel in kernels if name in origins[kernel.name]]
-        home = holders[-1] if holders else home
-        for holder in holders or ([home] if home else []):
-            found[holder].append(name)
-    return {kernel: tuple(names) for kernel, names in found.items()}
+        made_by = (before.producers.get(one) for one in before.node(name).inputs)
+        homes[name] = homes[name] or _last_home(made_by, homes)
+    for name in reversed(order):
+        read_by = (
+            one for made in before.node(name).outputs for one in before.consumers.get(made, ())
+        )
+        homes[name] = homes[name] or _last_home(read_by, homes)
+    return {
+        kernel.name: tuple(name for name in order if kernel.name in homes[name])
+        for kernel in kernels
+    }
+
+
+def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
+    """The last kernel of the first of `nodes` that has one."""
+    return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 
 
 def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

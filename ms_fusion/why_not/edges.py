@@ -11,12 +11,20 @@ from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
-from ms_fusion.why_not.fusability import IN_PLACE, VIEWS, Refusal, Settings, refusals, settings
+from ms_fusion.why_not.fusability import (
+    IN_PLACE,
+    VIEWS,
+    Refusal,
+    Settings,
+    refusal,
+    refusals,
+    settings,
+)
+from ms_fusion.why_not.prospect import Prospect
 from ms_fusion.why_not.reach import Reach
 from ms_fusion.why_not.reasons import RANK, sentence, shape_text
-from ms_fusion.why_not.remainder import Remainder
 from ms_fusion.why_not.splitter import Kernel, Pair, kernel_of, why_split
-from ms_fusion.why_not.suggest import casting_down, suggest
+from ms_fusion.why_not.suggest import TURN_ON, casting_down, suggest
 
 NO_CONTROL = ControlFlow()
 
@@ -253,10 +261,26 @@ class _Known:
         return found
 
     @cached_property
-    def remainder(self) -> Remainder:
-        not_built = {name: one for name, one in self.cluster.items() if one in self.culprits}
+    def without_culprits(self) -> Prospect:
+        """The clusters that were not built, once the operators to blame are kept out."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
-        return Remainder(self.graph, not_built, blamed)
+        cluster = {
+            name: one
+            for name, one in self.cluster.items()
+            if one in self.culprits and name not in blamed
+        }
+        return Prospect(self.graph, cluster, self.given)
+
+    @cached_property
+    def turned_on(self) -> Prospect:
+        """The clusters of a program whose fusion is off, once it is turned on."""
+        on = settings(TURN_ON, self.given.device)
+        cluster = {
+            node.name: node.subgraph
+            for node in self.graph
+            if refusal(node, self.graph, on) is None and not node_refusal(node, self.graph)
+        }
+        return Prospect(self.graph, cluster, on)
 
     def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
         """Why two operators that were both clustered do not share a kernel."""
@@ -315,7 +339,9 @@ class _Known:
     def _would_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
         """Whether the two would stay apart even if both were clustered."""
         if code == "not-built":
-            return not self.remainder.becomes_one_kernel(producer, consumer, value, self.given)
+            return not self.without_culprits.becomes_one_kernel(producer, consumer)
+        if code == "fusion-off":
+            return not self.turned_on.becomes_one_kernel(producer, consumer)
         if (
             producer.subgraph != consumer.subgraph
             or self.clusters.between(producer.name, consumer.name) is not None
@@ -358,7 +384,10 @@ class _Known:
         for kernel in map(self.built.__getitem__, sorted(joined)):
             if kernel.reduction is None and kernel.moving is None:
                 own = replace(
-                    own, size=own.size + kernel.size, broadcast=own.broadcast or kernel.broadcast
+                    own,
+                    size=own.size + kernel.size,
+                    broadcast=own.broadcast or kernel.broadcast,
+                    members=own.members | kernel.members,
                 )
         return own
 

@@ -39,8 +39,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "depth-limit": "the kernel of {producer} holds {size} operators, and no more than {limit} are fused before a "
         "reduction or broadcast",
         "size-limit": "the kernels of {producer} and {consumer} hold {size} operators together, the limit is {limit}",
-        "splitter-sizes": "{producer} computes {elements} elements, {consumer} {other_elements}; a value that others need "
-        "too is fused into equal sizes only",
+        "splitter-sizes": "{producer} computes {elements} elements, {consumer} {other_elements}; a kernel whose "
+        "values others need too is fused into equal sizes only",
         "splitter-shared": "{value} is also needed by {through}, which cannot join the kernel, so the splitter cut here",
         "moved": "MindSpore's own simplification computes {producer} behind {consumer}, so nothing goes from the one to the other",
         "unexplained": "no known rule explains why {producer} ({producer_op}) and {consumer} ({consumer_op}) were left apart",

@@ -48,19 +48,23 @@ class Kernel:
     Attributes:
         size: number of basic operators, at most.
         reduction, moving, broadcast: an operator in it that does that, or None.
+        members: full names of its operators.
     """
 
     size: int = 1
     reduction: Node | None = None
     moving: Node | None = None
     broadcast: Node | None = None
+    members: frozenset[str] = frozenset()
 
 
 def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> Kernel:
     """The kernel of some operators, each with whether this kernel is where it ends."""
     size = 0
     reduction = moving = broadcast = None
+    names = set()
     for node, ends in members:
+        names.add(node.name)
         size += BASIC_OPERATORS.get(node.op, 1)
         if (ends and node.op in REDUCING) or (not ends and node.op in REDUCING_FIRST):
             reduction = reduction or node
@@ -68,7 +72,7 @@ def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> Kernel:
             moving = moving or node
         if _broadcasts(node, graph) or (ends and node.op in BROADCASTING_LAST):
             broadcast = broadcast or node
-    return Kernel(size, reduction, moving, broadcast)
+    return Kernel(size, reduction, moving, broadcast, frozenset(names))
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,26 @@ def why_split(pair: Pair) -> tuple[str, str] | None:
         return "size-limit", sentence("size-limit", size=total, limit=pair.given.limit, **names)
     written = [value.elements for value in pair.graph.outputs_of(pair.consumer)]
     elements = pair.value.elements
-    shared = pair.value.name in pair.graph.outputs or len(pair.graph.consumers[pair.value.name]) > 1
     bound = not reduces and pair.consumer.op not in VIEWS
-    if bound and shared and written and elements not in written:
+    if bound and written and elements not in written and _gives_to_others(pair):
         return "splitter-sizes", sentence(
             "splitter-sizes", elements=elements, other_elements=written[0], **names
         )
     return None
+
+
+def _gives_to_others(pair: Pair) -> bool:
+    """Whether the value, or another one of the producer's kernel, is needed outside of the two kernels too."""
+    graph, value = pair.graph, pair.value.name
+    if value in graph.outputs or len(graph.consumers[value]) > 1:
+        return True
+    both = pair.before.members | pair.after.members | {pair.consumer.name}
+    return any(
+        made in graph.outputs
+        or any(reader.name not in both for reader in graph.consumers.get(made, ()))
+        for member in pair.before.members
+        for made in graph.node(member).outputs
+    )
 
 
 def _broadcasts(node: Node, graph: Graph) -> bool:

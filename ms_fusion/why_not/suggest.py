@@ -20,8 +20,6 @@ from ms_fusion.why_not.fusability import (
     Refusal,
     Settings,
     read_flags,
-    refusal,
-    settings,
 )
 
 
@@ -112,6 +110,9 @@ ADVICE: Mapping[str, str] = MappingProxyType(
 )
 """Code of a reason → the change to the user's code."""
 
+TURN_ON = "--opt_level=2"
+"""What turns fusion on."""
+
 NEVER_ENABLE = frozenset("Round Transpose Cast".split())
 """Clustered by default, but not worth asking for: every preset keeps them out on CPU (`ms_fusion.presets.table`)."""
 
@@ -145,7 +146,8 @@ def suggest(
     if any(node_refusal(node, graph) for node in (producer, consumer)):
         return None
     if reason == "fusion-off":
-        return _turn_on(graph, producer, consumer)
+        safe = _harmless(producer, graph) and _harmless(consumer, graph)
+        return Suggestion("flag", "turn fusion on", TURN_ON) if safe else None
     steps = [_steps(one, graph, producer, consumer, given) for one in refused]
     if not steps or not all(steps):
         return None
@@ -183,15 +185,6 @@ class _Step:
     flag: str = ""
     name: str = ""
     remove: bool = False
-
-
-def _turn_on(graph: Graph, producer: Node, consumer: Node) -> Suggestion | None:
-    on = settings("--opt_level=2", "CPU")
-    if any(refusal(node, graph, on) is not None for node in (producer, consumer)):
-        return None
-    if any(not _harmless(node, graph) for node in (producer, consumer)):
-        return None
-    return Suggestion("flag", "turn fusion on", "--opt_level=2")
 
 
 def _steps(
