@@ -15,6 +15,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend as cpu
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
+from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, shape_text, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.tuned import Tuning
@@ -254,6 +255,8 @@ class Kernel:
         self, item: Argument, array: np.ndarray, values: Mapping[int, int | float]
     ) -> np.ndarray:
         shape = tuple(_number(size, values) for size in item.tensor.shape)
+        if len(shape) == array.ndim == 1 and 0 < shape[0] - array.size < BLOCK:
+            array = np.pad(array, (0, shape[0] - array.size))
         if int(np.prod(shape)) != array.size:
             raise InputError(
                 f"the array for {item.name} does not fit what the operator made of it",

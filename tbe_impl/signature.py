@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tbe_impl.dsl.layouts import BLOCK, blocks_of
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import Tensor, stages_of, static_shape
@@ -104,6 +105,8 @@ def _matched(
         own = static_shape(tensor)
         following = next((index for index in range(place, len(declared)) if _fits(own, declared[index])), None)  # fmt: skip
         if following is None:
+            following = next((index for index in range(place, len(declared)) if _filled_up(own, declared[index])), None)  # fmt: skip
+        if following is None:
             found.append(own if own is not None else tuple(-1 for _ in tensor.shape))
             continue
         found.append(declared[following])
@@ -117,6 +120,11 @@ def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
     if any(size < 0 for size in declared):
         return False
     return _elements(own) == _elements(declared)
+
+
+def _filled_up(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
+    """Whether a row was lengthened to whole blocks of the matrix unit, as biases are."""
+    return own is not None and len(own) == 1 and len(declared) == 1 and own[0] == blocks_of(declared[0]) * BLOCK  # fmt: skip
 
 
 def _elements(shape: Sequence[int]) -> int:

@@ -6,6 +6,7 @@ Words themselves take every dtype and know no chip; what a chip does to them is 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -127,10 +128,19 @@ def _unsupported(name: str, chip: Soc, tensor: Tensor, known: Sequence[str]) -> 
     )
 
 
+_CHOICES = frozenset("priority_flag impl_mode optim_flag is_precision".split())
+"""Parameters that only choose between instructions of the device."""
 _PARAMETER_NAMES = {
-    "priority_flag": None, "impl_mode": None, "optim_flag": None, "is_precision": None,
-    "input_shape": "shape", "input_tensor": "raw_tensor",
+    "input_shape": "shape", "input_tensor": "raw_tensor", "filter": "filters", "filter_size": "filter_sizes",
+    "input_size": "input_sizes", "x": "input_x",
 }  # fmt: skip
+"""Other names of parameters, for words that lack them → the word's own."""
+
+
+@functools.cache
+def _parameters_of(word: str) -> frozenset[str]:
+    found = word_named(word)
+    return frozenset(inspect.signature(found.build).parameters) if found else frozenset()
 
 
 def _renamed(
@@ -141,8 +151,11 @@ def _renamed(
     args = tuple(item.as_expr() if isinstance(item, TensorSlice) else item for item in args)
     if not keywords:
         return args, keywords
+    own = _parameters_of(word)
     kept = {
-        key: value for key, value in keywords.items() if _PARAMETER_NAMES.get(key, key) is not None
+        _PARAMETER_NAMES[key] if key not in own and _PARAMETER_NAMES.get(key) in own else key: value
+        for key, value in keywords.items()
+        if key not in _CHOICES
     }
     for first in ("raw_tensor", "data"):
         # the first argument is called differently from release to release

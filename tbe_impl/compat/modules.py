@@ -9,6 +9,7 @@ from typing import Any
 
 from tbe_impl.compat import (
     building,
+    convolution_helpers,
     error_manager,
     families,
     mindspore_names,
@@ -20,6 +21,7 @@ from tbe_impl.compat import (
     shape_util,
     tensor_language,
     tiling,
+    window_sizes,
 )
 from tbe_impl.compat.classify import classify
 from tbe_impl.compat.placeholders import CompatModule
@@ -40,7 +42,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_CHECKS = _public(para_check)
+_CHECKS = {**_public(para_check), "NONE_TYPE": type(None)}
 _SHAPES = {
     **_public(shape_util),
     "variable_shape": operation.variable_shape,
@@ -94,12 +96,14 @@ _SCHEDULING = {
 }
 _CASTING_EXTRA = {
     **_SCHEDULING,
+    **window_sizes.FUNCTIONS,
     "auto_schedule": building.casting_auto_schedule,
     "schedule_cce": building.casting_auto_schedule,
     "classify": classify,
 }
 _REFUSING_EXTRA = {
     **_SCHEDULING,
+    **window_sizes.FUNCTIONS,
     "auto_schedule": building.auto_schedule,
     "classify": classify,
     **{
@@ -167,7 +171,12 @@ class Mode:
 
 
 _TIK = {**platform.SCOPES, "all": tensor_language.all_, "any": tensor_language.any_}
-_TOPI_UTIL = {**_CHECKS, **_SHAPES}
+_TOPI_UTIL = {
+    **_CHECKS,
+    **_SHAPES,
+    **platform.PRODUCTS,
+    "axis_transfrom_5d": shape_util.axis_transform_5d,
+}
 
 _TILING: Names = {
     function.__name__: function
@@ -177,11 +186,11 @@ _TILING: Names = {
         tiling.get_block_factor_conservative,
         tiling.get_ub_factor,
     )
-}
+} | {"get_op_impl_mode_enum": lambda *_: 1}
 
 
 EXACT: dict[str, Names] = {
-    "te": {}, "tbe": {}, "topi": {}, "te.lang": {}, "tbe.common": {},
+    "te": {}, "tbe": {}, "topi": {"cast": shape_util.cast}, "te.lang": {}, "tbe.common": {},
     "te.op": {**_OPERATION, **registering.FUNCTIONS},
     "te.utils": {}, "te.utils.para_check": {**_CHECKS, **_SHAPES}, "te.utils.shape_util": _SHAPES,
     "te.utils.op_utils": {**_CHECKS, **_SHAPES, **_FUSION}, "te.utils.log": _LOG, "te.utils.tbe_log": _LOG,
@@ -221,6 +230,15 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
+    "tbe.common.utils.conv_util": convolution_helpers.UTILITIES,
+    "tbe.common.utils.op_util.op_util_conv2d": convolution_helpers.FORWARD_UTILITIES,
+    "tbe.dsl.unify_schedule.conv3d_bp_input_tilingcase": {
+        "Conv3dBackpropInputBinaryParaProcess": convolution_helpers.VARIABLES},
+    "tbe.dsl.classifier.conv3d_bp_filter_classifier": {"Conv3dBpFilterClassifier": convolution_helpers.Classifier},
+    "te.lang.cce.te_compute.cube_util": convolution_helpers.CUBE_UTILITIES,
+    "tbe.dsl.compute.cube_util": convolution_helpers.CUBE_UTILITIES,
+    "tbe.dsl.classifier.conv_bp_filter_base": {"ConvBpFilterBase": convolution_helpers.FilterGradientBase},
+    "tbe.dsl.classifier.conv2d_bp_filter_classifier": {"Conv2dBpFilterClassifier": convolution_helpers.Classifier},
     "tbe.dsl.compute.util": _UTIL_EXTRA, "tbe.dsl.base.expr_compare": {"expr_equal": lambda a, b: a is b or bool(
         not isinstance(a, tensor_language.Expr) and a == b)},
     "topi.generic": {"auto_schedule": building.casting_auto_schedule},
@@ -289,7 +307,7 @@ LAZY_CHILDREN = {
     "te": "lang platform tvm utils op tik",
     "te.lang": "cce base dynamic",
     "te.lang.cce": "te_compute te_schedule util",
-    "te.lang.cce.te_compute": "elewise_compute cast_compute broadcast_compute reduction_compute common util",
+    "te.lang.cce.te_compute": "elewise_compute cast_compute broadcast_compute reduction_compute common util cube_util",
     "te.lang.cce.te_schedule": "cce_schedule",
     "te.platform": (
         "fusion_manager cce_conf cce_params cce_build cce_policy cce_intrin cce_intrin_md insn_cmd operation cce_util log "
@@ -303,7 +321,8 @@ LAZY_CHILDREN = {
     "tbe.dsl.base": "operation classifier expr_compare context shape_classifier",
     "tbe.common": "platform register utils context buildcfg rl_bank",
     "tbe.common.platform": "platform_info insn_cmd",
-    "tbe.common.utils": "para_check shape_util errormgr log op_tiling const",
+    "tbe.common.utils": "para_check shape_util errormgr log op_tiling const op_util conv_util",
+    "tbe.common.utils.op_util": "op_util_conv2d",
     "tbe.common.utils.errormgr": "error_manager_util error_manager_vector error_manager_cube",
     "tbe.common.context": "op_context",
     "tbe.common.buildcfg": "default_buildcfg",

@@ -210,6 +210,28 @@ class CceProductParams:
     getParams = get_params_
 
 
+_PRODUCTS = {"Ascend910": "cloud", "Ascend310": "1.1", "Ascend310P": "v200"}
+"""Family → what operators from 2019 and 2020 call it."""
+
+
+def get_product_version() -> str:
+    """The chip's family in the older words."""
+    return _PRODUCTS.get(current_soc().short_name, "cloud")
+
+
+PRODUCTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "get_product_version": get_product_version,
+        "VERSION_CLOUD": "cloud",
+        "VERSION_MINI": "1.1",
+        "is_cloud_version": lambda: get_product_version() == "cloud",
+        "is_mini_version": lambda: get_product_version() == "1.1",
+        "is_v200_version": lambda: get_product_version() == "v200",
+        "is_lhisi_version": lambda: False,
+    }
+)
+"""Questions after the family in ``topi.cce.util``."""
+
 CONSTANTS: Mapping[str, Any] = MappingProxyType(
     {
         **SCOPES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -135,11 +136,16 @@ def _axes(axis: Any) -> tuple[IterVar, ...] | None:
     return listed if listed and all(isinstance(item, IterVar) for item in listed) else None
 
 
+_COMBINING = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+
+
 def _reducer(op: str) -> Callable[..., Any]:
-    def reduce(source: Any, axis: Any = None, where: Any = None, init: Any = None, **_: Any) -> Any:
+    def reduce(source: Any, axis: Any = None, where: Any = None, *more: Any, **_: Any) -> Any:
         axes = _axes(axis)
-        if axes is None and op in ("max", "min") and axis is not None:
-            return binary(op, source, axis)
+        if axes is None and isinstance(axis, (Expr, graph.TensorSlice, int, float)):
+            # two values and more instead of axes: these alone are combined
+            others = [item for item in (axis, where, *more) if item is not None]
+            return functools.reduce(lambda a, b: binary(_COMBINING[op], a, b), others, as_expr(source))  # fmt: skip
         if axes is None:
             raise fault(
                 "E90001",
@@ -150,7 +156,7 @@ def _reducer(op: str) -> Callable[..., Any]:
         return Reduce(op, as_expr(source), axes, condition)
 
     reduce.__name__ = op
-    reduce.__doc__ = f"The {op} of an expression over axes made by ``reduce_axis``."
+    reduce.__doc__ = f"The {op} of an expression over axes made by ``reduce_axis``, or of two expressions and more."
     return reduce
 
 

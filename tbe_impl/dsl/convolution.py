@@ -13,6 +13,7 @@ from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.layouts import (
     BLOCK,
     blocks_of,
+    fractal_z_shape,
     from_blocked_channels,
     from_fractal_z,
     to_blocked_channels,
@@ -172,7 +173,7 @@ def _convolution(
         return from_blocked_channels(x, channels, axis) if x.ndim == rank + 3 else x
 
     if kind == "forward":
-        w = b if b.ndim == rank + 2 and not blocked[1] else from_fractal_z(b, shape)
+        w = b if b.ndim == rank + 2 and not blocked[1] else from_fractal_z(b, shape, groups)
         x = image(a, inner)
         x, w = (np.asarray(item, np.int32) if item.dtype.kind in "iu" else item for item in (x, w))
         found = convolve(x - offset, w, strides, pads, dilations, groups)
@@ -180,11 +181,11 @@ def _convolution(
             row = bias[0].reshape(-1)[:outer]
             found = found + row.reshape(1, -1, *([1] * rank))
     elif kind == "input":
-        w = b if b.ndim == rank + 2 and not blocked[1] else from_fractal_z(b, shape)
+        w = b if b.ndim == rank + 2 and not blocked[1] else from_fractal_z(b, shape, groups)
         found = input_gradient(image(a, outer), w, [int(n) for n in size], strides, pads, dilations, groups)  # fmt: skip
     else:
         found = filter_gradient(image(a, inner), image(b, outer), shape[2:], strides, pads, dilations, groups)  # fmt: skip
-        return to_fractal_z(found, block) if blocked[0] else found
+        return to_fractal_z(found, block, groups) if blocked[0] else found
     return to_blocked_channels(found, block, axis) if blocked[0] else found
 
 
@@ -226,8 +227,12 @@ def conv(data: Tensor, weight: Tensor, para_dict: Mapping[str, Any], optim_dict:
     if shape is None and weight.ndim == 4 and data.ndim == 5:
         kernel = [_value(given[name]) for name in ("filter_h", "filter_w")]
         shape = [weight.shape[1] * weight.shape[2], data.shape[1] * data.shape[-1], *kernel]
+    groups = given.get("group", given.get("groups", 1))
+    if shape is not None and "group_opt" in given:
+        # where groups are packed, the channels of all of them are given
+        shape = [shape[0], _value(shape[1]) // _value(groups or 1), *shape[2:]]
     bias = given.get("bias_tensor") or given.get("bias")
-    return _forward("conv", data, weight, shape, 2, strides, pads, dilations, given.get("group", given.get("groups", 1)),
+    return _forward("conv", data, weight, shape, 2, strides, pads, dilations, groups,
                     given.get("res_dtype"), bias if isinstance(bias, Tensor) else None, given.get("offset_x", 0))  # fmt: skip
 
 
@@ -288,9 +293,7 @@ def _gradient_filter(word: str, rank: int) -> Any:
         parameters["block"] = image.block
         out: Sequence[Any] = shape
         if image.blocked:
-            depth = shape[2] if rank == 3 else 1
-            plane = shape[-2] * shape[-1]
-            out = (depth * blocks_of(shape[1], image.block) * plane, blocks_of(shape[0]), BLOCK, image.block)  # fmt: skip
+            out = fractal_z_shape(shape, groups, image.block)
         return _stage(word, "filter", [x, dy], out, given.get("res_dtype") or "float32", parameters)
 
     build.__name__ = word

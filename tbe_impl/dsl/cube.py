@@ -128,6 +128,8 @@ def _matmul(
         if added.ndim >= 4 and blocked:
             added = from_nz(added)
         plain_row = added.ndim == 1 or added.shape[-2] == 1
+        # rows come filled up to whole blocks
+        added = added[..., : found.shape[-1]] if plain_row else added
         found = found + added * (1 if plain_row and weight == 0 else weight)
     return to_nz(found) if blocked else found
 

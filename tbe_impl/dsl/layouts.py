@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import lcm, prod
 
 import numpy as np
 
@@ -54,11 +55,48 @@ def to_blocked_channels(x: Array, block: int = BLOCK, axis: int = 1) -> Array:
     return np.moveaxis(np.moveaxis(cut, 2, -1), 1, axis)
 
 
-def from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
-    """A filter in FRACTAL_Z or FRACTAL_Z_3D as (O, I, kernel…).
+def packed_groups(outer: int, inner: int, groups: int, block: int = BLOCK) -> tuple[int, int]:
+    """How many groups of a convolution stand side by side in one matrix, and how many such matrices there are.
 
-    It is (D·C1·H·W, N1, N0, C0); a shape of (O, I, H, W) has no D.
+    Args:
+        outer, inner: channels of one group that come out and go in.
+        groups: how many there are.
+        block: channels of a block that goes in.
+
+    >>> packed_groups(1, 1, 32), packed_groups(16, 16, 2), packed_groups(1, 1, 1)
+    ((16, 2), (1, 2), (1, 1))
     """
+    together = lcm(lcm(inner, block) // inner, lcm(outer, BLOCK) // outer)
+    together = min(together, groups)
+    return together, blocks_of(groups, together)
+
+
+def fractal_z_shape(shape: Sequence[int], groups: int = 1, block: int = BLOCK) -> tuple[int, int, int, int]:  # fmt: skip
+    """The shape in FRACTAL_Z of a filter (O, C / groups, kernel…)."""
+    outer, inner = shape[0] // groups, shape[1]
+    together, packs = packed_groups(outer, inner, groups, block)
+    rows = packs * blocks_of(inner * together, block) * prod(shape[2:])
+    return rows, blocks_of(outer * together), BLOCK, block
+
+
+def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
+    """A filter in FRACTAL_Z or FRACTAL_Z_3D as (O, C / groups, kernel…).
+
+    It is (D·C1·H·W, N1, N0, C0); a shape of (O, C, H, W) has no D. Groups stand on the diagonal of a matrix, as many as fill
+    its blocks, and such matrices one after the other.
+    """
+    outer, inner = shape[0] // groups, shape[1]
+    together, packs = packed_groups(outer, inner, groups, w.shape[-1])
+    parts = []
+    for pack in np.split(w, packs):
+        whole = _from_fractal_z(pack, (outer * together, inner * together, *shape[2:]))
+        parts += [
+            whole[e * outer : (e + 1) * outer, e * inner : (e + 1) * inner] for e in range(together)
+        ]
+    return np.concatenate(parts[:groups])
+
+
+def _from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
     outer, inner, *kernel = shape
     depth, plane = (kernel[0], kernel[1:]) if len(kernel) == 3 else (1, kernel)
     n1, n0, c0 = w.shape[1:]
@@ -68,8 +106,18 @@ def from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
     return moved[:outer, :inner].reshape(shape)
 
 
-def to_fractal_z(w: Array, block: int = BLOCK) -> Array:
-    """(O, I, kernel…) in FRACTAL_Z or FRACTAL_Z_3D, filled up with 0."""
+def to_fractal_z(w: Array, block: int = BLOCK, groups: int = 1) -> Array:
+    """(O, C / groups, kernel…) in FRACTAL_Z or FRACTAL_Z_3D, filled up with 0; see `from_fractal_z`."""
+    outer, inner = w.shape[0] // groups, w.shape[1]
+    together, packs = packed_groups(outer, inner, groups, block)
+    wholes = np.zeros((packs, outer * together, inner * together, *w.shape[2:]), w.dtype)
+    for group, part in enumerate(np.split(w, groups)):
+        pack, e = divmod(group, together)
+        wholes[pack, e * outer : (e + 1) * outer, e * inner : (e + 1) * inner] = part
+    return np.concatenate([_to_fractal_z(whole, block) for whole in wholes])
+
+
+def _to_fractal_z(w: Array, block: int) -> Array:
     outer, inner, *kernel = w.shape
     depth, plane = (kernel[0], kernel[1:]) if len(kernel) == 3 else (1, kernel)
     n1, c1 = blocks_of(outer), blocks_of(inner, block)

@@ -203,9 +203,11 @@ for _name in (
 
 
 def as_attribute(value: Any) -> Any:
-    """An attribute as operators read it: ``op.attrs["format"].value``."""
+    """An attribute as operators read it: ``op.attrs["format"].value``, ``op.attrs["ori_shape"][0].value``."""
     if isinstance(value, str):
         return Text(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(as_attribute, value))
     return const(value) if isinstance(value, (bool, int, float)) else value
 
 

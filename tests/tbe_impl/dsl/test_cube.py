@@ -61,18 +61,35 @@ def test_convolution_and_its_gradients(strides: Any, pads: Any, dilations: Any, 
         other_x, other_w = whole(*x.shape), whole(*w.shape)
         assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (other_x * dx).sum()  # fmt: skip
         assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (other_w * dw).sum()  # fmt: skip
-    if groups > 1:
-        return
-    bx, bw, bdy = layouts.to_blocked_channels(x), layouts.to_fractal_z(w), layouts.to_blocked_channels(dy)  # fmt: skip
+    bx, bw, bdy = layouts.to_blocked_channels(x), layouts.to_fractal_z(w, groups=groups), layouts.to_blocked_channels(dy)  # fmt: skip
     (by,) = compute(lambda a, b: dsl.conv(a, b, {**para, "weight_ori_shape_nchw": w.shape}), bx, bw)
     np.testing.assert_array_equal(layouts.from_blocked_channels(by, 8), y)
     (bdx,) = compute(
-        lambda a, b: dsl.conv2d_backprop_input_compute(a, b, w.shape, x.shape, strides, flat, dilations, res_dtype="float32"),
+        lambda a, b: dsl.conv2d_backprop_input_compute(a, b, w.shape, x.shape, strides, flat, dilations, res_dtype="float32", groups=groups),
         bw, bdy,
     )  # fmt: skip
     np.testing.assert_array_equal(layouts.from_blocked_channels(bdx, 4), dx)
     (bdw,) = compute(lambda a, b: dsl.conv2d_backprop_filter(a, b, w.shape, para), bx, bdy)
-    np.testing.assert_array_equal(layouts.from_fractal_z(bdw, w.shape), dw)
+    assert bdw.shape == bw.shape
+    np.testing.assert_array_equal(layouts.from_fractal_z(bdw, w.shape, groups), dw)
+
+
+@pytest.mark.parametrize(("outer", "inner", "groups"), [(1, 1, 20), (16, 16, 2), (2, 3, 5), (20, 5, 1)])  # fmt: skip
+def test_groups_in_fractal_z(outer: int, inner: int, groups: int) -> None:
+    w = whole(outer * groups, inner, 2, 3) + 10
+    found = layouts.to_fractal_z(w, groups=groups)
+    together, packs = layouts.packed_groups(outer, inner, groups)
+    blocks = -(-inner * together // 16)
+    assert found.shape == layouts.fractal_z_shape(w.shape, groups) == (packs * blocks * 6, -(-outer * together // 16), 16, 16)  # fmt: skip
+    left = found.copy()
+    for o, i, y, x in itertools.product(*map(range, w.shape)):
+        pack, e = divmod(o // outer, together)
+        n, c = e * outer + o % outer, e * inner + i
+        place = ((pack * blocks + c // 16) * 2 + y) * 3 + x, n // 16, n % 16, c % 16
+        assert found[place] == w[o, i, y, x]
+        left[place] = 0
+    assert not left.any()
+    np.testing.assert_array_equal(layouts.from_fractal_z(found, w.shape, groups), w)
 
 
 def test_bias_of_a_convolution() -> None:
@@ -133,6 +150,9 @@ def test_matrix_products() -> None:
         np.testing.assert_array_equal(layouts.from_nz(found)[:20, :17], a @ b)
     row, c = whole(17), whole(20, 17)
     (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, row)
+    np.testing.assert_array_equal(found, a @ b + row)
+    # rows come filled up to whole blocks
+    (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, np.pad(row, (0, 15)))  # fmt: skip
     np.testing.assert_array_equal(found, a @ b + row)
     two, three = np.array([2], np.float32), np.array([3], np.float32)
     wanted = 2 * (a @ b) + 3 * c

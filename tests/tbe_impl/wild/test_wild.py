@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import tbe_impl
+from tbe_impl.dsl import layouts
+from tbe_impl.errors import FusionError
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
 
@@ -59,3 +61,40 @@ def test_names_that_only_old_operators_use(backend: str) -> None:
     kernel = operator("threshold_2020").build(tensor, tensor, [0.0, 0.5])
     wanted = np.minimum(np.maximum(x, 0) * 1e4, 1) + np.minimum(np.maximum(x - 0.5, 0) * 1e4, 1)
     assert_close(kernel(x, backend=backend), wanted, "float32", times=10)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("padding", "window", "stride"), [("SAME", 4, 3), ("VALID", 3, 2)])
+def test_windows_counted_by_the_toolkit(padding: str, window: int, stride: int, backend: str) -> None:  # fmt: skip
+    tensor = describe((3, 17), "float16")
+    x = draw(3, 17).astype(np.float16)
+    for scale in (None, 0.5):
+        kernel = operator("row_pool_2021").build(tensor, tensor, scale, window, stride, padding)
+        starts = range(0, 17, stride) if padding == "SAME" else range(0, 17 - window + 1, stride)
+        before = max((len(starts) - 1) * stride + window - 17, 0) // 2 if padding == "SAME" else 0
+        parts = [x[:, max(at - before, 0) : at - before + window] for at in starts]
+        wanted = np.stack([part.sum(1, dtype=np.float64) for part in parts], 1) * (scale or 1)
+        assert_close(kernel(x, backend=backend), wanted, "float16")
+    with pytest.raises(FusionError, match="padding has to be SAME or VALID"):
+        operator("row_pool_2021").build(tensor, tensor, None, 3, 2, "CEIL")
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_an_operator_derived_from_a_class_of_the_toolkit(groups: int) -> None:
+    shape, size = (2, 8, 6, 5), (12, 8 // groups, 3, 2)
+    x, dy = draw(*shape), draw(2, 12, 3, 6, seed=1)
+    image = {"shape": (2, 1, 6, 5, 16), "dtype": "float32", "format": "NC1HWC0", "ori_shape": shape, "ori_format": "NCHW"}  # fmt: skip
+    slope = {**image, "shape": (2, 1, 3, 6, 16), "ori_shape": dy.shape}
+    blocks = layouts.fractal_z_shape(size, groups)
+    y = {"shape": blocks, "dtype": "float32", "format": "FRACTAL_Z", "ori_shape": size, "ori_format": "NCHW"}  # fmt: skip
+    build = operator("filter_slope_static").build
+    kernel = build(image, slope, y, list(size), [1, 1, 2, 1], [1, 1, 1, 1], groups)
+    found = kernel(layouts.to_blocked_channels(x), layouts.to_blocked_channels(dy))
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
+    wanted = np.zeros(size)
+    for o, i, h, w in np.ndindex(*size):
+        channel = o // (12 // groups) * size[1] + i
+        wanted[o, i, h, w] = (padded[:, channel, h : h + 5 : 2, w : w + 6] * dy[:, o]).sum()
+    assert_close(layouts.from_fractal_z(found, size, groups), wanted, "float32")
+    with pytest.raises(FusionError, match="H that fits"):
+        build(image, slope, y, list(size), [1, 1, 1, 1], [1, 1, 1, 1], groups)

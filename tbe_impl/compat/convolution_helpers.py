@@ -1,0 +1,221 @@
+"""What operators of convolutions ask the toolkit for beside the words: how their arguments are read, and checks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from tbe_impl.compat.error_manager import CUBE
+from tbe_impl.compat.para_check import check_kernel_name
+from tbe_impl.compat.shape_util import shape_to_list
+
+
+def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a tiling function wants to know of a tensor; None of a tensor that is not there."""
+    if tensor is None:
+        return None
+    wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
+    return {key: tensor[key] for key in wanted if key in tensor}
+
+
+def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
+    """Strides of depth, height and width, out of those of all axes.
+
+    >>> trip_strides([1, 2, 3, 1], "NHWC")
+    [2, 3]
+    """
+    if len(strides) != len(data_format):
+        return list(strides)
+    return [strides[data_format.index(letter)] for letter in "DHW" if letter in data_format]
+
+
+class Image:
+    """A description read by the letters of its original format: ``fmap_h`` or, of a filter, ``kernel_cout``.
+
+    Args:
+        given: a description of a tensor.
+        prefix: of the names of its sizes, ``fmap``, ``grads`` or ``kernel``.
+    """
+
+    prefix = "fmap"
+    sizes: ClassVar[Mapping[str, str]] = {"batch": "N", "c": "C", "d": "D", "h": "H", "w": "W"}
+
+    def __init__(self, given: Mapping[str, Any]):
+        self.ori_info = given
+        self.shape, self.format = list(given["shape"]), given.get("format", "ND")
+        self.ori_shape, self.ori_format = list(given["ori_shape"]), given["ori_format"]
+        self.dtype = given["dtype"]
+
+    def __getattr__(self, name: str) -> Any:
+        letter = self.sizes.get(name.removeprefix(f"{self.prefix}_")) if name.startswith(self.prefix) else None  # fmt: skip
+        if letter is None or letter not in self.ori_format:
+            raise AttributeError(name)
+        return self.ori_shape[self.ori_format.index(letter)]
+
+    def get_nchw_shape(self) -> list[int]:
+        """Its sizes in the order batch, channels, height, width."""
+        return [self.ori_shape[self.ori_format.index(letter)] for letter in "NCHW"]
+
+    def get_ncdhw_shape(self) -> list[int]:
+        """Its sizes in the order batch, channels, depth, height, width."""
+        return [self.ori_shape[self.ori_format.index(letter)] for letter in "NCDHW"]
+
+
+class Gradients(Image):
+    """The gradients of an image."""
+
+    prefix = "grads"
+
+
+class Filter(Image):
+    """The filter of a convolution."""
+
+    prefix = "kernel"
+    sizes: ClassVar[Mapping[str, str]] = {"cout": "N", "c": "C", "d": "D", "h": "H", "w": "W"}
+
+
+class FilterGradientBase:
+    """What the operators of a filter's gradient are derived from: their arguments, read.
+
+    Args:
+        inputs: image, filter size, gradients, filter, strides, pads, dilations, groups, data format, kernel name.
+        op_name: of the operator.
+        fusion_mode: whether the operator is part of another.
+        options: of the operator.
+    """
+
+    def __init__(self, inputs: Sequence[Any], op_name: str, fusion_mode: bool = False, options: Any = None):  # fmt: skip
+        self.inputs_list, self.op_name = list(inputs), op_name
+        self.fusion_mode, self.options = fusion_mode, options
+        check = getattr(self, "_check_inputs_format", None)
+        if check is not None:
+            check()
+        self._new_or_update_self_mem()
+
+    def _new_or_update_self_mem(self) -> None:
+        x, size, gradients, y, strides, pads, dilations, groups, layout, name = self.inputs_list
+        self.fm, self.grads, self.kernel = Image(x), Gradients(gradients), Filter(y)
+        described = size if isinstance(size, dict) else {"shape": [len(size)], "dtype": "int32", "const_value": size}  # fmt: skip
+        self.filter_size = SimpleNamespace(
+            **described, ori_info=described, get_ncdhw_shape=self.kernel.get_ncdhw_shape
+        )
+        inner = [letter.lower() for letter in "DHW" if letter in layout]
+        steps = trip_strides(strides, layout)
+        self.strides = SimpleNamespace(strides=steps, **_named("stride", inner, steps))
+        sides = ("f", "b", "u", "d", "l", "r")[-2 * len(inner) :]
+        self.pads = SimpleNamespace(pads=list(pads), **_named("pad", sides, pads))
+        letters = [letter for letter in "NCDHW" if letter in layout]
+        spread = [dilations[layout.index(letter)] for letter in letters]
+        self.dilations = SimpleNamespace(
+            get_nchw_shape=lambda: spread,
+            get_ncdhw_shape=lambda: spread,
+            **_named("dilation", map(str.lower, letters), spread),
+        )
+        self.groups, self.data_format, self.kernel_name = groups, layout, name
+
+
+def _named(stem: str, letters: Iterable[str], values: Sequence[Any]) -> dict[str, Any]:
+    return {f"{stem}_{letter}": value for letter, value in zip(letters, values, strict=True)}
+
+
+class Classifier:
+    """Which variants of a convolution there are: one, of the inputs as they are."""
+
+    def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
+        self._inputs = inputs
+
+    def classify(self) -> list[tuple[Any, Any, Any]]:
+        """Its tensors, attributes and options."""
+        tensors, attributes, _ = self._inputs
+        return [(tensors, attributes, [{"options": {}}])]
+
+
+class Checker:
+    """Checks of arguments, each of which raises an error of the toolkit's form."""
+
+    def __init__(self, op_name: str):
+        self.op_name = op_name
+
+    def _require(self, holds: bool, name: str, expected: Any, got: Any) -> None:
+        if not holds:
+            CUBE["raise_err_input_params_not_expected"](self.op_name, name, str(expected), str(got))
+
+    def check_kernel_name(self, name: str) -> None:
+        """The kernel's name can be one."""
+        check_kernel_name(name)
+
+    def check_type(self, name: str, value: Any, types: Any) -> None:
+        """The value is of one of these types."""
+        self._require(isinstance(value, types), name, types, type(value).__name__)
+
+    def check_dims(self, name: str, shape: Sequence[int], rank: int) -> None:
+        """The shape has that many sizes."""
+        self._require(len(shape) == rank, name, f"{rank} numbers", shape)
+
+    def check_shape_dims_positive(self, name: str, shape: Sequence[int], allow_zero: bool = False) -> None:  # fmt: skip
+        """No size is negative, or zero unless that is allowed."""
+        self._require(all(size >= (not allow_zero) for size in shape), name, "positive numbers", shape)  # fmt: skip
+
+    def check_equal(self, value: Any, other: Any, name: str, other_name: str) -> None:
+        """Both values are equal."""
+        self._require(value == other, name, f"{other_name} ({other})", value)
+
+    def check_multiple(self, value: int, factor: int, name: str, other_name: str) -> None:
+        """The value is a multiple of the factor."""
+        self._require(value % factor == 0, name, f"a multiple of {other_name} ({factor})", value)
+
+    def check_format(self, name: str, value: str, known: Sequence[str]) -> None:
+        """The format is one of these."""
+        self._require(value in known, f"the format of {name}", known, value)
+
+    def check_64bits_limitation(self, name: str, elements: int, dtype: str | None = None) -> None:
+        """The array has an address for each of its elements."""
+        self._require(elements < 2**63, name, "fewer than 2^63 elements", elements)
+
+
+CONSTANTS = SimpleNamespace(
+    L1FUSION_INPUT_CTR=2, CONV_BACKPROP_SHAPE_DIM=4, CONV3D_BACKPROP_SHAPE_DIM=5, CONV3D_BACKPROP_PAD_DIM=6,
+    STRIDES_SHAPE_DIM=2, C0_SIZE=16, DYNAMIC_FLAG=-1, DYNAMIC_RANK_SHAPE=[-2],
+    FROMAT_TO_FIX_DIMS={"NCHW": 4, "NHWC": 4, "HWCN": 4, "NC1HWC0": 5, "NCDHW": 5, "NDHWC": 5, "DHWCN": 5, "NDC1HWC0": 6},
+    CONV2D_BACKPROP_FILTER_OP_NAME="conv2d_backprop_filter", CONV2D_BACKPROP_FILTER_D_OP_NAME="conv2d_backprop_filter_d",
+    CONV3D_BACKPROP_FILTER_OP_NAME="conv3d_backprop_filter", CONV3D_BACKPROP_FILTER_D_OP_NAME="conv3d_backprop_filter_d",
+)  # fmt: skip
+VOLUME_CONSTANTS = SimpleNamespace(
+    _CONV_BACKPROP_SHAPE_DIM=5, _CONV_BACKPROP_PAD_SHAPE_DIM=6, _STRIDES_SHAPE_DIM=5, _DILATIONS_SHAPE_DIM=5,
+    _INPUT_SIZE_DIM=5, _PADDING_SAME="SAME", _PADDING_VALID="VALID",
+)  # fmt: skip
+
+LOAD_LIMITS = SimpleNamespace(
+    **{f"{name}_min": lambda: 1 for name in ("filter", "stride", "dilation")},
+    filter_max=lambda: 255, stride_max=lambda: 63, dilation_max=lambda: 255,
+)  # fmt: skip
+"""The largest windows that the device's instruction loads."""
+VARIABLES = SimpleNamespace(get_binary_vars=lambda: (), define_var=lambda *_: None)
+"""Variables of kernels that serve every shape; here shapes are known."""
+
+UTILITIES: Mapping[str, Any] = {
+    "CubeConstantConfig": CONSTANTS, "CubeChecker": Checker, "ConvFeatureMap": Image, "ConvKernel": Filter,
+    "ConvGrads": Gradients, "trip_strides": trip_strides,
+}  # fmt: skip
+"""``tbe.common.utils.conv_util``."""
+CUBE_UTILITIES: Mapping[str, Any] = {
+    "extract_tensor_info": extract_tensor_info,
+    "Conv3DConsts": VOLUME_CONSTANTS,
+    "Load3DParam": LOAD_LIMITS,
+    "shape_to_list": shape_to_list,
+}
+"""``tbe.dsl.compute.cube_util``."""
+
+FORWARD_UTILITIES: Mapping[str, Any] = {
+    "BIT_RATIO_MAP": {"float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int4": 0.5},
+    "ceil_div": lambda a, b: -(-a // b),
+    **{
+        question: lambda *_, **__: False
+        for question in (
+            "support_conv_instruction is_v310_soc is_support_fixpipe check_l1_size_invalid check_splitw_l1_size_invalid "
+            "check_load3dv2_postk_params_invalid check_range_illegal get_winograd_conv_flag"
+        ).split()
+    },
+}  # fmt: skip
+"""``tbe.common.utils.op_util.op_util_conv2d``: whether a newer chip's own instructions, or a limit of one, come into play."""

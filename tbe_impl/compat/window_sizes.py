@@ -1,0 +1,73 @@
+"""How many windows fit, as operators of pooling and patches ask for it."""
+
+from __future__ import annotations
+
+from tbe_impl.compat.faults import fault
+
+
+def windowed_output_size_dilated(
+    size: int, window: int, dilation: int, stride: int, padding: str
+) -> tuple[int, int, int]:
+    """The number of windows, and the padding before and after that they need.
+
+    Args:
+        size: of the axis.
+        window, dilation, stride: of the windows; a window reaches over (window − 1)·dilation + 1 elements.
+        padding: ``SAME`` (every stride has a window) or ``VALID`` (no padding).
+
+    >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME"), windowed_output_size_dilated(7, 3, 2, 2, "VALID")
+    ((4, 1, 1), (2, 0, 0))
+    """
+    reach = (window - 1) * dilation + 1
+    if padding == "VALID":
+        return (size - reach + stride) // stride, 0, 0
+    if padding != "SAME":
+        raise fault("E90001", f"padding has to be SAME or VALID, but is {padding!r}", detailed_cause="padding")  # fmt: skip
+    count = (size + stride - 1) // stride
+    needed = max((count - 1) * stride + reach - size, 0)
+    return count, needed // 2, needed - needed // 2
+
+
+def windowed_output_size(size: int, window: int, stride: int, padding: str) -> tuple[int, int, int]:
+    """`windowed_output_size_dilated` of windows without gaps."""
+    return windowed_output_size_dilated(size, window, 1, stride, padding)
+
+
+def caffe_output_size(
+    ceil_mode: int, height: int, width: int, window_h: int, window_w: int, stride_h: int, stride_w: int,
+    dilation_h: int, dilation_w: int, top: int, bottom: int, left: int, right: int,
+) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+    """Height and width of what pooling gives as Caffe has it, and the padding on each side that its last windows reach into.
+
+    Args:
+        ceil_mode: 0 rounds the number of windows up, 1 down.
+        height, width: of the image.
+        window_h, window_w, stride_h, stride_w, dilation_h, dilation_w: of the windows.
+        top, bottom, left, right: padding.
+
+    >>> caffe_output_size(0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0)
+    (4, 4, 0, 1, 0, 1)
+    """
+    rows, below = _caffe(ceil_mode, height, window_h, stride_h, dilation_h, top, bottom)
+    columns, behind = _caffe(ceil_mode, width, window_w, stride_w, dilation_w, left, right)
+    return rows, columns, top, below, left, behind
+
+
+def _caffe(
+    ceil_mode: int, size: int, window: int, stride: int, dilation: int, before: int, after: int
+) -> tuple[int, int]:
+    reach = (window - 1) * dilation + 1
+    free = size + before + after - reach
+    count = (-(-free // stride) if ceil_mode == 0 else free // stride) + 1
+    if before and (count - 1) * stride >= size + before:
+        # no window may begin in the padding behind the image
+        count -= 1
+    return count, max((count - 1) * stride + reach - size - before, 0)
+
+
+FUNCTIONS = {
+    "tf_get_windowed_output_size_verbose": windowed_output_size,
+    "tf_get_windowed_output_size_verbose_v2": windowed_output_size_dilated,
+    "get_caffe_out_size_and_pad": caffe_output_size,
+}
+"""By the names that operators use."""
