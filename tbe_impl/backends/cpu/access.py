@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Var, walk
+from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var, walk
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
 Environment = Mapping[int, Poly | None]
 """Serial number of an axis → its index; None for one that is no polynomial."""
+
+Verdict = Callable[[Expr, Environment], bool | None]
+"""Whether a condition is known to hold, or known not to."""
 
 
 class Derived(Var):
@@ -115,14 +118,29 @@ class Accesses:
     Attributes:
         addresses: of elements of stored tensors, each with the tensor.
         fixed: variables that are used as numbers, or in an index that is no polynomial; they cannot be merged.
+        conditions: that decide what is read and are not known, each with what its axes are.
     """
 
     addresses: list[tuple[Tensor, Poly]] = field(default_factory=list)
     fixed: set[int] = field(default_factory=set)
+    conditions: list[tuple[Expr, Environment]] = field(default_factory=list)
+
+    def add(self, other: Accesses) -> None:
+        """Takes in those of other expressions."""
+        self.addresses += other.addresses
+        self.fixed |= other.fixed
+        self.conditions += other.conditions
+
+
+def _unknown(condition: Expr, environment: Environment) -> None:
+    return None
 
 
 def accesses_of(
-    expressions: Iterable[Expr], environment: Environment, stored: Iterable[int]
+    expressions: Iterable[Expr],
+    environment: Environment,
+    stored: Iterable[int],
+    verdict: Verdict = _unknown,
 ) -> Accesses:
     """The accesses of expressions, through every stage that is not stored itself.
 
@@ -130,16 +148,17 @@ def accesses_of(
         expressions: bodies.
         environment: what their axes are.
         stored: ``id`` of the tensors that lie in memory.
+        verdict: what is known of the conditions of selects; the side that is not taken is left out.
     """
-    walker = _Walker(frozenset(stored))
+    walker = _Walker(frozenset(stored), verdict)
     for expression in expressions:
         walker.walk(expression, dict(environment))
     return walker.found
 
 
 class _Walker:
-    def __init__(self, stored: frozenset[int]):
-        self.stored = stored
+    def __init__(self, stored: frozenset[int], verdict: Verdict):
+        self.stored, self.verdict = stored, verdict
         self.found = Accesses()
         self.seen: set[tuple[int, tuple[Poly | None, ...]]] = set()
 
@@ -150,6 +169,13 @@ class _Walker:
         if isinstance(node, IterVar):
             self._fix(environment.get(node.serial))
             return
+        if isinstance(node, Select):
+            holds = self.verdict(node.condition, environment)
+            if holds is not None:
+                self.walk(node.a if holds else node.b, environment)
+                return
+            if any(isinstance(part, Read) for side in (node.a, node.b) for part in walk(side)):
+                self.found.conditions.append((node.condition, environment))
         if isinstance(node, Reduce):
             environment = environment | {
                 axis.serial: Poly.variable(axis.serial) for axis in node.axes

@@ -7,20 +7,24 @@ expression that two outputs share is computed once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import index_poly, size_poly
+from tbe_impl.backends.cpu.access import Accesses, accesses_of, index_poly, size_poly
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Row, Scope, Tile, Value
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
+
+FEWEST_LANES = 4
 
 ROW_STEPS = 1 << 13
 """Longest row that is kept; a few of them fit the stack and the nearest cache."""
@@ -51,6 +55,9 @@ class Elaborator:
         self.buffers, self.targets, self.options, self.kept = buffers, targets, options, kept
         self.names = dict(names)
         self.extents: dict[int, Poly] = {}
+        self.ranges = Ranges(self.extents)
+        self.joined: Ranges | None = None
+        self.sources: Sequence[tuple[Expr, Mapping[int, Index]]] = ()
         self.chain: list[Scope] = [Scope()]
         self.vector: int | None = None
         self.count = "LANES"
@@ -59,7 +66,7 @@ class Elaborator:
         self.filling: int | None = None
         self.tile: Tile | None = None
         self.serial = itertools.count()
-        self._settled: set[tuple[int, tuple[Poly, ...], frozenset[int]]] = set()
+        self._settled: set[object] = set()
         self._loops = itertools.count()
 
     # loops
@@ -70,18 +77,114 @@ class Elaborator:
         self.names[serial], self.extents[serial] = name, extent
         return name
 
+    @contextmanager
+    def computing(self, sources: Sequence[tuple[Expr, Mapping[int, Index]]]) -> Iterator[None]:
+        """Inside, loops compute these expressions, each with what its axes are, and are cut where they ask for it."""
+        before, self.sources = self.sources, sources
+        if not self.accesses().conditions:
+            self.sources = ()
+        try:
+            yield
+        finally:
+            self.sources = before
+
+    def accesses(self) -> Accesses:
+        """What the loops being written read, as far as their ranges tell."""
+        found = Accesses()
+        for expression, environment in self.sources:
+            known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}  # fmt: skip
+            found.add(accesses_of([expression], known, self.buffers, self.ranges.holds))
+        return found
+
+    def pieces(self, serial: int, begin: str = "0", end: str | None = None) -> list[Piece]:
+        """The parts of a loop in each of which the conditions on its variable are known."""
+        first, behind = self.ranges.of(serial)
+        whole = begin == "0" and end is None
+        limit = end or self.text(self.extents[serial])
+        around = self.changed_by(len(self.chain)) - {self.vector}
+        values = [
+            value
+            for condition, environment in self.accesses().conditions
+            for value in signs(condition, environment)
+            # a bound that differs from lane to lane, or that is not known yet
+            if value.variables <= self.names.keys() and self.vector not in value.variables - {serial}
+        ]  # fmt: skip
+        cuts = self.ranges.cuts(serial, values, around)
+        if not cuts:
+            steps = self.extents[serial].constant if whole else None
+            return [Piece(serial, first, behind, begin, limit, steps, False)]
+        found = []
+        for least, most in zip([first, *cuts], [*cuts, behind], strict=True):
+            is_first, is_last = least is first, most is behind
+            inside = whole and is_natural(self.extents[serial] - most)
+            found.append(
+                Piece(
+                    serial,
+                    least,
+                    most,
+                    begin if is_first else self.text(least) if whole and is_natural(least) else f"most({begin}, {self.text(least)})",
+                    limit if is_last else self.text(most) if inside else f"least({limit}, {self.text(most)})",
+                    (most - least).constant if inside and is_natural(least) else None,
+                    True,
+                )
+            )  # fmt: skip
+        return found
+
+    @contextmanager
+    def within(self, piece: Piece) -> Iterator[None]:
+        """Inside, a loop runs over a piece only."""
+        if not piece.is_cut:
+            yield
+            return
+        with self.ranges.within(piece.serial, piece.least, piece.behind):
+            yield
+
     def serial_loop(
         self, serial: int, body: Callable[[], None], *, begin: str = "0", end: str | None = None
     ) -> None:
         """One step after the other; `body` writes the inside."""
-        name = self.names[serial]
-        scope = Scope(frozenset({serial}))
-        parent = self.chain[-1]
+        for piece in self.pieces(serial, begin, end):
+            with self.within(piece):
+                self.serial_piece(piece, body)
+
+    def serial_piece(self, piece: Piece, body: Callable[[], None]) -> None:
+        """The steps of a piece of a loop one after the other."""
+        name, scope, parent = (
+            self.names[piece.serial],
+            Scope(frozenset({piece.serial})),
+            self.chain[-1],
+        )
         self.chain.append(scope)
         body()
         self.chain.pop()
-        limit = end or self.text(self.extents[serial])
-        parent.lines += [f"for (int64_t {name} = {begin}; {name} < {limit}; {name}++) {{", scope.lines, "}"]  # fmt: skip
+        parent.lines += [f"for (int64_t {name} = {piece.begin}; {name} < {piece.end}; {name}++) {{", scope.lines, "}"]  # fmt: skip
+
+    def joined_loop(self, piece: Piece, inner: Sequence[int], body: Callable[[int], None], unroll: int) -> None:  # fmt: skip
+        """All steps of the loops `inner` in all steps of a piece of the loop around them, as one vector loop.
+
+        The outer variables stay where the piece begins, and the last one goes on.
+        """
+        *middle, last = inner
+        parent, outer = self.chain[-1], self.names[piece.serial]
+        extent = ONE
+        for serial in inner:
+            extent = extent * self.extents[serial]
+        steps = (piece.behind - piece.least) * extent
+        # conditions see the loops as they are; addresses go from the first row's beginning to the last one's end
+        self.joined = Ranges(self.extents | {last: steps})
+        standing = dict.fromkeys(middle, (ZERO, ONE))
+        self.joined.known = self.ranges.known | standing | {piece.serial: (piece.least, piece.least + ONE)}  # fmt: skip
+        known = piece.steps is not None
+        end = self.text(steps) if known else f"({piece.end} - {outer})*({self.text(extent)})"
+        whole = Piece(last, ZERO, steps, "0", end, steps.constant if known else None, False)
+        scope = Scope(frozenset({piece.serial, *middle}))
+        scope.lines.append(f"const int64_t {outer} = {piece.begin};")
+        scope.lines += [f"const int64_t {self.names[serial]} = 0;" for serial in middle]
+        self.chain.append(scope)
+        self._vector_piece(whole, body, unroll, "")
+        self.chain.pop()
+        self.joined = None
+        parent.lines += [f"if ({piece.begin} < {piece.end}) {{", scope.lines, "}"]
 
     def vector_loop(
         self,
@@ -95,29 +198,35 @@ class Elaborator:
     ) -> None:
         """LANES steps at once, then the rest; `body` writes one vector and is told its number among `unroll`.
 
-        `head` is the number of steps, less than LANES, after which stores are aligned.
+        `head` is the number of steps, less than LANES, from where the variable stands to where stores are aligned; they
+        are where it is 0.
         """
+        for piece in self.pieces(serial, begin, end):
+            with self.within(piece):
+                self._vector_piece(piece, body, unroll, "" if piece.begin == "0" else head)
+
+    def _vector_piece(self, piece: Piece, body: Callable[[int], None], unroll: int, head: str) -> None:  # fmt: skip
+        serial, limit = piece.serial, piece.end
         name, parent = self.names[serial], self.chain[-1]
-        extent = self.extents[serial].constant if end is None and begin == "0" else None
-        limit = end or self.text(self.extents[serial])
         outer_vector, outer_count = self.vector, self.count
         self.vector = serial
-        block = [f"int64_t {name} = {begin};"]
+        block = [f"int64_t {name} = {piece.begin};"]
         lines: list[object] = []
         if head:
             self.count = f"{name}_head"
             first = [*self._copies(serial, body, 1), f"{name} += {self.count};"]
             lines += [
                 f"const int {self.count} = (int)({head});",
-                f"if ({self.count}) {{",
+                f"if ({self.count} > 0) {{",
                 first,
                 "}",
             ]
             self.count = "LANES"
         if unroll > 1:
             lines += [f"for (; {name} + {unroll}*LANES <= {limit}; {name} += {unroll}*LANES) {{", self._copies(serial, body, unroll), "}"]  # fmt: skip
-        lines += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", self._copies(serial, body, 1), "}"]  # fmt: skip
-        if extent is None or extent % 64:
+        if piece.steps is None or piece.steps >= FEWEST_LANES:
+            lines += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", self._copies(serial, body, 1), "}"]  # fmt: skip
+        if head or piece.steps is None or piece.steps % 64:
             self.count = f"{name}_rest"
             rest = [f"const int {self.count} = (int)({limit} - {name});", *self._copies(serial, body, 1)]  # fmt: skip
             lines += [f"if ({name} < {limit}) {{", rest, "}"]
@@ -174,8 +283,14 @@ class Elaborator:
             found = self._kept_row(tensor, indices)
         else:
             found = self.compute(tensor, indices)
-        self.chain[found.depth].memo[key] = found
+        self._remember(key, found)
         return found
+
+    def _remember(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
+        """Keeps a value where it stays true: not longer than the piece of a loop that it was computed for."""
+        used = frozenset().union(*(item.variables for item in key[1] if isinstance(item, Poly)))
+        depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
+        self.chain[depth].memo[key] = found
 
     def _kept_row(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """An element of a row that is computed in the first loop over it and loaded in the later ones."""
@@ -183,7 +298,12 @@ class Elaborator:
         steps, tag = self.extents[self.vector].constant, vectors.tag_of(tensor.dtype)
         *outer, last = indices
         used = frozenset().union(*(item.variables for item in outer if isinstance(item, Poly)))
-        row_fits = steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
+        row_fits = (
+            self.joined is None
+            and steps is not None
+            and steps <= ROW_STEPS
+            and tag in ("f32", "f64")
+        )
         whole = last == Poly.variable(self.vector) and self.vector not in used
         if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
             return self.compute(tensor, indices)
@@ -198,7 +318,8 @@ class Elaborator:
             part = f"{tag}_load_part({place}, {self.count})"
             return self.let(f"{tag}_load({place})" if self.count == "LANES" else part, tag, depth)
         value = self.compute(tensor, indices)
-        if self.filling == self.vector and (row is None or row.loop == self.vector):
+        complete = self.vector not in self.ranges.known
+        if complete and self.filling == self.vector and (row is None or row.loop == self.vector):
             if row is None:
                 row = rows[key] = Row(self.vector, steps, f"row{next(self.serial)}")
                 c = "float" if tag == "f32" else "double"
@@ -218,7 +339,8 @@ class Elaborator:
             if id(tensor) in self.buffers or None in indices or not tensor.op.body:
                 return
             polys = [item for item in indices if item is not None]
-            key = (id(tensor), tuple(polys), inner)
+            pieces = tuple(sorted(self.ranges.known.items()))
+            key = (id(tensor), tuple(polys), inner, pieces)
             if key in self._settled:
                 return
             self._settled.add(key)
@@ -228,8 +350,19 @@ class Elaborator:
             elif not any(item.variables & inner for item in polys):
                 self.read(tensor, polys)
             return
+        holds = self._holds(node.condition, environment) if isinstance(node, Select) else None
+        if isinstance(node, Select) and holds is not None:
+            self.settle(node.a if holds else node.b, environment, inner)
+            return
+        self.inside_select += isinstance(node, Select)
         for child in node.children:
             self.settle(child, environment, inner)
+        self.inside_select -= isinstance(node, Select)
+
+    def _holds(self, condition: Expr, environment: Mapping[int, Index]) -> bool | None:
+        """Whether the ranges of the loops say that a condition holds, or that it does not."""
+        known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
+        return self.ranges.holds(condition, known)
 
     def compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """An element of a stage from its body, whether or not the stage is stored as well."""
@@ -263,7 +396,7 @@ class Elaborator:
             if key in scope.memo:
                 return scope.memo[key]
         found = self.compute(tensor, indices)
-        self.chain[found.depth].memo[key] = found
+        self._remember(key, found)
         return found
 
     def expression(self, node: Expr, environment: Mapping[int, Index]) -> Value:
@@ -280,6 +413,14 @@ class Elaborator:
             inner = self.expression(node.value, environment)
             text = vectors.cast(node.value.dtype, node.dtype, inner.text)
             return self.let(text, tag, inner.depth) if text != inner.text else inner
+        if isinstance(node, Select):
+            holds = self._holds(node.condition, environment)
+            if holds is not None:
+                return self.expression(node.a if holds else node.b, environment)
+        elif tag == vectors.MASK:
+            holds = self._holds(node, environment)
+            if holds is not None:
+                return Value(vectors.literal(holds, tag), tag)
         self.inside_select += isinstance(node, Select)
         parts = [self.expression(child, environment) for child in node.children]
         self.inside_select -= isinstance(node, Select)
@@ -346,7 +487,7 @@ class Elaborator:
                 self._prefetch(address, buffer, depth)
                 return self.let(f"{prefix}_load({place})", tag, depth)
             return self.let(f"{prefix}_load_part({place}, {self.count})", tag, depth)
-        if self.tile and self.tile.loop in address.variables:
+        if self.tile and self.tile.loop in address.variables - self.ranges.known.keys():
             place, step = self._tile_of(tensor, address, step)
         return self.let(f"{prefix}_gather({place}, {self.text(step)}, {self.count})", tag, depth)
 
@@ -391,28 +532,14 @@ class Elaborator:
 
     def _may_miss(self, tensor: Tensor, address: Poly) -> bool:
         """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
-        least, most = self._bounds(address)
-        if least is None or most is None:
+        bounds = (self.joined or self.ranges).bounds(address)
+        if bounds is None:
             return self.inside_select > 0
-        behind = _elements(tensor) - ONE - most
-        if _is_natural(least) and _is_natural(behind):
+        least, behind = bounds[0], _elements(tensor) - ONE - bounds[1]
+        if is_natural(least) and is_natural(behind):
             return False
         known = least.constant is not None and behind.constant is not None
         return known or self.inside_select > 0
-
-    def _bounds(self, address: Poly) -> tuple[Poly | None, Poly | None]:
-        """The least and the greatest value of an address in these loops."""
-        least = most = address
-        for serial in address.variables & self.extents.keys():
-            step, last = address.coefficient(serial), self.extents[serial] - ONE
-            if step is None or step.variables & self.extents.keys():
-                return None, None
-            grows, falls = _is_natural(step), _is_natural(ZERO - step)
-            if not grows and not falls:
-                return None, None
-            least = least.substitute({serial: ZERO if grows else last})
-            most = most.substitute({serial: last if grows else ZERO})
-        return least, most
 
     def address(self, buffer: Buffer, indices: Sequence[Index]) -> Poly:
         address = ZERO
@@ -449,8 +576,3 @@ def _elements(tensor: Tensor) -> Poly:
         assert extent is not None
         total = total * extent
     return total
-
-
-def _is_natural(value: Poly) -> bool:
-    """Whether it cannot be below 0, whatever the sizes are."""
-    return all(factor >= 0 for _, factor in value.terms)

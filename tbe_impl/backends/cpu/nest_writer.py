@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import size_poly
+from tbe_impl.backends.cpu.access import merged, size_poly
 from tbe_impl.backends.cpu.elaborate import Elaborator
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import Options
@@ -21,7 +21,7 @@ from tbe_impl.backends.cpu.reductions import (
 )
 from tbe_impl.backends.cpu.scope import Buffer, Tile, render
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.dsl.tensor import Tensor
 
 PREFETCH_STEPS = 1 << 13
@@ -101,7 +101,8 @@ class NestWriter:
         for serial, extent in nest.loops:
             self.inside.loop_variable(serial, extent)
         stream = self._streams()
-        self._loops(0, stream)
+        with self.inside.computing([(_computed(root), root.axes) for root in nest.roots]):
+            self._loops(0, stream)
         if stream:
             self.inside.chain[0].lines.append("if (stream) stream_fence();")
         extra = ", char *rows" if columns else ""
@@ -137,6 +138,10 @@ class NestWriter:
         nest, inside = self.nest, self.inside
         begin, end = ("begin", "end") if level == 0 else ("0", None)
         rest = len(nest.loops) - level
+
+        def store(_: int) -> None:
+            self._store("stream" if stream else "")
+
         if rest == 0:
             self._store("")
             return
@@ -150,15 +155,26 @@ class NestWriter:
                 self._store_outer(level)
                 self._loops(level + 1, stream)
 
-            inside.serial_loop(serial, body, begin=begin, end=end)
+            for piece in inside.pieces(serial, begin, end):
+                with inside.within(piece):
+                    if inside.ranges.known and not nest.along and self._joins(level):
+                        inner = [item for item, _ in nest.loops[level + 1 :]]
+                        inside.joined_loop(piece, inner, store, self.options.unroll)
+                    else:
+                        inside.serial_piece(piece, body)
             return
         head = ""
-        if stream and level == 0:
-            buffer = self._place(nest.roots[-1])
-            size = dtype_of(buffer.dtype).bytes
-            place = f"(uintptr_t)({buffer.name} + begin)"
-            steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
-            head = f"stream ? ({steps} < end - begin ? {steps} : end - begin) : 0"
+        if stream:
+            name = inside.names[serial]
+            steps = f"(LANES - {name} % LANES) % LANES"  # a row begins where stores are aligned
+            if level == 0:
+                buffer = self._place(nest.roots[-1])
+                size = dtype_of(buffer.dtype).bytes
+                place = f"(uintptr_t)({buffer.name} + {name})"
+                steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
+            head = (
+                f"stream ? least({steps}, {end or self._text(nest.loops[level][1])} - {name}) : 0"
+            )
         self._settle(frozenset({serial}))
         length = nest.loops[-1][1].constant
         short = length is None or length <= PREFETCH_STEPS
@@ -166,12 +182,20 @@ class NestWriter:
             inside.prefetch = nest.loops[level - 1][0]
         inside.vector_loop(
             serial,
-            lambda _: self._store("stream" if stream else ""),
+            store,
             head=head,
             unroll=self.options.unroll,
             begin=begin,
             end=end,
         )
+
+    def _joins(self, level: int) -> bool:
+        """Whether the loops from a level on are one, as long as the outer ones stay in their pieces."""
+        found = self.inside.accesses()
+        for root in self.nest.roots:
+            place = self.rows.get(id(root.tensor)) or self._place(root)
+            found.addresses.append((root.tensor, self.inside.address(place, root.indices)))
+        return len(merged(self.nest.loops[level:], found)) == 1
 
     def _tiles(self, level: int, begin: str, end: str, stream: str) -> None:
         """The last two loops in tiles: what a vector fetches from `TILE` lines serves as many steps of the outer loop."""
@@ -198,11 +222,8 @@ class NestWriter:
     def _settle(self, below: frozenset[int]) -> None:
         """Computes the reductions that the innermost loop needs before it is opened."""
         for root in self.nest.roots:
-            body = root.tensor.op.body[root.tensor.value_index]
-            if root.columns and isinstance(body, Reduce):
-                self.inside.settle(body.source, root.axes, below)
-            elif below & root.variables:
-                self.inside.settle(body, root.axes, below)
+            if root.columns or below & root.variables:
+                self.inside.settle(_computed(root), root.axes, below)
 
     def _store_outer(self, level: int) -> None:
         """Stores the tensors whose last loop this is, if more loops follow."""
@@ -386,6 +407,12 @@ class NestWriter:
         head = f"static void {self.name}_columns(void **b, const int64_t *s, char *rows, int64_t row_bytes, int used) {{"
         declared = self._declared("\n".join(lines))
         return "\n".join([head, render([*declared, "(void)b; (void)s;", *lines]), "}"])
+
+
+def _computed(root: Root) -> Expr:
+    """What the innermost loop computes for a root."""
+    body = root.tensor.op.body[root.tensor.value_index]
+    return body.source if root.columns and isinstance(body, Reduce) else body
 
 
 def _row_type(kind: str) -> str:

@@ -28,9 +28,10 @@ from tbe_impl.backends.cpu.nests import (
 )
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.poly import Poly
+from tbe_impl.backends.cpu.ranges import WIDE
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.expr import Var, reads
+from tbe_impl.dsl.expr import COMPARISONS, Binary, Var, reads, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
 
@@ -126,6 +127,10 @@ class _Writer:
                 for read in reads(body):
                     for index in read.indices:
                         index_poly(index, {})
+                for node in walk(body):
+                    if isinstance(node, Binary) and node.op in COMPARISONS and node.a.dtype in WIDE:
+                        for side in node.children:
+                            index_poly(side, {})
         known = [item for item in variables_of(outputs) if isinstance(item, Var)]
         for item in known:
             if is_float(item.dtype):

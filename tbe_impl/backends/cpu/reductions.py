@@ -10,7 +10,7 @@ from tbe_impl.backends.cpu.access import accesses_of, merged, size_poly
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import IterVar, Reduce
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Reduce, Select
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
@@ -36,10 +36,11 @@ def reduce(
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        if writer.vector is not None and writer.vector in writer.changed_by(depth):
-            return _lanewise(writer, body, inner, serials, depth)
-        writer.vector, writer.count = None, "LANES"
-        return _along(writer, body, inner, serials, depth)
+        with writer.computing([(contribution(body), inner)]):
+            if writer.vector is not None and writer.vector in writer.changed_by(depth):
+                return _lanewise(writer, body, inner, serials, depth)
+            writer.vector, writer.count = None, "LANES"
+            return _along(writer, body, inner, serials, depth)
     finally:
         writer.chain, writer.vector, writer.count = saved_chain, saved_vector, saved_count
         writer.filling = saved_filling
@@ -81,7 +82,7 @@ def _lanewise(
     name = _accumulator(writer, body, tag, depth)
 
     def step() -> None:
-        value = _contribution(writer, body, inner)
+        value = writer.expression(contribution(body), inner)
         combined = combine(body.op, tag, name, value.text)
         writer.chain[-1].lines.append(f"{name} = {combined};")
 
@@ -94,12 +95,12 @@ def _along(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials
 ) -> Value:  # fmt: skip
     tag = vectors.tag_of(body.dtype)
     if depth:
-        writer.settle(body.source, inner, frozenset(serials))
+        writer.settle(contribution(body), inner, frozenset(serials))
     names = [_accumulator(writer, body, tag, depth) for _ in range(writer.options.accumulators)]
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
-        text = _contribution(writer, body, inner).text
+        text = writer.expression(contribution(body), inner).text
         if writer.count != "LANES":
             text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
         writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
@@ -140,20 +141,19 @@ def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int) -> str:
     return name
 
 
-def _contribution(writer: Elaborator, body: Reduce, inner: Mapping[int, Index]) -> Value:
-    value = writer.expression(body.source, inner)
+def contribution(body: Reduce) -> Expr:
+    """What a reduction takes of each step: nothing where its condition is false."""
     if body.condition is None:
-        return value
-    holds = writer.expression(body.condition, inner)
-    neutral = vectors.literal(identity_of(body), value.tag)
-    return writer.let(vectors.select(value.tag, holds.text, value.text, neutral), value.tag, max(value.depth, holds.depth))  # fmt: skip
+        return body.source
+    return Select(body.condition, body.source, Const(identity_of(body), body.dtype))
 
 
 def part_of_reduction(writer: Elaborator, body: Reduce, environment: Mapping[int, Index]) -> tuple[Value, Poly]:  # fmt: skip
     """A reduction of everything from step `begin` to `end` of its outermost loop, and the extent of that."""
     inner, serials = _announce(writer, body, environment)
     extent = writer.extents[serials[0]]
-    return _along(writer, body, inner, serials, 0, begin="begin", end="end"), extent
+    with writer.computing([(contribution(body), inner)]):
+        return _along(writer, body, inner, serials, 0, begin="begin", end="end"), extent
 
 
 def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:

@@ -131,6 +131,10 @@ GATHERS(i8, i8v, int8_t) GATHERS(i16, i16v, int16_t) GATHERS(i32, i32v, int32_t)
 GATHERS(u8, u8v, uint8_t) GATHERS(u16, u16v, uint16_t) GATHERS(u32, u32v, uint32_t) GATHERS(u64, u64v, uint64_t)
 GATHERS(b8, i32v, uint8_t)
 
+/* of two bounds of a loop */
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
 INLINE i64v clip_index(i64v index, int64_t size) {
   i64v high = i64_select(index >= size, SPLAT(i64v, size - 1), index);
   return i64_select(high < 0, SPLAT(i64v, 0), high);
