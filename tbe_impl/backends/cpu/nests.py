@@ -67,7 +67,11 @@ def nests_of(
     groups: list[list[Tensor]] = []
     place: dict[int, int] = {}
     known = {id(tensor) for tensor in inputs}
-    summed = {id(tensor) for tensor in stored if is_columns(tensor, known)}
+    summed: set[int] = set()
+
+    def complete_before(number: int) -> set[int]:
+        return known | {item for item, group in place.items() if group < number}
+
     for tensor in stored:
         needed = stored_inputs(tensor, {id(item) for item in stored} | known)
         for number, group in enumerate(groups):
@@ -76,13 +80,15 @@ def nests_of(
                 for item in needed
                 if item in place and (place[item] != number or item in apart or item in summed)
             ]
-            if max(before, default=-1) < number and _fit(group, tensor, known):
+            if max(before, default=-1) < number and _fit(group, tensor, complete_before(number)):
                 group.append(tensor)
                 place[id(tensor)] = number
                 break
         else:
             place[id(tensor)] = len(groups)
             groups.append([tensor])
+        if is_columns(tensor, complete_before(place[id(tensor)])):
+            summed.add(id(tensor))
     readable = set(known)
     nests = []
     for group in groups:

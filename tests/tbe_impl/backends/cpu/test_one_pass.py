@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from tbe_impl.backends.cpu.program import write_program
+from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.dsl.words import WORDS
+from tests.tbe_impl.backends.cpu.graphs import run_both
 
 
 def gradient(x: Tensor, dy: Tensor) -> list[Tensor]:
@@ -37,3 +39,16 @@ def test_sums_over_rows_of_what_needs_the_rows_own_sums(
     dx, total = prepare(outputs, inputs).run([x, dy], {}, 2)
     np.testing.assert_allclose(dx, dy - (dy * away).sum(-1, keepdims=True), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(total, (dy * away).sum(0), rtol=1e-5, atol=1e-5)
+
+
+def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: KernelCache) -> None:
+    """The sums are over rows of x and along rows of its transpose, which is an output and read from memory."""
+
+    def build(x: Tensor, y: Tensor) -> list[Tensor]:
+        turned = WORDS["transpose"](x)
+        total = WORDS["broadcast"](WORDS["reduce_sum"](turned, -1, True), turned.shape)
+        return [turned, WORDS["vsub"](turned, total), WORDS["vdiv"](y, y)]
+
+    x, y = np.arange(792.0).reshape(24, 33), np.ones((24, 33), np.uint32)
+    for found, wanted in run_both(build, x, y, cache=cache):
+        np.testing.assert_array_equal(found, wanted)
