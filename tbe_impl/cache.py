@@ -9,6 +9,7 @@ process.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import hashlib
 import json
@@ -36,6 +37,7 @@ from tbe_impl.cache_entry import (
     read_entry,
     seal,
 )
+from tbe_impl.cache_notes import SUFFIX, read_note, write_note
 from tbe_impl.errors import CacheError, FusionError, InputError
 
 LIMIT_BYTES = 1 << 30
@@ -43,6 +45,8 @@ FREE_BYTES_MIN = 16 << 20
 LOCK_TIMEOUT_S = 120.0
 IN_USE_S = 60.0
 LEFTOVER_S = 3600.0
+NOTE_S = 90 * 86400.0
+"""How long a note stays that nobody reads."""
 PLACE_ERRORS = frozenset(
     {
         errno.ENOSPC,
@@ -62,6 +66,7 @@ _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
 _PREFIX = re.compile(r"[0-9a-f]{2}\Z")
 _OURS = re.compile(r"(\.(stage|gone)-[0-9a-f]{16}-.*|[0-9a-f]{64}\.lock)\Z")
+_NOTE = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}\Z")
 _LEASE = re.compile(r"user-(\d+)-(\d+)\Z")
 _warned: set[str] = set()
 
@@ -227,6 +232,31 @@ class KernelCache:
         assert self._fallback is not None
         return self._fallback.get_or_build(key, build)
 
+    def recall(self, key: str) -> bytes | None:
+        """The note of `key`, None when there is none that can be trusted."""
+        place = self._entry(key).parent
+        try:
+            check_owner(self.root.stat(), self.root)
+            found = read_note(place, key)
+        except (CacheError, OSError) as error:
+            if os.path.lexists(place / f"{key}{SUFFIX}"):
+                _log.info("note of the cache refused: %s", error)
+            return self._fallback.recall(key) if self._fallback else None
+        with contextlib.suppress(OSError):
+            os.utime(place / f"{key}{SUFFIX}")
+        return found
+
+    def remember(self, key: str, content: bytes) -> None:
+        """Keeps a note; where it cannot be kept, nothing happens: it only saves time."""
+        if self._fallback is not None:
+            self._fallback.remember(key, content)
+            return
+        place = self._entry(key).parent
+        with contextlib.suppress(CacheError, OSError):
+            check_owner(self.root.stat(), self.root)
+            place.mkdir(mode=0o700, exist_ok=True)
+            write_note(place, key, content)
+
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, the least recently used first; none of them checked."""
         found = []
@@ -254,7 +284,8 @@ class KernelCache:
         removed = 0
         for path in list(self._entry_paths()):
             removed += self._remove(path)
-        self._reap(older_than_s=0.0)
+        self._reap(_OURS, older_than_s=0.0)
+        self._reap(_NOTE, older_than_s=0.0)
         self._bytes_known = None
         return removed
 
@@ -348,7 +379,8 @@ class KernelCache:
             self._bytes_known += sum(item.stat().st_size for item in newest.iterdir())
         if self._bytes_known is not None and self._bytes_known <= self.limit_bytes:
             return
-        self._reap(older_than_s=LEFTOVER_S)
+        self._reap(_OURS, older_than_s=LEFTOVER_S)
+        self._reap(_NOTE, older_than_s=NOTE_S)
         entries = self.entries()
         total = sum(entry.bytes for entry in entries)
         for entry in entries:
@@ -393,12 +425,12 @@ class KernelCache:
         _delete(gone)
         return True
 
-    def _reap(self, older_than_s: float) -> None:
-        """Delete what killed processes left behind."""
+    def _reap(self, names: re.Pattern[str], older_than_s: float) -> None:
+        """Delete old files of these names: what killed processes left behind, notes that nobody reads."""
         now = time.time()
         for prefix in self._prefixes():
             try:
-                found = [item.name for item in os.scandir(prefix) if _OURS.match(item.name)]
+                found = [item.name for item in os.scandir(prefix) if names.match(item.name)]
             except OSError:
                 continue
             for name in found:

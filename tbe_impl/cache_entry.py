@@ -56,7 +56,15 @@ def check_owner(status: os.stat_result, place: Path) -> None:
         )
 
 
-def _read(directory: int, name: str, place: Path, limit: int) -> bytes:
+def open_directory(place: Path) -> int:
+    """A directory, opened without following a link; raises `CacheError` where it cannot be."""
+    try:
+        return os.open(place, _OPEN | os.O_DIRECTORY)
+    except OSError as error:
+        raise CacheError("cannot be opened", place=str(place), got=error.strerror) from error
+
+
+def read_file(directory: int, name: str, place: Path, limit: int) -> bytes:
     """The bytes of a regular file of ours inside an open directory."""
     path = place / name
     try:
@@ -79,20 +87,17 @@ def read_entry(entry: Path, key: str) -> Meta:
     Raises:
         CacheError: something is missing, damaged, foreign or not where it belongs.
     """
-    try:
-        directory = os.open(entry, _OPEN | os.O_DIRECTORY)
-    except OSError as error:
-        raise CacheError("cannot be opened", place=str(entry), got=error.strerror) from error
+    directory = open_directory(entry)
     try:
         check_owner(os.fstat(directory), entry)
-        text = _read(directory, META, entry, META_BYTES_MAX)
+        text = read_file(directory, META, entry, META_BYTES_MAX)
         try:
             meta = msgspec.json.decode(text, type=Meta)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise CacheError("is damaged", place=str(entry / META), got=str(error)) from error
         if meta.schema != SCHEMA or meta.key != key:
             raise CacheError("belongs to another entry or schema", place=str(entry / META))
-        kernel = _read(directory, KERNEL, entry, KERNEL_BYTES_MAX)
+        kernel = read_file(directory, KERNEL, entry, KERNEL_BYTES_MAX)
     finally:
         os.close(directory)
     if len(kernel) != meta.size or hashlib.sha256(kernel).hexdigest() != meta.sha256:

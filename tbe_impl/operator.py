@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,7 @@ def load_operator(
         raise InputError("there is no such operator file", place=str(source))
     places = [str(Path(entry).absolute()) for entry in search_path]
     modules: dict[str, types.ModuleType] = {}
+    importlib.invalidate_caches()
     # platform questions that a file asks while it is imported have to be answered for some chip
     with compat.installed(soc="Ascend910A") as session, _in_place(modules, [*places, str(file.parent)]):  # fmt: skip
         module = _import(file, places)
@@ -196,7 +197,7 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 
 
 def _import_with_packages(name: str, file: Path, search_path: Sequence[str]) -> types.ModuleType:
-    for key in [key for key, item in sys.modules.items() if _is_theirs(item, search_path)]:
+    for key in _theirs(dict(sys.modules), search_path):
         del sys.modules[key]
     lazy = [item for item in sys.meta_path if isinstance(item, LazyPackages)]
     for item in lazy:
@@ -232,10 +233,10 @@ def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) 
             if name in sys.modules:
                 saved[name] = sys.modules[name]
             sys.modules[name] = module
-        theirs = _theirs(search_path)
+        theirs = _theirs(dict(sys.modules), search_path)
         hidden = {name: sys.modules.pop(name) for name in theirs if name not in modules}
+        before = dict(sys.modules)
         sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
-        importlib.invalidate_caches()
         lazy = LazyPackages(search_path, ROOTS)
         sys.meta_path.insert(0, lazy)
         try:
@@ -243,28 +244,29 @@ def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) 
         finally:
             sys.meta_path.remove(lazy)
             sys.path[:] = saved_path
-            for name in [*_theirs(search_path), *modules]:
+            new = {name: item for name, item in sys.modules.items() if before.get(name) is not item}
+            for name in [*_theirs(new, search_path), *modules]:
                 if name in sys.modules and sys.modules[name] is not hidden.get(name):
                     modules[name] = sys.modules.pop(name)
             sys.modules.update(saved)
             sys.modules.update(hidden)
 
 
-def _theirs(search_path: Sequence[str]) -> list[str]:
-    """Names of the loaded modules that lie in one of the directories."""
+def _theirs(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
+    """Names of those modules that lie in one of the directories."""
+    places = tuple(f"{entry.rstrip(os.sep)}{os.sep}" for entry in search_path)
     # all are asked before one is taken out: a package without __init__ asks its parent where it lies
-    return [name for name, module in list(sys.modules.items()) if _is_theirs(module, search_path)]
+    return [name for name, module in loaded.items() if (_place_of(module) or "").startswith(places)]
 
 
-def _is_theirs(module: Any, search_path: Sequence[str]) -> bool:
-    places = [getattr(module, "__file__", None)]
-    with suppress(KeyError):
-        places += list(getattr(module, "__path__", None) or ())[:1]
-    return any(
-        isinstance(place, str) and place.startswith(f"{entry.rstrip(os.sep)}{os.sep}")
-        for place in places
-        for entry in search_path
-    )
+def _place_of(module: Any) -> str | None:
+    """The file of a module, or the first directory of a package without one."""
+    told = getattr(module, "__dict__", {})
+    place = told.get("__file__")
+    if place is None and "__path__" in told:
+        with suppress(KeyError):
+            place = next(iter(told["__path__"] or ()), None)
+    return place if isinstance(place, str) else None
 
 
 def _choose(

@@ -8,11 +8,10 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -20,8 +19,7 @@ from tbe_impl import environment, machine
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.cache_entry import check_owner
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Read, Var
-from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.errors import CacheError, MissingError
 
 if TYPE_CHECKING:
@@ -192,62 +190,6 @@ def processor() -> str:
         return ""
     named = (line.partition(":") for line in lines)
     return next((value.strip() for name, _, value in named if name.strip() == "model name"), "")
-
-
-def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
-    """A graph as text that is the same in every run: stages, axes and sizes by number, never by name."""
-    writer = _GraphText()
-    given = [writer.tensor(item) for item in inputs]
-    stages = [writer.stage(op) for op in stages_of(outputs)]
-    return "\n".join([" ".join(given), *stages, " ".join(map(writer.tensor, outputs))])
-
-
-class _GraphText:
-    def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
-        self.held: list[Any] = []
-
-    def number(self, item: Any) -> int:
-        if id(item) not in self.numbers:
-            self.numbers[id(item)] = len(self.numbers)
-            self.held.append(item)
-        return self.numbers[id(item)]
-
-    def tensor(self, item: Tensor) -> str:
-        return f"t{self.number(item.op)}.{item.value_index}"
-
-    def stage(self, op: Any) -> str:
-        outputs = [f"{self.tensor(item)} {item.dtype} {self.value(item.shape)}" for item in op.outputs]  # fmt: skip
-        parts = [op.kind, self.value(outputs), self.value(op.axis), self.value(op.body)]
-        if not op.body and op.word is not None:
-            parts += [op.word.name, self.value(op.word.inputs), self.value(dict(op.word.parameters))]  # fmt: skip
-        return " ".join(parts)
-
-    def value(self, item: Any) -> str:
-        if isinstance(item, Const):
-            return f"{item.dtype}:{item.value!r}"
-        if isinstance(item, IterVar):
-            known = id(item) in self.numbers
-            name = f"a{self.number(item)}"
-            return name if known or item.dom is None else f"{name}<{self.value(item.dom.extent)}"
-        if isinstance(item, Var):
-            return f"n{self.number(item)}:{item.dtype}"
-        if isinstance(item, Tensor):
-            return self.tensor(item)
-        if isinstance(item, Range):
-            return f"{self.value(item.min)}+{self.value(item.extent)}"
-        if isinstance(item, Expr):
-            parts = [type(item).__name__, item.dtype]
-            parts += [str(getattr(item, name)) for name in ("op", "name") if hasattr(item, name)]
-            parts += [self.tensor(item.tensor)] if isinstance(item, Read) else []
-            axes = getattr(item, "axes", ())
-            inner = ", ".join(self.value(child) for child in (*axes, *item.children))
-            return f"{' '.join(parts)}({inner})"
-        if isinstance(item, dict):
-            return f"{{{', '.join(f'{key}: {self.value(item[key])}' for key in sorted(item))}}}"
-        if isinstance(item, (list, tuple)):
-            return f"[{', '.join(map(self.value, item))}]"
-        return str(item)
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -19,7 +19,7 @@ ORDER = {
     "tbe_impl": (
         ("errors",),
         ("environment", "soc", "machine"),
-        ("dsl", "cache_entry"),
+        ("dsl", "cache_entry", "cache_notes"),
         ("backends", "cache"),
         ("compat",),
         ("kernel", "report", "signature", "tuned"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import contextlib
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -12,6 +13,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -59,8 +61,28 @@ _helper_finder = _Finder(HELPER_ROOTS)
 _hidden: dict[str, ModuleType] = {}
 
 
+def _paths() -> tuple[tuple[str, int], ...]:
+    """Where packages lie, and when each of these directories was last changed."""
+    found = []
+    for place in sys.path:
+        try:
+            found.append((place, Path(place or ".").stat().st_mtime_ns))
+        except OSError:
+            found.append((place, 0))
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _found(
+    name: str, inside: str, paths: tuple[tuple[str, int], ...]
+) -> importlib.machinery.ModuleSpec | None:
+    """What Python would import under a name; `inside` are the places of its package, one a line, empty for none."""
+    return importlib.machinery.PathFinder.find_spec(name, inside.splitlines() or None)
+
+
 def real_toolkit() -> str:
     """Where a real toolkit's packages are, empty when there are none."""
+    paths = _paths()
     for root, inside in (("tbe", ("dsl", "common")), ("te", ("lang", "platform"))):
         loaded = sys.modules.get(root)
         if (
@@ -70,10 +92,10 @@ def real_toolkit() -> str:
         ):
             return str(loaded.__file__)
         with contextlib.suppress(ImportError, ValueError, AttributeError):
-            spec = importlib.machinery.PathFinder.find_spec(root)
+            spec = _found(root, "", paths)
             places = list(spec.submodule_search_locations or ()) if spec else []
-            if any(importlib.machinery.PathFinder.find_spec(name, places) for name in inside):
-                return str(spec.origin or places[0]) if spec else ""
+            if spec and any(_found(name, "\n".join(places), paths) for name in inside):
+                return str(spec.origin or places[0])
     return ""
 
 
@@ -81,7 +103,7 @@ def _missing(root: str) -> bool:
     if root in sys.modules:
         return isinstance(sys.modules[root], CompatModule)
     try:
-        return importlib.machinery.PathFinder.find_spec(root) is None
+        return _found(root, "", _paths()) is None
     except (ImportError, ValueError):
         return True
 

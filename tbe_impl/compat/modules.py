@@ -369,6 +369,7 @@ def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
     def late(name: str) -> Any:
         word = family(name) if family else None
         if word is not None:
+            made.__dict__[name] = word
             return word
         return load(f"{module}.{name}") if name in children else None
 

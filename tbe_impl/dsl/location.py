@@ -12,11 +12,15 @@ _OURS = str(Path(__file__).resolve().parents[1])
 
 @dataclass(frozen=True)
 class Location:
-    """A line of a file; `text` is what stands there."""
+    """A line of a file."""
 
     file: str
     line: int
-    text: str = ""
+
+    @property
+    def text(self) -> str:
+        """What stands there."""
+        return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -28,7 +32,7 @@ def here() -> Location:
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     name, line = frame.f_code.co_filename, frame.f_lineno
-    return Location(name, line, linecache.getline(name, line).strip())
+    return Location(name, line)
 
 
 def _is_ours(file: str) -> bool:

@@ -10,6 +10,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -23,9 +24,11 @@ from tbe_impl.dsl.expr import (
     Read,
     Reduce,
     Text,
+    Var,
     as_expr,
     const,
     reads,
+    walk,
 )
 from tbe_impl.dsl.location import Location, here
 from tbe_impl.errors import InputError
@@ -100,15 +103,31 @@ class Operation:
         """How many tensors it makes."""
         return len(self.outputs)
 
-    @property
+    @cached_property
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors that it reads, each once."""
         if not self.body:
             return self.word.inputs if self.word else ()
-        found = [read.tensor for expression in self.body for read in reads(expression)]
+        found = [node.tensor for node in self._leaves if isinstance(node, Read)]
         # an input that the body does not read (a phony one) still has to be there first
         found += self.word.inputs if self.word else ()
         return tuple({id(tensor): tensor for tensor in found}.values())
+
+    @cached_property
+    def variables(self) -> tuple[Var, ...]:
+        """The sizes and scalars in it that are known at run time only."""
+        sizes = [size for tensor in self.outputs for size in tensor.shape]
+        extents = [axis.extent for axis in self.reduce_axis]
+        outside = [node for part in (*sizes, *extents) for node in walk(part)]
+        whole = (*outside, *self._leaves)
+        return tuple({id(node): node for node in whole if isinstance(node, Var)}.values())
+
+    @cached_property
+    def _leaves(self) -> tuple[Expr, ...]:
+        """The elements and variables in its body."""
+        return tuple(
+            node for part in self.body for node in walk(part) if isinstance(node, (Read, Var))
+        )
 
     def output(self, index: int) -> Tensor:
         """One of its tensors."""
@@ -387,15 +406,7 @@ def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
     return users
 
 
-def variables_of(outputs: Sequence[Tensor]) -> Iterator[Expr]:
+def variables_of(outputs: Sequence[Tensor]) -> Iterator[Var]:
     """The sizes and scalars that are known at run time only."""
-    from tbe_impl.dsl.expr import Var, walk
-
-    seen: set[int] = set()
-    for op in stages_of(outputs):
-        sizes = [size for tensor in op.outputs for size in tensor.shape]
-        for expression in (*sizes, *op.body, *(axis.extent for axis in op.reduce_axis)):
-            for node in walk(expression):
-                if isinstance(node, Var) and id(node) not in seen:
-                    seen.add(id(node))
-                    yield node
+    found = {id(item): item for op in stages_of(outputs) for item in op.variables}
+    return iter(found.values())

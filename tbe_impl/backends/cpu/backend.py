@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tbe_impl.backends import numpy_backend
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu import compiler, plans
 from tbe_impl.backends.cpu.access import Derived
 from tbe_impl.backends.cpu.call import Loaded, load, new_results
 from tbe_impl.backends.cpu.options import DEFAULT, Options
@@ -18,6 +19,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+from tbe_impl.errors import CompileError
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,7 @@ def prepare(
         missing = [tensor for tensor in _distinct(wanted) if id(tensor) not in known]
         if missing:
             used = [tensor for tensor in known.values() if _reaches(missing, tensor, known)]
-            program: Program = write_program(missing, used, name=name, options=options)
-            library = compiler.build(
-                program.source, options=options.compiler_options(), cache=cache
-            )
-            steps.append(Step(load(program, library)))
+            steps.append(Step(_loaded(missing, used, name, options, cache)))
             known.update({id(tensor): tensor for tensor in missing})
 
     for op in stages_of(outputs):
@@ -130,6 +128,32 @@ def prepare(
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
     return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))
+
+
+def _loaded(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options,
+    cache: KernelCache | None,
+) -> Loaded:  # fmt: skip
+    """The program of a part; when it was written and compiled before, it is found without being written."""
+    store, told = cache or compiler.user_cache(), options.compiler_options()
+    mark = plans.mark_of(outputs, inputs, options)
+
+    def write() -> Program:
+        return write_program(outputs, inputs, name=name, options=options, mark=mark)
+
+    key = plans.key_of(store, mark, name, options) if mark else ""
+    plan = plans.recall(store, key) if key else None
+    if plan is not None:
+        known = plan.program(outputs, inputs, mark, lambda: write().source)
+        library = store.load(compiler.recipe(plan.text, options=told).key)
+        if known is not None and library is not None:
+            with suppress(CompileError):
+                return load(known, library)
+    program = write()
+    loaded = load(program, compiler.build(program.source, options=told, symbols=program.symbols, cache=store))  # fmt: skip
+    if key:
+        plans.remember(store, key, program)
+    return loaded
 
 
 def _size(size: Var, values: Mapping[int, int | float]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.backends.cpu.library import open_library
 from tbe_impl.backends.cpu.nest_writer import MAX_THREADS
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.program import Program
 from tbe_impl.errors import CompileError
 
 ALIGNMENT = 64
-_loading = threading.Lock()
 
 
 class _Process:
@@ -76,16 +75,12 @@ def usable_threads(threads: int) -> int:
 
 
 def load(program: Program, library: Path) -> Loaded:
-    """Loads a library that `tbe_impl.backends.cpu.compiler.build` made of a program."""
-    with _loading:
-        # threads that wait busily would fight those of other libraries; read when the OpenMP runtime is loaded
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-        try:
-            function = getattr(ctypes.CDLL(str(library)), program.symbol)
-        except (OSError, AttributeError) as error:
-            raise CompileError(
-                "a compiled kernel cannot be loaded", place=str(library), got=str(error)
-            ) from error
+    """Loads a library that `tbe_impl.backends.cpu.compiler.build` made of a program.
+
+    Raises:
+        CompileError: it cannot be loaded, or is another's.
+    """
+    function = getattr(open_library(library, program.symbols), program.symbol)
     function.restype = ctypes.c_int
     return Loaded(program, library, function)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import os
 import platform
@@ -17,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
+from tbe_impl.backends.cpu.library import check_library
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError, MissingError
 
@@ -84,17 +86,30 @@ def march() -> str:
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
 
 
-def build(source: str, *, options: Sequence[str] = (), cache: KernelCache | None = None) -> Path:
-    """The shared library of a generated text, from the cache or made now.
+@dataclass(frozen=True)
+class Recipe:
+    """How a text becomes a library, and the name of that library in the cache.
+
+    Attributes:
+        compiler: what compiles it.
+        flags: all that it is told.
+        key: over text, headers, compiler, flags and machine.
+    """
+
+    compiler: Compiler
+    flags: tuple[str, ...]
+    key: str
+
+
+def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
+    """How the text of this SHA-256 is compiled now.
 
     Args:
-        source: C that may include the headers beside this file.
+        digest: of C that may include the headers beside this file.
         options: more arguments for the compiler, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
-        cache: where libraries are kept; by default the user's.
 
     Raises:
         MissingError: there is no compiler.
-        CompileError: it failed, or took longer than `TIME_LIMIT_S`.
     """
     compiler = find_compiler()
     flags = [*FLAGS]
@@ -105,20 +120,42 @@ def build(source: str, *, options: Sequence[str] = (), cache: KernelCache | None
     if compiler.openmp:
         flags.append("-fopenmp")
     flags += options
-    store = cache or _user_cache()
-    key = store.key(source=source, headers=_headers(), compiler=compiler.identity, flags=flags)
+    key = KernelCache.key(source=digest, headers=_headers(), compiler=compiler.identity, flags=flags)  # fmt: skip
+    return Recipe(compiler, tuple(flags), key)
+
+
+def build(
+    source: str,
+    *,
+    options: Sequence[str] = (),
+    symbols: Sequence[str] = (),
+    cache: KernelCache | None = None,
+) -> Path:
+    """The shared library of a generated text, from the cache or made now.
+
+    Args:
+        source, options: as for `recipe`, which takes the text's SHA-256.
+        symbols: what has to be in the library.
+        cache: where libraries are kept; by default the user's.
+
+    Raises:
+        MissingError: there is no compiler.
+        CompileError: it failed, took longer than `TIME_LIMIT_S`, or left something else; that is not kept.
+    """
+    how = recipe(hashlib.sha256(source.encode()).hexdigest(), options=options)
 
     def make(target: Path) -> Mapping[str, str]:
-        if key in _too_slow:
-            raise _took_too_long(compiler)
+        if how.key in _too_slow:
+            raise _took_too_long(how.compiler)
         try:
-            _compile(compiler, flags, source, target)
+            _compile(how.compiler, how.flags, source, target)
         except subprocess.TimeoutExpired:
-            _too_slow.add(key)
-            raise _took_too_long(compiler) from None
-        return {"flags": " ".join(flags)}
+            _too_slow.add(how.key)
+            raise _took_too_long(how.compiler) from None
+        check_library(target, symbols, compiler=" ".join(how.compiler.command))
+        return {"flags": " ".join(how.flags)}
 
-    return store.get_or_build(key, make)
+    return (cache or user_cache()).get_or_build(how.key, make)
 
 
 @lru_cache(maxsize=4)
@@ -126,13 +163,19 @@ def _cache_at(root: str) -> KernelCache:
     return KernelCache(root)
 
 
-def _user_cache() -> KernelCache:
+def user_cache() -> KernelCache:
+    """Where libraries are kept unless another place is named."""
     return _cache_at(str(environment.cache_dir() / "kernels"))
 
 
 @lru_cache(maxsize=1)
 def _headers() -> str:
-    return "\n".join(path.read_text("utf-8") for path in sorted(HERE.glob("*.h")))
+    """The SHA-256 over the headers beside this file."""
+    whole = hashlib.sha256()
+    for name in sorted(item for item in os.listdir(HERE) if item.endswith(".h")):
+        content = (HERE / name).read_bytes()
+        whole.update(f"{name} {len(content)}\n".encode() + content)
+    return whole.hexdigest()
 
 
 def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,21 +44,33 @@ class Program:
     """C and how to call it; with 0 threads it uses one, whatever its options say.
 
     Attributes:
-        source: the text; it includes the headers of this package.
+        text: gives the text; a program that was written by an earlier process writes it again when it is asked.
         symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``: 0, or 1 when memory ran out.
         inputs, outputs: what `buffers` holds, in this order.
         sizes: what `sizes` holds.
         result_shapes: shape and NumPy dtype of each output.
         overwritten: the input that the first output is written over, if any.
+        mark: names the graph; a symbol of the library bears it. Empty for none.
     """
 
-    source: str
+    text: Callable[[], str]
     symbol: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     sizes: tuple[Var, ...]
     result_shapes: tuple[tuple[tuple[Poly, ...], np.dtype[Any]], ...] = ()
     overwritten: Tensor | None = None
+    mark: str = ""
+
+    @cached_property
+    def source(self) -> str:
+        """The text; it includes the headers of this package."""
+        return self.text()
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """What its library holds: the function, and the mark of its graph."""
+        return (self.symbol, f"graph_{self.mark}") if self.mark else (self.symbol,)
 
 
 def write_program(
@@ -66,6 +79,7 @@ def write_program(
     *,
     name: str = "kernel",
     options: Options = DEFAULT,
+    mark: str = "",
 ) -> Program:
     """The C of a graph whose stages all have a body.
 
@@ -74,6 +88,7 @@ def write_program(
         inputs: tensors that the caller hands over: placeholders, and results of library stages.
         name: what people call it; it stands in the symbol, so that a crash names the operator.
         options: how.
+        mark: names the graph.
 
     Raises:
         CompileError: there is no code for something in it.
@@ -83,7 +98,7 @@ def write_program(
     while True:
         try:
             with derived_sizes() as derived:
-                return _Writer(outputs, inputs, extra, name, options, derived).program()
+                return _Writer(outputs, inputs, extra, name, options, derived, mark).program()
         except NeedsBuffer as need:
             if any(need.tensor is tensor for tensor in (*extra, *inputs)) or not need.tensor.op.body:  # fmt: skip
                 raise CompileError(
@@ -104,9 +119,10 @@ def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tenso
 class _Writer:
     def __init__(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str,
-        options: Options, derived: Mapping[str, Derived],
+        options: Options, derived: Mapping[str, Derived], mark: str,
     ):  # fmt: skip
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
+        self.mark = mark
         self.overwritten: Tensor | None = None
         self.apart = {id(tensor) for tensor in extra}
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
@@ -206,9 +222,17 @@ class _Writer:
         )
         lanes += ['#include "vector_math.h"', '#include "runtime.h"']
         source = "\n\n".join(["\n".join(lanes), *functions, "\n".join(entry)]) + "\n"
-        shapes = tuple((_shape(item), dtype_of(item.dtype).numpy) for item in self.outputs)
+        if self.mark:
+            source += f"\nconst char graph_{self.mark} = 1;\n"
         return Program(
-            source, self.symbol, self.inputs, self.outputs, self.sizes, shapes, self.overwritten
+            lambda: source,
+            self.symbol,
+            self.inputs,
+            self.outputs,
+            self.sizes,
+            result_shapes(self.outputs),
+            self.overwritten,
+            self.mark,
         )
 
     def _overwrite(self, nests: Sequence[Nest]) -> None:
@@ -264,6 +288,13 @@ class _Writer:
         if strides is None:
             raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
         return Buffer(f"p{number}", strides, self._dtype(number))
+
+
+def result_shapes(
+    outputs: Sequence[Tensor],
+) -> tuple[tuple[tuple[Poly, ...], np.dtype[Any]], ...]:
+    """Shape and NumPy dtype of each output."""
+    return tuple((_shape(item), dtype_of(item.dtype).numpy) for item in outputs)
 
 
 def _shape(tensor: Tensor) -> tuple[Poly, ...]:

@@ -115,10 +115,38 @@ def test_a_compiler_that_is_killed_is_an_error(use) -> None:
     assert _children() <= before
 
 
-@pytest.mark.parametrize("text", ["exit 0", 'while [ "$1" != -o ]; do shift; done; echo rubbish > "$2"'])  # fmt: skip
-def test_a_compiler_that_lies_is_an_error(use, text: str) -> None:
-    with pytest.raises(CompileError):
-        _compiled(use(text))
+REAL = compiler._find("").command[0]
+LAST = 'while [ "$1" != -o ]; do shift; done; out=$2'
+LIES = {
+    "nothing": "exit 0",
+    "rubbish": f'{LAST}; echo rubbish > "$out"',
+    "empty": f'{LAST}; : > "$out"',
+    "a program of a shell": f"{LAST}; printf '#!/bin/sh\\n' > \"$out\"",
+    "the beginning of a library": f'{REAL} "$@"; {LAST}; head -c 9000 "$out" > "$out.part"; mv "$out.part" "$out"',
+    "a header alone": f'{REAL} "$@"; {LAST}; head -c 40 "$out" > "$out.part"; mv "$out.part" "$out"',
+    "an object file": f'for a in "$@"; do [ "$a" = -shared ] && a=-c; set -- "$@" "$a"; shift; done; {REAL} "$@"',
+    "another function": f'{LAST}; echo "int other(void) {{ return 0; }}" | {REAL} -shared -fPIC -x c -o "$out" -',
+    "a function that is nowhere": f'{LAST}; echo "int f(void); int k_kernel(void) {{ return f(); }}" | {REAL} -shared -fPIC -x c -o "$out" -',
+    "another machine's": f"{REAL} \"$@\"; {LAST}; printf '\\377\\377' | dd of=\"$out\" bs=1 seek=18 conv=notrunc 2> /dev/null",
+}  # fmt: skip
+"""What it left → a compiler that ends well."""
+
+
+@pytest.mark.parametrize("text", LIES.values(), ids=LIES)
+def test_a_compiler_that_lies_is_an_error_and_nothing_is_kept(use, text: str) -> None:
+    cache = use(text)
+    with pytest.raises(CompileError, match="the C compiler left no library") as raised:
+        _compiled(cache)
+    assert str(cache.root.parent) in str(raised.value)
+    assert cache.entries() == ()
+    assert list(cache.root.rglob("*.note")) == []
+    # an honest one at the same place is asked, and its library kept
+    path = Path(os.environ["MS_FUSION_CC"])
+    path.write_text(f'#!/bin/sh\nexec {REAL} "$@"\n')
+    os.utime(path, (1, 1))
+    compiler._find.cache_clear()
+    np.testing.assert_array_equal(_compiled(cache), X + 1)
+    assert len(cache.entries()) == 1
 
 
 def test_a_noisy_compiler_is_listened_to(use) -> None:

@@ -1,0 +1,111 @@
+"""A graph as text that is the same in every process: what keys are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Var
+from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+from tbe_impl.errors import InputError
+
+_NAMES = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
+"""What says more of a variable than that it is one; its name and serial number are others in the next process."""
+
+
+def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
+    """Everything of a graph that its results and its code can depend on; stages, axes and sizes by number, never by name.
+
+    Args:
+        outputs: what is computed.
+        inputs: what is handed over; a placeholder, or a result of a stage.
+
+    Raises:
+        InputError: a word's parameter is of a kind that has no such text.
+    """
+    writer = _GraphText()
+    for op in stages_of([*inputs, *outputs]):
+        writer.stage(op)
+    writer.value(tuple(inputs))
+    writer.value(tuple(outputs))
+    return " ".join(writer.parts)
+
+
+class _GraphText:
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.numbers: dict[int, int] = {}
+        self.held: list[Any] = []
+
+    def number(self, item: Any) -> int:
+        found = self.numbers.setdefault(id(item), len(self.numbers))
+        if found == len(self.held):
+            # nothing else may be given its id
+            self.held.append(item)
+        return found
+
+    def stage(self, op: Operation) -> None:
+        self.parts.append(f"\n{self.number(op)} {op.kind}")
+        for tensor in op.outputs:
+            self.parts.append(tensor.dtype)
+            self.value(tensor.shape)
+        self.value(op.axis)
+        self.value(op.body)
+        if op.word is not None:
+            self.parts.append(op.word.name)
+            self.value(op.word.inputs)
+            self.value(op.word.parameters)
+
+    def value(self, item: Any) -> None:
+        parts = self.parts
+        if isinstance(item, Const):
+            parts.append(f"{item.dtype}:{item.value!r}")
+        elif isinstance(item, Tensor):
+            parts.append(f"t{self.number(item.op)}.{item.value_index}")
+        elif isinstance(item, (Expr, Range)):
+            if id(item) in self.numbers:
+                parts.append(f"#{self.numbers[id(item)]}")
+                return
+            self.number(item)
+            parts.append(f"{type(item).__name__}:{getattr(item, 'dtype', '')}")
+            for name in _fields(type(item)):  # type: ignore[arg-type]
+                self.value(getattr(item, name))
+            parts.append(";")
+        elif isinstance(item, (tuple, list)):
+            parts.append(f"{len(item)}[")
+            for one in item:
+                self.value(one)
+        elif isinstance(item, Mapping):
+            parts.append(f"{len(item)}{{")
+            for key in sorted(item, key=str):
+                parts.append(f"{key!r}:")
+                self.value(item[key])
+        else:
+            parts.append(_plain(item))
+
+
+@lru_cache(maxsize=64)
+def _fields(kind: type) -> tuple[str, ...]:
+    """The attributes of a node that are written, by its class."""
+    if kind in _NAMES:
+        return _NAMES[kind]
+    found = [name for one in kind.__mro__ for name in getattr(one, "__slots__", ())]
+    return tuple(name for name in found if name != "dtype")
+
+
+def _plain(item: Any) -> str:
+    if item is None or isinstance(item, (str, bool, int, float)):
+        return repr(item)
+    if isinstance(item, np.ndarray):
+        content = hashlib.sha256(np.ascontiguousarray(item).tobytes()).hexdigest()
+        return f"array:{item.dtype.str}:{item.shape}:{content}"
+    if isinstance(item, (np.generic, numbers.Number, slice)):
+        return f"{type(item).__name__}:{item!r}"
+    if isinstance(item, (np.dtype, type)):
+        return f"dtype:{np.dtype(item)}"
+    raise InputError("a parameter of a word has no text", got=type(item).__name__)
