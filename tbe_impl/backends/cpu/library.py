@@ -45,7 +45,8 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
         try:
             library = open_library(path, symbols)
         except CompileError as error:
-            problem = str(error.__cause__)
+            # where it lay for the moment is of no use to anybody
+            problem = str(error.__cause__).replace(f"{path}: ", "")
         else:
             # the next one to load it names it by the place where it stays
             _ctypes.dlclose(library._handle)
@@ -53,7 +54,7 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
         raise CompileError(
             "the C compiler left no library that can be loaded",
             place=compiler,
-            expected=f"a shared library with {', '.join(symbols)}" if symbols else None,
+            expected=f"a shared library with {symbols[0]}" if symbols else None,
             got=problem,
             remedy=f"Name another compiler in {environment.COMPILER.name}",
         )
