@@ -13,6 +13,7 @@ import numpy as np
 from tbe_impl import environment
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend as cpu
+from tbe_impl.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.layouts import BLOCK
@@ -58,7 +59,7 @@ class Kernel:
         options: how code is made for this processor.
         threads: how many it uses where that pays; 0 for as many as this process may.
         tuning: what was measured when its options were chosen; None when `tbe_impl.tune` never saw it.
-        specialise: of a kernel of unknown sizes, from shapes to a kernel for them alone; None where they do not fit.
+        specialise: of a kernel of unknown sizes, from arrays to a kernel for theirs alone; None where they do not fit.
 
     `dataclasses.replace` makes one with other options.
     """
@@ -71,7 +72,7 @@ class Kernel:
     options: cpu.Options = field(default_factory=cpu.Options)
     threads: int = 0
     tuning: Tuning | None = None
-    specialise: Callable[[Sequence[tuple[int, ...]]], Kernel | None] | None = field(default=None, repr=False, compare=False)  # fmt: skip
+    specialise: Callable[[Sequence[Any]], Kernel | None] | None = field(default=None, repr=False, compare=False)  # fmt: skip
 
     def __call__(
         self,
@@ -117,7 +118,7 @@ class Kernel:
             )
         else:
             results = prepared.run(flat, values, self.threads or environment.threads(), places)
-        found = tuple(array.reshape(shape) for array, shape in zip(results, shapes, strict=True))
+        found = tuple(cut(array, shape) for array, shape in zip(results, shapes, strict=True))
         if targets is not None:
             for target, array in zip(targets, found if places is None else (), strict=False):
                 target[...] = array
@@ -168,6 +169,11 @@ class Kernel:
         """Sizes and scalars that are known at call time only."""
         return tuple(variables_of([item.tensor for item in self.outputs]))
 
+    @cached_property
+    def _counts_in_blocks(self) -> bool:
+        """Whether an input has a size that is a multiple of a number known at call time only."""
+        return any(blocked(size) for item in self.inputs for size in item.tensor.shape)
+
     @property
     def source(self) -> str:
         """The generated C."""
@@ -193,12 +199,16 @@ class Kernel:
         if self.specialise is None:
             raise error
         try:
-            found = self.specialise([np.shape(array) for array in arrays])
+            found = self.specialise(arrays)
         except InputError:
             found = None
         if found is None:
             raise error
-        return replace(found, options=self.options, threads=self.threads)
+        return self._like_this(found)
+
+    def _like_this(self, other: Kernel) -> Kernel:
+        """Another kernel with the options of this one."""
+        return replace(other, options=self.options, threads=self.threads)
 
     def _checked(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         if len(arrays) != len(self.inputs):
@@ -239,6 +249,9 @@ class Kernel:
             if len(sizes) != len(actual):
                 continue
             for size, number in zip(sizes, actual, strict=True):
+                parts = blocked(size)
+                if parts is not None:
+                    values.setdefault(id(parts[0]), -(-number // parts[1]))
                 if isinstance(size, Var) and values.setdefault(id(size), number) != number:
                     raise InputError(
                         f"the size {size} is one in an array and another in the next",
@@ -255,8 +268,10 @@ class Kernel:
         self, item: Argument, array: np.ndarray, values: Mapping[int, int | float]
     ) -> np.ndarray:
         shape = tuple(_number(size, values) for size in item.tensor.shape)
-        if len(shape) == array.ndim == 1 and 0 < shape[0] - array.size < BLOCK:
-            array = np.pad(array, (0, shape[0] - array.size))
+        if shape != array.shape and len(shape) == array.ndim:
+            lacking = [wanted - own for wanted, own in zip(shape, array.shape, strict=True)]
+            if all(0 <= number < BLOCK for number in lacking):
+                array = filled_up(array, shape)
         if int(np.prod(shape)) != array.size:
             raise InputError(
                 f"the array for {item.name} does not fit what the operator made of it",
@@ -270,6 +285,10 @@ class Kernel:
         self, item: Argument, values: Mapping[int, int | float], given: Sequence[np.ndarray]
     ) -> tuple[int, ...]:
         actual = tuple(_number(size, values) for size in item.tensor.shape)
+        if self._counts_in_blocks:
+            in_blocks = sizes_in_blocks([one.tensor.shape for one in self.inputs], given)
+            real = [real_size(size, in_blocks) for size in item.tensor.shape]
+            actual = tuple(own if size is None else size for own, size in zip(actual, real, strict=True))  # fmt: skip
         total, known = int(np.prod(actual)), [size for size in item.shape if size >= 0]
         if len(known) == len(item.shape):
             return item.shape if int(np.prod(item.shape)) == total else actual
@@ -309,10 +328,10 @@ class Kernel:
             apart = sum(np.may_share_memory(target, other) for other in others) <= 1
             if not (target.flags.c_contiguous and target.flags.writeable and apart):
                 return None
-        return [
-            target.reshape([_number(size, values) for size in item.tensor.shape])
-            for item, target in zip(self.outputs, targets, strict=True)
-        ]
+        shapes = [[_number(size, values) for size in item.tensor.shape] for item in self.outputs]
+        if any(int(np.prod(shape)) != target.size for shape, target in zip(shapes, targets, strict=True)):  # fmt: skip
+            return None
+        return [target.reshape(shape) for shape, target in zip(shapes, targets, strict=True)]
 
 
 def _number(size: Expr, values: Mapping[int, int | float]) -> int:

@@ -26,9 +26,10 @@ from tbe_impl.compat import Registration
 from tbe_impl.compat.modules import ROOTS
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
+from tbe_impl.late import LateKernel
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, described, kernel_of
-from tbe_impl.specialising import Specialised, is_dynamic
+from tbe_impl.specialising import Specialised
 
 OPTIONS = ("inplace", "threads", "vector_bits")
 """Keywords of `Operator.build` that are not the operator's."""
@@ -74,9 +75,24 @@ class Operator:
         own = set(self._parameters())
         options = {key: keywords.pop(key) for key in OPTIONS if key in keywords and key not in own}
         keywords = self._with_kernel_name(arguments, keywords)
-        # operators write into their arguments
         arguments = tuple(described(item) for item in arguments)
         keywords = {key: described(item) for key, item in keywords.items()}
+        by_sizes = Specialised(functools.partial(self._built, soc), arguments, keywords)
+        try:
+            kernel = self._built(soc, *arguments, **keywords)
+        except FusionError as error:
+            if not by_sizes.may_come(error):
+                raise
+            name = str(keywords.get("kernel_name") or self.name)
+            late = LateKernel(name, soc, (), (), specialise=by_sizes, problem=error)
+            return late.with_options(**options) if options else late
+        if by_sizes.is_needed:
+            kernel = dataclasses.replace(kernel, specialise=by_sizes)
+        return tuned.applied(kernel.with_options(**options) if options else kernel)
+
+    def _built(self, soc: str, *arguments: Any, **keywords: Any) -> Kernel:
+        """Runs the function."""
+        # operators write into their arguments
         declared = copy.deepcopy((arguments, keywords))
         with compat.installed(soc=soc) as session, _in_place(self._modules, self._search_path):
             try:
@@ -87,10 +103,7 @@ class Operator:
                 raise _explained(error, self) from error
             kernel = kernel_of(self.name, session, *declared)
             check_schedule(kernel)
-        if is_dynamic(*declared):
-            again = functools.partial(self.build, soc=soc)
-            kernel = dataclasses.replace(kernel, specialise=Specialised(again, *declared))
-        return tuned.applied(kernel.with_options(**options) if options else kernel)
+        return kernel
 
     def build_for_device(
         self, directory: str | os.PathLike[str], *arguments: Any, soc: str = "Ascend910A", **keywords: Any

@@ -1,7 +1,8 @@
-"""Kernels for shapes that a dynamic kernel was not made for: the operator is built again with the sizes that came.
+"""Kernels for sizes that a dynamic kernel was not made for: the operator is built again with the sizes that came.
 
 A kernel of unknown sizes takes two sizes at one place for the same. Arrays that broadcast there (a size of 1 beside another)
-need another kernel, which the toolkit makes beforehand and which is made here when such arrays come.
+need another kernel, which the toolkit makes beforehand and which is made here when such arrays come. So do operators that
+cannot be built before more is known: the number of axes, or the numbers in a small input such as the axes of a sum.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.errors import FusionError
+
 Shape = tuple[int, ...]
+Values = tuple[tuple[int, ...] | None, ...]
+MANY = 64
+"""From how many elements on an input is no list of axes or sizes."""
+SIZE = 16
+"""What stands for an unknown size where only the operator's opinion on the rest is asked."""
 
 
 class Specialised:
-    """Builds an operator for known shapes, each time once.
+    """Builds an operator for known sizes, each time once.
 
     Args:
         build: from arguments and keywords to a kernel.
@@ -24,25 +32,88 @@ class Specialised:
     """
 
     def __init__(self, build: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]):  # fmt: skip
-        self._build, self._arguments, self._keywords = build, tuple(arguments), dict(keywords)
-        self._kernels: dict[tuple[Shape, ...], Any] = {}
+        # operators write into their arguments
+        self._build, self._arguments, self._keywords = (
+            build,
+            *deepcopy((tuple(arguments), dict(keywords))),
+        )
+        self._kernels: dict[tuple[tuple[Shape, ...], Values], Any] = {}
 
-    def __call__(self, shapes: Sequence[Shape]) -> Any:
-        """The kernel for inputs of these shapes; None when they are no inputs of the operator."""
-        key = tuple(map(tuple, shapes))
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        """The kernel for these arrays; None when they are no inputs of the operator.
+
+        Raises:
+            FusionError: the operator refuses their sizes.
+        """
+        shapes = tuple(map(np.shape, arrays))
+        known = tuple(map(_listed, arrays))
+        try:
+            return self._kernel(shapes, (None,) * len(shapes))
+        except FusionError:
+            if not any(known):
+                raise
+            return self._kernel(shapes, known)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a size is not known."""
+        found = _descriptions([*self._arguments, *self._keywords.values()])
+        return any(size < 0 for item in found for size in item["shape"])
+
+    def may_come(self, problem: FusionError) -> bool:
+        """Whether the operator has another opinion where sizes, or the numbers in small inputs, are known."""
+        for values in (False, True):
+            arguments, keywords = deepcopy((self._arguments, self._keywords))
+            found = list(_descriptions([*arguments, *keywords.values()]))
+            if not (any(map(_takes_values, found)) if values else self.is_needed):
+                continue
+            for item in found:
+                rank = 2 if _any_rank(item) else len(item["shape"])
+                shape = tuple(item["shape"]) if not _any_rank(item) else (-1,) * rank
+                _write(item, tuple(SIZE if size < 0 else size for size in shape))
+                if values and _takes_values(item):
+                    item["const_value"] = [0] * int(np.prod(item["shape"]))
+            try:
+                self._build(*arguments, **keywords)
+            except FusionError as error:
+                if str(error) == str(problem):
+                    continue
+            return True
+        return False
+
+    def _kernel(self, shapes: tuple[Shape, ...], values: Values) -> Any:
+        key = shapes, values
         if key not in self._kernels:
             arguments, keywords = deepcopy((self._arguments, self._keywords))
             found = list(_descriptions([*arguments, *keywords.values()]))
-            if not _fill(found, key):
+            if not _fill(found, shapes):
                 return None
+            for item, value in zip(found, values, strict=False):
+                if value is not None and _takes_values(item):
+                    item["const_value"] = list(value)
             self._kernels[key] = self._build(*arguments, **keywords)
         return self._kernels[key]
 
 
-def is_dynamic(arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
-    """Whether a size is not known."""
-    found = _descriptions([*arguments, *keywords.values()])
-    return any(size < 0 for item in found for size in item["shape"])
+def _takes_values(item: dict[str, Any]) -> bool:
+    return (
+        item.get("const_value") is None
+        and len(item["shape"]) <= 1
+        and str(item.get("dtype")).lower() in ("int32", "int64")
+        and int(np.prod(item["shape"])) <= MANY
+    )
+
+
+def _listed(array: Any) -> tuple[int, ...] | None:
+    """The numbers of an array that could be axes or sizes."""
+    given = np.asarray(array)
+    if given.dtype not in (np.int32, np.int64) or given.ndim > 1 or given.size > MANY:
+        return None
+    return tuple(given.reshape(-1).tolist())
+
+
+def _any_rank(item: dict[str, Any]) -> bool:
+    return tuple(item["shape"]) == (-2,)
 
 
 def _descriptions(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
@@ -59,7 +130,8 @@ def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
         return False
     for item, shape in zip(found, shapes, strict=False):
         own = tuple(item["shape"])
-        if len(own) != len(shape) or any(size not in (-1, real) for size, real in zip(own, shape, strict=True)):  # fmt: skip
+        fits = len(own) == len(shape) and all(size in (-1, real) for size, real in zip(own, shape, strict=True))  # fmt: skip
+        if not fits and not _any_rank(item):
             return False
         _write(item, shape)
     try:
@@ -67,7 +139,7 @@ def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
     except ValueError:
         whole = shapes[0]
     for item in found[len(shapes) :]:
-        own = tuple(item["shape"])
+        own = (-1,) * len(whole) if _any_rank(item) else tuple(item["shape"])
         # what an output's sizes are, the operator finds by itself; its description only must not be unknown
         like = whole if len(whole) == len(own) else (1,) * len(own)
         _write(item, tuple(real if size < 0 else size for size, real in zip(own, like, strict=True)))  # fmt: skip

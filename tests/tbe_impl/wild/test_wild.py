@@ -11,6 +11,7 @@ import pytest
 import tbe_impl
 from tbe_impl.dsl import layouts
 from tbe_impl.errors import FusionError
+from tbe_impl.late import LateKernel
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
 
@@ -98,3 +99,46 @@ def test_an_operator_derived_from_a_class_of_the_toolkit(groups: int) -> None:
     assert_close(layouts.from_fractal_z(found, size, groups), wanted, "float32")
     with pytest.raises(FusionError, match="H that fits"):
         build(image, slope, y, list(size), [1, 1, 1, 1], [1, 1, 1, 1], groups)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(-2,), (-1, -1, 5), (3, 4, 5)])
+def test_kernels_that_are_made_when_ranks_and_axes_are_known(shape: Any, backend: str) -> None:
+    kernel = operator("centred_dynamic").build(
+        describe(shape, "float32"), describe((-1,), "int32"), describe(shape, "float32")
+    )
+    assert isinstance(kernel, LateKernel) and kernel.with_options(threads=1).threads == 1
+    x = draw(3, 4, 5)
+    for axes in ([1], [0, 2]):
+        wanted = x - x.max(axis=tuple(axes), keepdims=True).astype(np.float64)
+        found = kernel(x, np.array(axes, np.int32), backend=backend)
+        assert found.shape == x.shape
+        assert_close(found, wanted, "float32")
+    known = kernel.for_arrays([x, np.array([1], np.int32)])
+    assert "float" in known.source and known is not kernel
+    with pytest.raises(FusionError, match="before the sizes are known"):
+        kernel.report()
+    with pytest.raises(FusionError, match="no inputs of the operator"):
+        kernel(*[x] * 4)
+
+
+def test_a_refusal_that_sizes_do_not_change_comes_at_once() -> None:
+    with pytest.raises(FusionError, match="float16, float32"):
+        operator("centred_dynamic").build(describe((-2,), "int8"), describe((-1,), "int32"), describe((-2,), "int8"))  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_sizes_that_are_counted_in_blocks(bias: bool, backend: str) -> None:
+    unknown, row = describe((-1, -1), "float32"), describe((-1,), "float32")
+    kernel = operator("product_dynamic").build(unknown, unknown, row if bias else None, unknown)
+    for m, k, n in ((20, 33, 17), (32, 5, 16), (1, 1, 1)):
+        a, b, c = draw(m, k), draw(k, n, seed=1), draw(n, seed=2)
+        wanted = a.astype(np.float64) @ b + (c if bias else 0)
+        given = (a, b, c) if bias else (a, b)
+        found = kernel(*given, backend=backend)
+        assert found.shape == (m, n)
+        assert_close(found, wanted, "float32")
+        into = np.zeros((m, n), np.float32)
+        kernel(*given, backend=backend, out=into)
+        np.testing.assert_array_equal(into, found)
