@@ -58,7 +58,7 @@ class LateKernel(Kernel):
         ) from self.problem
 
     @property
-    def compiled(self) -> Any:  # type: ignore[override]
+    def compiled(self) -> Any:
         """Raises `InputError`: of each kernel for known sizes there is one."""
         self._refuse()
 
