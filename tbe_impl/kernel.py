@@ -169,6 +169,15 @@ class Kernel:
         """Sizes and scalars that are known at call time only."""
         return tuple(variables_of([item.tensor for item in self.outputs]))
 
+    @property
+    def open_sizes(self) -> tuple[Expr, ...]:
+        """Unknown sizes and scalars that no input has as a size: they stand in the input's numbers, or nowhere."""
+        sizes = [size for item in self.inputs for size in item.tensor.shape]
+        known = {id(size) for size in sizes} | {
+            id(parts[0]) for parts in map(blocked, sizes) if parts
+        }
+        return tuple(item for item in self._unknown_sizes if id(item) not in known)
+
     @cached_property
     def _counts_in_blocks(self) -> bool:
         """Whether an input has a size that is a multiple of a number known at call time only."""

@@ -48,11 +48,12 @@ class Specialised:
         shapes = tuple(map(np.shape, arrays))
         known = tuple(map(_listed, arrays))
         try:
-            return self._kernel(shapes, (None,) * len(shapes))
+            found = self._kernel(shapes, (None,) * len(shapes))
         except FusionError:
             if not any(known):
                 raise
             return self._kernel(shapes, known)
+        return self._kernel(shapes, known) if found is not None and found.open_sizes and any(known) else found  # fmt: skip
 
     @property
     def is_needed(self) -> bool:

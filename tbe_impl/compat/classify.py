@@ -49,7 +49,8 @@ def classify(
         elif str(mode).lower() in ("norm", "tuple_reduce") and index == len(inputs) - 1:
             inputs[index] = _axes(item, rank)
     if str(mode).lower() in ("sort", "topk"):
-        return [inputs[:1]]
+        by_tensor = (extra_params or {}).get("op_mode") == "topkv2"
+        return [[inputs[0], inputs[2]]] if by_tensor else [inputs[:1]]
     if str(mode).lower() == "concat":
         axis = int((extra_params or {}).get("axis", 0))
         return [[inputs[0], axis % max(rank, 1)]]

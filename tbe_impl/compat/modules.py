@@ -12,6 +12,7 @@ from tbe_impl.compat import (
     convolution_helpers,
     error_manager,
     families,
+    later_words,
     mindspore_names,
     operation,
     operator_helpers,
@@ -103,6 +104,7 @@ _CASTING_EXTRA = {
 }
 _REFUSING_EXTRA = {
     **_SCHEDULING,
+    **later_words.FUNCTIONS,
     **window_sizes.FUNCTIONS,
     "auto_schedule": building.auto_schedule,
     "classify": classify,

@@ -183,7 +183,8 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
     """Shapes for placeholders: known sizes as they are, unknown ones as variables.
 
     Unknown sizes at the same place (from the last axis) of inputs that do not differ in role are one variable, so that
-    elementwise operators see equal shapes. For ``sort`` the one shape itself comes back, for ``slice`` begins and sizes do.
+    elementwise operators see equal shapes. For ``sort`` the one shape itself comes back, with how many are
+    wanted where a tensor says it; for ``slice`` begins and sizes do.
     """
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
@@ -191,15 +192,18 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
         # sizes along the joined axis differ from input to input, so no two inputs share a variable
         return [_shapes([item], f"input{index}")[0] for index, item in enumerate(inputs[0])]
     if op_mode == "segment":
-        return [*_shapes(inputs[:2]), _segments(inputs[2])]
+        return [*_shapes(inputs[:2]), _counted(inputs[2], "num_segments")]
+    if op_mode in ("sort", "topk") and len(inputs) > 1:
+        return [_shapes(inputs[:1])[0], [_counted(inputs[1], "k")]]
     shapes = _shapes(inputs)
     return shapes[0] if op_mode in ("sort", "topk") else shapes
 
 
-def _segments(given: Any) -> Any:
+def _counted(given: Any, name: str) -> Any:
+    """The number in an input: known, or a variable of that name."""
     known = given.get("const_value") if isinstance(given, dict) else given
     if known is None:
-        return var("num_segments")
+        return var(name)
     return int(known[0] if isinstance(known, (list, tuple)) else known)
 
 

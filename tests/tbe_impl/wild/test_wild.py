@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import tbe_impl
+from tbe_impl import dsl
+from tbe_impl.compat import later_words
 from tbe_impl.dsl import layouts
 from tbe_impl.errors import FusionError
 from tbe_impl.late import LateKernel
@@ -142,3 +144,29 @@ def test_sizes_that_are_counted_in_blocks(bias: bool, backend: str) -> None:
         into = np.zeros((m, n), np.float32)
         kernel(*given, backend=backend, out=into)
         np.testing.assert_array_equal(into, found)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(-1, -1), (3, 20)])
+def test_how_many_are_wanted_stands_in_an_array(shape: Any, backend: str) -> None:
+    x, one = describe(shape, "float32"), describe((1,), "int32")
+    kernel = operator("ranked_dynamic").build(x, one, x, describe((-1, -1), "int32"))
+    data = draw(3, 20)
+    for count in (1, 7):
+        values, places = kernel(data, np.array([count], np.int32), backend=backend)
+        np.testing.assert_array_equal(places, np.argsort(-data, axis=1, kind="stable")[:, :count])
+        assert_close(values, 2 * np.sort(-data, axis=1)[:, :count].astype(np.float64), "float32")
+    with pytest.raises(FusionError, match="ascend or descend"):
+        later_words.sort(dsl.placeholder((2, 3)), direction="up")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_how_many_segments_there_are_stands_in_an_array(backend: str) -> None:
+    rows, row, one = describe((-1, -1), "float32"), describe((-1,), "int32"), describe((1,), "int32")  # fmt: skip
+    kernel = operator("grouped_dynamic").build(rows, row, one, rows)
+    x, ids = draw(6, 16), np.array([0, 1, 1, 3, 0, 3], np.int32)
+    for count in (4, 5):
+        wanted = np.full((count, 16), -0.5)
+        for number in set(ids.tolist()):
+            wanted[number] = x[ids == number].max(axis=0) / 2.0
+        assert_close(kernel(x, ids, np.array([count], np.int32), backend=backend), wanted, "float32")  # fmt: skip

@@ -1,0 +1,82 @@
+"""Words that ``tbe.dsl`` got later than the others: sorting, segments by name, functions that newer chips have as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.casts import cast_to
+from tbe_impl.dsl.segments import WORDS as SEGMENTS
+from tbe_impl.dsl.tensor import Tensor
+
+_SEGMENTS = {word.name.removeprefix("unsorted_segment_"): word for word in SEGMENTS}
+
+
+def sort(
+    x: Tensor, sort_axis: int = -1, direction: str = "ascend", return_type: str = "value",
+    indices_dtype: str = "int32", need_cast: bool = False,
+) -> Any:  # fmt: skip
+    """The elements in order along an axis.
+
+    Args:
+        x: any.
+        sort_axis: the axis.
+        direction: ``ascend`` or ``descend``.
+        return_type: ``value``, ``indices`` (where each was) or ``both``.
+        indices_dtype: of the indices.
+        need_cast: the values come in bfloat16.
+    """
+    found = ext.sort(x, sort_axis, _descends(direction))
+    return _chosen(found, return_type, indices_dtype, need_cast)
+
+
+def topk(
+    x: Tensor, k: Any, sort_axis: int = -1, direction: str = "descend", return_type: str = "value",
+    indices_dtype: str = "int32", need_cast: bool = False,
+) -> Any:  # fmt: skip
+    """The first k of `sort`."""
+    found = ext.topk(x, k, sort_axis, _descends(direction))
+    return _chosen(found, return_type, indices_dtype, need_cast)
+
+
+def _descends(direction: str) -> bool:
+    if direction not in ("ascend", "descend"):
+        raise fault("E90001", f"a direction is ascend or descend, but not {direction!r}", detailed_cause="direction")  # fmt: skip
+    return direction == "descend"
+
+
+def _chosen(found: tuple[Tensor, Tensor], kind: str, indices_dtype: str, need_cast: bool) -> Any:
+    if kind not in ("value", "indices", "both"):
+        raise fault("E90001", f"value, indices or both come back, but not {kind!r}", detailed_cause="return_type")  # fmt: skip
+    values, places = found
+    both = cast_to(values, "bfloat16") if need_cast else values, cast_to(places, indices_dtype)
+    return both if kind == "both" else both[kind == "indices"]
+
+
+def segment(
+    tensor: Tensor, segment_ids: Any, num_segments: Any, init_value: Any = 0, op: str = "segmentensor_sum", check_ids: bool = False
+) -> Any:  # fmt: skip
+    """``unsorted_segment_sum`` and its like, by name.
+
+    Args:
+        tensor, segment_ids, num_segments, init_value: as those words take them.
+        op: ``segmentensor_`` with sum, mean, prod, max or min behind.
+        check_ids: nothing; ids outside of the segments are always passed over.
+    """
+    word = _SEGMENTS.get(op.removeprefix("segmentensor_"))
+    if word is None:
+        raise fault("E90001", f"there are segments of {', '.join(_SEGMENTS)}, but not {op!r}", detailed_cause="op")  # fmt: skip
+    return word(tensor, segment_ids, num_segments, init_value)
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "sort": sort,
+    "topk": topk,
+    "segment": segment,
+    "powi": ext.pow,
+    "vtanh": ext.tanh,
+    "vsigmoid": ext.sigmoid,
+}
+"""By the names that operators use."""
