@@ -279,7 +279,7 @@ class Elaborator:
                 return scope.memo[key]
         if id(tensor) in self.buffers:
             found = self.load(tensor, indices)
-        elif id(tensor) in self.kept and self.vector is not None:
+        elif id(tensor) in self.kept and self.vector is not None and indices:
             found = self._kept_row(tensor, indices)
         else:
             found = self.compute(tensor, indices)
@@ -318,6 +318,8 @@ class Elaborator:
             part = f"{tag}_load_part({place}, {self.count})"
             return self.let(f"{tag}_load({place})" if self.count == "LANES" else part, tag, depth)
         value = self.compute(tensor, indices)
+        if value.depth < depth:
+            return value  # it is the same for the whole row
         complete = self.vector not in self.ranges.known
         if complete and self.filling == self.vector and (row is None or row.loop == self.vector):
             if row is None:

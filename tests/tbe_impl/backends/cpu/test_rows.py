@@ -1,0 +1,33 @@
+"""Rows that are kept for the next loop over them hold every element of the row, or are not kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tbe_impl.backends.cpu.backend import prepare
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl.tensor import placeholder
+from tbe_impl.dsl.words import WORDS
+
+
+@pytest.mark.parametrize("columns", [8, 16, 21, 100])
+def test_what_is_the_same_for_a_whole_row(columns: int, cache: KernelCache) -> None:
+    x, z = placeholder((5, 1), "float32"), placeholder((5, columns), "float32")
+    power = WORDS["vexp"](WORDS["broadcast"](x, (5, columns)))
+    total = WORDS["broadcast"](WORDS["reduce_sum"](WORDS["vmul"](power, z), 1, True), (5, columns))
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((5, 1), (5, columns)))
+    y = WORDS["vadd"](WORDS["vmul"](power, z), total)
+    (found,) = prepare([y], [x, z], cache=cache).run([a, b], {}, 1)
+    wanted = np.exp(a.astype(np.float64)) * b
+    np.testing.assert_allclose(found, wanted + wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
+
+
+def test_a_number_is_no_row(cache: KernelCache) -> None:
+    x = placeholder((), "float32")
+    power = WORDS["vexp"](x)
+    outputs = [WORDS["vadds"](WORDS["broadcast"](power, (5,)), 1.0), WORDS["vrec"](power)]
+    wide, one = prepare(outputs, [x], cache=cache).run([np.float32(1)], {}, 1)
+    np.testing.assert_allclose(wide, [np.e + 1] * 5, rtol=1e-6)
+    np.testing.assert_allclose(one, 1 / np.e, rtol=1e-6)
