@@ -14,7 +14,7 @@ from tbe_impl import environment
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend as cpu
 from tbe_impl.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
-from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, shape_text, variables_of
@@ -80,6 +80,7 @@ class Kernel:
         backend: str = "cpu",
         rounding: str | None = None,
         out: Sequence[np.ndarray] | np.ndarray | None = None,
+        scalars: Mapping[str, float] | None = None,
     ) -> Any:
         """The output array, or a tuple of them.
 
@@ -88,22 +89,25 @@ class Kernel:
             backend: ``cpu`` (compiled) or ``numpy`` (the definition, word by word).
             rounding: ``accurate``, ``device`` (each stage rounded to its dtype) or, with ``numpy``, ``float64``.
             out: arrays to write to; an input among them is overwritten.
+            scalars: numbers that the operator left open (``tvm.var``) and that are no size of an input, by their names.
 
         Raises:
-            InputError: another number of arrays, another shape or dtype.
+            InputError: another number of arrays, another shape or dtype, a scalar that is missing or unknown.
         """
         if backend not in BACKENDS:
             raise InputError("unknown back end", place=self.name, expected=" or ".join(BACKENDS), got=repr(backend))  # fmt: skip
         if rounding is not None and rounding != self.options.rounding and backend == "cpu":
-            return replace(self, options=replace(self.options, rounding=rounding))(*arrays, out=out)
+            return replace(self, options=replace(self.options, rounding=rounding))(
+                *arrays, out=out, scalars=scalars
+            )
         try:
             given = self._checked(arrays)
-            values = self._sizes(given)
+            values = self._sizes(given, scalars or {})
             shapes = [self._shape_of(item, values, given) for item in self.outputs]
             flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
         except InputError as error:
             own = self._for_these(arrays, error)
-            return own(*arrays, backend=backend, rounding=rounding, out=out)
+            return own(*arrays, backend=backend, rounding=rounding, out=out, scalars=scalars)
         if self.options.inplace and backend == "numpy":
             raise InputError("the NumPy back end computes nothing in place", place=self.name)
         targets = self._targets(out, shapes)
@@ -165,7 +169,7 @@ class Kernel:
         return replace(self, options=options, threads=self.threads if threads is None else threads)
 
     @cached_property
-    def _unknown_sizes(self) -> tuple[Expr, ...]:
+    def _unknown_sizes(self) -> tuple[Var, ...]:
         """Sizes and scalars that are known at call time only."""
         return tuple(variables_of([item.tensor for item in self.outputs]))
 
@@ -247,9 +251,14 @@ class Kernel:
             found.append(given)
         return found
 
-    def _sizes(self, given: Sequence[np.ndarray]) -> dict[int, int | float]:
-        """``id`` of each size that is known now → its value."""
+    def _sizes(
+        self, given: Sequence[np.ndarray], scalars: Mapping[str, float]
+    ) -> dict[int, int | float]:
+        """``id`` of each size and scalar that is known now → its value."""
         values: dict[int, int | float] = {}
+        foreign = scalars.keys() - {item.name for item in self._unknown_sizes}
+        if foreign:
+            raise InputError(f"there is no scalar {min(foreign)}", place=self.name, expected=", ".join(item.name for item in self._unknown_sizes) or "none", got=min(foreign))  # fmt: skip
         if not self._unknown_sizes:
             return values
         for item, array in zip(self.inputs, given, strict=True):
@@ -268,9 +277,13 @@ class Kernel:
                         expected=str(values[id(size)]),
                         got=f"{number} in {item.name}",
                     )
-        unknown = [item for item in self._unknown_sizes if id(item) not in values]
-        if unknown:
-            raise InputError(f"the size {unknown[0]} is not the size of any input", place=self.name)
+        for one in self._unknown_sizes:
+            if id(one) in values:
+                continue
+            if one.name not in scalars:
+                raise InputError(f"the size {one} is not the size of any input", place=self.name, remedy=f"Hand it over: scalars={{{one.name!r}: …}}")  # fmt: skip
+            value = scalars[one.name]
+            values[id(one)] = float(value) if is_float(one.dtype) else int(value)
         return values
 
     def _as_tensor(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -45,9 +45,11 @@ class LateKernel(Kernel):
         backend: str = "cpu",
         rounding: str | None = None,
         out: Sequence[np.ndarray] | np.ndarray | None = None,
+        scalars: Mapping[str, float] | None = None,
     ) -> Any:
         """As `Kernel` has it."""
-        return self.for_arrays(arrays)(*arrays, backend=backend, rounding=rounding, out=out)
+        own = self.for_arrays(arrays)
+        return own(*arrays, backend=backend, rounding=rounding, out=out, scalars=scalars)
 
     def _refuse(self) -> NoReturn:
         raise InputError(

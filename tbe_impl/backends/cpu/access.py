@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var, walk
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
@@ -46,7 +47,11 @@ def derived_sizes() -> Iterator[dict[str, Derived]]:
 def _as_derived(node: Expr) -> Poly | None:
     table = _derived.get()
     parts = list(walk(node))
-    if table is None or not all(isinstance(part, (Binary, Const, Var)) for part in parts):
+    if (
+        table is None
+        or is_float(node.dtype)
+        or not all(isinstance(part, (Binary, Const, Var)) for part in parts)
+    ):
         return None
     if not any(isinstance(part, Var) for part in parts):
         return None
@@ -76,7 +81,7 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
         found = environment.get(node.serial)
         return None if found is None else found + first_of(node)
     if isinstance(node, Var):
-        return Poly.variable(node.serial)
+        return None if is_float(node.dtype) else Poly.variable(node.serial)
     if isinstance(node, Cast):
         is_whole = node.dtype.startswith(("int", "uint"))
         return index_poly(node.value, environment) if is_whole else None

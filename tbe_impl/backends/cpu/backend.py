@@ -81,6 +81,7 @@ class CpuKernel:
                 ]
             if program.overwritten is not None:
                 made[0] = known[id(program.overwritten)]
+            sizes += [_bits(item, values) for item in program.scalars]
             step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)
             known |= {id(t): array for t, array in zip(program.outputs, made, strict=True)}
         given = {id(tensor): array for tensor, array in zip(self.inputs, arrays, strict=True)}
@@ -159,6 +160,11 @@ def _loaded(
 def _size(size: Var, values: Mapping[int, int | float]) -> int:
     wanted = size.expression if isinstance(size, Derived) else size
     return int(numpy_backend.scalar(wanted, values))
+
+
+def _bits(item: Var, values: Mapping[int, int | float]) -> int:
+    """A number of float64 as the whole number with the same bits."""
+    return int(np.float64(numpy_backend.scalar(item, values)).view(np.int64))
 
 
 def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -19,7 +19,7 @@ from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Row, Scope, Tile, Value
-from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
@@ -406,6 +406,8 @@ class Elaborator:
         tag = vectors.tag_of(node.dtype) if node.dtype != "handle" else ""
         if isinstance(node, Const):
             return Value(vectors.literal(self._constant(node), tag), tag)
+        if isinstance(node, Var) and is_float(node.dtype):
+            return self._scalar(node)
         if isinstance(node, (IterVar, Var)):
             index = self.index(node, environment)
             return self.as_vector(index, tag)
@@ -435,6 +437,16 @@ class Elaborator:
         if isinstance(node, Call):
             return self.let(vectors.function(node.name, node.args[0].dtype, texts), tag, depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
+
+    def _scalar(self, node: Var) -> Value:
+        """A number that is handed over; rounded once, as a constant would be."""
+        key, memo = (node.serial, ()), self.chain[0].memo
+        if key not in memo:
+            narrow = node.dtype in ("float16", "bfloat16")
+            dtype = "float32" if narrow and self.options.rounding != "device" else node.dtype
+            wide = vectors.splat("f64", f"scalar_of({self.names[node.serial]})")
+            memo[key] = self.let(vectors.cast("float64", dtype, wide), vectors.tag_of(dtype), 0)
+        return memo[key]
 
     def _constant(self, node: Const) -> float | int | bool:
         """Its value; the device has it in its dtype."""

@@ -16,11 +16,10 @@ from typing import Annotated
 import msgspec
 
 from tbe_impl.backends.cpu.options import Options
-from tbe_impl.backends.cpu.program import Program, result_shapes
+from tbe_impl.backends.cpu.program import Program, result_shapes, sizes_and_scalars
 from tbe_impl.cache import KernelCache
-from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.graph_text import graph_text
-from tbe_impl.dsl.tensor import Tensor, variables_of
+from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 
 HERE = Path(__file__).resolve().parent
@@ -47,12 +46,14 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The program of a graph whose plan this is; None where it does not fit."""
         if self.overwritten >= len(inputs):
             return None
+        sizes, scalars = sizes_and_scalars(outputs)
         return Program(
             text,
             self.symbol,
             tuple(inputs),
             tuple(outputs),
-            tuple(item for item in variables_of(outputs) if isinstance(item, Var)),
+            sizes,
+            scalars,
             result_shapes(outputs),
             inputs[self.overwritten] if self.overwritten >= 0 else None,
             mark,
@@ -88,8 +89,7 @@ def recall(store: KernelCache, key: str) -> Plan | None:
 
 def remember(store: KernelCache, key: str, program: Program) -> None:
     """Keeps what was written, where it can be told again: sizes that were made up on the way cannot."""
-    known = [item for item in variables_of(program.outputs) if isinstance(item, Var)]
-    same = len(known) == len(program.sizes)
+    same = len(sizes_and_scalars(program.outputs)[0]) == len(program.sizes)
     # a file that was changed since this process began wrote nothing of this
     if not same or generator() != _GENERATOR:
         return

@@ -47,7 +47,7 @@ class Program:
         text: gives the text; a program that was written by an earlier process writes it again when it is asked.
         symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``: 0, or 1 when memory ran out.
         inputs, outputs: what `buffers` holds, in this order.
-        sizes: what `sizes` holds.
+        sizes, scalars: what `sizes` holds: whole numbers, then the bits of a float64 for each other one.
         result_shapes: shape and NumPy dtype of each output.
         overwritten: the input that the first output is written over, if any.
         mark: names the graph; a symbol of the library bears it. Empty for none.
@@ -58,6 +58,7 @@ class Program:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     sizes: tuple[Var, ...]
+    scalars: tuple[Var, ...]
     result_shapes: tuple[tuple[tuple[Poly, ...], np.dtype[Any]], ...] = ()
     overwritten: Tensor | None = None
     mark: str = ""
@@ -147,14 +148,11 @@ class _Writer:
                     if isinstance(node, Binary) and node.op in COMPARISONS and node.a.dtype in WIDE:
                         for side in node.children:
                             index_poly(side, {})
-        known = [item for item in variables_of(outputs) if isinstance(item, Var)]
-        for item in known:
-            if is_float(item.dtype):
-                raise CompileError(
-                    f"there is no code for {item.name}, a {item.dtype} that is known at run time only"
-                )
-        self.sizes = (*known, *derived.values())
-        self.names = {item.serial: f"n{number}" for number, item in enumerate(self.sizes)}
+        whole, self.scalars = sizes_and_scalars(outputs)
+        self.sizes = (*whole, *derived.values())
+        self.names = {
+            item.serial: f"n{number}" for number, item in enumerate((*self.sizes, *self.scalars))
+        }
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
         self.slow = slow_stages(outputs, in_memory)
@@ -230,6 +228,7 @@ class _Writer:
             self.inputs,
             self.outputs,
             self.sizes,
+            self.scalars,
             result_shapes(self.outputs),
             self.overwritten,
             self.mark,
@@ -288,6 +287,13 @@ class _Writer:
         if strides is None:
             raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
         return Buffer(f"p{number}", strides, self._dtype(number))
+
+
+def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+    """The whole numbers that are known at run time only, and the other ones."""
+    known = tuple(variables_of(outputs))
+    scalars = tuple(item for item in known if is_float(item.dtype))
+    return tuple(item for item in known if not is_float(item.dtype)), scalars
 
 
 def result_shapes(

@@ -23,6 +23,13 @@ INLINE i64v i64_iota(void) {
 }
 INLINE i32v lanes_below(int64_t n) { return i32_iota() < SPLAT(i32v, (int32_t)n); }
 
+/* a number that was handed over among the sizes */
+INLINE double scalar_of(int64_t bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
 /* whole numbers: division by 0 gives 0, the least by -1 wraps around */
 #define WHOLE_DIVISIONS(T, S, M, ZERO_OR_SIGN)                                                    \
   INLINE T##v T##_truncdiv(T##v a, T##v b) {                                                      \

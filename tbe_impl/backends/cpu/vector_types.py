@@ -123,6 +123,9 @@ def cast(source: str, target: str, value: str) -> str:
         return value if here == MASK else to_mask(f"({value} != {literal(0, here)})", bits(here))
     if here == MASK:
         found = select(there, value, literal(1, there), literal(0, there))
+    elif source == "float64" and target in ("float16", "bfloat16"):
+        # to odd first: rounded twice to nearest, what lies beside a half would become one
+        found = f"f32_from_f64_to_odd({value})"
     else:
         found = value if here == there else f"{there}_from_{here}({value})"
     if target in ("float16", "bfloat16"):
