@@ -236,6 +236,8 @@ class _Known:
         if culprits := self._not_built(producer, consumer):
             why = f"{culprits[0].node.name}, {culprits[0].detail}"
             return "not-built", sentence("not-built", why=why, **names), culprits
+        if self._in_a_lost_kernel(producer, consumer):
+            return "generator-failed", sentence("generator-failed", **names), ()
         if self._taken(producer) and self._taken(consumer):
             code, detail = self._cut(edge, producer, consumer)
             return code, detail, ()
@@ -243,11 +245,15 @@ class _Known:
 
     def _not_built(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
         """The operators because of which the cluster of both was not built."""
-        cluster = self.cluster.get(producer.name, "")
-        together = cluster == self.cluster.get(consumer.name)
-        if not together or self.placement.keys() & {producer.name, consumer.name}:
+        if not self._in_a_lost_kernel(producer, consumer):
             return ()
-        return self.culprits.get(cluster, ())
+        return self.culprits.get(self.cluster[producer.name], ())
+
+    def _in_a_lost_kernel(self, producer: Node, consumer: Node) -> bool:
+        """Whether both were clustered together and then run as they are: what was to be built of them is not there."""
+        cluster = self.cluster.get(producer.name)
+        together = cluster is not None and cluster == self.cluster.get(consumer.name)
+        return together and not self.placement.keys() & {producer.name, consumer.name}
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:

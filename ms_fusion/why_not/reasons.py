@@ -29,6 +29,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "in-place": "{name} ({op}) writes in place; such an operator gets a kernel of its own",
         "not-built": "MindSpore's own generator must not build the kernel of {producer} and {consumer}: {why}; "
         "so each of its operators runs as it is",
+        "generator-failed": "the generator failed on the kernel of {producer} and {consumer}, so each of its operators runs as "
+        "it is",
         "cycle": "a kernel with both {producer} and {consumer} would have to wait for {through}, which itself waits for "
         "{producer}",
         "splitter-after-reduction": "{reduction} reduces, and on {device} nothing is fused behind a reduction",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ms_fusion.generator_limits import Refusal, kernel_refusal
 from ms_fusion.presets.compile_server import refusals
+from ms_fusion.presets.compile_server.workers import build_apart
 
 
 def serve(messager: str) -> None:
@@ -68,12 +71,29 @@ def _compile_guarded(builder: Any) -> bool:
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
+    processor = builder.akg_processor
+    kernels = [kernel for share in processor.args for kernel in share]
     try:
-        if builder.akg_processor.argc:
-            builder.akg_processor.compile(builder.attrs)
-    except Exception as error:  # noqa: BLE001 - whatever the generator raises, the client needs an answer
-        kernel = re.search(r'"op": ?"(\w{1,100})', str(error))
+        build = _builder_of(processor, builder.attrs)
+        limits = {"workers": processor.process_num, "seconds": processor.wait_time}
+        failed = build_apart(kernels, build, **limits)
+    except Exception as error:  # noqa: BLE001 - whatever is amiss, the client needs an answer
+        failed = dict.fromkeys(kernels, f"{type(error).__name__}: {error}")
+    for text, why in failed.items():
+        kernel = re.search(r'"op": ?"(\w{1,100})', text)
         what = kernel[1] if kernel else "a kernel"
-        refused = [*refused, Refusal("", f"it cannot build {what} ({type(error).__name__})")]
+        refused = [*refused, Refusal("", f"it cannot build {what} ({why})")]
     refusals.record(Path.cwd(), refused)
     return True
+
+
+def _builder_of(processor: Any, attrs: str) -> Callable[[str], object]:
+    """What MindSpore calls in its own pool, for one kernel."""
+    from mindspore._extends.parallel_compile.akg_compiler import akg_process
+
+    if isinstance(processor, akg_process.AkgV2Process):
+        driver = importlib.import_module("akg_v2").AkgV2Driver
+        return lambda kernel: akg_process._compile_akg_v2_task_default([kernel], attrs, driver)
+    sys.path.append(akg_process.get_akg_path())
+    function = importlib.import_module("akg.ms").compilewithjson
+    return lambda kernel: akg_process._compile_akg_task_default([kernel], attrs, function)

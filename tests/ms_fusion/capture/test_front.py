@@ -269,6 +269,23 @@ def test_kernel_that_is_not_built_is_explained_and_the_suggestion_mends_it():
     assert after.output_max_abs == 0
 
 
+class DividedByNothing(nn.Cell):
+    """MindSpore's own generator folds the divisor to 0, and dies of it."""
+
+    def construct(self, x, y):
+        half = x * 0.5
+        return half * 0.5 / (half - half) * 2.0, ops.neg(ops.abs(y))
+
+
+def test_kernel_that_the_generator_dies_of_is_said_and_the_others_are_built():
+    inputs = [nets.floats(32, 1), nets.floats(32, 64)]
+    asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=Div"}
+    ledger = explain(DividedByNothing(), *inputs, **asked)
+    assert [kernel.operators for kernel in ledger.kernels] == [("Abs", "Neg")]
+    assert {edge.reason for edge in ledger.unfused} == {"generator-failed"}
+    assert not any(edge.suggestion for edge in ledger.unfused)
+
+
 @pytest.mark.parametrize("groups", ["MulAdd", ("Mul", "Add"), ["Mul"]])
 def test_a_forgotten_list_of_groups_is_said(groups):
     with pytest.raises(InputError, match=r"such as \[\(\"Mul\", \"Add\"\)\]"):

@@ -72,6 +72,7 @@ def _answer(job: dict, number: int, work: Path) -> dict:
         flags=job["flags"],
         programs=joined.programs,
         control=joined.control,
+        after=joined.after,
     )
     ops = {node.name: node.op for node in joined.before}
     return {
@@ -80,6 +81,7 @@ def _answer(job: dict, number: int, work: Path) -> dict:
         "apart": [
             {
                 "edge": [edge.producer_op, edge.consumer_op],
+                "nodes": [edge.producer, edge.consumer],
                 "reason": edge.reason,
                 "detail": edge.detail,
                 "kind": edge.suggestion.kind if edge.suggestion else "",

@@ -17,6 +17,7 @@ from ms_fusion import operators
 from ms_fusion.why_not import suggest
 from ms_fusion.why_not.fusability import read_flags
 from ms_fusion.why_not.suggest import with_flags
+from tests.ms_fusion.why_not import random_nets
 from tests.ms_fusion.why_not import suggestion_cases as cases
 from tests.ms_fusion.why_not.suggestion_cases import Case
 from tests.ms_fusion.why_not.suggestion_pairs import HEAD, PAIRS, Pair
@@ -304,6 +305,37 @@ def test_changes_of_code_and_flags_fuse_what_they_promise(runner):
         assert len(after["apart"]) < len(after["edges"])
         was, now = np.load(before["results"][0]), np.load(after["results"][0])
         np.testing.assert_allclose(now.astype(np.float64), was, rtol=4e-3, atol=4e-3)
+
+
+REDUCED_AND_SHARED = net(
+    "y = x - ops.ReduceMax(True)(x, 1)",
+    "return y * ops.ReduceSum(True)(y * y, 1) + ops.neg(y), ops.transpose(y * 2.0, (1, 0)) + 1.0",
+    arguments="x",
+)
+
+
+@pytest.mark.mindspore
+def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
+    rng = np.random.default_rng(6)
+
+    def job(source: str, shapes: tuple[tuple[int, int], ...]) -> dict:
+        arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        return {"source": source, "inputs": list(map(runner.store, arrays))}
+
+    jobs = [job(REDUCED_AND_SHARED, ((64, 64),))]
+    jobs += [job(random_nets.source(seed), random_nets.shapes(seed)) for seed in range(14)]
+    off = runner.run([one | {"flags": "--opt_level=0"} for one in jobs])
+    on = runner.run([one | {"flags": BASE} for one in jobs])
+    fused = offered = 0
+    for one, before, after in zip(jobs, off, on, strict=True):
+        apart = {tuple(told["nodes"]): told["reason"] for told in after["apart"]}
+        assert "unexplained" not in apart.values(), (one["source"], after["apart"])
+        for told in before["apart"]:
+            together = tuple(told["nodes"]) not in apart
+            fused += together
+            offered += bool(told["kind"])
+            assert together or not told["kind"], (one["source"], told, apart[tuple(told["nodes"])])
+    assert offered >= 0.6 * fused > 50
 
 
 def pair_inputs(number: int, one: Pair) -> list[np.ndarray]:

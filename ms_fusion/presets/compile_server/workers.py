@@ -1,0 +1,54 @@
+"""Each kernel is built in a process of its own: one that kills the generator, or never ends, costs only itself.
+
+MindSpore's own pool loses the kernel with the worker that died, and waits for it for minutes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+
+
+def build_apart(
+    kernels: Sequence[str], build: Callable[[str], object], *, workers: int, seconds: int
+) -> dict[str, str]:
+    """Builds all, at most `workers` at a time, each within `seconds`.
+
+    Args:
+        kernels: what `build` is called with; it raises where it fails.
+
+    Returns:
+        Kernel → how it ended, of those that were not built.
+    """
+    forked = multiprocessing.get_context("fork")
+    waiting = list(reversed(kernels))
+    running: dict[int, tuple[BaseProcess, str]] = {}
+    failed: dict[str, str] = {}
+    while waiting or running:
+        while waiting and len(running) < workers:
+            kernel = waiting.pop()
+            process: BaseProcess = forked.Process(target=_build, args=(build, kernel, seconds))
+            process.start()
+            running[process.sentinel] = process, kernel
+        for ended in wait(list(running)):
+            process, kernel = running.pop(ended)  # type: ignore[arg-type]
+            process.join()
+            if process.exitcode:
+                failed[kernel] = _said(process.exitcode)
+            process.close()
+    return failed
+
+
+def _build(build: Callable[[str], object], kernel: str, seconds: int) -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+    build(kernel)
+
+
+def _said(exitcode: int) -> str:
+    if exitcode == -signal.SIGALRM:
+        return "it did not end"
+    return f"it died of {signal.Signals(-exitcode).name}" if exitcode < 0 else "it gave up"

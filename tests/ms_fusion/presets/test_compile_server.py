@@ -1,0 +1,37 @@
+"""Kernels are built apart: one that dies, never ends or raises costs only itself."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ms_fusion.presets.compile_server.workers import build_apart
+
+
+def build(kernel):
+    if kernel == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kernel == "hangs":
+        time.sleep(600)
+    if kernel == "raises":
+        raise ValueError("no such operator")
+    Path(kernel).touch()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_fails_costs_only_itself(workers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kernels = ["one", "dies", "two", "hangs", "raises", "three"]
+    failed = build_apart(kernels, build, workers=workers, seconds=1)
+    assert failed == {
+        "dies": "it died of SIGKILL",
+        "hangs": "it did not end",
+        "raises": "it gave up",
+    }
+    assert sorted(os.listdir()) == ["one", "three", "two"]
+
+
+def test_nothing_to_build_is_done_at_once():
+    assert build_apart([], build, workers=2, seconds=1) == {}
