@@ -13,6 +13,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import compiler, plans
 from tbe_impl.backends.cpu.access import Derived
 from tbe_impl.backends.cpu.call import Loaded, load, new_results
+from tbe_impl.backends.cpu.numbered_rows import write_numbered_rows
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.program import Program, write_program
 from tbe_impl.cache import KernelCache
@@ -125,7 +126,8 @@ def prepare(
     for op in stages_of(outputs):
         if op.kind == "library":
             compile_for(op.input_tensors)
-            steps.append(Step(stage=op))
+            rows = write_numbered_rows(op, name=name, options=options)
+            steps.append(Step(stage=op) if rows is None else Step(_built(rows, options, cache)))
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
     return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))
@@ -151,10 +153,15 @@ def _loaded(
             with suppress(CompileError):
                 return load(known, library)
     program = write()
-    loaded = load(program, compiler.build(program.source, options=told, symbols=program.symbols, cache=store))  # fmt: skip
+    loaded = _built(program, options, store)
     if key:
         plans.remember(store, key, program)
     return loaded
+
+
+def _built(program: Program, options: Options, cache: KernelCache | None) -> Loaded:
+    told = options.compiler_options()
+    return load(program, compiler.build(program.source, options=told, symbols=program.symbols, cache=cache))  # fmt: skip
 
 
 def _size(size: Var, values: Mapping[int, int | float]) -> int:

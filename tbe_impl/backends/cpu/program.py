@@ -109,6 +109,17 @@ def write_program(
             extra.append(need.tensor)
 
 
+def includes(options: Options) -> str:
+    """How every text begins: the headers, for vectors of the width that was asked for."""
+    wanted = [f"#define LANES {options.vector_bits // 32}"] if options.vector_bits else []
+    return "\n".join([*wanted, '#include "vector_math.h"', '#include "runtime.h"'])
+
+
+def symbol_of(name: str) -> str:
+    """The function of a kernel that people call `name`."""
+    return f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
+
+
 def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of stages that could be stored without being asked for, in the order in which they are computed."""
     given = {id(tensor) for tensor in inputs}
@@ -156,7 +167,7 @@ class _Writer:
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
         self.slow = slow_stages(outputs, in_memory)
-        self.symbol = f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
+        self.symbol = symbol_of(name)
 
     def program(self) -> Program:
         """The whole text."""
@@ -215,11 +226,7 @@ class _Writer:
             ),
             "}",
         ]
-        lanes = (
-            [f"#define LANES {self.options.vector_bits // 32}"] if self.options.vector_bits else []
-        )
-        lanes += ['#include "vector_math.h"', '#include "runtime.h"']
-        source = "\n\n".join(["\n".join(lanes), *functions, "\n".join(entry)]) + "\n"
+        source = "\n\n".join([includes(self.options), *functions, "\n".join(entry)]) + "\n"
         if self.mark:
             source += f"\nconst char graph_{self.mark} = 1;\n"
         return Program(

@@ -192,14 +192,18 @@ def combine(op: str, tag: str, a: str, b: str) -> str:
 
 def identity_of(body: Reduce) -> float | int | bool:
     """What changes no result of a reduction."""
-    if body.op in ("sum", "prod"):
-        return 0 if body.op == "sum" else 1
-    dtype = dtype_of(body.dtype)
-    if dtype.kind == "float":
-        return float("-inf") if body.op == "max" else float("inf")
-    if dtype.kind == "bool":
-        return body.op == "min"
-    bits = dtype.bytes * 8
-    if dtype.kind == "uint":
-        return 0 if body.op == "max" else (1 << bits) - 1
-    return -(1 << (bits - 1)) if body.op == "max" else (1 << (bits - 1)) - 1
+    return identity(body.op, body.dtype)
+
+
+def identity(op: str, dtype: str) -> float | int | bool:
+    """What changes no result of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
+    if op in ("sum", "prod"):
+        return 0 if op == "sum" else 1
+    kind, bits = dtype_of(dtype).kind, dtype_of(dtype).bytes * 8
+    if kind == "float":
+        return float("-inf") if op == "max" else float("inf")
+    if kind == "bool":
+        return op == "min"
+    if kind == "uint":
+        return 0 if op == "max" else (1 << bits) - 1
+    return -(1 << (bits - 1)) if op == "max" else (1 << (bits - 1)) - 1

@@ -1,0 +1,91 @@
+/* Rows that are changed, one after the other, by rows that say by number which one they change: segments and scatters.
+ *
+ * Deterministic with any number of threads: each has columns of its own or result rows of its own, and goes through all
+ * numbers in their order. Before this file the kernel defines
+ *   element, work, number            C types: in memory, of the arithmetic, of the numbers
+ *   MEMORY(name), WORK(name)         vector functions of the first two
+ *   READ(p)                          an element as work
+ *   CHANGE(a, b), CHANGE_ONE(a, b)   vectors and single ones: what b makes of a
+ *   START                            what a row is before it is changed
+ *   IS_FILLED, FILL                  whether rows without a change are filled, and with what
+ *   END(sum, count)                  a row when all changes are done
+ *   IS_NARROW                        whether the arithmetic has another type than the memory */
+#pragma once
+
+static void rows_begin(work *out, const element *var, int64_t begin, int64_t end) {
+  if (var && !IS_NARROW) memcpy(out + begin, var + begin, (size_t)(end - begin) * sizeof(work));
+  for (int64_t i = begin; i < end && var && IS_NARROW; i += LANES) {
+    const int n = (int)least(LANES, end - i);
+    WORK(store_part)(out + i, MEMORY(load_part)(var + i, n), n);
+  }
+  for (int64_t i = begin; i < end && !var; i++) out[i] = START;
+}
+
+static void rows_change(work *out, const element *x, const number *numbers, int64_t *members, int64_t rows,
+                        int64_t width, int64_t low, int64_t high, int64_t first, int64_t last) {
+  for (int64_t r = 0; r < rows;) {
+    const int64_t at = (int64_t)numbers[r], begin = r;
+    if (at < low || at >= high) {
+      r++;
+      continue;
+    }
+    if (width == 1) { /* neighbours with one number stay in a register */
+      work value = out[at];
+      do value = CHANGE_ONE(value, READ(x + r));
+      while (++r < rows && (int64_t)numbers[r] == at);
+      out[at] = value;
+    } else if (last - first < LANES) {
+      for (int64_t c = first; c < last; c++) out[at * width + c] = CHANGE_ONE(out[at * width + c], READ(x + r * width + c));
+      r++;
+    } else {
+      work *to = out + at * width;
+      const element *from = x + r * width;
+      int64_t c = first;
+      for (; c + LANES <= last; c += LANES) WORK(store)(to + c, CHANGE(WORK(load)(to + c), MEMORY(load)(from + c)));
+      const int rest = (int)(last - c);
+      if (rest) WORK(store_part)(to + c, CHANGE(WORK(load_part)(to + c, rest), MEMORY(load_part)(from + c, rest)), rest);
+      r++;
+    }
+    if (members) members[at] += r - begin;
+  }
+}
+
+static void rows_end(work *out, element *result, const int64_t *members, int64_t width, int64_t row, int64_t first,
+                     int64_t last) {
+  const int64_t count = members ? members[row] : 1, here = row * width;
+  if (IS_FILLED && !count)
+    for (int64_t c = first; c < last; c++) out[here + c] = FILL;
+  else if (members)
+    for (int64_t c = first; c < last; c++) out[here + c] = END(out[here + c], count);
+  if (IS_NARROW)
+    for (int64_t c = first; c < last; c += LANES) {
+      const int n = (int)least(LANES, last - c);
+      MEMORY(store_part)(result + here + c, WORK(load_part)(out + here + c, n), n);
+    }
+}
+
+/* 0, or 1 when memory ran out */
+static int numbered_rows(const element *var, const element *x, const number *numbers, element *result, int64_t rows,
+                         int64_t width, int64_t count, int is_counted, int64_t threads) {
+  work *out = IS_NARROW ? malloc((size_t)(count * width) * sizeof(work) + 1) : (work *)(void *)result;
+  int64_t *members = is_counted ? calloc((size_t)count + 1, sizeof(int64_t)) : NULL;
+  const int missing = !out || (is_counted && !members);
+  if (!missing) {
+    const int by_columns = width >= 32 * threads;
+#pragma omp parallel num_threads((int)(threads > 1 ? threads : 1))
+    {
+      const int64_t all = by_columns ? width : count, part = (all + OMP_COUNT - 1) / OMP_COUNT;
+      const int64_t begin = least(part * OMP_NUMBER, all), end = least(begin + part, all);
+      const int64_t low = by_columns ? 0 : begin, high = by_columns ? count : end;
+      const int64_t first = by_columns ? begin : 0, last = by_columns ? end : width;
+      for (int64_t row = low; row < high; row++) rows_begin(out, var, row * width + first, row * width + last);
+      rows_change(out, x, numbers, by_columns && OMP_NUMBER ? NULL : members, rows, width, low, high, first, last);
+#pragma omp barrier
+      if (members || IS_NARROW)
+        for (int64_t row = low; row < high; row++) rows_end(out, result, members, width, row, first, last);
+    }
+  }
+  if (IS_NARROW) free(out);
+  free(members);
+  return missing;
+}
