@@ -20,7 +20,7 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The operator, and what it is built with."""
     options = (
         click.argument("target", metavar="FILE.py:OPERATOR"),
-        click.option("--input", "inputs", multiple=True, metavar="SPEC", help="One for each input: 16x32:float16, :int32 (a scalar) or file.npy; a format may follow: 1x1x4x4x16:float16:NC1HWC0."),
+        click.option("--input", "inputs", multiple=True, metavar="SPEC", help="One for each input: 16x32:float16, :int32 (a scalar) or file.npy; a format may follow: 1x1x4x4x16:float16:NC1HWC0. -1x128@64x128:float32: the operator does not know the first size, the array has 64."),
         click.option("--attr", "attributes", multiple=True, metavar="NAME=VALUE", help="An attribute: beta=1.5, axis=0,1, keep_dims=true."),
         click.option("--output", "outputs", multiple=True, metavar="SPEC", help="One for each output.  [default: as the inputs suggest]"),
         click.option("--soc", default="Ascend910A", show_default=True, help="The chip that it is built for; cpu has no limits."),

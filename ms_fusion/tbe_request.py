@@ -56,22 +56,37 @@ def request_of(
 def description_of(text: str, *, option: str = "--input") -> Description:
     """``16x32:float16``, with a format ``1x1x4x4x16:float16:NC1HWC0``, ``:int32`` (a scalar), or ``file.npy``.
 
+    A size of -1 is one that the operator does not know when it is built, and -2 stands for any number of sizes; what they are in
+    the array follows behind an @: ``-1x128@64x128:float32``.
+
     Raises:
         InputError: says what is wrong with it.
     """
-    from tbe_impl.arguments import Description
+    from tbe_impl.arguments import UNKNOWN_SIZE, Description
 
     shape_and_dtype, layout = text, "ND"
     if text.count(":") == 2:
         shape_and_dtype, _, layout = text.rpartition(":")
+    written, colon, dtype = shape_and_dtype.partition(":")
+    told, at, given = written.partition("@")
+    sizes = told.split("x")
+    unknown = not written.endswith(".npy") and (bool(at) or "-1" in sizes or "-2" in sizes)
+    if sizes == ["-2"] and not at:
+        raise InputError(
+            "any number of sizes, and none for the array", place=f"{option} {text}", remedy="Say them behind @: -2@3x4:float32"
+        )  # fmt: skip
+    if unknown:
+        known = given if at else "x".join(str(UNKNOWN_SIZE) if size == "-1" else size for size in sizes)  # fmt: skip
+        shape_and_dtype = f"{known}{colon}{dtype}"
     try:
         spec = parse_input(shape_and_dtype)
+        shape = _unknown_shape(text, sizes, spec.shape) if unknown else spec.shape
     except InputError as error:
-        if option != "--input" and error.place:
-            error.place = error.place.replace("--input", option, 1)
+        if error.place:
+            error.place = f"{option} {text}"
         raise
     if spec.file is None:
-        return Description(spec.shape, spec.dtype, layout)
+        return Description(shape, spec.dtype, layout, sizes=spec.shape if at else ())
     import numpy as np
 
     try:
@@ -79,6 +94,21 @@ def description_of(text: str, *, option: str = "--input") -> Description:
     except (OSError, ValueError, EOFError) as error:
         raise InputError("not an array that NumPy can read", place=str(spec.file)) from error
     return Description(array.shape, array.dtype.name, layout, array)
+
+
+def _unknown_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:
+    """What the operator is told of a shape that it does not know; raises `InputError` where the array has another."""
+    if list(told) == ["-2"]:
+        return (-2,)
+    fits = len(told) == len(actual) and all(size in ("-1", str(real)) for size, real in zip(told, actual, strict=True))  # fmt: skip
+    if not fits:
+        raise InputError(
+            "the sizes behind @ are no sizes of the shape before it",
+            place=f"--input {text}",
+            expected=f"{len(told)} sizes, with {' and '.join(size for size in told if size != '-1') or 'any number'} where they are known",
+            got="x".join(map(str, actual)),
+        )  # fmt: skip
+    return tuple(map(int, told))
 
 
 def attribute_of(text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +15,8 @@ import numpy as np
 from tbe_impl.errors import InputError
 from tbe_impl.roles import FLAGS, Parameter, plain_function, roles_of
 
+UNKNOWN_SIZE = 16
+"""What an unknown size is in the arrays when nobody says it."""
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 
@@ -23,9 +25,10 @@ class Description:
     """An array as an operator is told of it.
 
     Attributes:
-        shape, dtype, format: of the array.
+        shape, dtype, format: as the operator is told; -1 for a size that it does not know, and (-2,) for any number of them.
         array: its elements, where they are given.
         name: of the parameter that it goes to; empty as long as that is not decided.
+        sizes: of the array, where the operator does not know all of them; by default each is `UNKNOWN_SIZE`.
     """
 
     shape: tuple[int, ...]
@@ -33,13 +36,24 @@ class Description:
     format: str = "ND"
     array: np.ndarray | None = field(default=None, repr=False, compare=False)
     name: str = ""
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def actual(self) -> tuple[int, ...]:
+        """The shape of the array itself."""
+        return self.sizes or tuple(UNKNOWN_SIZE if size < 0 else size for size in self.shape)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the operator knows every size."""
+        return all(size >= 0 for size in self.shape)
 
     def as_argument(self) -> dict[str, Any]:
         """The dict that operators take."""
         return {
             "shape": self.shape, "dtype": self.dtype, "format": self.format,
             "ori_shape": self.shape, "ori_format": self.format,
-            "range": tuple((size, size) for size in self.shape),
+            "range": tuple((1, None) if size < 0 else (size, size) for size in self.shape),
         }  # fmt: skip
 
 
@@ -179,7 +193,7 @@ class _Maker:
     def _next(self, name: str) -> Description:
         given = self.inputs[self.taken]
         self.taken += 1
-        named = Description(given.shape, given.dtype, given.format, given.array, name)
+        named = replace(given, name=name)
         self.used_inputs.append(named)
         return named
 
@@ -229,7 +243,7 @@ class _Maker:
         """The next output: as it was given, or as the inputs suggest."""
         if self.made < len(self.outputs):
             given = self.outputs[self.made]
-            found = Description(given.shape, given.dtype, given.format, None, name)
+            found = replace(given, array=None, name=name)
         else:
             found = _suggested(name, self.used_inputs or self.inputs)
         self.made += 1
@@ -256,11 +270,24 @@ def _suggested(name: str, inputs: Sequence[Description]) -> Description:
     twin = next((one for one in inputs if stem and one.name == stem), None)
     if twin is not None:
         return Description(twin.shape, twin.dtype, twin.format, None, name)
-    try:
-        shape: tuple[int, ...] = np.broadcast_shapes(*(one.shape for one in inputs))
-    except ValueError:
-        shape = max((one.shape for one in inputs), key=prod)
+    shape = _broadcast([one.shape for one in inputs])
     return Description(shape, inputs[0].dtype, inputs[0].format, None, name)
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that all broadcast to, or the largest; a size that one of them does not know is not known.
+
+    >>> _broadcast([(-1, 4), (4,)]), _broadcast([(2, 3), (5,)]), _broadcast([(-2,), (3, 4)])
+    ((-1, 4), (2, 3), (-2,))
+    """
+    if (-2,) in shapes:
+        return (-2,)
+    try:
+        whole: tuple[int, ...] = np.broadcast_shapes(*(tuple(max(size, 1) for size in shape) for shape in shapes))  # fmt: skip
+    except ValueError:
+        return max(shapes, key=lambda shape: abs(prod(shape)))
+    unknown = {len(whole) - len(shape) + place for shape in shapes for place, size in enumerate(shape) if size < 0}  # fmt: skip
+    return tuple(-1 if place in unknown else size for place, size in enumerate(whole))
 
 
 def typed(text: str, item: Parameter, place: str) -> Any:

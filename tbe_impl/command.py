@@ -8,19 +8,22 @@ import inspect
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tbe_impl.arguments import Call, Description, call_of
+from tbe_impl.arguments import UNKNOWN_SIZE, Call, Description, call_of
 from tbe_impl.comparing import Difference, coarsest, difference
+from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.schedule_checks import Finding
+from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 from tbe_impl.formula import evaluate
 from tbe_impl.kernel import BACKENDS, Kernel
+from tbe_impl.late import LateKernel
 from tbe_impl.operator import Operator, load_operator
 from tbe_impl.report import UNEXPECTED, findings_of, report_of, schedules_of
 from tbe_impl.roles import plain_function
@@ -93,7 +96,7 @@ class RunResult:
         build_us: time to load and build the operator.
         first_us, warm_us: of the first call, and the median of later ones.
         differences: what a check found; empty when none was asked for.
-        notes: what the check could not do.
+        notes: sizes that nobody gave, and what the check could not do.
         findings: what the chip would say to the schedule.
     """
 
@@ -159,8 +162,33 @@ def build(request: Request) -> Built:
             raise
 
     name = plain_function(operator.function).__name__
-    arrays = inputs_for(kernel, call.inputs, seed=request.seed, operator=name)
+    described = call.inputs
+    if isinstance(kernel, LateKernel):
+        described = [_with_known_sizes(item) for item in described]
+        kernel = kernel.for_arrays([_array_of(item) for item in described])
+    arrays = inputs_for(kernel, described, seed=request.seed, operator=name)
     return Built(operator, name, call, kernel, arrays, findings_of(kernel))
+
+
+def _with_known_sizes(item: Description) -> Description:
+    """A description whose sizes are known, with zeros where its numbers could matter to the operator."""
+    known = replace(item, shape=item.actual, sizes=())
+    matters = item.array is None and item.dtype in ("int32", "int64") and len(known.shape) <= 1
+    return replace(known, array=np.zeros(known.shape, item.dtype)) if matters else known
+
+
+def _array_of(item: Description) -> np.ndarray:
+    """The array, or one that says its shape and dtype alone."""
+    return item.array if item.array is not None else np.broadcast_to(np.zeros((), dtype_of(item.dtype).numpy), item.shape)  # fmt: skip
+
+
+def notes_on(built: Built) -> tuple[str, ...]:
+    """What is worth saying about how an operator was built: sizes that nobody gave."""
+    open_ones = [item for item in built.call.inputs if not item.is_known and not item.sizes and item.array is None]  # fmt: skip
+    if not open_ones:
+        return ()
+    names = ", ".join(f"{item.name} {shape_text(item.shape)} is {shape_text(item.actual)}" for item in open_ones)  # fmt: skip
+    return (f"sizes of -1 are {UNKNOWN_SIZE} in the arrays: {names}; SHAPE@SIZES says others",)
 
 
 def run(request: Request, *, check: bool = False, formula: str | None = None) -> RunResult:
@@ -195,7 +223,7 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
         first_us,
         warm_us,
         differences,
-        notes,
+        (*notes_on(built), *notes),
         built.findings,
     )
 

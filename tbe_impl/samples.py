@@ -33,19 +33,19 @@ class NamedArray:
 def inputs_for(
     kernel: Kernel, described: Sequence[Description], *, seed: int = 0, operator: str = ""
 ) -> tuple[NamedArray, ...]:
-    """An array for each input of a kernel.
+    """An array for each input of a kernel; unknown sizes are those of its description.
 
     Floats are normal with deviation 1, integers lie from -50 to 50 (unsigned ones from 0 to 100), booleans are 0 or 1, indices
     lie inside of what they index.
 
     Args:
-        kernel: built with shapes that are all known.
+        kernel: any that has inputs.
         described: what the operator was told of its inputs; an array given there is used as it is.
         seed: of the random numbers.
         operator: its name; the inputs of logical operators are truth values, whatever their dtype.
 
     Raises:
-        InputError: a given array does not fit, or a size is not known.
+        InputError: a given array does not fit, or nothing says what a size is.
     """
     limits = _index_limits(kernel)
     left = list(described)
@@ -53,15 +53,16 @@ def inputs_for(
     for number, item in enumerate(kernel.inputs):
         own = _taken(item, left)
         name = own.name if own and own.name else item.name
-        if any(size < 0 for size in item.shape):
+        shape = own.actual if own is not None and not own.is_known else item.shape
+        if any(size < 0 for size in shape):
             raise InputError(f"a size of the input {name} is known at call time only", place=kernel.name)  # fmt: skip
         if own is not None and own.array is not None:
-            array = np.ascontiguousarray(own.array).reshape(item.shape).astype(item.dtype, copy=False)  # fmt: skip
+            array = np.ascontiguousarray(own.array).reshape(shape).astype(item.dtype, copy=False)  # fmt: skip
         else:
             truth = own is not None and (own.dtype == "bool" or bool(_TRUTHS.match(own.name)))
             truth = truth or operator.lower().startswith("logical")
             random = np.random.default_rng((seed, number))
-            array = _random(random, item, limits.get(id(item.tensor)), truth=truth)
+            array = _random(random, item, shape, limits.get(id(item.tensor)), truth=truth)
         found.append(NamedArray("in", name, array))
     return tuple(found)
 
@@ -70,7 +71,8 @@ def _taken(item: Argument, left: list[Description]) -> Description | None:
     """The next description that fits an input of the kernel, taken from those that are left."""
 
     def fits(one: Description, *, dtype: bool) -> bool:
-        return prod(one.shape) == prod(item.shape) and (not dtype or one.dtype == item.tensor.dtype)
+        same = one.shape == item.shape if not one.is_known else prod(one.shape) == prod(item.shape)
+        return same and (not dtype or one.dtype == item.tensor.dtype)
 
     for exact in (True, False):
         for one in left:
@@ -81,20 +83,25 @@ def _taken(item: Argument, left: list[Description]) -> Description | None:
 
 
 def _random(
-    random: np.random.Generator, item: Argument, limit: int | None, *, truth: bool
+    random: np.random.Generator,
+    item: Argument,
+    shape: tuple[int, ...],
+    limit: int | None,
+    *,
+    truth: bool,
 ) -> np.ndarray:
     kind = dtype_of(item.tensor.dtype).kind
     numbers: Any
     if kind == "float":
         wide = np.float64 if item.dtype == np.float64 else np.float32
-        numbers = random.standard_normal(item.shape, wide)
+        numbers = random.standard_normal(shape, wide)
     elif limit is not None:
-        numbers = random.integers(0, max(limit, 1), item.shape)
+        numbers = random.integers(0, max(limit, 1), shape)
     elif kind == "bool" or truth:
-        numbers = random.integers(0, 2, item.shape)
+        numbers = random.integers(0, 2, shape)
     else:
         low, high = (0, 100) if kind == "uint" else (-50, 50)
-        numbers = random.integers(low, high, item.shape, endpoint=True)
+        numbers = random.integers(low, high, shape, endpoint=True)
     return np.asarray(numbers).astype(item.dtype)
 
 

@@ -56,6 +56,26 @@ def total(shape_x, shape_y, dtype, axis, kernel_name="total", need_build=False, 
 """
 )
 
+DYNAMIC = """
+from tbe import dsl, tvm
+from tbe.common.register import register_operator
+from tbe.common.utils import shape_util
+
+
+@register_operator("Dynamic")
+def dynamic(x, y, kernel_name="dynamic"):
+    schedules, tensors = [], []
+    for (given,) in dsl.classify([x], "elewise"):
+        with dsl.compute():
+            (shape,) = shape_util.variable_shape([given])
+            data = tvm.placeholder(shape, x["dtype"], "data")
+            res = dsl.vadds(dsl.vabs(data), 1.0)
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+        tensors.append([data, res])
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+"""
+
 TOO_LARGE = (
     HEAD.replace("topi import generic", "te.platform.cce_build import build_config")
     + """
@@ -80,6 +100,7 @@ def odd(x, y, kernel_name="odd"):
 )
 
 FILES = {
+    "dynamic.py": DYNAMIC,
     "swish.py": SWISH.format(expression=RIGHT),
     "handed.py": SWISH.format(expression=HANDED),
     "repaired.py": SWISH.format(expression=HANDED.replace("te.lang.cce.vmul(", "te.lang.cce.vmuls(")),
@@ -124,6 +145,11 @@ WRONG = [
     (["run", "."], ["directory"]),
     (["run", "swish.py:swich", *SMALL], ["swish.py", "swich"]),
     (["run", "swish.py", "--input", "4x4:float31"], ["Did you mean float32?"]),
+    (
+        ["run", "dynamic.py", "--input", "-1x40@4x41"],
+        ["--input -1x40@4x41", "with 40 where they are known"],
+    ),
+    (["run", "dynamic.py", "--input", "-2:float32"], ["-2@3x4:float32"]),
     (["run", "swish.py", *SMALL, "--output", "4xx4"], ["--output 4xx4", "not a shape"]),
     (["run", "swish.py", "--input", "4x4:int32"], ["swish.py:", "int32", "float16"]),
     (["run", "swish.py", *SMALL, *SMALL], ["swish.py:", "expected 1 (x), got 2"]),
@@ -285,6 +311,25 @@ def test_bench_gives_three_times(capfd: pytest.CaptureFixture[str]) -> None:
     assert [(item["what"], item["calls"]) for item in found["timings"]] == [("cpu", 3), ("numpy", 3), ("copy", 3)]  # fmt: skip
     code, out = call("bench", "swish.py", *SMALL, "--loop", "3", capfd=capfd)
     assert "GB/s" in out and "of a copy" in out
+
+
+@pytest.mark.parametrize(("file", "more"), [("dynamic.py", []), ("swish.py", ["--attr", "beta=2"])])  # fmt: skip
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_sizes_that_the_operator_does_not_know(
+    command: str, file: str, more: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--check"] if command == "run" else ["--loop", "2"]
+    code, out = call(command, file, "--input", "-1x40@5x40:float32", *more, *options, capfd=capfd)
+    assert code == 0 and "sizes of -1" not in out and (command == "bench" or "5×40" in out)
+    if command == "run":
+        code, out = call(command, file, "--input", "-1x40:float32", *more, capfd=capfd)
+        assert code == 0 and "sizes of -1 are 16 in the arrays: x (-1, 40) is (16, 40)" in out
+
+
+def test_any_number_of_sizes(capfd: pytest.CaptureFixture[str]) -> None:
+    for shape, shown in (("-2@3x4x5:float32", "3×4×5"), ("-2@7:float32", "7")):
+        code, out = call("run", "dynamic.py", "--input", shape, "--check", capfd=capfd)
+        assert code == 0 and shown in out and "agrees with its definition" in out
 
 
 def test_colours_only_on_a_terminal() -> None:
