@@ -164,7 +164,7 @@ def build(request: Request) -> Built:
     name = plain_function(operator.function).__name__
     described = call.inputs
     if isinstance(kernel, LateKernel):
-        described = [_with_known_sizes(item) for item in described]
+        described = tuple(_with_known_sizes(item) for item in described)
         kernel = kernel.for_arrays([_array_of(item) for item in described])
     arrays = inputs_for(kernel, described, seed=request.seed, operator=name)
     return Built(operator, name, call, kernel, arrays, findings_of(kernel))
