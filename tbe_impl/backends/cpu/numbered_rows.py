@@ -82,7 +82,10 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     symbol = symbol_of(name)
     lines += [f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{", render([line for line in body if line]), "}\n"]  # fmt: skip
     source = "\n".join(lines)
-    return Program(lambda: source, symbol, inputs, (result,), tuple(sizes), result_shapes([result]))
+    return Program(
+        lambda: source, symbol, inputs, (result,), sizes=tuple(sizes), scalars=(),
+        result_shapes=result_shapes([result]),
+    )  # fmt: skip
 
 
 def _product(sizes: Sequence[Expr]) -> Poly | None:
