@@ -75,13 +75,14 @@ def _answer(job: dict, number: int, work: Path) -> dict:
         after=joined.after,
     )
     ops = {node.name: node.op for node in joined.before}
+    place = {node.name: number for number, node in enumerate(joined.before)}
     return {
         "results": names,
         "edges": [[ops[edge.producer], ops[edge.consumer]] for edge in joined.before.edges],
         "apart": [
             {
                 "edge": [edge.producer_op, edge.consumer_op],
-                "nodes": [edge.producer, edge.consumer],
+                "nodes": [place.get(edge.producer), place.get(edge.consumer)],
                 "reason": edge.reason,
                 "detail": edge.detail,
                 "kind": edge.suggestion.kind if edge.suggestion else "",

@@ -328,6 +328,7 @@ def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
     on = runner.run([one | {"flags": BASE} for one in jobs])
     fused = offered = 0
     for one, before, after in zip(jobs, off, on, strict=True):
+        assert before["edges"] == after["edges"]
         apart = {tuple(told["nodes"]): told["reason"] for told in after["apart"]}
         assert "unexplained" not in apart.values(), (one["source"], after["apart"])
         for told in before["apart"]:
@@ -335,7 +336,7 @@ def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
             fused += together
             offered += bool(told["kind"])
             assert together or not told["kind"], (one["source"], told, apart[tuple(told["nodes"])])
-    assert offered >= 0.6 * fused > 50
+    assert offered >= 0.6 * fused > 40
 
 
 def pair_inputs(number: int, one: Pair) -> list[np.ndarray]:
