@@ -311,7 +311,7 @@ def _choose(
     takes_name = [
         key
         for key, item in own.items()
-        if "kernel_name" in _parameters(wrapped.get(id(item), item))
+        if "kernel_name" in _parameters(_written(wrapped.get(id(item), item)))
         and "compute" not in key.lower()
     ]
     public = [key for key in own if not key.startswith("_")]
@@ -329,18 +329,21 @@ def _names_of(file: Path) -> set[str]:
     """Names that an operator of this file would have."""
     stem = file.stem.lower()
     plain = stem.removesuffix("_impl").removesuffix("_d")
-    return {stem, plain, f"{plain}_d", f"cus_{plain}", plain.replace("_", "")}
+    together = plain.replace("_", "")
+    return {stem, plain, f"{plain}_d", f"{plain}_impl", f"cus_{plain}", together, f"{together}impl"}
 
 
 def _file_of(function: Any) -> Path | None:
-    """The file in which a function was written, or the one that a decorator without manners has put away."""
+    """The file in which a function was written."""
+    code = getattr(_written(function), "__code__", None)
+    return None if code is None else Path(code.co_filename)
+
+
+def _written(function: Any) -> Any:
+    """A function without its decorators; one that a decorator without manners has put away is found in there."""
     inner = inspect.unwrap(function)
-    code = getattr(inner, "__code__", None)
-    if code is None:
-        return None
     kept = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or ()]
-    hidden = next((item.__code__ for item in kept if isinstance(item, types.FunctionType)), code)
-    return Path(hidden.co_filename)
+    return next((item for item in kept if isinstance(item, types.FunctionType)), inner)
 
 
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:

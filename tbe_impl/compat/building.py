@@ -73,13 +73,19 @@ def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
     return _scheduled(real)
 
 
-def build(sch: Any, config_map: Any = None, **more: Any) -> None:
+def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
     """Records one request to build (``tbe.dsl.build``, ``cce_build_code``).
 
     Args:
         sch: the schedule; a list of them for a dynamic operator.
-        config_map: ``name``, ``tensor_list`` and options.
+        config_map: ``name``, ``tensor_list`` and options; or, as tutorials have it, the tensors alone, with the target behind
+            and ``kernel_name``, ``name`` or ``attrs`` by keyword.
     """
+    if isinstance(config_map, (list, tuple)):
+        options = dict(more.pop("attrs", None) or {})
+        if "kernel_name" in more:
+            options["name"] = more.pop("kernel_name")
+        config_map = {**options, "tensor_list": config_map}
     config = {**(config_map or {}), **more}
     schedules = list(sch) if isinstance(sch, (list, tuple)) else [sch]
     tensors = config.get("tensor_list")

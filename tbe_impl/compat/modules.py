@@ -21,6 +21,7 @@ from tbe_impl.compat import (
     registering,
     shape_util,
     tensor_language,
+    testing,
     tiling,
     window_sizes,
 )
@@ -135,6 +136,8 @@ _UTIL_EXTRA = {
 }
 _TVM_FUNCTIONS = {
     **tensor_language.FUNCTIONS,
+    "nd": testing.ARRAYS,
+    "testing": testing.COMPARING,
     "build": building.tvm_build,
     "lower": building.lower,
     "build_config": building.build_config(),
@@ -232,6 +235,7 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
+    "tbe.common.testing": testing.FUNCTIONS, "tbe.common.testing.testing": testing.FUNCTIONS,
     "tbe.common.utils.conv_util": convolution_helpers.UTILITIES,
     "tbe.common.utils.op_util.op_util_conv2d": convolution_helpers.FORWARD_UTILITIES,
     "tbe.dsl.unify_schedule.conv3d_bp_input_tilingcase": {
@@ -321,7 +325,8 @@ LAZY_CHILDREN = {
     "tbe": "dsl common tvm tik",
     "tbe.dsl": "api base compute classifier instrinsic",
     "tbe.dsl.base": "operation classifier expr_compare context shape_classifier",
-    "tbe.common": "platform register utils context buildcfg rl_bank",
+    "tbe.common": "platform register utils context buildcfg rl_bank testing",
+    "tbe.common.testing": "testing",
     "tbe.common.platform": "platform_info insn_cmd",
     "tbe.common.utils": "para_check shape_util errormgr log op_tiling const op_util conv_util",
     "tbe.common.utils.op_util": "op_util_conv2d",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tbe_impl
-from tbe_impl import dsl
-from tbe_impl.compat import later_words
+from tbe_impl import compat, dsl
+from tbe_impl.compat import later_words, testing
 from tbe_impl.dsl import layouts
 from tbe_impl.errors import FusionError
 from tbe_impl.late import LateKernel
@@ -170,3 +170,25 @@ def test_how_many_segments_there_are_stands_in_an_array(backend: str) -> None:
         for number in set(ids.tolist()):
             wanted[number] = x[ids == number].max(axis=0) / 2.0
         assert_close(kernel(x, ids, np.array([count], np.int32), backend=backend), wanted, "float32")  # fmt: skip
+
+
+def test_a_framework_hides_the_function_and_tutorials_build_a_list() -> None:
+    loaded = tbe_impl.load_operator(TREE / "impl" / "soft_step.py", search_path=[TREE])
+    x = draw(4, 9)
+    kernel = loaded.build(describe((4, 9), "float32"), describe((4, 9), "float32"), kernel_name="own")  # fmt: skip
+    assert kernel.name == "own"
+    assert_close(kernel(x), 1 / (1 + np.exp(-4 * (x.astype(np.float64) - 0.5))), "float32")
+
+
+def test_an_operator_that_is_tried_out_while_it_is_built(capfd: pytest.CaptureFixture[str]) -> None:
+    tensor = describe((2, 3), "float32")
+    kernel = operator("tried_out").build(tensor, tensor)
+    assert "0.2" in capfd.readouterr().out
+    x = draw(2, 3)
+    assert_close(kernel(x), 2 * np.abs(x.astype(np.float64)) + 1, "float32")
+    with pytest.raises(FusionError, match=r"tried_out.py:\d+: .*fails: AssertionError"):
+        operator("tried_out").build(tensor, tensor, 3.0)
+    with compat.installed(), pytest.raises(FusionError, match="inside of `with debug"):
+        testing.run(x)
+    with compat.installed(), testing.debug(), pytest.raises(FusionError, match="0 tensors"):
+        testing.run(x)

@@ -1,0 +1,184 @@
+"""``tbe.common.testing``: an operator tried out while it is written, with arrays, and with looks at the tensors in between.
+
+The toolkit runs such an operator on the processor at hand, too. Here each tensor is computed by its definition.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, TextIO
+
+import numpy as np
+
+from tbe_impl.backends import numpy_backend
+from tbe_impl.compat.building import tvm_build
+from tbe_impl.compat.faults import fault
+from tbe_impl.compat.session import flat, session
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.tensor import Tensor
+
+
+class Array:
+    """An array of the language: ``tvm.nd.array(values, ctx)``."""
+
+    def __init__(self, values: Any, ctx: Any = None):
+        self.values = np.array(values)
+        self.ctx = ctx
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> str:
+        """The name of its dtype."""
+        return self.values.dtype.name
+
+    def asnumpy(self) -> np.ndarray:
+        """Its elements."""
+        return self.values
+
+    numpy = asnumpy
+
+    def __str__(self) -> str:
+        return str(self.values)
+
+    __repr__ = __str__
+
+
+@dataclass
+class Watched:
+    """Tensors to look at when the operator runs, and what was built last.
+
+    Attributes:
+        printed: each with the file it is written to.
+        compared: each with what it should be, and a relative and an absolute tolerance.
+        tensors: inputs, then outputs.
+    """
+
+    printed: list[tuple[Tensor, TextIO]] = field(default_factory=list)
+    compared: list[tuple[Tensor, Any, float, float]] = field(default_factory=list)
+    tensors: Sequence[Tensor] = ()
+
+
+def _watched() -> Watched:
+    found: Watched | None = session().build_config.get("_watched")
+    if found is None:
+        raise fault("E90001", "this works inside of `with debug():` only", detailed_cause="debug")
+    return found
+
+
+@contextlib.contextmanager
+def debug(*_: Any, **__: Any) -> Iterator[None]:
+    """The block in which an operator is tried out."""
+    config = session().build_config
+    before = config.get("_watched")
+    config["_watched"] = Watched()
+    try:
+        yield
+    finally:
+        config["_watched"] = before
+
+
+def get_ctx(*_: Any) -> str:
+    """Where arrays lie."""
+    return "cpu(0)"
+
+
+def print_tensor(tensor: Tensor, ofile: TextIO | None = None) -> None:
+    """Has a tensor written when the operator runs.
+
+    Args:
+        tensor: any of the graph.
+        ofile: an open file; by default the standard output.
+    """
+    _watched().printed.append((tensor, ofile or sys.stdout))
+
+
+def assert_allclose(tensor: Tensor, desired: Any, tol: Any = (1e-7, 1e-7)) -> None:
+    """Has a tensor compared when the operator runs.
+
+    Args:
+        tensor: any of the graph.
+        desired: what it should be.
+        tol: a relative and an absolute tolerance, or one for both.
+    """
+    relative, absolute = tol if isinstance(tol, (list, tuple)) else (tol, tol)
+    _watched().compared.append((tensor, desired, float(relative), float(absolute)))
+
+
+def build(sch: Any, tensors: Any, target: Any = "cce", name: str = "kernel", **more: Any) -> Any:
+    """Records a request to build, and which tensors `run` takes arrays for."""
+    if session().build_config.get("_watched") is not None:
+        _watched().tensors = tuple(flat(tensors))
+    return tvm_build(sch, tensors, target, name=name, **more)
+
+
+def run(*arrays: Any) -> None:
+    """Computes what was built; the arrays of outputs are overwritten.
+
+    Args:
+        arrays: one for each tensor that was built.
+
+    Raises:
+        OperatorError: nothing was built, there is another number of arrays, or a shape is another.
+        AssertionError: a tensor is not what `assert_allclose` says.
+    """
+    watched = _watched()
+    if not watched.tensors or len(arrays) != len(watched.tensors):
+        raise fault(
+            "E90001",
+            f"run takes an array for each of the {len(watched.tensors)} tensors that were built, but got {len(arrays)}",
+            detailed_cause="arrays",
+        )
+    given = {id(t): _fitting(t, a) for t, a in zip(watched.tensors, arrays, strict=True) if t.op.kind == "placeholder"}  # fmt: skip
+    results = [(t, a) for t, a in zip(watched.tensors, arrays, strict=True) if t.op.kind != "placeholder"]  # fmt: skip
+    values = _values([*(t for t, _ in results), *(item[0] for item in (*watched.printed, *watched.compared))], given)  # fmt: skip
+    for tensor, file in watched.printed:
+        print(f"{tensor.name}: {values[id(tensor)]}", file=file)
+    for tensor, desired, relative, absolute in watched.compared:
+        np.testing.assert_allclose(values[id(tensor)], _plain(desired), relative, absolute, err_msg=tensor.name)  # fmt: skip
+    for tensor, array in results:
+        _plain(array)[...] = values[id(tensor)].reshape(_plain(array).shape)
+
+
+def _values(tensors: Sequence[Tensor], given: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    made = {id(tensor): tensor for tensor in tensors if id(tensor) not in given}
+    found = numpy_backend.run(list(made.values()), given, {}) if made else ()
+    return {**given, **dict(zip(made, found, strict=True))}
+
+
+def _plain(array: Any) -> np.ndarray:
+    return array.values if isinstance(array, Array) else np.asarray(array)
+
+
+def _fitting(tensor: Tensor, array: Any) -> np.ndarray:
+    shape, values = tuple(int(str(size)) for size in tensor.shape), _plain(array)
+    if values.size != int(np.prod(shape)):
+        raise fault("E90001", f"the array for {tensor.name} has the shape {values.shape}, but the tensor {shape}", detailed_cause="shape")  # fmt: skip
+    return np.ascontiguousarray(values, dtype_of(tensor.dtype).numpy).reshape(shape)
+
+
+def compare(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
+    """``tvm.testing.assert_allclose``: raises `AssertionError` unless both are nearly equal."""
+    np.testing.assert_allclose(_plain(actual), _plain(desired), rtol, atol)
+
+
+ARRAYS = SimpleNamespace(array=Array)
+"""``tvm.nd``."""
+COMPARING = SimpleNamespace(assert_allclose=compare)
+"""``tvm.testing``."""
+FUNCTIONS: Mapping[str, Any] = {
+    "debug": debug,
+    "get_ctx": get_ctx,
+    "print_tensor": print_tensor,
+    "assert_allclose": assert_allclose,
+    "build": build,
+    "run": run,
+}
+"""``tbe.common.testing.testing``."""
