@@ -138,7 +138,8 @@ def run(*arrays: Any) -> None:
         )
     given = {id(t): _fitting(t, a) for t, a in zip(watched.tensors, arrays, strict=True) if t.op.kind == "placeholder"}  # fmt: skip
     results = [(t, a) for t, a in zip(watched.tensors, arrays, strict=True) if t.op.kind != "placeholder"]  # fmt: skip
-    values = _values([*(t for t, _ in results), *(item[0] for item in (*watched.printed, *watched.compared))], given)  # fmt: skip
+    looked_at = [*(item[0] for item in watched.printed), *(item[0] for item in watched.compared)]
+    values = _values([*(tensor for tensor, _ in results), *looked_at], given)
     for tensor, file in watched.printed:
         print(f"{tensor.name}: {values[id(tensor)]}", file=file)
     for tensor, desired, relative, absolute in watched.compared:
