@@ -372,7 +372,21 @@ def _loops(kernel: Kernel) -> str:
             found.append(str(error))
         except UNEXPECTED as error:
             found.append(f"its loops cannot be shown: {type(error).__name__}: {error}")
-    return "\n".join(found) or "the operator handed over no schedule"
+    own = "\n".join(found) or "the operator handed over no schedule"
+    return f"{own.rstrip()}\n\n-- on this processor --\n{_nests(kernel)}"
+
+
+def _nests(kernel: Kernel) -> str:
+    """The loops of the C."""
+    from tbe_impl.backends.cpu.show_nests import show_nests
+
+    try:
+        layout = kernel.layout
+    except CompileError as error:
+        return f"there is no C: {error}"
+    return (
+        "a library computes parts of it" if layout is None else show_nests(layout, kernel.options)
+    )
 
 
 def _source(kernel: Kernel) -> str:

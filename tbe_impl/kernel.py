@@ -13,11 +13,12 @@ import numpy as np
 from tbe_impl import environment
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend as cpu
+from tbe_impl.backends.cpu.program import Layout, layout_of
 from tbe_impl.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.layouts import BLOCK
-from tbe_impl.dsl.tensor import Tensor, shape_text, variables_of
+from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.tuned import Tuning
 
@@ -192,6 +193,18 @@ class Kernel:
         """The generated C."""
         return self.compiled.source
 
+    @property
+    def layout(self) -> Layout | None:
+        """The loops of that code; None where there is none, or several programs with a library between them.
+
+        Raises:
+            CompileError: there is no code for it.
+        """
+        outputs = [item.tensor for item in self.outputs]
+        if any(op.kind == "library" for op in stages_of(outputs)):
+            return None
+        return layout_of(outputs, [item.tensor for item in self.inputs], self.options)
+
     def report(self) -> Any:
         """Tiles, bytes on the chip, alignment, bytes moved and warnings, as the chip would see it."""
         from tbe_impl.report import report_of
@@ -221,7 +234,9 @@ class Kernel:
 
     def _like_this(self, other: Kernel) -> Kernel:
         """Another kernel with the options of this one."""
-        return replace(other, options=self.options, threads=self.threads)
+        return replace(
+            other, options=self.options.with_loops_of(other.options), threads=self.threads
+        )
 
     def _checked(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         if len(arrays) != len(self.inputs):

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tbe_impl import environment
+from tbe_impl.backends.cpu.followed import Outcome, outcome_text, outcomes
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.schedule import Schedule
@@ -65,6 +66,7 @@ class KernelReport:
         code: what was made.
         schedules: of the operator, on its chip: tiles, bytes on the chip for each stage, alignment, bytes moved.
         problem: why nothing can be said about its schedule; else empty.
+        outcomes: what became of each request of a schedule by hand on this processor.
     """
 
     name: str
@@ -77,6 +79,7 @@ class KernelReport:
     code: CodeUse
     schedules: tuple[ScheduleReport, ...]
     problem: str = ""
+    outcomes: tuple[Outcome, ...] = ()
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -110,6 +113,7 @@ def report_of(kernel: Kernel) -> KernelReport:
         _code(kernel),
         schedules,
         problem,
+        outcomes_of(kernel),
     )
 
 
@@ -119,6 +123,18 @@ def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
     while any(isinstance(item, (list, tuple)) for item in found):
         found = [part for item in found for part in (item if isinstance(item, (list, tuple)) else [item])]  # fmt: skip
     return tuple(item for item in found if isinstance(item, Schedule))
+
+
+def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
+    """What became of a schedule by hand on this processor; nothing of an automatic one, which leaves the loops to us."""
+    known = schedules_of(kernel)
+    if len(known) != 1 or known[0].is_automatic:
+        return ()
+    try:
+        layout = kernel.layout
+        return outcomes(known[0].record(), layout, kernel.options) if layout is not None else ()
+    except (CompileError, *UNEXPECTED):
+        return ()
 
 
 def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
@@ -191,7 +207,12 @@ def _code_text(found: KernelReport) -> Iterator[str]:
     options["vector_bits"] = options["vector_bits"] or "the widest"
     options["march"] = options["march"] or "this one"
     options["threads"] = f"at most {found.threads}"
+    for name in ("inlined", "rows", "orders"):
+        del options[name]  # told by the outcomes
     yield f"  options: {', '.join(f'{name} {value}' for name, value in options.items())}"
     yield f"  tuned: {found.tuned or 'no'}"
     for library in found.code.libraries:
         yield f"  library: {library}"
+    if found.outcomes:
+        yield "  loops that the schedule asks for:"
+        yield from (f"  {line}" for line in outcome_text(found.outcomes))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tbe_impl.backends.cpu.options import DEFAULT, Options
+from tbe_impl.backends.cpu.schedule_choices import options_of
 from tbe_impl.dsl.layouts import BLOCK, blocks_of
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_checks import check
@@ -47,7 +49,15 @@ def kernel_of(
         tuple(Argument(t, shape, t.name) for t, shape in zip(inputs, places, strict=True)),
         tuple(Argument(t, shape, t.name) for t, shape in zip(outputs, results, strict=True)),
         schedule,
+        _options(schedule, outputs, inputs),
     )
+
+
+def _options(schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Options:
+    """What a schedule by hand asks of this processor's loops."""
+    if not isinstance(schedule, Schedule) or schedule.is_automatic:
+        return DEFAULT
+    return options_of(schedule.record(), outputs, inputs)
 
 
 def _built(

@@ -57,6 +57,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """`base` with what was chosen."""
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
+        chosen["stored"] = tuple(dict.fromkeys((*base.stored, *self.stored)))
         return replace(base, **chosen)
 
     def text(self) -> str:
@@ -144,7 +145,11 @@ def store() -> Store:
 def applied(kernel: Kernel) -> Kernel:
     """`kernel` with what tuning found for its graph on this machine; itself when nothing was, or options were chosen."""
     place = store()
-    if kernel.options != DEFAULT or kernel.threads or place.is_empty():
+    if (
+        kernel.options != DEFAULT.with_loops_of(kernel.options)
+        or kernel.threads
+        or place.is_empty()
+    ):
         return kernel
     try:
         key = key_of(kernel)
@@ -178,6 +183,9 @@ def key_of(kernel: Kernel) -> str:
         "contract": kernel.options.contract,
         "march": kernel.options.march,
     }
+    asked = DEFAULT.with_loops_of(kernel.options)
+    if asked != DEFAULT:
+        parts["loops"] = repr(asked)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

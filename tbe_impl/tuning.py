@@ -140,6 +140,9 @@ def tune(
         kernel = operator.build(*build_args, soc=soc, **kw)
     asked = kernel.options
     base = replace(DEFAULT, rounding=asked.rounding, contract=asked.contract, march=asked.march)
+    chosen = kernel.tuning.choice.stored if kernel.tuning else ()
+    stored = tuple(number for number in asked.stored if number not in chosen)
+    base = replace(base.with_loops_of(asked), stored=stored)
     plain = replace(kernel, options=base, threads=0, tuning=None)
     with _bar(plain.name, seconds, shown=progress) as show:
         record = _Search(plain, steps, seconds, show).record()

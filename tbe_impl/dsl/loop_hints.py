@@ -1,79 +1,204 @@
-"""What a schedule says about loops that a CPU can follow."""
+"""What a schedule asks of the loops of a processor: their order and blocks, who shares them, what lies in memory.
+
+A schedule that uses a memory of the chip, or names an instruction, is written for the device: its loops cut tiles for that
+memory, and mean nothing here. Any other asks for loops as they are written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from tbe_impl.dsl.expr import IterVar
+from tbe_impl.dsl.expr import Const, IterVar, Reduce
 from tbe_impl.dsl.regions import UNKNOWN, size_of
-from tbe_impl.dsl.schedule_records import ScheduleRecord, Split, StageRecord
+from tbe_impl.dsl.schedule_records import Directive, ScheduleRecord, Split, StageRecord
+from tbe_impl.dsl.stage import GLOBAL
+
+MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vectorize": "vectorize"}
+"""Methods that mark a loop → the mark."""
 
 
-@dataclass(frozen=True, eq=False)
-class Hints:
-    """How one operation of the graph should be looped over; none of it changes a result.
+@dataclass(frozen=True)
+class Part:
+    """An index that a loop moves, by so many of its steps at once: a loop over blocks takes more than one."""
+
+    axis: IterVar
+    step: int
+
+
+@dataclass(frozen=True)
+class AskedLoop:
+    """One loop.
 
     Attributes:
-        order: its data and reduce axes, outermost first.
-        tiles: ``id`` of an axis → steps of its innermost split; an axis that is not split is missing.
-        parallel, unroll, vectorize: axes of which some loop was marked so; a loop for the device's cores is parallel.
-        inline: whether it has no loops of its own.
+        parts: what it moves; several where loops were fused.
+        marks: ``parallel``, ``unroll``, ``vectorize``.
+        steps: how many it takes; None for a size of run time.
+        grain: steps that stay on one thread.
     """
 
-    order: tuple[IterVar, ...] = ()
-    tiles: Mapping[int, int] = field(default_factory=dict)
-    parallel: tuple[IterVar, ...] = ()
-    unroll: tuple[IterVar, ...] = ()
-    vectorize: tuple[IterVar, ...] = ()
-    inline: bool = False
+    parts: tuple[Part, ...]
+    marks: frozenset[str] = frozenset()
+    steps: int | None = None
+    grain: int = 1
 
 
-def loop_hints(record: ScheduleRecord) -> Mapping[int, Hints]:
-    """``id`` of an operation of the operator's graph → hints; what the schedule leaves as it was has none."""
-    found: dict[int, Hints] = {}
-    for stage in record.stages:
-        if stage.origin is None or stage.is_input:
+@dataclass(frozen=True)
+class Asked:
+    """One thing that a schedule says.
+
+    Attributes:
+        verb: the method, such as ``split``.
+        stage: what it is about.
+        what: its arguments as text.
+        place: file and line.
+        axes: those of the stage's operation that it is about.
+        mark: that it sets on a loop; see `MARKS`.
+    """
+
+    verb: str
+    stage: StageRecord
+    what: str
+    place: str
+    axes: tuple[IterVar, ...] = ()
+    mark: str = ""
+
+
+def is_for_device(record: ScheduleRecord) -> bool:
+    """Whether a schedule uses what only the device has."""
+    return any(stage.scope != GLOBAL or stage.has("emit_insn") for stage in record.stages)
+
+
+def place_of(stage: StageRecord) -> str:
+    """Where a stage is to be computed: ``memory`` (all of it, first), ``inline``, ``row``, or empty for wherever."""
+    if stage.inlined:
+        return "inline"
+    if stage.attach is not None:
+        return "row"
+    return "memory" if stage.has("compute_root") else ""
+
+
+def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
+    """The loops over a stage's data axes, outermost first, in terms of these axes.
+
+    Blocks that follow each other without another loop in between are one loop: its steps come in the same order.
+    """
+    marks: dict[int, set[str]] = {}
+    for one in stage.directives:
+        mark = mark_of(one)
+        if mark and one.axis is not None:
+            marks.setdefault(id(one.axis), set()).add(mark)
+    loops = [
+        AskedLoop((Part(leaf, 1),), frozenset(marks.get(id(leaf), ())), _known(leaf))
+        for leaf in stage.leaves
+    ]
+    for relation in reversed(stage.relations):
+        loops = _joined(loops)
+        if isinstance(relation, Split):
+            factor = size_of(relation.factor)
+            loops = [_unsplit(loop, relation, factor) for loop in loops]
+        else:
+            expanded = (Part(relation.outer, 1), Part(relation.inner, 1))
+            loops = [_replaced(loop, relation.fused, expanded) for loop in loops]
+    own = {id(axis) for axis in stage.op.axis}
+    loops = [
+        replace(loop, parts=tuple(part for part in loop.parts if id(part.axis) in own))
+        for loop in loops
+    ]
+    return tuple(_joined([loop for loop in loops if loop.parts]))
+
+
+def mark_of(one: Directive) -> str:
+    """The mark that a directive sets on its loop; empty when it sets none."""
+    if one.name == "pragma":
+        return MARKS.get(str(one.value[0]), "")
+    if one.name == "bind" and not one.value[0].thread_tag.startswith("blockIdx"):
+        return ""
+    return MARKS.get(one.name, "")
+
+
+def _known(leaf: IterVar) -> int | None:
+    return int(leaf.extent.value) if isinstance(leaf.extent, Const) else None
+
+
+def _unsplit(loop: AskedLoop, split: Split, factor: int) -> AskedLoop:
+    parts = []
+    for part in loop.parts:
+        if part.axis is split.inner:
+            # a block of one step has no loop of its own
+            parts += [Part(split.parent, part.step)] if factor > 1 else []
+        elif part.axis is split.outer:
+            # of blocks of unknown size there is no loop
+            parts += [Part(split.parent, part.step * factor)] if factor < UNKNOWN else []
+        else:
+            parts.append(part)
+    return replace(loop, parts=tuple(parts))
+
+
+def _replaced(loop: AskedLoop, fused: IterVar, parts: Sequence[Part]) -> AskedLoop:
+    found: list[Part] = []
+    for part in loop.parts:
+        if part.axis is not fused:
+            found.append(part)
+        elif part.step == 1:
+            found += parts
+    return replace(loop, parts=tuple(found))
+
+
+def _joined(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
+    found: list[AskedLoop] = []
+    for loop in loops:
+        before = found[-1] if found else None
+        if before is None or not _follows(before, loop):
+            found.append(loop)
             continue
-        hints = _hints(stage)
-        plain = not (
-            hints.tiles or hints.parallel or hints.unroll or hints.vectorize or hints.inline
-        )
-        same = all(one is other for one, other in zip(hints.order, _axes(stage), strict=False))
-        if not (plain and same):
-            found[id(stage.origin)] = hints
-    return MappingProxyType(found)
+        grain = before.parts[0].step if "parallel" in before.marks else loop.grain
+        steps = before.parts[0].step // loop.parts[0].step if "unroll" in loop.marks else None
+        found[-1] = replace(loop, marks=before.marks | loop.marks, grain=grain, steps=steps)
+    return found
 
 
-def _axes(stage: StageRecord) -> tuple[IterVar, ...]:
-    op = stage.origin or stage.op
-    return (*op.axis, *op.reduce_axis)
+def _follows(one: AskedLoop, other: AskedLoop) -> bool:
+    if len(one.parts) != 1 or len(other.parts) != 1:
+        return False
+    outer, inner = one.parts[0], other.parts[0]
+    return outer.axis is inner.axis and outer.step > inner.step
 
 
-def _hints(stage: StageRecord) -> Hints:
-    roots = roots_of(stage)
-    order: list[IterVar] = []
-    for leaf in stage.leaves:
-        order += [root for root in roots[id(leaf)] if not any(root is one for one in order)]
-    order += [axis for axis in _axes(stage) if not any(axis is one for one in order)]
-    own = {id(axis) for axis in _axes(stage)}
-    tiles: dict[int, int] = {}
-    for relation in stage.relations:
-        if isinstance(relation, Split) and size_of(relation.factor) < UNKNOWN:
-            for root in roots[id(relation.inner)]:
-                if id(root) in own and len(roots[id(relation.inner)]) == 1:
-                    tiles[id(root)] = min(size_of(relation.factor), tiles.get(id(root), UNKNOWN))
-    marked: dict[str, tuple[IterVar, ...]] = {}
-    for name, verbs in (("parallel", ("parallel", "bind")), ("unroll", ("unroll",)), ("vectorize", ("vectorize",))):  # fmt: skip
-        axes = [root for one in stage.named(*verbs) if one.axis is not None for root in roots.get(id(one.axis), ())]  # fmt: skip
-        marked[name] = tuple({id(axis): axis for axis in axes if id(axis) in own}.values())
-    return Hints(
-        tuple(axis for axis in order if id(axis) in own),
-        MappingProxyType(tiles),
-        inline=stage.inlined,
-        **marked,
-    )
+def everything_asked(record: ScheduleRecord) -> Iterator[Asked]:
+    """All that a schedule says, stage by stage."""
+    for stage in record.stages:
+        if stage.scope_place and stage.scope != GLOBAL:
+            yield Asked("set_scope", stage, stage.scope, stage.scope_place)
+        elif stage.origin is None and not stage.is_input:
+            reduces = any(isinstance(body, Reduce) for body in stage.op.body)
+            yield Asked("rfactor" if reduces else "copy", stage, "", stage.scope_place)
+        roots = roots_of(stage)
+        for relation in stage.relations:
+            if isinstance(relation, Split):
+                text = f"{relation.parent.name} {_how(relation)}"
+                axes = roots[id(relation.parent)]
+            else:
+                text = f"{relation.outer.name}, {relation.inner.name}"
+                axes = roots[id(relation.fused)]
+            verb = "split" if isinstance(relation, Split) else "fuse"
+            yield Asked(verb, stage, text, relation.place, axes)
+        if stage.attach is not None:
+            text = f"{stage.attach.axis.name} of {stage.attach.parent.name}"
+            yield Asked("compute_at", stage, text, stage.attach.place)
+        for one in stage.directives:
+            axes = roots.get(id(one.axis), ())
+            text = one.axis.name if one.axis is not None else ""
+            if one.name == "reorder":
+                text = ", ".join(axis.name for axis in one.value)
+                axes = tuple(root for axis in one.value for root in roots.get(id(axis), ()))
+            elif one.name in ("emit_insn", "pragma"):
+                text = f"{text}, {one.value[0]}"
+            yield Asked(one.name, stage, text, one.place, axes, mark_of(one))
+
+
+def _how(split: Split) -> str:
+    return f"by {split.factor}" if split.nparts is None else f"in {split.nparts} parts"
 
 
 def roots_of(stage: StageRecord) -> dict[int, tuple[IterVar, ...]]:

@@ -174,6 +174,7 @@ class Stage:
             )
         for position, axis in zip(sorted(places), given, strict=True):
             self._leaves[position] = axis
+        self._directives.append(Directive("reorder", None, tuple(given), place))
 
     def tile(
         self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any
@@ -216,6 +217,7 @@ class Stage:
     def compute_root(self) -> None:
         """A nest of its own, as at the start."""
         self._attach, self.inlined = None, False
+        self._directives.append(Directive("compute_root", None, (), str(here())))
 
     def set_scope(self, scope: Any) -> None:
         """Puts what it makes into a memory, such as ``local.UB``."""

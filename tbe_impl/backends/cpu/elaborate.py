@@ -64,6 +64,7 @@ class Elaborator:
         self.inside_select = 0
         self.prefetch: int | None = None
         self.filling: int | None = None
+        self.reused: set[int] = set()
         self.tile: Tile | None = None
         self.serial = itertools.count()
         self._settled: set[object] = set()
@@ -101,7 +102,7 @@ class Elaborator:
         first, behind = self.ranges.of(serial)
         whole = begin == "0" and end is None
         limit = end or self.text(self.extents[serial])
-        around = self.changed_by(len(self.chain)) - {self.vector}
+        around = frozenset().union(*(scope.variables for scope in self.chain)) - {self.vector}
         values = [
             value
             for condition, environment in self.accesses().conditions
@@ -259,7 +260,7 @@ class Elaborator:
 
     def changed_by(self, depth: int) -> frozenset[int]:
         """What the loops down to a level change."""
-        return frozenset().union(*(scope.variables for scope in self.chain[: depth + 1]))
+        return frozenset().union(*(scope.variables | scope.blocks for scope in self.chain[: depth + 1]))  # fmt: skip
 
     def text(self, index: Poly) -> str:
         """An index in C."""
@@ -314,6 +315,7 @@ class Elaborator:
         depth = self.depth_of(frozenset({self.vector}))
         row = rows.get(key)
         if row is not None and row.loop != self.vector and row.steps == steps:
+            self.reused.add(id(tensor))
             place = place.format(row.name)
             part = f"{tag}_load_part({place}, {self.count})"
             return self.let(f"{tag}_load({place})" if self.count == "LANES" else part, tag, depth)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import merged, size_poly
 from tbe_impl.backends.cpu.elaborate import Elaborator
+from tbe_impl.backends.cpu.loop_orders import Level
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
@@ -19,7 +20,7 @@ from tbe_impl.backends.cpu.reductions import (
     part_of_reduction,
     row_kind,
 )
-from tbe_impl.backends.cpu.scope import Buffer, Tile, render
+from tbe_impl.backends.cpu.scope import Buffer, Scope, Tile, render
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.dsl.tensor import Tensor
@@ -87,6 +88,7 @@ class NestWriter:
             buffers, targets, around.names, around.options, around.kept, around.slow
         )
         self.rows: dict[int, Buffer] = {}
+        self.ranges: dict[int, tuple[str, str]] = {}
 
     def write(self) -> tuple[str, str]:
         """The functions, and the statements that call them."""
@@ -100,6 +102,12 @@ class NestWriter:
             )
         for serial, extent in nest.loops:
             self.inside.loop_variable(serial, extent)
+        parted = nest.levels[nest.shared] if nest.levels else Level(())
+        if nest.shared:
+            # a reduction in the loops outside would be computed by every thread
+            self.inside.chain[0].blocks = parted.variables
+        if len(parted.parts) == 1:
+            self.ranges[parted.parts[0][0]] = ("begin", "end")
         stream = self._streams()
         with self.inside.computing([(_computed(root), root.axes) for root in nest.roots]):
             self._loops(0, stream)
@@ -107,13 +115,13 @@ class NestWriter:
             self.inside.chain[0].lines.append("if (stream) stream_fence();")
         extra = ", char *rows" if columns else ""
         text = self._function(f"int64_t begin, int64_t end, const int stream{extra}", columns)
-        extent = nest.loops[0][1] if nest.loops else ONE
-        grain = 1024 if len(nest.loops) == 1 and not nest.along else 1
+        steps = self._parted_steps(parted)
+        grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else 1)
         given = f"{stream or '0'}"
         if not columns:
-            alone = f"{self.name}(b, s, INT64_C(0), {self._text(extent)}, {given});"
-            return text, self._shared(extent, grain, self._steps(), alone, f"{self.name}(b, s, lo, hi, {given});")  # fmt: skip
-        alone = f"{self.name}(b, s, INT64_C(0), {self._text(extent)}, {given}, rows);"
+            alone = f"{self.name}(b, s, INT64_C(0), {steps}, {given});"
+            return text, self._shared(steps, grain, self._steps(), alone, f"{self.name}(b, s, lo, hi, {given});")  # fmt: skip
+        alone = f"{self.name}(b, s, INT64_C(0), {steps}, {given}, rows);"
         shared = (
             f"if (OMP_NUMBER == 0) used = OMP_COUNT; "
             f"{self.name}(b, s, lo, hi, {given}, rows + OMP_NUMBER*row_bytes);"
@@ -124,7 +132,7 @@ class NestWriter:
             "  char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);",
             "  int used = 1;",
             "  if (!rows) { missing = 1; goto done; }",
-            "  " + self._shared(extent, grain, self._steps(), alone, shared),
+            "  " + self._shared(steps, grain, self._steps(), alone, shared),
             f"  {self.name}_columns(b, s, rows, row_bytes, used);",
             "  free(rows);",
             "}",
@@ -133,74 +141,145 @@ class NestWriter:
 
     # inside
 
-    def _loops(self, level: int, stream: str) -> None:
+    def _loops(self, at: int, stream: str) -> None:
         """Writes the loops from a level on, and in the innermost what is stored."""
-        nest, inside = self.nest, self.inside
-        begin, end = ("begin", "end") if level == 0 else ("0", None)
-        rest = len(nest.loops) - level
-
-        def store(_: int) -> None:
-            self._store("stream" if stream else "")
-
-        if rest == 0:
+        nest = self.nest
+        if at == len(nest.levels):
             self._store("")
-            return
-        serial, _ = nest.loops[level]
-        if rest == 2 and nest.transposed:
-            self._tiles(level, begin, end or self._text(nest.loops[level][1]), stream)
-            return
-        if rest > 1 or nest.along:
+        elif len(nest.levels) - at == 2 and nest.transposed:
+            begin, end = self._range(nest.loops[at][0])
+            self._tiles(at, begin, end or self._text(nest.loops[at][1]), stream)
+        elif at < len(nest.levels) - 1 or nest.along:
 
             def body() -> None:
-                self._store_outer(level)
-                self._loops(level + 1, stream)
+                self._store_outer(at)
+                self._loops(at + 1, stream)
 
-            for piece in inside.pieces(serial, begin, end):
-                with inside.within(piece):
-                    if inside.ranges.known and not nest.along and self._joins(level):
-                        inner = [item for item, _ in nest.loops[level + 1 :]]
-                        inside.joined_loop(piece, inner, store, self.options.unroll)
-                    else:
-                        inside.serial_piece(piece, body)
+            self._outer_loop(at, body, stream)
+        else:
+            self._vector_loop(at, stream)
+
+    def _range(self, serial: int) -> tuple[str, str | None]:
+        """First step of an index in the loops that are open, and the one behind its last; None for the end of all."""
+        return self.ranges.get(serial, ("0", None))
+
+    def _outer_loop(self, at: int, body: Callable[[], None], stream: str) -> None:
+        """One step after the other, of an index or of its blocks; of several where they are fused."""
+        inside, level, saved = self.inside, self.nest.levels[at], dict(self.ranges)
+        if len(level.parts) > 1:
+            self._fused_loop(level, body)
             return
+        ((serial, step),) = level.parts
+        if step > 1:
+            begin, end = self._range(serial)
+            name, lines = self._block(serial, step)
+            limit = end or self._text(inside.extents[serial])
+            head = f"for (int64_t {name} = {begin}; {name} < {limit}; {name} += {step}) {{"
+            self._write(level, head, lines, body)
+            self.ranges = saved
+            return
+        for piece in inside.pieces(serial, *self._range(serial)):
+            with inside.within(piece):
+                if inside.ranges.known and not self.nest.along and self._joins(at):
+                    inner = [item for item, _ in self.nest.loops[at + 1 :]]
+                    unroll = self.nest.levels[-1].unroll or self.options.unroll
+                    inside.joined_loop(
+                        piece, inner, lambda _: self._store("stream" if stream else ""), unroll
+                    )
+                else:
+                    inside.serial_piece(piece, body)
+                    if level.unroll:
+                        # before the loop, behind what its body has put in front of it
+                        inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
+
+    def _block(self, serial: int, step: int) -> tuple[str, list[str]]:
+        """What the first step of a block is called, and where it ends; loops inside stay in it."""
+        _, end = self._range(serial)
+        name = f"{self.inside.names[serial]}_block{step}"
+        self.ranges[serial] = (name, f"{name}_end")
+        limit = end or self._text(self.inside.extents[serial])
+        return name, [f"const int64_t {name}_end = least({name} + {step}, {limit});"]
+
+    def _fused_loop(self, level: Level, body: Callable[[], None]) -> None:
+        inside, saved = self.inside, dict(self.ranges)
+        shared = level is self.nest.levels[self.nest.shared]
+        counts = [self._count(serial, step) for serial, step in level.parts]
+        fused = "_".join(inside.names[serial] for serial, _ in level.parts)
+        lines, rest = [], fused
+        for number, (serial, step) in enumerate(level.parts):
+            behind = "*".join(counts[number + 1 :])
+            value = f"{rest} / ({behind})" if behind else rest
+            rest = f"{fused} % ({behind})"
+            begin, _ = self._range(serial)
+            name, end = self._block(serial, step) if step > 1 else (inside.names[serial], [])
+            value = f"({value})*{step}" if step > 1 else value
+            lines += [f"const int64_t {name} = {f'{begin} + ' if begin != '0' else ''}{value};", *end]  # fmt: skip
+        first, last = ("begin", "end") if shared else ("0", "*".join(counts))
+        self._write(level, f"for (int64_t {fused} = {first}; {fused} < {last}; {fused}++) {{", lines, body)  # fmt: skip
+        self.ranges = saved
+
+    def _write(self, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]) -> None:  # fmt: skip
+        """A loop whose inside begins with some lines."""
+        parent = self.inside.chain[-1]
+        scope = Scope(level.settled, level.variables - level.settled, [*lines])
+        self.inside.chain.append(scope)
+        body()
+        self.inside.chain.pop()
+        parent.lines += [f"#pragma GCC unroll {level.unroll}"] if level.unroll else []
+        parent.lines += [head, scope.lines, "}"]
+
+    def _count(self, serial: int, step: int) -> str:
+        """How many steps a loop takes."""
+        begin, end = self._range(serial)
+        limit = end or self._text(self.inside.extents[serial])
+        steps = f"({limit} - {begin})" if begin != "0" else f"({limit})"
+        return f"(({steps} + {step - 1}) / {step})" if step > 1 else steps
+
+    def _vector_loop(self, at: int, stream: str) -> None:
+        nest, inside = self.nest, self.inside
+        ((serial, _),) = nest.levels[at].parts
+        begin, end = self._range(serial)
         head = ""
         if stream:
             name = inside.names[serial]
             steps = f"(LANES - {name} % LANES) % LANES"  # a row begins where stores are aligned
-            if level == 0:
+            if at == 0:
                 buffer = self._place(nest.roots[-1])
                 size = dtype_of(buffer.dtype).bytes
                 place = f"(uintptr_t)({buffer.name} + {name})"
                 steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
-            head = (
-                f"stream ? least({steps}, {end or self._text(nest.loops[level][1])} - {name}) : 0"
-            )
+            limit = end or self._text(inside.extents[serial])
+            head = f"stream ? least({steps}, {limit} - {name}) : 0"
         self._settle(frozenset({serial}))
         length = nest.loops[-1][1].constant
         short = length is None or length <= PREFETCH_STEPS
-        if level > 0 and short and self.options.prefetch:
-            inside.prefetch = nest.loops[level - 1][0]
+        outer = nest.levels[at - 1].parts if at else ()
+        if len(outer) == 1 and outer[0][1] == 1 and short and self.options.prefetch:
+            inside.prefetch = outer[0][0]
         inside.vector_loop(
             serial,
-            store,
+            lambda _: self._store("stream" if stream else ""),
             head=head,
-            unroll=self.options.unroll,
+            unroll=nest.levels[at].unroll or self.options.unroll,
             begin=begin,
             end=end,
         )
 
-    def _joins(self, level: int) -> bool:
+    def _joins(self, at: int) -> bool:
         """Whether the loops from a level on are one, as long as the outer ones stay in their pieces."""
+        inner = [serial for level in self.nest.levels[at + 1 :] for serial, _ in level.parts]
+        if len(self.nest.levels) > len(self.nest.loops) or self.ranges.keys() & set(inner):
+            return False
         found = self.inside.accesses()
         for root in self.nest.roots:
             place = self.rows.get(id(root.tensor)) or self._place(root)
             found.addresses.append((root.tensor, self.inside.address(place, root.indices)))
-        return len(merged(self.nest.loops[level:], found)) == 1
+        return len(merged(self.nest.loops[at:], found)) == 1
 
-    def _tiles(self, level: int, begin: str, end: str, stream: str) -> None:
+    def _tiles(self, at: int, begin: str, end: str, stream: str) -> None:
         """The last two loops in tiles: what a vector fetches from `TILE` lines serves as many steps of the outer loop."""
-        inside, outer = self.inside, self.nest.loops[level][0]
-        inner, name = self.nest.loops[level + 1][0], self.inside.names[outer]
+        inside, outer = self.inside, self.nest.loops[at][0]
+        inner, name = self.nest.loops[at + 1][0], self.inside.names[outer]
         lines: list[object] = []
         parent, parent_lines = inside.chain[-1], inside.chain[-1].lines
         self._settle(frozenset({outer, inner}))
@@ -225,21 +304,23 @@ class NestWriter:
             if root.columns or below & root.variables:
                 self.inside.settle(_computed(root), root.axes, below)
 
-    def _store_outer(self, level: int) -> None:
+    def _store_outer(self, at: int) -> None:
         """Stores the tensors whose last loop this is, if more loops follow."""
-        loops = [serial for serial, _ in self.nest.loops]
-        if level + 1 == len(loops):
+        levels = self.nest.levels
+        if at + 1 == len(levels):
             return
+        known = frozenset().union(*(level.settled for level in levels[: at + 1]))
+        loops = {serial for serial, _ in self.nest.loops}
         for root in self.nest.roots:
-            used = root.variables & set(loops)
-            if not root.columns and used <= set(loops[: level + 1]) and loops[level] in used:
+            used = root.variables & loops
+            if not root.columns and used <= known and levels[at].settled & used:
                 self._store_root(root, "")
 
     def _store(self, stream: str) -> None:
         """Stores the tensors that the innermost loop computes."""
-        last = self.nest.loops[-1][0] if self.nest.loops else None
+        last = self.nest.levels[-1].variables if self.nest.levels else frozenset()
         for root in self.nest.roots:
-            if last is None or last in root.variables:
+            if not last or last & root.variables:
                 self._store_root(root, stream)
 
     def _store_root(self, root: Root, stream: str) -> None:
@@ -283,6 +364,12 @@ class NestWriter:
 
     # around
 
+    def _parted_steps(self, level: Level) -> str:
+        """How many steps threads share: elements of an index, also where its loop runs over blocks, or steps of a fused loop."""
+        if len(level.parts) == 1:
+            return self._text(self.inside.extents[level.parts[0][0]])
+        return "*".join(self._count(serial, step) for serial, step in level.parts) or "INT64_C(1)"
+
     def _text(self, size: Poly) -> str:
         return size.text(self.around.names)
 
@@ -301,16 +388,16 @@ class NestWriter:
         sizes = [elements_of(tensor) for tensor in self.around.tensors if id(tensor) in met]
         return " + ".join(f"({self._text(size)})" for size in sizes) or "1"
 
-    def _shared(self, extent: Poly, grain: int, steps: str, alone: str, shared: str) -> str:
+    def _shared(self, extent: str, grain: int, steps: str, alone: str, shared: str) -> str:
         """Statements that run `alone`, or `shared` from ``lo`` to ``hi`` on each thread when that pays."""
-        if extent.constant is not None and extent.constant <= grain:
+        if _is_few(extent, grain):
             return alone
         return "\n  ".join(
             [
                 f"if (threads > 1 && {steps} >= {self.options.parallel_elements}) {{",
                 "  #pragma omp parallel num_threads((int)threads)",
                 "  {",
-                f"    const int64_t all_steps = {self._text(extent)};",
+                f"    const int64_t all_steps = {extent};",
                 "    int64_t part = (all_steps + OMP_COUNT - 1) / OMP_COUNT;",
                 f"    part = (part + {grain - 1}) / {grain} * {grain};",
                 "    const int64_t lo = part * OMP_NUMBER < all_steps ? part * OMP_NUMBER : all_steps;",
@@ -369,7 +456,7 @@ class NestWriter:
             f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
         ]
-        call = self._shared(extent, 64, self._text(extent), alone, shared)
+        call = self._shared(self._text(extent), 64, self._text(extent), alone, shared)
         return text, "\n  ".join(["{", parts, call, *last, "}"])
 
     def _bytes_of(self, root: Root) -> str:
@@ -413,6 +500,12 @@ def _computed(root: Root) -> Expr:
     """What the innermost loop computes for a root."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body
+
+
+def _is_few(extent: str, grain: int) -> bool:
+    """Whether a number of steps is known and no more than stay on one thread."""
+    found = re.fullmatch(r"(?:INT64_C\()?(\d+)\)?", extent)
+    return found is not None and int(found[1]) <= grain
 
 
 def _row_type(kind: str) -> str:

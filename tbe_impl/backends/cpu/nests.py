@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from tbe_impl.backends.cpu.access import Accesses, accesses_of, merged, size_poly
+from tbe_impl.backends.cpu.access import Accesses, accesses_of, size_poly
+from tbe_impl.backends.cpu.loop_orders import Level, Plan, Refusal, natural, ordered, refused
+from tbe_impl.backends.cpu.options import LoopChoice
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
@@ -43,19 +46,34 @@ class Nest:
 
     Attributes:
         roots: what is stored.
-        loops: serial number and extent of each loop, the outermost first.
+        loops: serial number and extent of each index, in the order of the innermost loops that move them.
+        levels: the loops, the outermost first; more than `loops` where some run over blocks.
         along: whether the innermost dimension is a reduced one, so that no loop of the nest itself is a vector loop.
         transposed: whether an input's neighbours are neighbours on the last loop but one.
+        shared: which of the levels threads share.
+        grain: steps of it that stay on one thread; 0 for the default.
+        asked: whether the loops are as somebody asked for, as far as they can be.
+        runs: serial number of an axis of a root → that of the index that runs over it, where it takes more than one step.
+        refusals: what was asked for and is not followed.
     """
 
     roots: tuple[Root, ...]
     loops: tuple[tuple[int, Poly], ...]
+    levels: tuple[Level, ...]
     along: bool
     transposed: bool = False
+    shared: int = 0
+    grain: int = 0
+    asked: bool = False
+    runs: Mapping[int, int] = field(default_factory=dict)
+    refusals: tuple[Refusal, ...] = ()
 
 
 def nests_of(
-    stored: Sequence[Tensor], inputs: Iterable[Tensor], apart: Container[int] = ()
+    stored: Sequence[Tensor],
+    inputs: Iterable[Tensor],
+    apart: Container[int] = (),
+    orders: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
 ) -> tuple[Nest, ...]:
     """The nests that compute `stored`, in an order in which each finds its inputs.
 
@@ -63,6 +81,7 @@ def nests_of(
         stored: tensors to be computed and kept, inputs before what reads them.
         inputs: tensors that are there already.
         apart: ``id`` of tensors that have to be complete before anything reads them.
+        orders: ``id`` of a tensor → the loops that somebody asks for.
     """
     groups: list[list[Tensor]] = []
     place: dict[int, int] = {}
@@ -92,7 +111,7 @@ def nests_of(
     readable = set(known)
     nests = []
     for group in groups:
-        nests.append(_nest(group, readable))
+        nests.append(_nest(group, readable, orders))
         readable |= {id(tensor) for tensor in group}
     return tuple(nests)
 
@@ -236,7 +255,11 @@ def _is_along(group: Sequence[Tensor], known: set[int]) -> bool:
     return not any(extents_of(tensor) for tensor in group)
 
 
-def _nest(group: Sequence[Tensor], readable: set[int]) -> Nest:
+def _nest(
+    group: Sequence[Tensor],
+    readable: set[int],
+    orders: Mapping[int, Sequence[LoopChoice]],
+) -> Nest:
     main = max(group, key=lambda item: len(loops_of(item, readable)))
     axes = loops_of(main, readable)
     found = Accesses()
@@ -254,15 +277,25 @@ def _nest(group: Sequence[Tensor], readable: set[int]) -> Nest:
         found.addresses += one.addresses
         found.fixed |= one.fixed
         found.addresses.append((tensor, _own_address(tensor, environment)))
-    loops: list[tuple[int, Poly]] = []
-    collapsed: dict[int, Poly] = {}
-    for items in merged(axes, found):
-        extent = ONE
-        for _, size in items:
-            extent = extent * size
-        loops.append((items[-1][0], extent))
-        collapsed |= {serial: ZERO for serial, _ in items[:-1]}
     full = [tensor for tensor in group if len(loops_of(tensor, readable)) == len(axes)]
+    along = _is_along(full, readable)
+    columns = any(is_columns(tensor, readable) for tensor in group)
+    plan = natural(axes, found)
+    transposed = not along and not columns and _is_transposed(found, plan)
+    choices = next((orders[id(item)] for item in full if id(item) in orders), None)
+    if choices is not None and axes:
+        asker = next(item for item in full if id(item) in orders)
+        choices = _by_serial(choices, asker, axes, readable)
+        if columns:
+            plan = refused(plan, choices, "sums over outer loops go through their rows in order")
+        elif transposed:
+            plan = refused(plan, choices, "a transpose goes through tiles of its own")
+        elif len(full) < len(group):
+            plan = refused(plan, choices, "results with fewer axes are computed in its loops")
+        else:
+            plan = ordered(axes, found, choices, vector=not along)
+    assert plan.merged is not None
+    collapsed = {serial: ZERO for serial, index in plan.merged.items() if serial != index}
     roots = []
     for tensor, environment in aligned:
         inner = {serial: index.substitute(collapsed) for serial, index in environment.items()}
@@ -270,19 +303,45 @@ def _nest(group: Sequence[Tensor], readable: set[int]) -> Nest:
         roots.append(Root(tensor, indices, inner, is_columns(tensor, readable)))
     # those of outer levels first: their values stand when the inner loop begins
     roots.sort(key=lambda root: len(extents_of(root.tensor)))
-    moved = [address.substitute(collapsed) for _, address in found.addresses]
-    along = _is_along(full, readable)
-    plain = not along and not any(root.columns for root in roots)
-    return Nest(tuple(roots), tuple(loops), along, plain and _is_transposed(moved, loops))
+    runs = {
+        serial: plan.merged[loop]
+        for tensor in group
+        for (serial, _), (loop, _) in zip(loops_of(tensor, readable), axes, strict=False)
+    }
+    return Nest(
+        tuple(roots),
+        plan.loops,
+        plan.levels,
+        along,
+        transposed,
+        plan.shared,
+        plan.grain,
+        choices is not None,
+        runs,
+        plan.refusals,
+    )
 
 
-def _is_transposed(addresses: Sequence[Poly], loops: Sequence[tuple[int, Poly]]) -> bool:
-    if len(loops) < 2:
+def _by_serial(
+    choices: Sequence[LoopChoice], asker: Tensor, axes: Sequence[tuple[int, Poly]], known: set[int]
+) -> list[LoopChoice]:
+    """Loops over the axes of a result as loops over those of its nest; axes of one step keep a number of their own."""
+    own = {serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)}  # fmt: skip
+    serials = [own.get(axis.serial, axis.serial) for axis in asker.op.axis]
+    return [
+        replace(choice, parts=tuple((serials[place], step) for place, step in choice.parts))
+        for choice in choices
+        if all(place < len(serials) for place, _ in choice.parts)
+    ]
+
+
+def _is_transposed(found: Accesses, plan: Plan) -> bool:
+    if len(plan.loops) < 2:
         return False
-    outer, inner = loops[-2][0], loops[-1][0]
+    outer, inner = plan.loops[-2][0], plan.loops[-1][0]
     return any(
         address.coefficient(outer) == ONE and address.coefficient(inner) not in (ZERO, ONE)
-        for address in addresses
+        for _, address in found.addresses
     )
 
 
@@ -311,7 +370,7 @@ def may_overwrite(source: Tensor, target: Tensor, nests: Sequence[Nest], known: 
     readable, written = set(known), False
     for nest in nests:
         own = next((root for root in nest.roots if root.tensor is target), None)
-        if own is not None and (own.columns or nest.along or nest.transposed):
+        if own is not None and (own.columns or nest.along or nest.transposed or nest.asked):
             return False
         for root in nest.roots:
             body = root.tensor.op.body[root.tensor.value_index]

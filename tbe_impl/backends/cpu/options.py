@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class LoopChoice:
+    """One loop over a stored result.
+
+    Attributes:
+        parts: place of an axis of the result, and by how many of its steps the loop moves it: more than one from block to
+            block. Several parts are fused loops.
+        shared: whether threads share it.
+        grain: steps that stay on one thread.
+        unroll: how many steps of it stand in the code one after the other; of the innermost, how many vectors.
+    """
+
+    parts: tuple[tuple[int, int], ...]
+    shared: bool = False
+    grain: int = 1
+    unroll: int = 0
+
+
+@dataclass(frozen=True)
+class LoopOrder:
+    """The loops over a stored result, the outermost first; see `tbe_impl.backends.cpu.loop_orders`.
+
+    Attributes:
+        stage: number of the result; see `tbe_impl.backends.cpu.program.computed`.
+        loops: each axis once with single steps, behind the loops over its blocks.
+    """
+
+    stage: int
+    loops: tuple[LoopChoice, ...]
 
 
 @dataclass(frozen=True)
@@ -22,7 +53,10 @@ class Options:
         threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
         inplace: write the first output over the first input of its shape and dtype.
         stored: numbers of stages that are computed into memory first although nobody asked for them; see
-            `tbe_impl.backends.cpu.program.storable`.
+            `tbe_impl.backends.cpu.program.computed`.
+        inlined: numbers of stages that are computed again in each loop over a row, never kept for the next.
+        rows: numbers of stages whose rows are kept like slow ones.
+        orders: loops over results; where they cannot be had, they are as without.
         parallel_elements: elements that a nest reads and writes from which on threads share it.
     """
 
@@ -39,6 +73,19 @@ class Options:
     threads: int = 0
     inplace: bool = False
     stored: tuple[int, ...] = ()
+    inlined: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+    orders: tuple[LoopOrder, ...] = ()
+
+    def with_loops_of(self, other: Options) -> Options:
+        """These options with the loops and places of others."""
+        return replace(
+            self,
+            stored=other.stored,
+            inlined=other.inlined,
+            rows=other.rows,
+            orders=other.orders,
+        )
 
     def compiler_options(self) -> list[str]:
         """What the C compiler is told."""

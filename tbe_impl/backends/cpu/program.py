@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,24 @@ class Program:
         return (self.symbol, f"graph_{self.mark}") if self.mark else (self.symbol,)
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What a program computes where.
+
+    Attributes:
+        nests: one after the other.
+        kept: ``id`` of the stages of which a row is kept for the next loop over it.
+    """
+
+    nests: tuple[Nest, ...]
+    kept: frozenset[int]
+
+    @property
+    def stored(self) -> dict[int, Nest]:
+        """``id`` of each result that lies in memory → the nest that computes it."""
+        return {id(root.tensor): nest for nest in self.nests for root in nest.roots}
+
+
 def write_program(
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
@@ -94,12 +112,26 @@ def write_program(
     Raises:
         CompileError: there is no code for something in it.
     """
-    numbered = storable(outputs, inputs) if options.stored else ()
-    extra = [numbered[number] for number in options.stored if number < len(numbered)]
+    return _written(outputs, inputs, name, options, mark)[0]
+
+
+def layout_of(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], options: Options = DEFAULT
+) -> Layout:
+    """How the program of a graph is laid out; the arguments and errors of `write_program`."""
+    writer = _written(outputs, inputs, "kernel", options, "")[1]
+    return Layout(tuple(writer.nests), frozenset(writer.reused))
+
+
+def _written(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options, mark: str
+) -> tuple[Program, _Writer]:
+    extra = list(_picked(options.stored, computed(outputs, inputs) if options.stored else ()))
     while True:
         try:
             with derived_sizes() as derived:
-                return _Writer(outputs, inputs, extra, name, options, derived, mark).program()
+                writer = _Writer(outputs, inputs, extra, name, options, derived, mark)
+                return writer.program(), writer
         except NeedsBuffer as need:
             if any(need.tensor is tensor for tensor in (*extra, *inputs)) or not need.tensor.op.body:  # fmt: skip
                 raise CompileError(
@@ -120,6 +152,18 @@ def symbol_of(name: str) -> str:
     return f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
 
 
+def computed(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The results that `Options` names by number: those that could be stored, then the outputs."""
+    given = {id(tensor) for tensor in inputs}
+    last = {id(tensor): tensor for tensor in outputs if id(tensor) not in given}
+    return (*storable(outputs, inputs), *last.values())
+
+
+def _picked(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Those of the numbers that there are: a choice may have been made for another graph."""
+    return (tensors[number] for number in numbers if number < len(tensors))
+
+
 def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of stages that could be stored without being asked for, in the order in which they are computed."""
     given = {id(tensor) for tensor in inputs}
@@ -136,7 +180,10 @@ class _Writer:
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
         self.mark = mark
         self.overwritten: Tensor | None = None
-        self.apart = {id(tensor) for tensor in extra}
+        self.nests: tuple[Nest, ...] = ()
+        self.reused: set[int] = set()
+        last = {id(tensor) for tensor in outputs}
+        self.apart = {id(tensor) for tensor in extra} - last
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
         self.stored = [
             tensor for op in stages_of(outputs) for tensor in op.outputs if id(tensor) in wanted
@@ -166,6 +213,17 @@ class _Writer:
         }
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
+        asks = options.inlined or options.rows or options.orders
+        named = computed(outputs, inputs) if asks else ()
+        self.kept |= {id(item) for item in _picked(options.rows, named)} - in_memory
+        self.kept -= {id(item) for item in _picked(options.inlined, named)}
+        self.orders = {
+            id(item): order.loops
+            for order in options.orders
+            if not options.inplace
+            for one in _picked([order.stage], named)
+            for item in one.op.outputs
+        }
         self.slow = slow_stages(outputs, in_memory)
         self.symbol = symbol_of(name)
 
@@ -173,7 +231,7 @@ class _Writer:
         """The whole text."""
         functions, calls = [], []
         readable = {id(tensor) for tensor in self.inputs}
-        nests = nests_of(self.stored, self.inputs, self.apart)
+        nests = self.nests = nests_of(self.stored, self.inputs, self.apart, self.orders)
         if self.options.inplace:
             self._overwrite(nests)
         rounded_last = self._rounded_last(nests)
@@ -182,7 +240,9 @@ class _Writer:
         dtypes = [self._dtype(number) for number in range(len(self.all))]
         around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
-            function, call = NestWriter(number, nest, around, readable).write()
+            writer = NestWriter(number, nest, around, readable)
+            function, call = writer.write()
+            self.reused |= writer.inside.reused
             functions.append(function)
             calls.append(call)
             readable |= {id(root.tensor) for root in nest.roots}

@@ -15,12 +15,14 @@ class Scope:
 
     Attributes:
         variables: serial numbers of what its loop changes: one, several of a fused loop, none outside all loops.
+        blocks: serial numbers of what it sees a part of: its loop goes from block to block, or its thread has a share.
         lines: its statements so far; a nested list is a block.
         memo: what was computed on this level already.
         rows: rows of stages that are kept for the next loop: which loop filled them, how long it is, and where they lie.
     """
 
     variables: frozenset[int] = frozenset()
+    blocks: frozenset[int] = frozenset()
     lines: list[Any] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
     rows: dict[Any, Row] = field(default_factory=dict)

@@ -6,7 +6,6 @@ import pytest
 
 from tbe_impl.dsl.auto_schedule import auto_schedule
 from tbe_impl.dsl.expr import Reduce, Var, call
-from tbe_impl.dsl.loop_hints import loop_hints
 from tbe_impl.dsl.nests import nests_of
 from tbe_impl.dsl.schedule import create_schedule
 from tbe_impl.dsl.schedule_report import ScheduleReport, report
@@ -286,28 +285,3 @@ def manual() -> tuple[Tensor, Tensor, object]:
 
 def test_manual_loops_as_text():
     assert show_loops(manual()[2]) == GOLDEN_LOOPS  # type: ignore[arg-type]
-
-
-def test_hints_for_the_cpu():
-    y, r, schedule = manual()
-    hints = loop_hints(schedule.record())  # type: ignore[attr-defined]
-    (i,), (k,) = r.op.axis, r.op.reduce_axis
-    mine = hints[id(r.op)]
-    assert [axis.name for axis in mine.order] == ["i", "k"]
-    assert dict(mine.tiles) == {id(i): 7, id(k): 128}
-    assert [one.name for one in mine.parallel] == ["i"] and [one.name for one in mine.unroll] == [
-        "k"
-    ]
-    assert hints[id(y.op)].inline and not mine.inline
-    assert not loop_hints(create_schedule(r).record())
-
-
-def test_hints_follow_a_reorder():
-    x = placeholder((8, 16), name="x")
-    y = compute((8, 16), lambda i, j: x(i, j) * 2, name="y")
-    schedule = create_schedule(y)
-    schedule[y].reorder(*reversed(y.op.axis))
-    schedule[y].vectorize(y.op.axis[0])
-    hints = loop_hints(schedule.record())[id(y.op)]
-    assert [axis.name for axis in hints.order] == ["j", "i"]
-    assert [axis.name for axis in hints.vectorize] == ["i"] and not hints.tiles

@@ -1,0 +1,177 @@
+"""What became of a schedule on this processor: which of its requests shaped the loops, which did not, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.backends.cpu.nests import Nest
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.program import Layout
+from tbe_impl.backends.cpu.schedule_choices import wants_row
+from tbe_impl.dsl.loop_hints import Asked, everything_asked, is_for_device, place_of
+from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
+from tbe_impl.dsl.stage import GLOBAL
+
+FOLLOWED, DEVICE, NOT_FOLLOWED = "followed", "device", "not followed"
+LOOPS = ("split", "fuse", "reorder")
+PLACES = {"compute_inline": "inline", "compute_at": "row", "compute_root": "memory"}
+MARKED = ("parallel", "bind", "unroll", "vectorize", "pragma")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One request.
+
+    Attributes:
+        verb: the method of the schedule.
+        stage: its name.
+        what: its arguments as text.
+        place: file and line.
+        verdict: ``followed``, ``device`` (it means something there only) or ``not followed``.
+        why: the reason, or what became of it.
+    """
+
+    verb: str
+    stage: str
+    what: str
+    place: str
+    verdict: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        what = f" ({self.what})" if self.what else ""
+        return f"{self.verdict}: {self.place}: {self.verb} of {self.stage}{what}" + (f": {self.why}" if self.why else "")  # fmt: skip
+
+
+def outcomes(record: ScheduleRecord, layout: Layout, options: Options) -> tuple[Outcome, ...]:
+    """What became of each request of a schedule.
+
+    Args:
+        record: the schedule.
+        layout: of the program that was made with its options.
+        options: these.
+    """
+    judge = _Judge(record, layout, options)
+    return tuple(
+        Outcome(asked.verb, asked.stage.op.name, asked.what, asked.place, *judge.verdict(asked))
+        for asked in everything_asked(record)
+    )
+
+
+def outcome_text(found: Sequence[Outcome]) -> Iterator[str]:
+    """A line for each request that is about loops; what is for the device only is counted."""
+    for one in found:
+        if one.verdict != DEVICE:
+            yield f"  {one}"
+    device = Counter(one.verb for one in found if one.verdict == DEVICE)
+    if device:
+        counted = ", ".join(f"{count} × {verb}" for verb, count in device.items())
+        yield f"  for the device only: {counted}"
+
+
+class _Judge:
+    def __init__(self, record: ScheduleRecord, layout: Layout, options: Options):
+        self.record, self.layout, self.options = record, layout, options
+        self.for_device = is_for_device(record)
+        self.asking: dict[int, int] = {}
+        for stage in record.stages:
+            nest = self._nest(stage)
+            if nest is not None and nest.asked and stage.origin is not None:
+                self.asking.setdefault(id(nest), id(stage))
+
+    def verdict(self, asked: Asked) -> tuple[str, str]:
+        """Whether a request is followed, and why."""
+        verb, stage = asked.verb, asked.stage
+        if verb in MARKED and not asked.mark:
+            return DEVICE, ""
+        if verb in PLACES:
+            return self._place(verb, stage)
+        if verb not in (*LOOPS, *MARKED, "copy", "rfactor"):
+            return DEVICE, ""
+        if self.for_device:
+            shared = verb in ("parallel", "bind") and self._is_shared(asked)
+            return (FOLLOWED, "threads share this loop") if shared else (DEVICE, "")
+        if verb == "copy":
+            return NOT_FOLLOWED, "a copy in the same memory gains nothing"
+        if verb == "rfactor":
+            return NOT_FOLLOWED, "vectors and threads have sums of their own"
+        return self._loops(asked)
+
+    def _nest(self, stage: StageRecord) -> Nest | None:
+        stored = self.layout.stored
+        outputs = stage.origin.outputs if stage.origin is not None else ()
+        return next((stored[id(item)] for item in outputs if id(item) in stored), None)
+
+    def _place(self, verb: str, stage: StageRecord) -> tuple[str, str]:
+        if stage.scope != GLOBAL or stage.origin is None:
+            return DEVICE, ""
+        stored = self._nest(stage) is not None
+        kept = any(id(item) in self.layout.kept for item in stage.origin.outputs)
+        if place_of(stage) != PLACES[verb]:
+            return NOT_FOLLOWED, "a later call says otherwise"
+        if self.for_device and verb != "compute_inline":
+            return DEVICE, ""
+        if verb == "compute_root":
+            why = "each element is read once, where it can be computed as well"
+            return (FOLLOWED, "it is stored") if stored else (NOT_FOLLOWED, why)  # fmt: skip
+        if stored:
+            return NOT_FOLLOWED, "it would be computed again and again, so it is stored"
+        if verb == "compute_inline":
+            return FOLLOWED, "it is computed where it is read"
+        if kept:
+            return FOLLOWED, "a row of it is kept for the next loop over the row"
+        if stage.op.reduce_axis:
+            return FOLLOWED, "it is computed in the loop that knows its indices"
+        if wants_row(self.record, stage):
+            return (
+                NOT_FOLLOWED,
+                "one loop over the row reads it, and computes it",
+            )
+        return NOT_FOLLOWED, "one element or more than a row: it is computed where it is read"
+
+    def _is_shared(self, asked: Asked) -> bool:
+        nest = self._nest(asked.stage)
+        if nest is None or not asked.axes or not nest.levels:
+            return False
+        return nest.runs.get(asked.axes[0].serial) in nest.levels[nest.shared].variables
+
+    def _loops(self, asked: Asked) -> tuple[str, str]:
+        stage, nest = asked.stage, self._nest(asked.stage)
+        if nest is None:
+            return NOT_FOLLOWED, "it has no loops of its own: it is computed where it is read"
+        if self.options.inplace:
+            return NOT_FOLLOWED, "a kernel in place has its own loops"
+        if nest.asked and self.asking.get(id(nest)) != id(stage):
+            return NOT_FOLLOWED, "another result asks for the loops that both are computed in"
+        if _is_about_sums(asked):
+            return NOT_FOLLOWED, "sums have an order of their own, along memory"
+        index = nest.runs.get(asked.axes[0].serial) if asked.axes else None
+        for refusal in nest.refusals:
+            if refusal.verb == (asked.mark or asked.verb) and refusal.axis in (None, index):
+                return NOT_FOLLOWED, refusal.why
+        if asked.verb in LOOPS:
+            return FOLLOWED, ""
+        if index is None:
+            return NOT_FOLLOWED, "it takes one step"
+        return self._marked(asked.mark, nest, index)
+
+    def _marked(self, mark: str, nest: Nest, index: int) -> tuple[str, str]:
+        if mark == "parallel":
+            fits = index in nest.levels[nest.shared].variables
+            return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "threads share another loop")
+        if mark == "vectorize":
+            fits = index in nest.levels[-1].variables and not nest.along
+            return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")  # fmt: skip
+        fits = any(level.unroll for level in nest.levels if index in level.settled)
+        return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "it takes too few steps")
+
+
+def _is_about_sums(asked: Asked) -> bool:
+    """Whether a request is about what is reduced; that its loops come last is as it is."""
+    reduced = {id(axis) for axis in asked.stage.op.reduce_axis}
+    if not any(id(axis) in reduced for axis in asked.axes):
+        return False
+    kinds = [leaf.kind == "reduce" for leaf in asked.stage.leaves]
+    return asked.verb != "reorder" or kinds != sorted(kinds)

@@ -1,0 +1,103 @@
+"""From a schedule to options: what it asks of this processor's loops, in numbers of stages and places of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, LoopOrder, Options
+from tbe_impl.backends.cpu.program import computed
+from tbe_impl.dsl.expr import Const, IterVar, reads
+from tbe_impl.dsl.loop_hints import AskedLoop, asked_loops, is_for_device, place_of
+from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
+from tbe_impl.dsl.tensor import Tensor, stages_of
+
+FEW = 4
+"""Steps of a loop without a known number of them that stand in the code one after the other."""
+
+
+def options_of(
+    record: ScheduleRecord, outputs: Sequence[Tensor], inputs: Sequence[Tensor], base: Options = DEFAULT
+) -> Options:  # fmt: skip
+    """`base` with what a schedule asks for; a schedule for the device asks for nothing.
+
+    Args:
+        record: the schedule.
+        outputs, inputs: of the kernel.
+        base: the other options.
+    """
+    if is_for_device(record) or any(op.kind == "library" for op in stages_of(outputs)):
+        return base
+    numbers = {id(item): number for number, item in enumerate(computed(outputs, inputs))}
+    places: dict[str, list[int]] = {"memory": [], "inline": [], "row": []}
+    orders = []
+    for stage in record.stages:
+        own = [numbers[id(t)] for t in (stage.origin.outputs if stage.origin else ()) if id(t) in numbers]  # fmt: skip
+        if not own:
+            continue
+        place = place_of(stage)
+        if place == "row" and not wants_row(record, stage):
+            place = ""
+        if place == "memory" and not is_read_again(record, stage):
+            place = ""
+        if place:
+            places[place] += own
+        order = _order(stage)
+        if order and place_of(stage) in ("", "memory"):
+            orders.append(LoopOrder(own[0], order))
+    return replace(
+        base,
+        stored=tuple(places["memory"]),
+        inlined=tuple(places["inline"]),
+        rows=tuple(places["row"]),
+        orders=tuple(orders),
+    )
+
+
+def is_read_again(record: ScheduleRecord, stage: StageRecord) -> bool:
+    """Whether an element of a stage is read in more places than one: by two stages, by neighbours, in a loop over others."""
+    made = {id(tensor) for op in stage.versions for tensor in op.outputs}
+    readers = [one for one in record.stages if any(id(t) in made for t in one.op.input_tensors)]
+    if len(readers) != 1 or stage.op.reduce_axis or readers[0].op.reduce_axis:
+        return True
+    op = readers[0].op
+    found = [read for body in op.body for read in reads(body) if id(read.tensor) in made]
+    return any(
+        len(read.indices) != len(op.axis)
+        or any(index is not axis for index, axis in zip(read.indices, op.axis, strict=True))
+        for read in found
+    )
+
+
+def wants_row(record: ScheduleRecord, stage: StageRecord) -> bool:
+    """Whether a stage is attached to a loop inside which only the innermost axis of its reader is left, all of it."""
+    assert stage.attach is not None
+    parent = record.stage(stage.attach.parent)
+    at = next((n for n, leaf in enumerate(parent.leaves) if stage.attach.axis is leaf), None)
+    long = [axis for axis in parent.op.axis if not _is_one(axis)]
+    if at is None or not long or stage.op.reduce_axis:
+        return False
+    inside = asked_loops(replace(parent, leaves=parent.leaves[at + 1 :]))
+    outside = asked_loops(replace(parent, leaves=parent.leaves[: at + 1]))
+    moved = [part for loop in inside for part in loop.parts if not _is_one(part.axis)]
+    cut = any(part.axis is long[-1] for loop in outside for part in loop.parts)
+    return len(moved) == 1 and moved[0].axis is long[-1] and moved[0].step == 1 and not cut
+
+
+def _order(stage: StageRecord) -> tuple[LoopChoice, ...]:
+    """The loops that a stage asks for; none where it asks for those that it would have without."""
+    places = {id(axis): number for number, axis in enumerate(stage.op.axis)}
+    found = tuple(_choice(loop, places) for loop in asked_loops(stage))
+    plain = tuple(LoopChoice(((number, 1),)) for number in range(len(places)))
+    return () if found == plain else found
+
+
+def _choice(loop: AskedLoop, places: Mapping[int, int]) -> LoopChoice:
+    parts = tuple((places[id(part.axis)], part.step) for part in loop.parts)
+    shared = "parallel" in loop.marks
+    unroll = (loop.steps or FEW) if "unroll" in loop.marks else 0
+    return LoopChoice(parts, shared, loop.grain if shared else 1, unroll)
+
+
+def _is_one(axis: IterVar) -> bool:
+    return isinstance(axis.extent, Const) and axis.extent.value == 1

@@ -1,0 +1,123 @@
+"""The loop nests of a program as text: what is stored, in which loops, which of them threads share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tbe_impl.backends.cpu.access import size_poly
+from tbe_impl.backends.cpu.loop_orders import Level
+from tbe_impl.backends.cpu.nests import Nest, Root
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.poly import ONE, Poly
+from tbe_impl.backends.cpu.program import Layout
+from tbe_impl.dsl.expr import Reduce, Var
+from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
+
+STEP = "  "
+
+
+def show_nests(layout: Layout, options: Options) -> str:
+    """The nests in the order in which they run; an index that runs over several axes bears their names, joined by a dot."""
+    return "\n".join(line for nest in layout.nests for line in _Printer(layout, options, nest).lines()) + "\n"  # fmt: skip
+
+
+class _Printer:
+    def __init__(self, layout: Layout, options: Options, nest: Nest):
+        self.layout, self.options, self.nest = layout, options, nest
+        widest = max(nest.roots, key=lambda root: len(root.variables))
+        axes = (*widest.tensor.op.axis, *widest.tensor.op.reduce_axis)
+        self.names: dict[int, str] = {}
+        for axis in axes:
+            index = nest.runs.get(axis.serial)
+            if index is not None:
+                before = self.names.get(index)
+                self.names[index] = f"{before}.{axis.name}" if before else axis.name
+        self.names |= {
+            item.serial: item.name
+            for item in variables_of([widest.tensor])
+            if isinstance(item, Var)
+        }
+
+    def lines(self) -> Iterator[str]:
+        known: frozenset[int] = frozenset()
+        stored: set[int] = set()
+        indent, blocked = "", set[int]()
+        for at, level in enumerate(self.nest.levels):
+            yield f"{indent}for {self._range(level, blocked)}:{self._remarks(at, level)}"
+            indent += STEP
+            blocked |= {serial for serial, step in level.parts if step > 1}
+            known |= level.settled
+            yield from self._roots(known, stored, indent, is_last=at == len(self.nest.levels) - 1)
+        if not self.nest.levels:
+            yield from self._roots(known, stored, "", is_last=True)
+
+    def _roots(self, known: frozenset[int], stored: set[int], indent: str, *, is_last: bool) -> Iterator[str]:  # fmt: skip
+        for root in self.nest.roots:
+            ready = root.variables <= known and not root.columns
+            if id(root.tensor) not in stored and (ready or is_last):
+                stored.add(id(root.tensor))
+                if is_last:
+                    yield from self._kept(root, indent)
+                yield f"{indent}{_statement(root)}"
+
+    def _kept(self, root: Root, indent: str) -> Iterator[str]:
+        for op in stages_of([root.tensor]):
+            for tensor in op.outputs:
+                if id(tensor) in self.layout.kept:
+                    yield f"{indent}# a row of {tensor.name} is kept for the next loop over it"
+
+    def _range(self, level: Level, blocked: set[int]) -> str:
+        parts = []
+        for serial, step in level.parts:
+            name, extent = self.names.get(serial, "k"), self._extent(serial)
+            whole = "its block" if serial in blocked else f"0..{extent}"
+            parts.append(f"{name} in {whole}" + (f", {step} at a time" if step > 1 else ""))
+        return " and ".join(parts)
+
+    def _extent(self, serial: int) -> str:
+        return next((_size(size, self.names) for index, size in self.nest.loops if index == serial), "?")  # fmt: skip
+
+    def _remarks(self, at: int, level: Level) -> str:
+        found = []
+        if len(level.parts) > 1:
+            found.append("fused")
+        if at == self.nest.shared:
+            grain = f", {self.nest.grain} steps at least" if self.nest.grain > 1 else ""
+            found.append(f"threads share it{grain}")
+        vector = at == len(self.nest.levels) - 1 and not self.nest.along
+        unroll = level.unroll or (self.options.unroll if vector else 0)
+        if vector:
+            found.append(f"vectors, {unroll} at once" if unroll > 1 else "vectors")
+        elif unroll > 1:
+            found.append(f"{unroll} at once")
+        if self.nest.transposed and at >= len(self.nest.levels) - 2:
+            found.append("in tiles")
+        return f"  # {'; '.join(found)}" if found else ""
+
+
+def _statement(root: Root) -> str:
+    tensor: Tensor = root.tensor
+    place = f"{tensor.name}[{', '.join(axis.name for axis in tensor.op.axis)}]"
+    body = tensor.op.body[tensor.value_index]
+    if isinstance(body, Reduce):
+        along = ", ".join(f"{axis.name} in 0..{_known(size_poly(axis.extent))}" for axis in body.axes)  # fmt: skip
+        how = "a row for each thread" if root.columns else f"along {along}"
+        return f"{place} = {body.op} of {_cut(str(body.source))}  # {how}"
+    return f"{place} = {_cut(str(body))}"
+
+
+def _known(size: Poly | None) -> str:
+    return "?" if size is None or size.constant is None else str(size.constant)
+
+
+def _size(size: Poly, names: dict[int, str]) -> str:
+    if size == ONE or size.constant is not None:
+        return str(size.constant)
+    parts = ["*".join([*([str(factor)] if factor != 1 or not term else []), *(names.get(one, "n") for one in term)])
+             for term, factor in size.terms]  # fmt: skip
+    return " + ".join(parts)
+
+
+def _cut(text: str) -> str:
+    text = text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text  # fmt: skip
+    return text if len(text) <= 80 else f"{text[:79]}…"
