@@ -19,6 +19,7 @@ from tbe_impl.compat import (
     para_check,
     platform,
     registering,
+    scattering,
     shape_util,
     tensor_language,
     testing,
@@ -98,6 +99,7 @@ _SCHEDULING = {
 }
 _CASTING_EXTRA = {
     **_SCHEDULING,
+    "check_conv_shape": lambda image, weight, *_, **__: (image, weight),
     **window_sizes.FUNCTIONS,
     "auto_schedule": building.casting_auto_schedule,
     "schedule_cce": building.casting_auto_schedule,
@@ -183,6 +185,12 @@ _TOPI_UTIL = {
     "axis_transfrom_5d": shape_util.axis_transform_5d,
 }
 
+_STORED_SCHEDULES = (
+    "te.lang.cce.rl_bank.rl_bank",
+    "te.domain.rl_bank.rl_bank",
+    "tbe.common.rl_bank.rl_bank",
+)
+"""Modules that look for schedules which an earlier search found; there are none here."""
 _TILING: Names = {
     function.__name__: function
     for function in (
@@ -235,6 +243,8 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
+    "topi.scatter": {"Scatter": scattering.Scatter}, "topi.tensor_scatter": {"TensorScatter": scattering.TensorScatter},
+    **{module: {"query_rl_bank": lambda *_, **__: (False, None)} for module in _STORED_SCHEDULES},
     "tbe.common.testing": testing.FUNCTIONS, "tbe.common.testing.testing": testing.FUNCTIONS,
     "tbe.common.utils.conv_util": convolution_helpers.UTILITIES,
     "tbe.common.utils.op_util.op_util_conv2d": convolution_helpers.FORWARD_UTILITIES,
@@ -312,7 +322,8 @@ LAZY_CHILDREN = {
     "impl.util": "platform_adapter util_common norm_pattern_adapter",
     "te": "lang platform tvm utils op tik",
     "te.lang": "cce base dynamic",
-    "te.lang.cce": "te_compute te_schedule util",
+    "te.lang.cce": "te_compute te_schedule util rl_bank",
+    "te.lang.cce.rl_bank": "rl_bank",
     "te.lang.cce.te_compute": "elewise_compute cast_compute broadcast_compute reduction_compute common util cube_util",
     "te.lang.cce.te_schedule": "cce_schedule",
     "te.platform": (
@@ -334,7 +345,7 @@ LAZY_CHILDREN = {
     "tbe.common.context": "op_context",
     "tbe.common.buildcfg": "default_buildcfg",
     "tbe.common.register": "register_api",
-    "topi": "generic cce",
+    "topi": "generic cce scatter tensor_scatter",
     "topi.generic": "cce",
     "topi.cce": "util",
     **{f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "

@@ -222,11 +222,18 @@ for _name in (
 
 
 def as_attribute(value: Any) -> Any:
-    """An attribute as operators read it: ``op.attrs["format"].value``, ``op.attrs["ori_shape"][0].value``."""
+    """An attribute as operators read it: ``op.attrs["format"].value``, ``op.attrs["ori_shape"][0].value``.
+
+    >>> found = as_attribute({"kernel": [3, 5], "format": "NCHW"})
+    >>> found["kernel"][1].value, found["format"].value
+    (5, 'NCHW')
+    """
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, (list, tuple)):
         return tuple(map(as_attribute, value))
+    if isinstance(value, Mapping):
+        return {key: as_attribute(item) for key, item in value.items()}
     return const(value) if isinstance(value, (bool, int, float)) else value
 
 

@@ -192,3 +192,20 @@ def test_an_operator_that_is_tried_out_while_it_is_built(capfd: pytest.CaptureFi
         testing.run(x)
     with compat.installed(), testing.debug(), pytest.raises(FusionError, match="0 tensors"):
         testing.run(x)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["vadd", "vsub", "vmul", "vdiv", "vmax", "vmin", "update"])
+def test_classes_that_are_a_whole_operator(kind: str, backend: str) -> None:
+    places, shape = np.array([[0, 1], [2, 0], [0, 1]], np.int32), (3, 2, 5)
+    var, new = describe(shape, "float32"), describe((3, 5), "float32")
+    kernel = operator("rows_2020").build(var, describe((3, 2), "int32"), new, var, kind)
+    x, updates = draw(*shape), draw(3, 5, seed=1) + 2
+    wanted = x.astype(np.float64)
+    change = {"vadd": np.add, "vsub": np.subtract, "vmul": np.multiply, "vdiv": np.divide,
+              "vmax": np.maximum, "vmin": np.minimum, "update": lambda _, b: b}[kind]  # fmt: skip
+    for place, update in zip(places, updates, strict=True):
+        wanted[tuple(place)] = change(wanted[tuple(place)], update)
+    found = kernel(x, places, updates, backend=backend)
+    assert found.shape == shape
+    assert_close(found, wanted, "float32")
