@@ -1,7 +1,7 @@
 /* Rows that are changed, one after the other, by rows that say by number which one they change: segments and scatters.
  *
- * Deterministic with any number of threads: each has columns of its own or result rows of its own, and goes through all
- * numbers in their order. Before this file the kernel defines
+ * Deterministic with any number of threads: each has columns of its own, and goes through all numbers in their order.
+ * Before this file the kernel defines
  *   element, work, number            C types: in memory, of the arithmetic, of the numbers
  *   MEMORY(name), WORK(name)         vector functions of the first two
  *   READ(p)                          an element as work
@@ -22,10 +22,10 @@ static void rows_begin(work *out, const element *var, int64_t begin, int64_t end
 }
 
 static void rows_change(work *out, const element *x, const number *numbers, int64_t *members, int64_t rows,
-                        int64_t width, int64_t low, int64_t high, int64_t first, int64_t last) {
+                        int64_t width, int64_t count, int64_t first, int64_t last) {
   for (int64_t r = 0; r < rows;) {
     const int64_t at = (int64_t)numbers[r], begin = r;
-    if (at < low || at >= high) {
+    if (at < 0 || at >= count) {
       r++;
       continue;
     }
@@ -50,18 +50,15 @@ static void rows_change(work *out, const element *x, const number *numbers, int6
   }
 }
 
-static void rows_end(work *out, element *result, const int64_t *members, int64_t width, int64_t row, int64_t first,
-                     int64_t last) {
-  const int64_t count = members ? members[row] : 1, here = row * width;
+static void rows_end(work *out, element *result, int64_t count, int64_t begin, int64_t end) {
   if (IS_FILLED && !count)
-    for (int64_t c = first; c < last; c++) out[here + c] = FILL;
-  else if (members)
-    for (int64_t c = first; c < last; c++) out[here + c] = END(out[here + c], count);
-  if (IS_NARROW)
-    for (int64_t c = first; c < last; c += LANES) {
-      const int n = (int)least(LANES, last - c);
-      MEMORY(store_part)(result + here + c, WORK(load_part)(out + here + c, n), n);
-    }
+    for (int64_t i = begin; i < end; i++) out[i] = FILL;
+  else
+    for (int64_t i = begin; i < end; i++) out[i] = END(out[i], count);
+  for (int64_t i = begin; i < end && IS_NARROW; i += LANES) {
+    const int n = (int)least(LANES, end - i);
+    MEMORY(store_part)(result + i, WORK(load_part)(out + i, n), n);
+  }
 }
 
 /* 0, or 1 when memory ran out */
@@ -71,18 +68,17 @@ static int numbered_rows(const element *var, const element *x, const number *num
   int64_t *members = is_counted ? calloc((size_t)count + 1, sizeof(int64_t)) : NULL;
   const int missing = !out || (is_counted && !members);
   if (!missing) {
-    const int by_columns = width >= 32 * threads;
-#pragma omp parallel num_threads((int)(threads > 1 ? threads : 1))
+    /* each thread goes through all numbers: that pays where a row is long */
+    const int64_t most_threads = least(threads, width / 32);
+#pragma omp parallel num_threads((int)most(most_threads, 1))
     {
-      const int64_t all = by_columns ? width : count, part = (all + OMP_COUNT - 1) / OMP_COUNT;
-      const int64_t begin = least(part * OMP_NUMBER, all), end = least(begin + part, all);
-      const int64_t low = by_columns ? 0 : begin, high = by_columns ? count : end;
-      const int64_t first = by_columns ? begin : 0, last = by_columns ? end : width;
-      for (int64_t row = low; row < high; row++) rows_begin(out, var, row * width + first, row * width + last);
-      rows_change(out, x, numbers, by_columns && OMP_NUMBER ? NULL : members, rows, width, low, high, first, last);
+      const int64_t part = (width + OMP_COUNT - 1) / OMP_COUNT;
+      const int64_t first = least(part * OMP_NUMBER, width), last = least(first + part, width);
+      for (int64_t row = 0; row < count; row++) rows_begin(out, var, row * width + first, row * width + last);
+      rows_change(out, x, numbers, OMP_NUMBER ? NULL : members, rows, width, count, first, last);
 #pragma omp barrier
-      if (members || IS_NARROW)
-        for (int64_t row = low; row < high; row++) rows_end(out, result, members, width, row, first, last);
+      for (int64_t row = 0; row < count && (members || IS_NARROW); row++)
+        rows_end(out, result, members ? members[row] : 1, row * width + first, row * width + last);
     }
   }
   if (IS_NARROW) free(out);

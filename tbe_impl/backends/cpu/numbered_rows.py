@@ -190,7 +190,8 @@ def _change_one(change: str, tag: str) -> str:
     simple = {"sum": "+", "prod": "*", "sub": "-"} | ({"div": "/"} if tag[0] == "f" else {})
     if change in simple:
         return f"((a) {simple[change]} (b))"
-    if tag[0] != "f" and change in ("max", "min"):
-        return f"((a) {'>' if change == 'max' else '<'} (b) ? (a) : (b))"
+    if change in ("max", "min"):
+        is_nan = "(b) != (b) || " if tag[0] == "f" else ""
+        return f"({is_nan}(b) {'>' if change == 'max' else '<'} (a) ? (b) : (a))"
     wide = [vectors.splat(tag, item) for item in ("(a)", "(b)")]
     return f"{vectors.binary(change, tag, *wide)}[0]"
