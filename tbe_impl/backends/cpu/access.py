@@ -9,7 +9,20 @@ from dataclasses import dataclass, field
 
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var, walk
+from tbe_impl.dsl.expr import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    IterVar,
+    Read,
+    Reduce,
+    Select,
+    Var,
+    binary,
+    identical,
+    walk,
+)
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
@@ -91,6 +104,29 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
             return None
         return {"add": Poly.__add__, "sub": Poly.__sub__, "mul": Poly.__mul__}[node.op](a, b)
     return _as_derived(node)
+
+
+def flat_index(node: Read) -> Expr | None:
+    """What is taken apart into the indices of a tensor, as a reshape does: where the element lies in the tensor.
+
+    None when the indices are something else.
+    """
+    sizes, last = node.tensor.shape, node.indices[-1] if node.indices else None
+    if len(sizes) < 2 or not isinstance(last, Binary) or last.op != "floormod":
+        return None
+    place = rest = last.a
+    for axis in reversed(range(len(sizes))):
+        index = node.indices[axis]
+        if axis:
+            if not isinstance(index, Binary) or index.op != "floormod":
+                return None
+            if not identical(index.b, sizes[axis]):
+                return None
+            index = index.a
+        if not identical(index, rest):
+            return None
+        rest = binary("floordiv", rest, sizes[axis])
+    return place
 
 
 def first_of(axis: IterVar) -> Poly:
@@ -190,6 +226,12 @@ class _Walker:
 
     def _read(self, node: Read, environment: dict[int, Poly | None]) -> None:
         indices = [index_poly(index, environment) for index in node.indices]
+        if None in indices and id(node.tensor) in self.stored:
+            flat = flat_index(node)
+            place = None if flat is None else index_poly(flat, environment)
+            if place is not None:
+                self.found.addresses.append((node.tensor, place))
+                return
         for expression, index in zip(node.indices, indices, strict=True):
             if index is None:
                 self.walk(expression, environment)

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import Accesses, accesses_of, index_poly, size_poly
+from tbe_impl.backends.cpu.access import Accesses, accesses_of, index_poly
+from tbe_impl.backends.cpu.loads import load, load_flat
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
@@ -279,15 +280,15 @@ class Elaborator:
             if key in scope.memo:
                 return scope.memo[key]
         if id(tensor) in self.buffers:
-            found = self.load(tensor, indices)
+            found = load(self, tensor, indices)
         elif id(tensor) in self.kept and self.vector is not None and indices:
             found = self._kept_row(tensor, indices)
         else:
             found = self.compute(tensor, indices)
-        self._remember(key, found)
+        self.remember(key, found)
         return found
 
-    def _remember(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
+    def remember(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
         """Keeps a value where it stays true: not longer than the piece of a loop that it was computed for."""
         used = frozenset().union(*(item.variables for item in key[1] if isinstance(item, Poly)))
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
@@ -400,7 +401,7 @@ class Elaborator:
             if key in scope.memo:
                 return scope.memo[key]
         found = self.compute(tensor, indices)
-        self._remember(key, found)
+        self.remember(key, found)
         return found
 
     def expression(self, node: Expr, environment: Mapping[int, Index]) -> Value:
@@ -414,6 +415,9 @@ class Elaborator:
             index = self.index(node, environment)
             return self.as_vector(index, tag)
         if isinstance(node, Read):
+            found = load_flat(self, node, environment)
+            if found is not None:
+                return found
             return self.read(node.tensor, [self.index(item, environment) for item in node.indices])
         if isinstance(node, Cast):
             inner = self.expression(node.value, environment)
@@ -484,79 +488,6 @@ class Elaborator:
 
     # memory
 
-    def load(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """An element of a stored tensor."""
-        buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
-        prefix = vectors.memory_of(buffer.dtype)
-        if not all(isinstance(item, Poly) for item in indices):
-            return self._load_at(tensor, indices)
-        address = self.address(buffer, indices)
-        if self._may_miss(tensor, address):
-            return self._load_at(tensor, indices)
-        depth = self.depth_of(address.variables)
-        step = address.coefficient(self.vector) if self.vector is not None else ZERO
-        place = f"{buffer.name} + {self.text(address)}"
-        if not step or not step.terms:
-            return self.let(f"{prefix}_one({place})", tag, depth)
-        if step == ONE:
-            if self.count == "LANES":
-                self._prefetch(address, buffer, depth)
-                return self.let(f"{prefix}_load({place})", tag, depth)
-            return self.let(f"{prefix}_load_part({place}, {self.count})", tag, depth)
-        if self.tile and self.tile.loop in address.variables - self.ranges.known.keys():
-            place, step = self._tile_of(tensor, address, step)
-        return self.let(f"{prefix}_gather({place}, {self.text(step)}, {self.count})", tag, depth)
-
-    def _tile_of(self, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
-        """Where a tile of a tensor lies close together, and the step from lane to lane there.
-
-        It is fetched line by line before the tile's loop: from far apart, the lines would drive each other out of the cache.
-        """
-        tile = self.tile
-        assert tile is not None and self.vector is not None
-        buffer = self.buffers[id(tensor)]
-        start, level = address - Poly.variable(tile.loop), self.depth_of(frozenset({self.vector}))
-        # a loop inside the tile's, such as a reduction's, has not begun when tiles are fetched
-        if address.coefficient(tile.loop) != ONE or self.depth_of(start.variables) > level:
-            return f"{buffer.name} + {self.text(address)}", step
-        name, c = f"t{next(self.serial)}", dtype_of(buffer.dtype).c
-        line = f"{buffer.name} + {self.text(start)} + {tile.begin} + l*({self.text(step)})"
-        self.chain[level].lines += [
-            f"{c} {name}[LANES][{tile.steps}];",
-            f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {self.count}; l++) memcpy({name}[l], {line}, sizeof {name}[l]);",
-            f"else for (int l = 0; l < {self.count}; l++) memcpy({name}[l], {line}, {tile.count}*sizeof({c}));",
-        ]
-        return f"&{name}[0][{self.names[tile.loop]} - {tile.begin}]", Poly.of(tile.steps)
-
-    def _prefetch(self, address: Poly, buffer: Buffer, depth: int) -> None:
-        """While a row is finished from the cache, memory can bring the next one."""
-        if self.prefetch is None or self.prefetch not in address.variables:
-            return
-        following = address.substitute({self.prefetch: Poly.variable(self.prefetch) + ONE})
-        self.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {self.text(following)});")  # fmt: skip
-
-    def _load_at(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """Lane by lane; what lies outside is moved to the border (a select throws the element away)."""
-        buffer, tag = self.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
-        terms, depth = [], 0
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            vector = self.as_vector(index, "i64")
-            depth = max(depth, vector.depth)
-            terms.append(f"{vector.text}*{vectors.splat('i64', f'({self.text(stride)})')}")
-        place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {self.text(_elements(tensor))})"  # fmt: skip
-        return self.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
-
-    def _may_miss(self, tensor: Tensor, address: Poly) -> bool:
-        """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
-        bounds = (self.joined or self.ranges).bounds(address)
-        if bounds is None:
-            return self.inside_select > 0
-        least, behind = bounds[0], _elements(tensor) - ONE - bounds[1]
-        if is_natural(least) and is_natural(behind):
-            return False
-        known = least.constant is not None and behind.constant is not None
-        return known or self.inside_select > 0
-
     def address(self, buffer: Buffer, indices: Sequence[Index]) -> Poly:
         address = ZERO
         for index, stride in zip(indices, buffer.strides, strict=True):
@@ -583,12 +514,3 @@ class Elaborator:
         else:
             line = f"{prefix}_store({place}, {value.text});"
         self.chain[depth].lines.append(line)
-
-
-def _elements(tensor: Tensor) -> Poly:
-    total = ONE
-    for size in tensor.shape:
-        extent = size_poly(size)
-        assert extent is not None
-        total = total * extent
-    return total

@@ -1,0 +1,131 @@
+"""Elements of stored tensors as C: side by side, one for all lanes, from a tile, or lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tbe_impl.backends.cpu import vector_types as vectors
+from tbe_impl.backends.cpu.access import flat_index, index_poly, size_poly
+from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.backends.cpu.ranges import is_natural
+from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Read
+from tbe_impl.dsl.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tbe_impl.backends.cpu.elaborate import Elaborator
+
+
+def load(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """An element of a stored tensor."""
+    buffer = writer.buffers[id(tensor)]
+    if not all(isinstance(item, Poly) for item in indices):
+        return _load_at(writer, tensor, indices)
+    address = writer.address(buffer, indices)
+    if _may_miss(writer, tensor, address):
+        return _load_at(writer, tensor, indices)
+    return _load_from(writer, tensor, address)
+
+
+def load_flat(writer: Elaborator, node: Read, environment: Mapping[int, Index]) -> Value | None:
+    """An element of a tensor whose indices are a place in it that is taken apart; of one that lies in memory."""
+    known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
+    flat = flat_index(node)
+    place = None if flat is None else index_poly(flat, known)
+    if place is None:
+        return None
+    if id(node.tensor) not in writer.buffers:
+        raise NeedsBuffer(node.tensor)
+    if _may_miss(writer, node.tensor, place):
+        return None
+    key = (id(node.tensor), ("flat", place))
+    for scope in writer.chain:
+        if key in scope.memo:
+            return scope.memo[key]
+    found = _load_from(writer, node.tensor, place)
+    writer.remember(key, found)
+    return found
+
+
+def _load_from(writer: Elaborator, tensor: Tensor, address: Poly) -> Value:
+    """The element at an address that is inside."""
+    buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
+    prefix = vectors.memory_of(buffer.dtype)
+    depth = writer.depth_of(address.variables)
+    step = address.coefficient(writer.vector) if writer.vector is not None else ZERO
+    place = f"{buffer.name} + {writer.text(address)}"
+    if not step or not step.terms:
+        return writer.let(f"{prefix}_one({place})", tag, depth)
+    if step == ONE:
+        if writer.count == "LANES":
+            _prefetch(writer, address, buffer, depth)
+            return writer.let(f"{prefix}_load({place})", tag, depth)
+        return writer.let(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+    if writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
+        place, step = _tile_of(writer, tensor, address, step)
+    return writer.let(f"{prefix}_gather({place}, {writer.text(step)}, {writer.count})", tag, depth)
+
+
+def _tile_of(writer: Elaborator, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
+    """Where a tile of a tensor lies close together, and the step from lane to lane there.
+
+    It is fetched line by line before the tile's loop: from far apart, the lines would drive each other out of the cache.
+    """
+    tile = writer.tile
+    assert tile is not None and writer.vector is not None
+    buffer = writer.buffers[id(tensor)]
+    start, level = address - Poly.variable(tile.loop), writer.depth_of(frozenset({writer.vector}))
+    # a loop inside the tile's, such as a reduction's, has not begun when tiles are fetched
+    if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
+        return f"{buffer.name} + {writer.text(address)}", step
+    name, c = f"t{next(writer.serial)}", dtype_of(buffer.dtype).c
+    line = f"{buffer.name} + {writer.text(start)} + {tile.begin} + l*({writer.text(step)})"
+    writer.chain[level].lines += [
+        f"{c} {name}[LANES][{tile.steps}];",
+        f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {writer.count}; l++) memcpy({name}[l], {line}, sizeof {name}[l]);",
+        f"else for (int l = 0; l < {writer.count}; l++) memcpy({name}[l], {line}, {tile.count}*sizeof({c}));",
+    ]
+    return f"&{name}[0][{writer.names[tile.loop]} - {tile.begin}]", Poly.of(tile.steps)
+
+
+def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> None:
+    """While a row is finished from the cache, memory can bring the next one."""
+    if writer.prefetch is None or writer.prefetch not in address.variables:
+        return
+    following = address.substitute({writer.prefetch: Poly.variable(writer.prefetch) + ONE})
+    writer.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {writer.text(following)});")  # fmt: skip
+
+
+def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """Lane by lane; what lies outside is moved to the border (a select throws the element away)."""
+    buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
+    terms, depth = [], 0
+    for index, stride in zip(indices, buffer.strides, strict=True):
+        vector = writer.as_vector(index, "i64")
+        depth = max(depth, vector.depth)
+        terms.append(f"{vector.text}*{vectors.splat('i64', f'({writer.text(stride)})')}")
+    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(_elements(tensor))})"  # fmt: skip
+    return writer.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
+
+
+def _may_miss(writer: Elaborator, tensor: Tensor, address: Poly) -> bool:
+    """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
+    bounds = (writer.joined or writer.ranges).bounds(address)
+    if bounds is None:
+        return writer.inside_select > 0
+    least, behind = bounds[0], _elements(tensor) - ONE - bounds[1]
+    if is_natural(least) and is_natural(behind):
+        return False
+    known = least.constant is not None and behind.constant is not None
+    return known or writer.inside_select > 0
+
+
+def _elements(tensor: Tensor) -> Poly:
+    total = ONE
+    for size in tensor.shape:
+        extent = size_poly(size)
+        assert extent is not None
+        total = total * extent
+    return total

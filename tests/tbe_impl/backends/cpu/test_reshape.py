@@ -1,0 +1,58 @@
+"""A reshape of what lies in memory is read as it lies there, without a division for each element."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu import backend
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.tensor import placeholder
+from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare
+
+CASES: dict[str, Callable[..., Any]] = {
+    "merged": lambda x: ext.reshape(x, [-1]),
+    "split": lambda x: ext.reshape(x, [6, 4, 5, 3, 2]),
+    "other rows": lambda x: dsl.vadds(ext.reshape(x, [8, 90]), 1.0),
+    "of what is computed": lambda x: dsl.vmuls(ext.reshape(dsl.vabs(x), [15, 48]), 2.0),
+    "twice": lambda x: ext.reshape(dsl.vadds(ext.reshape(x, [9, 80]), 1.0), [40, 18]),
+    "of a transpose": lambda x: ext.reshape(dsl.transpose(x, [2, 0, 1]), [12, 60]),
+    "transposed": lambda x: dsl.transpose(ext.reshape(x, [24, 5, 6]), [1, 0, 2]),
+    "ones among the sizes": lambda x: dsl.vadds(ext.reshape(ext.reshape(x, [24, 1, 30, 1]), [1, 36, 20]), 3.0),
+    "reduced": lambda x: dsl.reduce_max(ext.reshape(x, [40, 18]), 1),
+    "beside itself": lambda x: dsl.concat([ext.reshape(x, [12, 60]), ext.reshape(dsl.vabs(x), [12, 60])], 1),
+    "an output too": lambda x: [dsl.vabs(x), ext.reshape(dsl.vabs(x), [12, 60])],
+    "padded": lambda x: ext.pad(ext.reshape(x, [8, 90]), [(1, 0), (2, 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reshape(name: str, cache: KernelCache) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, (4, 6, 30)).astype(np.float32)
+    for rounding in ("accurate", "device"):
+        kernel, outputs, inputs = prepare(CASES[name], x, cache=cache, rounding=rounding, parallel_elements=0)  # fmt: skip
+        wanted = numpy_backend.run(outputs, {id(inputs[0]): x}, rounding=rounding)
+        for threads in (1, 2):
+            for found, right in zip(kernel.run([x], {}, threads), wanted, strict=True):
+                assert_same(found, right)
+    assert not re.search(r"gather_at|floordiv|floormod", kernel.source)
+
+
+def test_sizes_of_run_time(cache: KernelCache) -> None:
+    n, m = dsl.var("n"), dsl.var("m")
+    x = placeholder((n, m), "float32", "x")
+    outputs = [dsl.vadds(ext.reshape(x, [m, n]), 1.0), ext.reshape(x, [2, -1])]
+    kernel = backend.prepare(outputs, [x], cache=cache)
+    assert not re.search(r"gather_at|floordiv|floormod", kernel.source)
+    for rows, columns in ((4, 35), (1, 2), (30, 3)):
+        array = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+        found = kernel.run([array], {id(n): rows, id(m): columns}, 1)
+        np.testing.assert_array_equal(found[0], array.reshape(columns, rows) + 1)
+        np.testing.assert_array_equal(found[1], array.reshape(2, -1))
