@@ -51,12 +51,23 @@ def classify(
     if str(mode).lower() in ("sort", "topk"):
         by_tensor = (extra_params or {}).get("op_mode") == "topkv2"
         return [[inputs[0], inputs[2]]] if by_tensor else [inputs[:1]]
+    if str(mode).lower() == "pooling_with_arg":
+        return [[inputs[0], *_windows(extra_params or {})]]
     if str(mode).lower() == "concat":
         axis = int((extra_params or {}).get("axis", 0))
         return [[inputs[0], axis % max(rank, 1)]]
     if str(mode).lower() == "split":
         return [[inputs[0], *_split(inputs, extra_params or {})]]
     return [inputs]
+
+
+def _windows(extra: Mapping[str, Any]) -> list[Any]:
+    """Axes, sizes, strides, padding, dilations of windows, and how their number is rounded."""
+    chosen = [
+        [extra[name][axis] for axis in extra["ATTR_AXES"]]
+        for name in ("WINDOW_DIMENSIONS", "WINDOW_STRIDES", "WINDOW_PADDINGS", "WINDOW_DILATIONS")
+    ]
+    return [list(extra["WINDOW_AXES"]), *chosen, extra["CEIL_MODE"]]
 
 
 def _split(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:

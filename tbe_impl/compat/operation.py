@@ -184,13 +184,15 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
 
     Unknown sizes at the same place (from the last axis) of inputs that do not differ in role are one variable, so that
     elementwise operators see equal shapes. For ``sort`` the one shape itself comes back, with how many are
-    wanted where a tensor says it; for ``slice`` begins and sizes do.
+    wanted where a tensor says it; for ``slice`` begins and sizes do, for ``pooling_with_arg`` what is known of the windows.
     """
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
     if op_mode == "concat":
         # sizes along the joined axis differ from input to input, so no two inputs share a variable
         return [_shapes([item], f"input{index}")[0] for index, item in enumerate(inputs[0])]
+    if op_mode == "pooling_with_arg":
+        return [_shapes(inputs[:1])[0], *inputs[1:6]]
     if op_mode == "segment":
         return [*_shapes(inputs[:2]), _counted(inputs[2], "num_segments")]
     if op_mode in ("sort", "topk") and len(inputs) > 1:

@@ -15,6 +15,7 @@ from tbe_impl.dsl.expr import (
     Reduce,
     as_expr,
     binary,
+    call,
     cast,
     const,
     select,
@@ -57,26 +58,63 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Const) else value
 
 
+class _Slide:
+    """The elements of a window, and where they lie in the tensor."""
+
+    def __init__(
+        self, tensor: Tensor, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any], dilations: Sequence[Any],
+        starts: Sequence[Any],
+    ):  # fmt: skip
+        self.tensor, self.axes = tensor, axes
+        self.steps = list(zip(strides, dilations, starts, strict=True))
+        self.over = [
+            IterVar(Range(span), f"w{axis}", "reduce")
+            for axis, span in zip(axes, spans, strict=True)
+        ]
+
+    def place(self, index: Sequence[Expr]) -> tuple[list[Expr], Expr | None]:
+        """An element of the window of an output: its indices, and whether it lies inside of the tensor."""
+        at, inside = list(index), None
+        for axis, over, (stride, dilation, start) in zip(self.axes, self.over, self.steps, strict=True):  # fmt: skip
+            position = index[axis] * stride + over * dilation - start
+            at[axis] = position
+            holds = binary("and", position >= 0, position < self.tensor.shape[axis])
+            inside = holds if inside is None else binary("and", inside, holds)
+        return at, inside
+
+
+def _positions(made: Tensor, slide: _Slide) -> Tensor:
+    """Where in the plane of its axes the element that was chosen lies, the first of equals; the first NaN when there is one."""
+    tensor = slide.tensor
+
+    def body(*index: Expr) -> Expr:
+        at, inside = slide.place(index)
+        flat: Any = 0
+        for axis in slide.axes:
+            flat = flat * tensor.shape[axis] + at[axis]
+        hit = binary("eq", tensor(*at), made(*index))
+        if is_float(tensor.dtype):
+            hit = binary("or", hit, call("isnan", tensor(*at), dtype="bool"))
+        holds = hit if inside is None else binary("and", inside, hit)
+        return Reduce("min", cast("int32", flat), slide.over, holds)
+
+    found: Tensor = compute(made.shape, body, fresh_name("positions"), "reduce_window_positions")
+    return found
+
+
 def windows_of(
     word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
     dilations: Sequence[Any], starts: Sequence[Any], counts: Sequence[Any],
 ) -> Tensor:  # fmt: skip
     """The stage that reduces every window; what lies in the padding counts for nothing."""
-    over = [
-        IterVar(Range(span), f"w{axis}", "reduce") for axis, span in zip(axes, spans, strict=True)
-    ]
+    slide = _Slide(tensor, axes, spans, strides, dilations, starts)
     shape = list(tensor.shape)
     for axis, count in zip(axes, counts, strict=True):
         shape[axis] = as_expr(count)
 
     def body(*index: Expr) -> Expr:
-        at, inside = list(index), None
-        for place, axis in enumerate(axes):
-            position = index[axis] * strides[place] + over[place] * dilations[place] - starts[place]
-            at[axis] = position
-            holds = binary("and", position >= 0, position < tensor.shape[axis])
-            inside = holds if inside is None else binary("and", inside, holds)
-        return Reduce(_KINDS[kind], tensor(*at), over, inside)
+        at, inside = slide.place(index)
+        return Reduce(_KINDS[kind], tensor(*at), slide.over, inside)
 
     parameters = {
         "kind": kind, "axes": tuple(axes), "spans": tuple(spans), "strides": tuple(strides),
@@ -99,8 +137,8 @@ def reduce_window(
     padding_dimensions: Any = None,
     rounding_mode: str = "FLOOR",
     return_argmax: bool = False,
-) -> Tensor:
-    """The reduction of every window.
+) -> Any:
+    """The reduction of every window; with `return_argmax` a list of two.
 
     Args:
         raw_tensor: any.
@@ -110,18 +148,20 @@ def reduce_window(
         padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
         padding_dimensions: before and after for each axis, as pairs or flat; or one number for each axis.
         rounding_mode: ``FLOOR`` or ``CEIL``, of the number of windows under ``CALCULATED``.
-        return_argmax: not supported.
+        return_argmax: for ``MAX`` and ``MIN``: a list of the reduction and of where each element lay (int32), counted
+            through the axes on which windows slide, without padding.
     """
     tensor = check_tensor("reduce_window", raw_tensor)
     kind = _check_kind("reduce_window", computation, "computation")
     axes = [check_axis("reduce_window", tensor, axis, "window_axes") for axis in window_axes]
-    if return_argmax:
-        raise InputError("reduce_window gives no positions", place=str(here()), expected="return_argmax=False", got="True")  # fmt: skip
+    if return_argmax and kind not in ("MAX", "MIN"):
+        raise InputError("reduce_window gives positions of largest and smallest elements", place=str(here()), expected="MAX or MIN", got=kind)  # fmt: skip
     pads = _pairs(padding_dimensions, len(axes))
     every = len(axes)
     return _pool(
         "reduce_window", tensor, kind, axes, window_dimensions or [1] * every, window_strides or [1] * every,
         window_dilations or [1] * every, str(padding_mode).upper(), pads, ceil=str(rounding_mode).upper() == "CEIL",
+        positions=return_argmax,
     )  # fmt: skip
 
 
@@ -136,8 +176,8 @@ def _pairs(given: Any, count: int) -> list[tuple[Any, Any]]:
 
 def _pool(
     word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
-    dilations: Sequence[Any], mode: str, pads: Sequence[tuple[Any, Any]], *, ceil: bool, with_padding: bool = False,
-) -> Tensor:  # fmt: skip
+    dilations: Sequence[Any], mode: str, pads: Sequence[tuple[Any, Any]], *, ceil: bool, with_padding: bool = False, positions: bool = False,
+) -> Any:  # fmt: skip
     if mode not in ("SAME", "VALID", "CALCULATED"):
         raise InputError(f"{word}: unknown padding mode", place=str(here()), expected="SAME, VALID or CALCULATED", got=repr(mode))  # fmt: skip
     sizes = [_plain(tensor.shape[axis]) for axis in axes]
@@ -160,6 +200,8 @@ def _pool(
         counts.append(count)
         ends.append(size + after)
     made = windows_of(word, tensor, kind, axes, spans, strides, dilations, starts, counts)
+    if positions:
+        return [made, _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))]  # fmt: skip
     if kind not in ("AVG", "GAP"):
         return made
     return _averaged(tensor, made, axes, spans, strides, dilations, starts, ends if with_padding else sizes, with_padding)  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl import layouts
+from tbe_impl.errors import InputError
 from tests.tbe_impl.dsl.graphs import compute
 
 WHOLE = np.random.default_rng(3)
@@ -258,3 +259,29 @@ def test_dilation() -> None:
     (found,) = compute(lambda t: dsl.dilation(t, [2, 2], [[1, 1], [0, 2]], 7.0), x)
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(compute(lambda t: dsl.dilation(t, (1, 3)), x)[0][:, ::3], x)
+
+
+@pytest.mark.parametrize("kind", ["MAX", "MIN"])
+def test_where_the_chosen_element_of_a_window_lay(kind: str) -> None:
+    x = WHOLE.integers(-2, 3, (2, 6, 7, 3)).astype(np.float32)
+    x[0, 2, 3, 1] = np.nan
+    (values, places) = compute(
+        lambda t: dsl.reduce_window(t, kind, [1, 2], [3, 2], [2, 3], [1, 2], "CALCULATED", [[1, 0], [1, 1]], "CEIL", True), x
+    )  # fmt: skip
+    assert places.dtype == np.int32 and values.shape == places.shape == (2, 3, 3, 3)
+    for n, i, j, c in np.ndindex(*values.shape):
+        inside = [
+            (y, z)
+            for y, z in itertools.product(range(2 * i - 1, 2 * i + 2), (3 * j - 1, 3 * j + 1))
+            if 0 <= y < 6 and 0 <= z < 7
+        ]
+        window = np.array([x[n, y, z, c] for y, z in inside])
+        first = int((np.argmax if kind == "MAX" else np.argmin)(window))  # of NaN the first, too
+        y, z = inside[first]
+        assert places[n, i, j, c] == 7 * y + z
+        np.testing.assert_equal(values[n, i, j, c], window[first])
+
+
+def test_sums_of_windows_have_no_place() -> None:
+    with pytest.raises(InputError, match="MAX or MIN"):
+        dsl.reduce_window(dsl.placeholder((4, 4)), "SUM", [0], [2], [1], return_argmax=True)

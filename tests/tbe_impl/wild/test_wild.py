@@ -209,3 +209,18 @@ def test_classes_that_are_a_whole_operator(kind: str, backend: str) -> None:
     found = kernel(x, places, updates, backend=backend)
     assert found.shape == shape
     assert_close(found, wanted, "float32")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(-1,) * 4, (2, 3, 6, 7)])
+def test_windows_that_are_classified_with_the_shape(shape: Any, backend: str) -> None:
+    image = describe(shape, "float16")
+    kernel = operator("peaks_dynamic").build(
+        image, describe((-1,) * 4, "float16"), describe((-1,) * 4, "int32"), [1, 3, 3, 1], [1, 2, 2, 1]
+    )  # fmt: skip
+    x = draw(2, 3, 6, 7).astype(np.float16)
+    values, places = kernel(x, backend=backend)
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-9)
+    for n, c, i, j in np.ndindex(2, 3, 3, 4):
+        window = padded[n, c, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3]
+        assert values[n, c, i, j] == window.max() == x[n, c].reshape(-1)[places[n, c, i, j]]
