@@ -31,6 +31,12 @@ PREFETCH_STEPS = 1 << 13
 TILE = 16
 """Steps of the outer loop of a tile: elements in a cache line."""
 
+STACKED_STEPS = 8
+"""Steps of the last loop up to which it runs inside the vector loop when each of its steps does something else."""
+
+MANY_STEPS = 64
+"""Steps of a loop from which on it is worth being the vector loop."""
+
 MAX_THREADS = 256
 
 
@@ -149,6 +155,15 @@ class NestWriter:
         elif len(nest.levels) - at == 2 and nest.transposed:
             begin, end = self._range(nest.loops[at][0])
             self._tiles(at, begin, end or self._text(nest.loops[at][1]), stream)
+        elif self._is_stacked(at):
+            (outer, _), (inner, _) = nest.loops[at:]
+            begin, end = self._range(outer)
+            self.inside.vector_loop(
+                outer,
+                lambda _: self.inside.serial_loop(inner, lambda: self._store("")),
+                begin=begin,
+                end=end,
+            )
         elif at < len(nest.levels) - 1 or nest.along:
 
             def body() -> None:
@@ -158,6 +173,19 @@ class NestWriter:
             self._outer_loop(at, body, stream)
         else:
             self._vector_loop(at, stream)
+
+    def _is_stacked(self, at: int) -> bool:
+        """Whether the last loop takes each step by itself, a few of them: then the loop around it is the vector loop."""
+        nest, loops = self.nest, self.nest.loops[at:]
+        if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along or nest.asked:
+            return False
+        (outer, length), (inner, steps) = loops
+        short = steps.constant is not None and steps.constant <= STACKED_STEPS
+        long = length.constant is None or length.constant >= MANY_STEPS
+        if not short or not long or not all({outer, inner} <= root.variables for root in nest.roots):  # fmt: skip
+            return False
+        pieces = self.inside.pieces(inner)
+        return len(pieces) > 1 and all(piece.steps == 1 for piece in pieces)
 
     def _range(self, serial: int) -> tuple[str, str | None]:
         """First step of an index in the loops that are open, and the one behind its last; None for the end of all."""

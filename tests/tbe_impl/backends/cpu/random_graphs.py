@@ -470,6 +470,22 @@ def look_up(g: RandomGraph) -> None:
 
 
 @step
+def rows_by_number(g: RandomGraph) -> None:
+    x = g.source(rank=1, exact=True)
+    if x.tensor.dtype in NARROW:
+        # what a library takes is rounded, what a stage takes is not
+        return
+    floats = is_float(x.tensor.dtype)
+    ids = placeholder([x.tensor.shape[0]], g.pick(["int32", "int64"]))
+    g.inputs.append((ids, g.rng.integers(-2, 7, g.sizes(ids)).astype(ids.dtype)))
+    kind = g.pick(["sum", "max", "min"])
+    made = _word(f"unsorted_segment_{kind}")(
+        x.tensor, ids, int(g.pick((1, 4, 5))), g.number(x.tensor.dtype)
+    )
+    g.add(made, exact=not floats or kind != "sum")
+
+
+@step
 def positions(g: RandomGraph) -> None:
     x = g.source("float", "int", "uint", rank=1, exact=True)
     axis = int(g.rng.integers(x.tensor.ndim))

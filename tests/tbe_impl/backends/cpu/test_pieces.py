@@ -19,7 +19,7 @@ from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import binary, const, select
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, stages_of
-from tests.tbe_impl.backends.cpu.graphs import assert_same, run_both
+from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, run_both
 
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")  # fmt: skip
 PER_LANE = re.compile(r"gather_at\(|_select\((?!lanes_below)")
@@ -55,6 +55,19 @@ def test_pad_of_every_dtype_on_every_side(
 ) -> None:
     arrays = [numbers((4, 5, 37)[-len(paddings) :], dtype) for dtype in DTYPES]
     check(lambda *xs: [ext.pad(x, paddings, 1) for x in xs], arrays, cache)
+
+
+def test_stacks_of_every_dtype_behind_the_last_axis(cache: KernelCache) -> None:
+    arrays = [numbers((3, 70, 1), dtype) for dtype in DTYPES for _ in range(3)]
+    arrays = [np.roll(array, k, axis=1) for k, array in enumerate(arrays)]
+
+    def build(*xs: Tensor) -> list[Tensor]:
+        return [dsl.concat(xs[k : k + 3], 2) for k in range(0, len(xs), 3)]
+
+    check(build, arrays, cache)
+    kernel, *_ = prepare(build, *arrays, cache=cache)
+    assert not PER_LANE.search(kernel.source)
+    assert "f32_scatter(" in kernel.source
 
 
 def shift(x: Tensor, by: int) -> Tensor:
@@ -99,6 +112,7 @@ CHAINS: dict[str, Callable[..., Any]] = {
     "split of concat": lambda x, y: dsl.split(dsl.concat([x, y], 1), 1, [30, 44])[1],
     "stack before": lambda x, y: dsl.concat([ext.reshape(x, [1, 9, 37]), ext.reshape(y, [1, 9, 37])], 0),
     "stack behind": lambda x, y: dsl.concat([ext.reshape(x, [9, 37, 1]), ext.reshape(y, [9, 37, 1])], 2),
+    "stack of sums": lambda x, y: dsl.concat([dsl.reduce_sum(x, 1, True), dsl.reduce_max(y, 1, True)], 1),
     "transposed": lambda x, y: dsl.concat([dsl.transpose(x), dsl.transpose(y)], 0),
     "transposed after": lambda x, y: dsl.transpose(dsl.concat([x, y], 1)),
     "repeated": lambda x, y: dsl.vadd(dsl.concat([x, y], 1), dsl.broadcast(dsl.reduce_max(y, 1, True), (9, 74))),
