@@ -10,6 +10,7 @@ from typing import Any
 from tbe_impl.compat import (
     building,
     convolution_helpers,
+    device_functions,
     error_manager,
     families,
     later_words,
@@ -138,6 +139,8 @@ _UTIL_EXTRA = {
 }
 _TVM_FUNCTIONS = {
     **tensor_language.FUNCTIONS,
+    "extern": device_functions.extern,
+    "call_extern": device_functions.call_extern,
     "nd": testing.ARRAYS,
     "testing": testing.COMPARING,
     "build": building.tvm_build,
@@ -182,6 +185,7 @@ _TOPI_UTIL = {
     **_CHECKS,
     **_SHAPES,
     **platform.PRODUCTS,
+    **device_functions.UTILITIES,
     "axis_transfrom_5d": shape_util.axis_transform_5d,
 }
 
@@ -218,7 +222,7 @@ EXACT: dict[str, Names] = {
     "te.platform.shape_classifier": {"classify": classify, "Mode": Mode}, "te.platform.log": _LOG,
     "te.platform.cce_build": {**_BUILD_CONFIG, "build_config": building.build_config()},
     "te.platform.cce_policy": {**_BUILD_CONFIG, "disableL2": lambda *_: None},
-    "te.platform.cce_intrin_md": {**_PLATFORM, "reset_mask_insn": tensor_language.FUNCTIONS["call_extern"]},
+    "te.platform.cce_intrin_md": {**_PLATFORM, "reset_mask_insn": tensor_language.FUNCTIONS["call_pure_extern"]},
     "te.platform.cce_util": {**_PLATFORM, **_UTIL_EXTRA},
     "te.tik": _TIK, "tbe.tik": _TIK, "te.tikcpp": {}, "tbe.tikcpp": {},
     "te.lang.base": {**_OPERATION, "classify": classify, **registering.FUNCTIONS},

@@ -322,7 +322,7 @@ FUNCTIONS: dict[str, Any] = {
     }.items()},
     "call_pure_intrin": call_pure_intrin, "call_intrin": call_pure_intrin,
     **{name: _device_code(name) for name in
-       "decl_buffer extern call_extern call_pure_extern call_cce_pure_intrin decl_tensor_intrin scan call_packed".split()},
+       "decl_buffer call_pure_extern call_cce_pure_intrin decl_tensor_intrin scan call_packed".split()},
 }  # fmt: skip
 """What ``tvm`` and ``tvm.api`` have."""
 

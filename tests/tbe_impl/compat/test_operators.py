@@ -40,6 +40,10 @@ SMALL = (3, 5)
 CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..., Any], str]] = [
     ("scaled_2019", [SMALL, "float32"], [(SMALL, "float32")], lambda x: x * 3 + 1, "Ascend910A"),
     ("scaled_2019", [SMALL, "int32"], [(SMALL, "int32")], lambda x: x * 3 + 1, "Ascend910A"),
+    ("distance_2019", [SMALL, (5,), "float32", 1], [(SMALL, "float32"), ((5,), "float32")],
+     lambda x, y: np.sqrt(((x - y) ** 2).sum(1)), "Ascend910A"),
+    ("distance_2019", [(3, 1), SMALL, "float16", 0, "own", True], [((3, 1), "float16"), (SMALL, "float16")],
+     lambda x, y: np.sqrt(((x - y) ** 2).sum(0)), "Ascend910A"),
     ("softplus_static", [described(SMALL, "float16")] * 2, [(SMALL, "float16")], lambda x: np.logaddexp(x, 0), "Ascend910A"),
     ("softplus_static", [described(SMALL, "float32")] * 2, [(SMALL, "float32")], lambda x: np.logaddexp(x, 0), "Ascend310"),
     ("gated_dynamic", [described((2, 3, 5), "float32"), described((5,), "float32"), described((2, 3, 5), "float32")],

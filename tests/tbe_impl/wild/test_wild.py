@@ -224,3 +224,42 @@ def test_windows_that_are_classified_with_the_shape(shape: Any, backend: str) ->
     for n, c, i, j in np.ndindex(2, 3, 3, 4):
         window = padded[n, c, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3]
         assert values[n, c, i, j] == window.max() == x[n, c].reshape(-1)[places[n, c, i, j]]
+
+
+DEVICE: list[tuple[str, list[float], bool, Any]] = [
+    ("DeviceExp", [0.5, 0.25, 2.0], False, lambda x: 2 ** (0.5 * x + 0.25)),
+    ("cc_device_exp_c", [1, 0, -1], False, np.exp),
+    ("DeviceLog", [2.0, 1.0, 10.0], False, lambda x: np.log10(2 * x + 1)),
+    ("cc_device_pow", [2.0, 1.0, 3.0], False, lambda x: (2 * x + 1) ** 3),
+    ("cc_device_pow", [0, 0, 0], True, lambda x, y: x**y),
+    ("cc_device_sqrt_float", [], False, np.sqrt),
+    ("cc_device_ceil_float", [], False, np.ceil),
+    ("cc_device_floor_float", [], False, np.floor),
+    ("cc_device_round_float", [], False, np.rint),
+    ("cc_device_floormod_float", [], True, lambda x, y: x - np.floor(x / y) * y),
+    ("cc_device_truncatemod_float", [], True, np.fmod),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("function", "numbers", "two", "formula"), DEVICE, ids=lambda item: item if isinstance(item, str) else "")  # fmt: skip
+def test_functions_of_the_device(
+    function: str, numbers: list[float], two: bool, formula: Any, backend: str
+) -> None:
+    x, y = abs(draw(3, 20)) * 4 + 0.1, abs(draw(3, 1, seed=1)) + 0.5
+    given = (x, y) if two else (x,)
+    kernel = operator("device_2018").build((3, 20), (3, 1) if two else (), "float32", function, numbers)  # fmt: skip
+    wanted = formula(*(item.astype(np.float64) for item in given))
+    assert_close(kernel(*given, backend=backend), wanted, "float32", times=2)
+
+
+def test_functions_of_the_device_that_nobody_knows() -> None:
+    with pytest.raises(FusionError, match=r"cc_device_fold.*floormod"):
+        operator("device_2018").build((3, 20), (), "float32", "cc_device_fold", [])
+    with compat.installed():
+        from te import tvm
+
+        with pytest.raises(FusionError, match="code of the device itself"):
+            tvm.call_extern("int32_t", "copy_gm_to_ubuf")
+        with pytest.raises(FusionError, match="code of the device itself"):
+            tvm.extern((2,), [tvm.placeholder((2,))], lambda ins, outs: None)
