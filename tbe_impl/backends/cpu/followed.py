@@ -164,8 +164,11 @@ class _Judge:
         if mark == "vectorize":
             fits = index in nest.levels[-1].variables and not nest.along
             return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")  # fmt: skip
-        fits = any(level.unroll for level in nest.levels if index in level.settled)
-        return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "it takes too few steps")
+        if any(level.unroll for level in nest.levels if index in level.settled):
+            return FOLLOWED, ""
+        whole = sum(one == index for one in nest.runs.values()) == len(nest.roots)
+        why = "it takes too few steps" if whole else "one loop runs over it and its neighbours"
+        return NOT_FOLLOWED, why
 
 
 def _is_about_sums(asked: Asked) -> bool:
