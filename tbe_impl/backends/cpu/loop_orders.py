@@ -167,7 +167,7 @@ class _Ordering:
                     parts.append((serial, step))
             if parts:
                 loops.append(replace(choice, parts=tuple(parts)))
-            elif choice.shared:
+            elif choice.shared and choice.parts:
                 self._refuse("parallel", choice.parts[0][0], "it takes one step")
         return loops
 
@@ -190,6 +190,7 @@ class _Ordering:
     def _vector_last(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
         """With single steps of the innermost axis in the innermost loop, alone."""
         end = LoopChoice(((self.last, 1),))
+        blocked = _blocked(loops)
         kept = []
         for loop in loops:
             if (self.last, 1) not in loop.parts:
@@ -199,7 +200,7 @@ class _Ordering:
             is_last = loop is loops[-1] and loop.parts[-1] == (self.last, 1)
             if not is_last:
                 self._refuse("reorder", None, "neighbours in memory are steps of another loop")
-            if not rest or (is_last and self._is_one(loop.parts)):
+            if not rest or (is_last and self._is_one(loop.parts) and not blocked & set(dict(rest))):
                 end = loop
             else:
                 self._refuse("fuse", None, "the innermost loop runs over neighbours in memory")
@@ -226,7 +227,7 @@ class _Ordering:
 
     def _merged(self, loops: Sequence[LoopChoice]) -> list[tuple[LoopChoice, list[int]]]:
         """Loops with the axes that each of them runs over as one."""
-        blocked = {serial for loop in loops for serial, step in loop.parts if step > 1}
+        blocked = _blocked(loops)
         groups: list[tuple[LoopChoice, list[int]]] = []
         for loop in loops:
             serials = [serial for serial, _ in loop.parts]
@@ -318,3 +319,8 @@ class _Ordering:
             return first
         self._refuse("parallel", None, "its blocks are a part of another loop")
         return 0
+
+
+def _blocked(loops: Sequence[LoopChoice]) -> set[int]:
+    """The axes that some loop goes over block by block."""
+    return {serial for loop in loops for serial, step in loop.parts if step > 1}

@@ -92,6 +92,13 @@ def two_sided(y: Stage) -> None:
     y.unroll(j_inner)
 
 
+def steps_of_blocks_fused_inside(y: Stage) -> None:
+    i, j, k = y.op.axis
+    outer, inner = y.split(j, factor=64)
+    y.reorder(outer, i, inner, k)
+    y.fuse(inner, k)
+
+
 def fused_blocks(y: Stage) -> None:
     i, j, k = y.op.axis
     outer, inner = y.split(j, factor=64)
@@ -150,6 +157,16 @@ ORDERS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
         ],
         {"fuse": "followed", "bind": "followed"},
     ),
+    "fused inside blocks": (
+        steps_of_blocks_fused_inside,
+        [
+            "for j in 0..1000, 64 at a time:  # threads share it",
+            "for i in 0..3:",
+            "for j in its block:",
+            "for k in 0..520:  # vectors",
+        ],
+        {"split": "followed", "fuse": "the innermost loop runs over neighbours in memory"},
+    ),
     "the innermost first": (
         lambda y: y.reorder(*reversed(y.op.axis)),
         ["for j in 0..1000:  # threads share it", "for i in 0..3:", "for k in 0..520:  # vectors"],
@@ -184,6 +201,11 @@ def chunks_of_rows(y: Stage) -> None:
 def four_vectors(y: Stage) -> None:
     _, inner = y.split(y.op.axis[1], factor=64)
     y.unroll(inner)
+
+
+def steps_of_blocks_fused(y: Stage) -> None:
+    _, inner = y.split(y.op.axis[0], factor=16)
+    y.parallel(y.fuse(inner, y.op.axis[1]))
 
 
 MARKS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
@@ -226,6 +248,11 @@ MARKS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
         lambda y: y.parallel(y.fuse(*y.op.axis)),
         ["for i in 0..64:  # threads share it", "for j in 0..300:  # vectors"],
         {"fuse": "the innermost loop runs over neighbours in memory"},
+    ),
+    "fused inside blocks": (
+        steps_of_blocks_fused,
+        ["for i in 0..64:  # threads share it", "for j in 0..300:  # vectors"],
+        {"split": "followed", "parallel": "followed"},
     ),
     "the device's words": (
         lambda y: (y.double_buffer(), y.storage_align(y.op.axis[0], 16, 0), y.pragma(y.op.axis[0], "loop_partition_hint")),
@@ -320,6 +347,16 @@ def test_the_devices_cores_and_our_threads_may_share_one_loop() -> None:
     options, _, found = prepared(y, inputs, schedule)
     assert options == DEFAULT
     assert verdicts(found) == {"split": "device", "bind": "followed", "emit_insn": "device"}
+
+
+def test_a_block_of_rows_in_one_loop(cache: KernelCache) -> None:
+    x = placeholder((64, 300), "float32", name="x")
+    y = compute(x.shape, lambda i, j: x(i, j) * 2.0, name="y")
+    schedule = create_schedule(y)
+    steps_of_blocks_fused(schedule[y])
+    options, layout, _ = prepared(y, [x], schedule)
+    assert show_nests(layout, options).startswith("for i.j in 0..19200:")
+    assert_unchanged(y, [x], options, cache)
 
 
 def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
