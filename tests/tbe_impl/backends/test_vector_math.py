@@ -236,7 +236,7 @@ FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "sqrt": (np.sqrt, 0.501, 0.501),
     "rec": (lambda x: 1 / x, 0.501, 0.501),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 1.6, 1.6),
-    "exp": (np.exp, 1.02, 1),
+    "exp": (np.exp, 1.25, 1),
     "exp2": (np.exp2, 1.4, 1),
     "expm1": (np.expm1, 1.4, 1.3),
     "log": (np.log, 1, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +14,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import binary
-from tests.tbe_impl.backends.cpu.graphs import assert_same, run_both
+from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, run_both
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -151,3 +152,33 @@ def test_of_nothing_all_hold_and_none_does(dtype: str, cache: KernelCache) -> No
     for (one, wanted), value in zip(found, (1, 0), strict=True):
         assert_same(one, wanted)
         np.testing.assert_array_equal(one, np.full(3, value, dtype))
+
+
+WIDTHS: list[dict[str, Any]] = [{}, {"vector_bits": 128}, {"vector_bits": 256}]
+if platform.machine() in ("x86_64", "AMD64"):
+    WIDTHS += [{"march": "x86-64-v3"}, {"march": "x86-64-v3", "vector_bits": 512}]
+
+
+@pytest.mark.parametrize("options", WIDTHS, ids=str)
+def test_exp_at_every_width(options: dict[str, Any], cache: KernelCache) -> None:
+    """Within 2 ULP on a million numbers; and next to numbers that need more care it is the same number."""
+    random = np.random.default_rng(8)
+    usual = random.uniform(-87, 87, 1 << 20).astype(np.float32)
+    small = np.ldexp(random.uniform(-1, 1, 1 << 16), random.integers(-150, 0, 1 << 16))
+    beside = random.uniform(-104.5, 89, 1 << 16)
+    x = np.concatenate([usual, small.astype(np.float32), beside.astype(np.float32)])
+    kernel, _, _ = prepare(dsl.vexp, x, cache=cache, **options)
+    (found,) = kernel.run([x], {}, 1)
+    with np.errstate(over="ignore"):
+        wanted = np.exp(x.astype(np.float64))
+        unit = np.maximum(np.spacing(np.minimum(wanted, HUGE).astype(np.float32)), TINY)
+        assert (np.isinf(found) == (wanted >= 2.0**128 * (1 - 2.0**-25))).all()
+    finite = np.isfinite(found)
+    assert (np.abs(found[finite] - wanted[finite]) <= 2 * unit[finite]).all()
+    for rare in (np.nan, np.inf, -np.inf, 88.8, -100.0, 3e38):
+        other = x.copy()
+        other[::5] = rare
+        (again,) = kernel.run([other], {}, 1)
+        same = np.arange(len(x)) % 5 != 0
+        np.testing.assert_array_equal(again[same], found[same])
+        assert len({again[::5].tobytes()[n : n + 4] for n in range(0, 400, 4)}) == 1
