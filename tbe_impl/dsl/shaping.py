@@ -148,13 +148,16 @@ def concat(raw_tensors: Sequence[Tensor], axis: int) -> Tensor:
     sizes[along] = starts[-1]
 
     def pick(*index: Expr) -> Expr:
-        found: Expr | None = None
-        for tensor, start in reversed(list(zip(tensors, starts, strict=False))):
-            here_ = tensor(*index[:along], index[along] - start, *index[along + 1 :])
-            end = start + tensor.shape[along]
-            found = here_ if found is None else select(index[along] < end, here_, found)
-        assert found is not None
-        return found
+        def among(first: int, behind: int) -> Expr:
+            if behind - first == 1:
+                place = index[along] - starts[first]
+                return tensors[first](*index[:along], place, *index[along + 1 :])
+            # by halves: of many tensors few conditions lead to each
+            middle = (first + behind) // 2
+            before = index[along] < starts[middle]
+            return select(before, among(first, middle), among(middle, behind))
+
+        return among(0, len(tensors))
 
     use = WordUse("concat", tuple(tensors), {"axis": along})
     made: Tensor = compute(sizes, pick, fresh_name("concat"), "concat", word=use)

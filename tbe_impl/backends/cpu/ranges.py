@@ -46,7 +46,7 @@ class Ranges:
         extents: serial number of each loop → how many steps it takes; the outer loops come first.
     """
 
-    def __init__(self, extents: Mapping[int, Poly]):
+    def __init__(self, extents: dict[int, Poly]):
         self.extents = extents
         self.known: dict[int, tuple[Poly, Poly]] = {}
 
@@ -70,10 +70,12 @@ class Ranges:
         """The least and the greatest value of a polynomial, as far as sizes are concerned; None if it cannot be told."""
         least = most = value
         # the bounds of an inner loop may depend on the outer ones
-        for serial in reversed(list(self.extents)):
-            first, behind = self.of(serial)
-            low = self._extreme(least, serial, first, behind - ONE)
-            high = self._extreme(most, serial, behind - ONE, first)
+        for serial in reversed(self.extents):
+            if serial not in least.variables and serial not in most.variables:
+                continue
+            first, last = self.of(serial)[0], self.of(serial)[1] - ONE
+            low = self._extreme(least, serial, first, last)
+            high = self._extreme(most, serial, last, first)
             if low is None or high is None:
                 return None
             least, most = low, high
