@@ -7,6 +7,7 @@ the results is cut off.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -51,8 +52,10 @@ def filled_up(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return np.pad(array, [(0, wanted - own) for wanted, own in zip(shape, array.shape, strict=True)])  # fmt: skip
 
 
-def cut(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The beginning of an array, of that shape; the array in that shape where it has as many elements."""
-    if array.size == int(np.prod(shape)):
+    if array.shape == shape:
+        return array
+    if array.size == prod(shape):
         return array.reshape(shape)
     return np.ascontiguousarray(array[tuple(slice(0, size) for size in shape)])
