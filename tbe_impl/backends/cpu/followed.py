@@ -75,11 +75,6 @@ class _Judge:
     def __init__(self, record: ScheduleRecord, layout: Layout, options: Options):
         self.record, self.layout, self.options = record, layout, options
         self.for_device = is_for_device(record)
-        self.asking: dict[int, int] = {}
-        for stage in record.stages:
-            nest = self._nest(stage)
-            if nest is not None and nest.asked and stage.origin is not None:
-                self.asking.setdefault(id(nest), id(stage))
 
     def verdict(self, asked: Asked) -> tuple[str, str]:
         """Whether a request is followed, and why."""
@@ -118,17 +113,15 @@ class _Judge:
             return (FOLLOWED, "it is stored") if stored else (NOT_FOLLOWED, why)  # fmt: skip
         if stored:
             return NOT_FOLLOWED, "it would be computed again and again, so it is stored"
+        if kept:
+            why = "a row of it is kept for the next loop over the row"
+            return (FOLLOWED if verb == "compute_at" else NOT_FOLLOWED), why
         if verb == "compute_inline":
             return FOLLOWED, "it is computed where it is read"
-        if kept:
-            return FOLLOWED, "a row of it is kept for the next loop over the row"
         if stage.op.reduce_axis:
             return FOLLOWED, "it is computed in the loop that knows its indices"
         if wants_row(self.record, stage):
-            return (
-                NOT_FOLLOWED,
-                "one loop over the row reads it, and computes it",
-            )
+            return NOT_FOLLOWED, "one loop over the row reads it, and computes it"
         return NOT_FOLLOWED, "one element or more than a row: it is computed where it is read"
 
     def _is_shared(self, asked: Asked) -> bool:
@@ -143,7 +136,7 @@ class _Judge:
             return NOT_FOLLOWED, "it has no loops of its own: it is computed where it is read"
         if self.options.inplace:
             return NOT_FOLLOWED, "a kernel in place has its own loops"
-        if nest.asked and self.asking.get(id(nest)) != id(stage):
+        if nest.asker is not None and nest.asker.op is not stage.origin:
             return NOT_FOLLOWED, "another result asks for the loops that both are computed in"
         if _is_about_sums(asked):
             return NOT_FOLLOWED, "sums have an order of their own, along memory"

@@ -52,7 +52,7 @@ class Nest:
         transposed: whether an input's neighbours are neighbours on the last loop but one.
         shared: which of the levels threads share.
         grain: steps of it that stay on one thread; 0 for the default.
-        asked: whether the loops are as somebody asked for, as far as they can be.
+        asker: the root whose loops somebody asked for; the loops are these as far as they can be.
         runs: serial number of an axis of a root → that of the index that runs over it, where it takes more than one step.
         refusals: what was asked for and is not followed.
     """
@@ -64,9 +64,14 @@ class Nest:
     transposed: bool = False
     shared: int = 0
     grain: int = 0
-    asked: bool = False
+    asker: Tensor | None = None
     runs: Mapping[int, int] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asked for its loops."""
+        return self.asker is not None
 
 
 def nests_of(
@@ -282,10 +287,9 @@ def _nest(
     columns = any(is_columns(tensor, readable) for tensor in group)
     plan = natural(axes, found)
     transposed = not along and not columns and _is_transposed(found, plan)
-    choices = next((orders[id(item)] for item in full if id(item) in orders), None)
-    if choices is not None and axes:
-        asker = next(item for item in full if id(item) in orders)
-        choices = _by_serial(choices, asker, axes, readable)
+    asker = next((item for item in full if id(item) in orders), None) if axes else None
+    if asker is not None:
+        choices = _by_serial(orders[id(asker)], asker, axes, readable)
         if columns:
             plan = refused(plan, choices, "sums over outer loops go through their rows in order")
         elif transposed:
@@ -316,7 +320,7 @@ def _nest(
         transposed,
         plan.shared,
         plan.grain,
-        choices is not None,
+        asker,
         runs,
         plan.refusals,
     )

@@ -359,6 +359,21 @@ def test_a_block_of_rows_in_one_loop(cache: KernelCache) -> None:
     assert_unchanged(y, [x], options, cache)
 
 
+@pytest.mark.parametrize("asker", [0, 1])
+def test_results_of_one_nest_share_the_loops_that_one_asks_for(asker: int) -> None:
+    y, inputs = scaled_rows()
+    z = compute(y.shape, lambda i, j: y(i, j) + 1.0, name="z")
+    schedule = create_schedule([y, z])
+    outer, _ = schedule[(y, z)[asker]].split((y, z)[asker].op.axis[0], factor=16)
+    schedule[(y, z)[asker]].parallel(outer)
+    record = schedule.record()
+    options = options_of(record, [y, z], inputs)
+    layout = layout_of([y, z], inputs, options)
+    assert show_nests(layout, options).startswith("for i in 0..64:  # threads share it, 16 steps")
+    found = verdicts(outcomes(record, layout, options))
+    assert found == {"split": "followed", "parallel": "followed"}
+
+
 def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
     y, inputs = scaled_rows()
     loops = (LoopChoice(((7, 1),), shared=True), LoopChoice(((0, 3),)))
