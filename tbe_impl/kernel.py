@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -334,7 +335,7 @@ class Kernel:
         if len(actual) != len(item.shape):
             # flattened inside: the shape of an array with as many elements
             like = (a.shape for a in given if a.size == total and a.ndim == len(item.shape))
-            return next(like, actual)
+            return next(like, None) or _filled(item.shape, given, total) or actual
         return actual
 
     def _targets(
@@ -369,6 +370,18 @@ class Kernel:
         if any(int(np.prod(shape)) != target.size for shape, target in zip(shapes, targets, strict=True)):  # fmt: skip
             return None
         return [target.reshape(shape) for shape, target in zip(shapes, targets, strict=True)]
+
+
+def _filled(
+    shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
+) -> tuple[int, ...] | None:
+    """A declared shape with the sizes of an array in place of those that are not known; None when no array fits."""
+    known = [size for size in shape if size >= 0]
+    for array in given:
+        if known and array.ndim == len(shape) - len(known) and array.size * prod(known) == total:
+            sizes = iter(array.shape)
+            return tuple(next(sizes) if size < 0 else size for size in shape)
+    return None
 
 
 def _number(size: Expr, values: Mapping[int, int | float]) -> int:

@@ -263,3 +263,11 @@ def test_functions_of_the_device_that_nobody_knows() -> None:
             tvm.call_extern("int32_t", "copy_gm_to_ubuf")
         with pytest.raises(FusionError, match="code of the device itself"):
             tvm.extern((2,), [tvm.placeholder((2,))], lambda ins, outs: None)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_new_axis_of_a_known_size_among_unknown_ones(backend: str) -> None:
+    unknown = describe((-1, -1), "float32")
+    kernel = operator("paired_dynamic").build([unknown, unknown], describe((2, -1, -1), "float32"))
+    x, y = draw(5, 16), draw(5, 16, seed=1)
+    np.testing.assert_array_equal(kernel(x, y, backend=backend), np.stack([x, y]))
