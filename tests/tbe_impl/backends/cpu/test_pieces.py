@@ -123,6 +123,8 @@ CHAINS: dict[str, Callable[..., Any]] = {
     "sums below rows": lambda x, y: dsl.concat([dsl.reduce_sum(x, 0, True), y, dsl.reduce_max(y, 0, True)], 0),
     "several outputs": lambda x, y: [dsl.concat([x, y], 1), dsl.concat([y, x], 1), dsl.concat([x, y], 0)],
     "shifted": lambda x, y: dsl.vadd(shift(x, 3), shift(y, -2)),
+    "sums below the diagonal": lambda x, y: dsl.reduce_sum(mask(dsl.vadd(x, y)), 1),
+    "largest of what is below the diagonal": lambda x, y: dsl.reduce_max(mask(x), 0),
     "masked": lambda x, y: dsl.vadd(mask(x), y),
     "a place that is no whole number": lambda x, y: every_third(x),
     "one column": lambda x, y: single(x),
@@ -135,6 +137,22 @@ def test_chains(name: str, cache: KernelCache) -> None:
     x, y = (np.round(rng.uniform(-9, 9, (9, 37))).astype(np.float32) for _ in range(2))
     check(CHAINS[name], [x, y], cache)
     check(CHAINS[name], [x, y], cache, unroll=2, stream_bytes=64)
+
+
+@pytest.mark.parametrize("columns", [(21, 43), (64, 64), (1, 63)])
+def test_pieces_that_are_written_past_the_caches_begin_anywhere(
+    columns: tuple[int, int], cache: KernelCache
+) -> None:
+    arrays = [numbers((8, width), "float32") for width in columns]
+
+    def build(x: Tensor, y: Tensor) -> Tensor:
+        return dsl.vadds(dsl.concat([x, y], 1), 1.0)
+
+    kernel, *_ = prepare(build, *arrays, cache=cache, stream_bytes=64)
+    assert "f32_stream(" in kernel.source
+    check(build, arrays, cache, stream_bytes=64)
+    flat = [array.reshape(-1) for array in arrays]
+    check(lambda x, y: dsl.concat([x, y, x], 0), flat, cache, stream_bytes=64)
 
 
 def test_functions_that_are_kept_for_a_row_come_out_whole(cache: KernelCache) -> None:
