@@ -105,7 +105,8 @@ def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
         replace(loop, parts=tuple(part for part in loop.parts if id(part.axis) in own))
         for loop in loops
     ]
-    return tuple(_joined([loop for loop in loops if loop.parts]))
+    loops = [replace(loop, parts=_whole(loop.parts)) for loop in loops if loop.parts]
+    return tuple(_joined(loops))
 
 
 def mark_of(one: Directive) -> str:
@@ -143,6 +144,12 @@ def _replaced(loop: AskedLoop, fused: IterVar, parts: Sequence[Part]) -> AskedLo
         elif part.step == 1:
             found += parts
     return replace(loop, parts=tuple(found))
+
+
+def _whole(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Parts of a fused loop, without blocks that are followed by their own steps."""
+    following = (*parts[1:], None)
+    return tuple(one for one, other in zip(parts, following, strict=True) if other is None or one.axis is not other.axis)  # fmt: skip
 
 
 def _joined(loops: Sequence[AskedLoop]) -> list[AskedLoop]:

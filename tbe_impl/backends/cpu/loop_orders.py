@@ -146,9 +146,11 @@ class _Ordering:
         return self._written(groups)
 
     def _is_whole(self, loops: Sequence[LoopChoice]) -> bool:
-        """Whether they run over each axis once, from larger blocks to smaller ones to steps."""
+        """Whether they run over each axis once, from larger blocks to smaller ones to steps, each in a loop further in."""
         steps: dict[int, list[int]] = {serial: [] for serial in self.extents}
         for loop in loops:
+            if len(dict(loop.parts)) < len(loop.parts):
+                return False
             for serial, step in loop.parts:
                 steps[serial].append(step)
         return all(found[-1:] == [1] and found == sorted(set(found), reverse=True) for found in steps.values())  # fmt: skip

@@ -48,6 +48,10 @@ def a_fused_loop_cut_again(y: Stage) -> None:
     y.vectorize(inner)
 
 
+def cut_and_fused_back(y: Stage) -> None:
+    y.fuse(*y.split(y.op.axis[0], factor=7))
+
+
 def blocks_of_one_step(y: Stage) -> None:
     y.split(y.op.axis[0], nparts=60)
 
@@ -59,6 +63,7 @@ CASES: list[tuple[Callable[[Stage], Any], Loops]] = [
     (followed_by_their_steps, [((("i", 1),), set()), ((("j", 1),), {"parallel", "unroll"})]),
     (blocks_of_blocks, [((("i", 20),), set()), ((("j", 1),), set()), ((("i", 1),), set())]),
     (a_fused_loop_cut_again, [((("i", 1), ("j", 1)), {"vectorize"})]),
+    (cut_and_fused_back, [((("i", 1),), set()), ((("j", 1),), set())]),
     (blocks_of_one_step, [((("i", 1),), set()), ((("j", 1),), set())]),
 ]  # fmt: skip
 

@@ -374,6 +374,19 @@ def test_results_of_one_nest_share_the_loops_that_one_asks_for(asker: int) -> No
     assert found == {"split": "followed", "parallel": "followed"}
 
 
+@pytest.mark.parametrize("parts", [((1, 64), (1, 1)), ((1, 64), (0, 1), (1, 1))])
+def test_blocks_fused_with_their_own_steps_are_left_alone(
+    parts: tuple[tuple[int, int], ...], cache: KernelCache
+) -> None:
+    y, inputs = blocks_with_weights()
+    rest = [LoopChoice(((axis, 1),)) for axis in (0, 2) if (axis, 1) not in parts]
+    options = Options(orders=(LoopOrder(0, (LoopChoice(parts), *rest)),))
+    (nest,) = layout_of([y], inputs, options).nests
+    assert [level.parts for level in nest.levels] == [((serial, 1),) for serial, _ in nest.loops]
+    assert nest.refusals
+    assert_unchanged(y, inputs, options, cache)
+
+
 def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
     y, inputs = scaled_rows()
     loops = (LoopChoice(((7, 1),), shared=True), LoopChoice(((0, 3),)))
