@@ -129,6 +129,14 @@ def flat_index(node: Read) -> Expr | None:
     return place
 
 
+def division(node: Expr, environment: Environment) -> tuple[Poly, Poly] | None:
+    """What is divided by what, when an index is a quotient or a remainder."""
+    if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod"):
+        return None
+    a, b = index_poly(node.a, environment), index_poly(node.b, environment)
+    return None if a is None or b is None else (a, b)
+
+
 def first_of(axis: IterVar) -> Poly:
     """Where an axis begins; its loop begins at 0."""
     if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
@@ -160,17 +168,20 @@ class Accesses:
         addresses: of elements of stored tensors, each with the tensor.
         fixed: variables that are used as numbers, or in an index that is no polynomial; they cannot be merged.
         conditions: that decide what is read and are not known, each with what its axes are.
+        divided: indices that are quotients or remainders: of what, by what.
     """
 
     addresses: list[tuple[Tensor, Poly]] = field(default_factory=list)
     fixed: set[int] = field(default_factory=set)
     conditions: list[tuple[Expr, Environment]] = field(default_factory=list)
+    divided: list[tuple[Poly, Poly]] = field(default_factory=list)
 
     def add(self, other: Accesses) -> None:
         """Takes in those of other expressions."""
         self.addresses += other.addresses
         self.fixed |= other.fixed
         self.conditions += other.conditions
+        self.divided += other.divided
 
 
 def _unknown(condition: Expr, environment: Environment) -> None:
@@ -234,6 +245,8 @@ class _Walker:
                 return
         for expression, index in zip(node.indices, indices, strict=True):
             if index is None:
+                parts = division(expression, environment)
+                self.found.divided += [parts] if parts else []
                 self.walk(expression, environment)
         key = (id(node.tensor), tuple(indices))
         if key in self.seen:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import Accesses, accesses_of, index_poly
+from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
 from tbe_impl.backends.cpu.loads import load, load_flat
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
@@ -83,7 +83,8 @@ class Elaborator:
     def computing(self, sources: Sequence[tuple[Expr, Mapping[int, Index]]]) -> Iterator[None]:
         """Inside, loops compute these expressions, each with what its axes are, and are cut where they ask for it."""
         before, self.sources = self.sources, sources
-        if not self.accesses().conditions:
+        found = self.accesses()
+        if not found.conditions and not found.divided:
             self.sources = ()
         try:
             yield
@@ -104,14 +105,20 @@ class Elaborator:
         whole = begin == "0" and end is None
         limit = end or self.text(self.extents[serial])
         around = frozenset().union(*(scope.variables for scope in self.chain)) - {self.vector}
-        values = [
+        asked = self.accesses()
+        values = [value for item in asked.conditions for value in signs(*item)]
+        values += [
+            value - Poly.of(multiple)
+            for value, divisor in asked.divided
+            for multiple in self.ranges.multiples(value, divisor)
+        ]
+        # not at a bound that differs from lane to lane, or that is not known yet
+        known = [
             value
-            for condition, environment in self.accesses().conditions
-            for value in signs(condition, environment)
-            # a bound that differs from lane to lane, or that is not known yet
+            for value in values
             if value.variables <= self.names.keys() and self.vector not in value.variables - {serial}
         ]  # fmt: skip
-        cuts = self.ranges.cuts(serial, values, around)
+        cuts = self.ranges.cuts(serial, known, around)
         if not cuts:
             steps = self.extents[serial].constant if whole else None
             return [Piece(serial, first, behind, begin, limit, steps, False)]
@@ -468,6 +475,10 @@ class Elaborator:
             return found
         if isinstance(node, IterVar):
             return environment[node.serial]
+        parts = division(node, known)
+        quotient = None if parts is None else self.ranges.quotient(*parts)
+        if isinstance(node, Binary) and parts is not None and quotient is not None:
+            return quotient if node.op == "floordiv" else parts[0] - quotient * parts[1]
         value = self.expression(node, environment)
         return self.let(vectors.cast(node.dtype, "int64", value.text), "i64", value.depth)
 

@@ -18,6 +18,10 @@ WIDE = frozenset({"int32", "int64"})
 """dtypes of indices; in narrower or unsigned ones a difference could wrap around."""
 
 
+MOST_MULTIPLES = 7
+"""Places at which a loop is cut because a quotient of indices changes there."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """A part of a loop.
@@ -108,6 +112,26 @@ class Ranges:
         difference = _difference(condition, environment)
         bounds = None if difference is None else self.bounds(difference)
         return None if bounds is None else _compared(condition.op, *bounds)
+
+    def multiples(self, value: Poly, divisor: Poly) -> list[int]:
+        """The multiples of a divisor that a value passes in these ranges; none when they are many."""
+        bounds, by = self.bounds(value), divisor.constant
+        if bounds is None or not by or by < 0:
+            return []
+        least, most = (end.constant for end in bounds)
+        if least is None or most is None or most // by - least // by > MOST_MULTIPLES:
+            return []
+        return [factor * by for factor in range(least // by + 1, most // by + 1)]
+
+    def quotient(self, value: Poly, divisor: Poly) -> Poly | None:
+        """value // divisor where it is the same in all of these ranges."""
+        bounds, by = self.bounds(value), divisor.constant
+        if bounds is None or not by or by < 0:
+            return None
+        least, most = (end.constant for end in bounds)
+        if least is None or most is None or least // by != most // by:
+            return None
+        return Poly.of(least // by)
 
     def cuts(self, serial: int, values: Iterable[Poly], open_loops: Container[int]) -> list[Poly]:
         """Where a loop is cut so that each of `values` is nowhere or everywhere negative, in order.

@@ -125,6 +125,9 @@ CHAINS: dict[str, Callable[..., Any]] = {
     "shifted": lambda x, y: dsl.vadd(shift(x, 3), shift(y, -2)),
     "sums below the diagonal": lambda x, y: dsl.reduce_sum(mask(dsl.vadd(x, y)), 1),
     "largest of what is below the diagonal": lambda x, y: dsl.reduce_max(mask(x), 0),
+    "tiles": lambda x, y: dsl.vadds(ext.tile(x, [2, 3]), 1.0),
+    "tiles of pads": lambda x, y: ext.tile(ext.pad(x, [(0, 1), (2, 0)]), [3, 2]),
+    "pad of tiles": lambda x, y: ext.pad(ext.tile(y, [1, 4]), [(0, 1), (2, 0)]),
     "masked": lambda x, y: dsl.vadd(mask(x), y),
     "a place that is no whole number": lambda x, y: every_third(x),
     "one column": lambda x, y: single(x),
@@ -205,6 +208,7 @@ def test_the_loops_of_concat_and_pad_ask_nothing(axis: int) -> None:
         (ext.pad(x, one_side), x),
         (ext.pad(x, [(1, 1)] * 3), x),
         (shift(x, 3), x),
+        (ext.tile(x, [1, 3, 2]), x),
         (mask(square), square),
     ]
     for made, given in graphs:
