@@ -126,7 +126,9 @@ def layout_of(
 def _written(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options, mark: str
 ) -> tuple[Program, _Writer]:
-    extra = list(_picked(options.stored, computed(outputs, inputs) if options.stored else ()))
+    picked = _picked(options.stored, computed(outputs, inputs) if options.stored else ())
+    # outputs are stored anyway, and are complete before they are read only where that turns out to be needed
+    extra = [item for item in picked if not any(item is output for output in outputs)]
     while True:
         try:
             with derived_sizes() as derived:
@@ -182,8 +184,7 @@ class _Writer:
         self.overwritten: Tensor | None = None
         self.nests: tuple[Nest, ...] = ()
         self.reused: set[int] = set()
-        last = {id(tensor) for tensor in outputs}
-        self.apart = {id(tensor) for tensor in extra} - last
+        self.apart = {id(tensor) for tensor in extra}
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
         self.stored = [
             tensor for op in stages_of(outputs) for tensor in op.outputs if id(tensor) in wanted

@@ -9,7 +9,8 @@ import pytest
 
 from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.cache import KernelCache
-from tbe_impl.dsl.tensor import Tensor, placeholder
+from tbe_impl.dsl.expr import binary
+from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.dsl.words import WORDS
 from tests.tbe_impl.backends.cpu.graphs import run_both
 
@@ -51,4 +52,13 @@ def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: KernelCac
 
     x, y = np.arange(792.0).reshape(24, 33), np.ones((24, 33), np.uint32)
     for found, wanted in run_both(build, x, y, cache=cache):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_output_that_is_read_at_other_places_is_complete_before(cache: KernelCache) -> None:
+    def build(x: Tensor) -> list[Tensor]:
+        total = WORDS["reduce_sum"](x, 1, True)
+        return [total, compute((8, 1), lambda i, j: total(binary("truncdiv", i, 3), j) + 1.0)]
+
+    for found, wanted in run_both(build, np.arange(40.0).reshape(8, 5), cache=cache):
         np.testing.assert_array_equal(found, wanted)
