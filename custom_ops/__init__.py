@@ -1,1 +1,36 @@
-"""Fused operators as MindSpore users call them: Cells and primitives, forward and backward."""
+"""Fused operators as MindSpore users call them: Cells and primitives, forward and backward.
+
+Importing it loads no framework; each public name is fetched from its module when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "AddReLU": "operators.add_relu",
+    "FusedCell": "cell",
+    "formula": "registry",
+    "get": "registry",
+    "register_operator": "registry",
+    "set_default_route": "cell",
+    "tbe": "registry",
+}
+"""Public name → the module of this package that has it."""
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch a public name from its home (PEP 562) and keep it."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"custom_ops.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -32,7 +32,18 @@ ORDER = {
         ("command",),
         ("timing",),
     ),
-    "custom_ops": (("specs",), ("primitive",), ("operators",), ("functional",)),
+    "custom_ops": (
+        ("specs", "framework"),
+        ("kernels", "onednn"),
+        ("gradient", "dispatch"),
+        ("arrays", "bprops"),
+        ("primitive",),
+        ("cell",),
+        ("registry",),
+        ("operators",),
+        ("functional",),
+        ("patching",),
+    ),
     "ms_fusion": (
         ("graph", "operators"),
         ("devices", "generator_limits"),
@@ -49,7 +60,11 @@ ORDER = {
         ("__main__",),
     ),
 }
-MAY_LOAD_A_FRAMEWORK = {"ms_fusion/demo_block.py"}
+MAY_LOAD_A_FRAMEWORK = {
+    "ms_fusion/demo_block.py",
+    "custom_ops/bprops.py",
+    "custom_ops/primitive.py",
+}
 LINE_CEILING = 600
 
 

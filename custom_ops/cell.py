@@ -1,0 +1,107 @@
+"""The Cell of an operator: MindSpore's in graph mode, PyNative and `@ms.jit`; without MindSpore it takes NumPy arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from custom_ops import dispatch
+from custom_ops.arrays import OnArrays
+from custom_ops.framework import HAS_MINDSPORE, Cell
+from custom_ops.specs import OpSpec
+from tbe_impl.errors import InputError
+
+ROUTES = ("native", "composite")
+_default = ["native"]
+
+
+def set_default_route(route: str) -> None:
+    """The route of Cells made from now on that name none: ``native`` (one kernel) or ``composite`` (basic operators)."""
+    _default[0] = check_route(route, "set_default_route")
+
+
+def check_route(route: str, place: str) -> str:
+    """The route, or the default where it is empty.
+
+    Raises:
+        InputError: there is no such route.
+    """
+    if route not in ("", *ROUTES):
+        raise InputError(
+            "unknown route", place=place, expected=" or ".join(ROUTES), got=repr(route)
+        )
+    return route or _default[0]
+
+
+def possible_route(spec: OpSpec, route: str) -> str:
+    """The route that is taken: the one asked for, or the other where an operator or this machine has only that."""
+    route = check_route(route, spec.name)
+    if route == "native" and spec.forward is None:
+        return "composite"
+    if route == "native" and spec.composite is not None and not dispatch.is_possible():
+        warnings.warn(
+            f"{spec.name}: there is no C compiler, so it runs as basic operators",
+            stacklevel=3,
+        )
+        return "composite"
+    if route == "composite" and spec.composite is None:
+        raise InputError(
+            f"{spec.name} has no composite",
+            place=spec.place or spec.name,
+            expected='route="native"',
+            got='route="composite"',
+        )
+    return route
+
+
+def with_attributes(
+    function: Callable[..., Any], attributes: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """A function of tensors alone, such as MindSpore can read."""
+
+    def composed(*inputs):  # type: ignore[no-untyped-def]
+        return function(*inputs, **attributes)
+
+    return composed
+
+
+class FusedCell(OnArrays, Cell):
+    """An operator without weights.
+
+    Args:
+        spec: of the operator.
+        attributes: those that are not the default.
+        route: ``native``, ``composite``, or empty for the default (`set_default_route`).
+    """
+
+    def __init__(self, spec: OpSpec, attributes: Mapping[str, Any], route: str = ""):
+        super().__init__()
+        object.__setattr__(self, "spec", spec)
+        object.__setattr__(self, "attributes", spec.with_defaults(attributes))
+        if not HAS_MINDSPORE:
+            return
+        from custom_ops.primitive import primitive
+
+        self.route = possible_route(spec, route)
+        self.is_native = self.route == "native"
+        if self.is_native:
+            self.fused = primitive(spec, attributes)
+        else:
+            assert spec.composite is not None
+            self.composed = with_attributes(spec.composite, self.attributes)
+
+    def construct(self, *inputs: Any) -> Any:
+        """One kernel, or basic operators."""
+        if self.is_native:
+            return self.fused(*inputs)
+        return self.composed(*inputs)
+
+    if not HAS_MINDSPORE:
+
+        def __call__(self, *arrays: Any) -> Any:
+            return self.forward(*arrays)
+
+    def extend_repr(self) -> str:
+        """What distinguishes it in the print of a net."""
+        return ", ".join(f"{name}={value}" for name, value in self.attributes.items())

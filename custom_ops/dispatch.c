@@ -1,0 +1,209 @@
+/* Entry points for MindSpore's custom operators: each looks up the kernel for the shapes and dtypes that it is called
+   with, and calls it. A kernel that is not there yet is asked for once. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS 256
+#define NO_KERNEL 71
+#define NO_MEMORY 72
+
+typedef int (*kernel_function)(void **buffers, const int64_t *sizes, int64_t threads);
+
+struct kernel {
+  int parameters, buffers, sizes;
+  int64_t threads;
+  const int *ranks;
+  const int64_t *dims; /* of all parameters, one after the other; negative: any */
+  const char *const *dtypes;
+  const int *buffer_parameter;               /* which parameter each buffer is */
+  const int *size_parameter, *size_dimension; /* where each size is read */
+  kernel_function function;                  /* NULL: `run` computes it */
+  struct kernel *next;
+};
+
+/* What the program that loaded this library does when a slot has no kernel, when its shapes are asked for, and for
+   kernels that are not of one function. Each gives 0 when it went well. */
+typedef int (*build_callback)(int slot, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes);
+typedef int (*shapes_callback)(int slot, const int *ranks, int64_t *const *shapes, int64_t *result);
+typedef int (*types_callback)(int slot, int count, const int *types, int64_t *result);
+typedef int (*run_callback)(int slot, int parameters, void **data, const int *ranks, int64_t *const *shapes, const char *const *dtypes);
+
+static struct kernel *kernels[SLOTS];
+static build_callback build;
+static shapes_callback infer_shapes;
+static types_callback infer_types;
+static int input_counts[SLOTS];
+static run_callback run;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
+int fused_slots(void) { return SLOTS; }
+
+void fused_callbacks(build_callback b, shapes_callback s, types_callback t, run_callback r) {
+  build = b;
+  infer_shapes = s;
+  infer_types = t;
+  run = r;
+}
+
+void fused_inputs(int slot, int count) { input_counts[slot] = count; }
+
+/* `kernel` and all that it points to stay alive for ever. */
+void fused_add(int slot, struct kernel *kernel) {
+  pthread_mutex_lock(&adding);
+  kernel->next = kernels[slot];
+  __atomic_store_n(&kernels[slot], kernel, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&adding);
+}
+
+static int fits(const struct kernel *kernel, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes) {
+  if (kernel->parameters != parameters) return 0;
+  const int64_t *dim = kernel->dims;
+  for (int i = 0; i < parameters; i++) {
+    if (kernel->ranks[i] != ranks[i] || strcmp(kernel->dtypes[i], dtypes[i])) return 0;
+    for (int k = 0; k < ranks[i]; k++, dim++)
+      if (*dim >= 0 && *dim != shapes[i][k]) return 0;
+  }
+  return 1;
+}
+
+static struct kernel *find(int slot, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes) {
+  struct kernel *kernel = __atomic_load_n(&kernels[slot], __ATOMIC_ACQUIRE);
+  while (kernel && !fits(kernel, parameters, ranks, shapes, dtypes)) kernel = kernel->next;
+  return kernel;
+}
+
+__attribute__((noinline)) static int call(int slot, int parameters, void **data, int *ranks, int64_t **shapes, const char **dtypes) {
+  const char *const *names = (const char *const *)dtypes;
+  struct kernel *kernel = find(slot, parameters, ranks, shapes, names);
+  if (!kernel) {
+    int failed = build ? build(slot, parameters, ranks, shapes, names) : NO_KERNEL;
+    if (failed) return failed;
+    kernel = find(slot, parameters, ranks, shapes, names);
+    if (!kernel) return NO_KERNEL;
+  }
+  if (!kernel->function) return run(slot, parameters, data, ranks, shapes, names);
+  void *buffers[kernel->buffers + 1];
+  int64_t sizes[kernel->sizes + 1];
+  for (int i = 0; i < kernel->buffers; i++) buffers[i] = data[kernel->buffer_parameter[i]];
+  for (int i = 0; i < kernel->sizes; i++) sizes[i] = shapes[kernel->size_parameter[i]][kernel->size_dimension[i]];
+  return kernel->function(buffers, sizes, kernel->threads) ? NO_MEMORY : 0;
+}
+
+/* What was asked before, and the answer, so that the program is asked once for each question of a slot. */
+#define ROOM 1024
+struct answer {
+  size_t question_bytes;
+  const void *question;
+  const int64_t *numbers;
+  struct answer *next;
+};
+static struct answer *shape_answers[SLOTS], *type_answers[SLOTS];
+
+static const int64_t *remembered(struct answer *const *place, const void *question, size_t bytes) {
+  struct answer *known = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  while (known && (known->question_bytes != bytes || memcmp(known->question, question, bytes))) known = known->next;
+  return known ? known->numbers : NULL;
+}
+
+static void remember(struct answer **place, const void *question, size_t bytes, const int64_t *numbers, size_t count) {
+  struct answer *made = malloc(sizeof *made + bytes + count * sizeof *numbers);
+  if (!made) return;
+  int64_t *copy = (int64_t *)(made + 1);
+  memcpy(copy, numbers, count * sizeof *numbers);
+  memcpy(copy + count, question, bytes);
+  made->question_bytes = bytes;
+  made->question = copy + count;
+  made->numbers = copy;
+  pthread_mutex_lock(&adding);
+  made->next = *place;
+  __atomic_store_n(place, made, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&adding);
+}
+
+/* The memory of a std::vector, whose destructor frees what malloc gave. */
+struct vector {
+  void *begin, *end, *room;
+};
+
+static struct vector vector_of(const void *content, size_t bytes) {
+  struct vector made;
+  made.begin = malloc(bytes ? bytes : 1);
+  if (made.begin && bytes) memcpy(made.begin, content, bytes);
+  made.end = made.room = (char *)made.begin + (made.begin ? bytes : 0);
+  return made;
+}
+
+/* Number of outputs, then for each its rank and its sizes; no outputs where the program refuses. `room` holds them. */
+static const int64_t *shapes_of(int slot, const int *ranks, int64_t *const *shapes, int64_t *room) {
+  int64_t question[ROOM];
+  size_t asked = 0;
+  int inputs = input_counts[slot];
+  for (int i = 0; i < inputs; i++) {
+    if (asked + ranks[i] + 1 > ROOM) return memset(room, 0, sizeof *room);
+    question[asked++] = ranks[i];
+    for (int k = 0; k < ranks[i]; k++) question[asked++] = shapes[i][k];
+  }
+  const int64_t *known = remembered(&shape_answers[slot], question, asked * sizeof *question);
+  if (known) return known;
+  if (!infer_shapes || infer_shapes(slot, ranks, shapes, room)) return memset(room, 0, sizeof *room);
+  size_t count = 1;
+  for (int64_t i = 0; i < room[0]; i++) count += room[count] + 1;
+  remember(&shape_answers[slot], question, asked * sizeof *question, room, count);
+  return room;
+}
+
+__attribute__((noinline)) static struct vector one_shape(int slot, int *ranks, int64_t **shapes) {
+  int64_t room[ROOM];
+  const int64_t *found = shapes_of(slot, ranks, shapes, room);
+  return vector_of(found + 2, found[0] ? (size_t)found[1] * sizeof *found : 0);
+}
+
+__attribute__((noinline)) static struct vector many_shapes(int slot, int *ranks, int64_t **shapes) {
+  int64_t room[ROOM];
+  const int64_t *found = shapes_of(slot, ranks, shapes, room);
+  struct vector made[found[0] + 1];
+  const int64_t *next = found + 1;
+  for (int64_t i = 0; i < found[0]; i++, next += *next + 1) made[i] = vector_of(next + 1, (size_t)*next * sizeof *next);
+  return vector_of(made, (size_t)found[0] * sizeof(struct vector));
+}
+
+/* MindSpore's numbers of the dtypes of the outputs, after how many there are. */
+static const int64_t *types_of(int slot, const struct vector *types, int64_t *room) {
+  const char *begin = types->begin;
+  size_t bytes = (const char *)types->end - begin;
+  const int64_t *known = remembered(&type_answers[slot], begin, bytes);
+  if (known) return known;
+  if (!infer_types || infer_types(slot, (int)(bytes / sizeof(int)), types->begin, room)) return memset(room, 0, 2 * sizeof *room);
+  remember(&type_answers[slot], begin, bytes, room, (size_t)room[0] + 1);
+  return room;
+}
+
+__attribute__((noinline)) static int one_type(int slot, const struct vector *types) {
+  int64_t room[ROOM];
+  return (int)types_of(slot, types, room)[1];
+}
+
+__attribute__((noinline)) static struct vector many_types(int slot, const struct vector *types) {
+  int64_t room[ROOM];
+  const int64_t *found = types_of(slot, types, room);
+  int made[found[0] + 1];
+  for (int64_t i = 0; i < found[0]; i++) made[i] = (int)found[i + 1];
+  return vector_of(made, (size_t)found[0] * sizeof(int));
+}
+
+#define ENTRY(n)                                                                                                      \
+  int one_##n(int c, void **p, int *r, int64_t **s, const char **t, void *q, void *e) { return call(0x##n, c, p, r, s, t); }  \
+  int many_##n(int c, void **p, int *r, int64_t **s, const char **t, void *q, void *e) { return call(0x##n, c, p, r, s, t); } \
+  struct vector one_##n##InferShape(int *r, int64_t **s, void *e) { return one_shape(0x##n, r, s); }                  \
+  struct vector many_##n##InferShape(int *r, int64_t **s, void *e) { return many_shapes(0x##n, r, s); }               \
+  int one_##n##InferType(struct vector *t, void *e) { return one_type(0x##n, t); }                                    \
+  struct vector many_##n##InferType(struct vector *t, void *e) { return many_types(0x##n, t); }
+#define SIXTEEN(h)                                                                                                        \
+  ENTRY(h##0) ENTRY(h##1) ENTRY(h##2) ENTRY(h##3) ENTRY(h##4) ENTRY(h##5) ENTRY(h##6) ENTRY(h##7)                    \
+  ENTRY(h##8) ENTRY(h##9) ENTRY(h##a) ENTRY(h##b) ENTRY(h##c) ENTRY(h##d) ENTRY(h##e) ENTRY(h##f)
+SIXTEEN(0) SIXTEEN(1) SIXTEEN(2) SIXTEEN(3)
+SIXTEEN(4) SIXTEEN(5) SIXTEEN(6) SIXTEEN(7)
+SIXTEEN(8) SIXTEEN(9) SIXTEEN(a) SIXTEEN(b)
+SIXTEEN(c) SIXTEEN(d) SIXTEEN(e) SIXTEEN(f)

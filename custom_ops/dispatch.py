@@ -1,0 +1,246 @@
+"""Operators as entries of a library in C, which is what a framework calls: shapes and dtypes in, the right kernel called."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from custom_ops.kernels import Computation, Described
+from tbe_impl import environment
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.call import usable_threads
+from tbe_impl.backends.cpu.library import open_library
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import CompileError, FusionError
+from tbe_impl.kernel import Kernel
+
+SOURCE = Path(__file__).with_name("dispatch.c")
+FAILED = 70
+NUMBER_OF_DTYPE = {
+    "bool": 30, "int8": 32, "int16": 33, "int32": 34, "int64": 35, "uint8": 37, "uint16": 38, "uint32": 39, "uint64": 40,
+    "float16": 42, "float32": 43, "float64": 44, "bfloat16": 45,
+}  # fmt: skip
+"""As MindSpore numbers them (`mindspore._c_expression.typing.type_to_type_id`); a test holds it to that."""
+DTYPE_OF_NUMBER = {number: name for name, number in NUMBER_OF_DTYPE.items()}
+
+_Ranks = ctypes.POINTER(ctypes.c_int)
+_Shapes = ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))
+_Names = ctypes.POINTER(ctypes.c_char_p)
+_Data = ctypes.POINTER(ctypes.c_void_p)
+_Build = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, _Ranks, _Shapes, _Names)
+_Numbers = ctypes.POINTER(ctypes.c_int64)
+_InferShapes = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, _Ranks, _Shapes, _Numbers)
+_InferTypes = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, _Ranks, _Numbers)
+_Run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, _Data, _Ranks, _Shapes, _Names)
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = (
+        ("parameters", ctypes.c_int),
+        ("buffers", ctypes.c_int),
+        ("sizes", ctypes.c_int),
+        ("threads", ctypes.c_int64),
+        ("ranks", _Ranks),
+        ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("dtypes", _Names),
+        ("buffer_parameter", _Ranks),
+        ("size_parameter", _Ranks),
+        ("size_dimension", _Ranks),
+        ("function", ctypes.c_void_p),
+        ("next", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a framework finds an operator.
+
+    Attributes:
+        file: the library.
+        function: its name in there.
+    """
+
+    file: Path
+    function: str
+
+
+class Bank:
+    """One library, and the operators in its slots."""
+
+    def __init__(self, number: int):
+        text = f"/* bank {number} */\n{SOURCE.read_text()}"
+        self.file = compiler.build(text, symbols=("fused_add", "fused_callbacks", "fused_slots"))
+        self._library = open_library(self.file, ())
+        self.slots: list[Computation] = []
+        self.size = int(self._library.fused_slots())
+        self._kept: list[Any] = [
+            _Build(self._build),
+            _InferShapes(self._infer_shapes),
+            _InferTypes(self._infer_types),
+            _Run(self._run),
+        ]
+        self._library.fused_callbacks(*self._kept)
+
+    def add(self, computation: Computation) -> Entry:
+        """The entry of an operator, in the next free slot."""
+        slot = len(self.slots)
+        self.slots.append(computation)
+        self._library.fused_inputs(slot, len(computation.spec.inputs))
+        several = "many" if len(computation.spec.outputs) > 1 else "one"
+        return Entry(self.file, f"{several}_{slot:02x}")
+
+    def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
+        """Makes the kernel for a call that has none yet."""
+        computation = self.slots[slot]
+        try:
+            given = _described(parameters, ranks, shapes, dtypes)
+            kernel = computation.kernel(given[: len(computation.spec.inputs)])
+            self._keep(slot, kernel, given)
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+    def _keep(self, slot: int, kernel: Kernel, given: Sequence[Described]) -> None:
+        record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
+        sizes = [size for one in given for size in one.shape]
+        names = [one.dtype.encode() for one in given]
+        record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
+        record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        record.dtypes = (ctypes.c_char_p * len(given))(*names)
+        whole = _one_function(kernel)
+        if whole is not None:
+            function, order = whole
+            record.function = ctypes.cast(function, ctypes.c_void_p)
+            record.buffers = len(order)
+            record.buffer_parameter = (ctypes.c_int * max(len(order), 1))(*order)
+        self._kept += [record, names, kernel]
+        self._library.fused_add(slot, ctypes.byref(record))
+
+    def _infer_shapes(self, slot: int, ranks: Any, shapes: Any, result: Any) -> int:
+        """Writes how many outputs there are, and for each its rank and its sizes; dtypes do not change them."""
+        computation = self.slots[slot]
+        try:
+            count = len(computation.spec.inputs)
+            given = [tuple(shapes[i][k] for k in range(ranks[i])) for i in range(count)]
+            numbers: list[int] = [len(computation.spec.outputs)]
+            for shape in computation.shapes(given):
+                numbers += [len(shape), *shape]
+            for place, number in enumerate(numbers):
+                result[place] = number
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+    def _infer_types(self, slot: int, count: int, types: Any, result: Any) -> int:
+        """Writes how many outputs there are, and the number of each one's dtype."""
+        computation = self.slots[slot]
+        try:
+            found = computation.dtypes([DTYPE_OF_NUMBER[types[i]] for i in range(count)])
+            for place, number in enumerate([len(found), *(NUMBER_OF_DTYPE[one] for one in found)]):
+                result[place] = number
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+    def _run(
+        self, slot: int, parameters: int, data: Any, ranks: Any, shapes: Any, dtypes: Any
+    ) -> int:
+        """Computes what is not of one function in C."""
+        computation = self.slots[slot]
+        try:
+            given = _described(parameters, ranks, shapes, dtypes)
+            arrays = [_array(data[i], one) for i, one in enumerate(given)]
+            count = len(computation.spec.inputs)
+            computation.kernel(given[:count])(*arrays[:count], out=arrays[count:])
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+
+class Problems:
+    """What went wrong inside of a callback, to be said where the framework raises."""
+
+    def __init__(self) -> None:
+        self.last: FusionError | None = None
+
+    def report(self, computation: Computation, error: Exception) -> None:
+        if not isinstance(error, FusionError):
+            error = CompileError(
+                f"{computation.spec.name} failed", got=f"{type(error).__name__}: {error}"
+            )
+        self.last = error
+
+
+problems = Problems()
+_banks: list[Bank] = []
+_adding = threading.Lock()
+
+
+def entry_of(computation: Computation) -> Entry:
+    """A place in a library for an operator; operators are never taken out again.
+
+    Raises:
+        MissingError: there is no C compiler.
+    """
+    with _adding:
+        if not _banks or len(_banks[-1].slots) == _banks[-1].size:
+            _banks.append(Bank(len(_banks)))
+        return _banks[-1].add(computation)
+
+
+def _described(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[Described]:
+    return [
+        Described(
+            tuple(int(shapes[i][k]) for k in range(ranks[i])), dtype_of(dtypes[i].decode()).name
+        )
+        for i in range(parameters)
+    ]
+
+
+def _one_function(kernel: Kernel) -> tuple[Any, list[int]] | None:
+    """The function in C that is the whole kernel, and the parameter that each of its buffers is; None where there is none."""
+    compiled = kernel.compiled
+    if len(compiled.steps) != 1 or compiled.steps[0].program is None:
+        return None
+    loaded = compiled.steps[0].program
+    program = loaded.program
+    if program.sizes or program.scalars or program.overwritten is not None:
+        return None
+    numbers = {id(item.tensor): i for i, item in enumerate((*kernel.inputs, *kernel.outputs))}
+    tensors = [item.tensor for item in kernel.outputs]
+    distinct = len({id(tensor) for tensor in tensors}) == len(tensors)
+    if not distinct or any(id(item.tensor) in map(id, tensors) for item in kernel.inputs):
+        return None
+    if [id(tensor) for tensor in program.outputs] != [id(tensor) for tensor in tensors]:
+        return None
+    return loaded.function, [numbers[id(t)] for t in (*program.inputs, *program.outputs)]
+
+
+def _array(address: int, described: Described) -> np.ndarray:
+    dtype = dtype_of(described.dtype).numpy
+    count = int(np.prod(described.shape, dtype=np.int64))
+    if not count:
+        return np.empty(described.shape, dtype)
+    raw = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
+    return np.ndarray(described.shape, dtype, buffer=memoryview(raw))
+
+
+@lru_cache(maxsize=1)
+def is_possible() -> bool:
+    """Whether there is a C compiler, so that operators can have kernels of their own."""
+    try:
+        compiler.find_compiler()
+    except FusionError:
+        return False
+    return True

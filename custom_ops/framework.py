@@ -1,0 +1,14 @@
+"""MindSpore, where it is installed: operators take it from here, so that they can be imported and called without it."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib import import_module
+from typing import Any
+
+HAS_MINDSPORE = importlib.util.find_spec("mindspore") is not None
+
+ms: Any = import_module("mindspore") if HAS_MINDSPORE else None
+nn: Any = import_module("mindspore.nn") if HAS_MINDSPORE else None
+ops: Any = import_module("mindspore.ops") if HAS_MINDSPORE else None
+Cell: Any = nn.Cell if HAS_MINDSPORE else object

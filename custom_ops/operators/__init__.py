@@ -1,0 +1,18 @@
+"""One operator a file: what it computes, its gradient, its Cell."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+
+from custom_ops.specs import OpSpec
+
+
+def all_specs() -> Mapping[str, OpSpec]:
+    """Every operator of this package by name."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        members = vars(importlib.import_module(f"{__name__}.{module.name}"))
+        found |= {item.name: item for item in members.values() if isinstance(item, OpSpec)}
+    return dict(sorted(found.items()))

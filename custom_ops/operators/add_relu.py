@@ -1,0 +1,60 @@
+"""relu(x + y)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+
+def compute(x: Any, y: Any) -> Any:
+    """z = max(x + y, 0)."""
+    return dsl.vrelu(dsl.vadd(x, y))
+
+
+def gradient(z: Any, grad: Any) -> tuple[Any, Any]:
+    """grad where z > 0, for both."""
+    both = dsl.vcmpsel(z, 0.0, "gt", grad, 0.0)
+    return both, both
+
+
+def composite(x: Any, y: Any) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.relu(ops.add(x, y))
+
+
+ADD_RELU = OpSpec(
+    name="AddReLU",
+    inputs=("x", "y"),
+    outputs=("z",),
+    forward=compute,
+    backward=gradient,
+    saves=("z",),
+    composite=composite,
+    formula=lambda x, y: np.maximum(x + y, 0.0),
+    samples=(((4, 8), (4, 8)), ((3, 5, 7), (3, 5, 7)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
+    doc="z = max(x + y, 0)",
+)
+
+
+class AddReLU(FusedCell):
+    """z = max(x + y, 0).
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+        - **y** (Tensor) - of the same shape and dtype.
+
+    Outputs:
+        Tensor of that shape and dtype.
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(ADD_RELU, {}, route)

@@ -1,0 +1,135 @@
+"""Operators as MindSpore's primitives: on CPU custom operators of our kernels, on Ascend those that CANN builds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import mindspore
+from mindspore import ops
+from mindspore.ops import CustomRegOp, DataType
+
+from custom_ops import bprops, dispatch
+from custom_ops.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described
+from custom_ops.specs import OpSpec
+
+MAX_ORDER = 2
+"""How often an operator can be differentiated."""
+
+
+class FusedPrimitive(ops.Custom):
+    """A primitive for which MindSpore calls our kernel.
+
+    Args:
+        spec: of the operator.
+        attributes: all of them.
+        order: how often `spec` was differentiated to come here.
+        eager: shapes and dtypes are found in C, which is quick, but an error of the operator comes as one of MindSpore; for
+            calls that were described before.
+    """
+
+    def __init__(self, spec: OpSpec, attributes: Attributes, order: int, *, eager: bool):
+        self.spec, self.attributes = spec, attributes
+        self.order, self.eager = order, eager
+        self.computation = computation_of(spec, attributes)
+        self._called: set[tuple[Any, ...]] = set()
+        entry = _entry(spec, attributes)
+        super().__init__(
+            f"{entry.file}:{entry.function}",
+            out_shape=None,
+            out_dtype=None if eager else self._dtypes,
+            func_type="aot",
+            bprop=_bprop(spec, attributes, order, eager),
+            reg_info=_registration(spec),
+        )
+
+    def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
+        """Shapes and dtypes of the outputs, with the operator's own errors when a graph is built."""
+        found = self.computation.describe_unknown([_described(one) for one in given])
+        shapes, dtypes = [list(one.shape) for one in found], [_dtype(one.dtype) for one in found]
+        if len(found) == 1:
+            return {"shape": shapes[0], "dtype": dtypes[0], "value": None}
+        return {"shape": tuple(shapes), "dtype": tuple(dtypes), "value": None}
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Runs it at once (PyNative): what was described before goes the quick way."""
+        if self.eager:
+            return super().__call__(*arguments)
+        called = tuple((one.shape, one.dtype) for one in arguments)
+        if called not in self._called:
+            self.computation.describe(
+                [Described(tuple(shape), str(dtype).lower()) for shape, dtype in called]
+            )
+            self._called.add(called)
+        return _made(self.spec, self.attributes, self.order, True)(*arguments)
+
+    def _dtypes(self, *given: Any) -> Any:
+        raise AssertionError("MindSpore asks __infer__")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.spec, self.attributes, self.order, self.eager)
+
+    def __deepcopy__(self, memo: Any) -> FusedPrimitive:
+        return self
+
+
+def primitive(
+    spec: OpSpec, attributes: Mapping[str, Any], *, eager: bool = False
+) -> FusedPrimitive:
+    """The primitive of an operator, made once for each set of attributes.
+
+    Raises:
+        MissingError: there is no C compiler.
+        InputError: an attribute that the operator does not have.
+    """
+    return _made(spec, sorted_attributes(spec, attributes), 0, eager)
+
+
+@cache
+def _made(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> FusedPrimitive:
+    return FusedPrimitive(spec, attributes, order, eager=eager)
+
+
+@cache
+def _entry(spec: OpSpec, attributes: Attributes) -> dispatch.Entry:
+    return dispatch.entry_of(computation_of(spec, attributes))
+
+
+def _registration(spec: OpSpec) -> Any:
+    record = CustomRegOp(spec.name)
+    for place, name in enumerate(spec.inputs):
+        record = record.input(place, name)
+    for place, name in enumerate(spec.outputs):
+        record = record.output(place, name)
+    every = [DataType.None_None] * (len(spec.inputs) + len(spec.outputs))
+    return record.dtype_format(*every).target("CPU").get_op_info()
+
+
+def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
+    """The gradient as a function that MindSpore reads; inputs without one get zeros."""
+    count = len(spec.inputs)
+    if order >= MAX_ORDER or not spec.differentiable or count > bprops.MAX_INPUTS:
+        return bprops.refused(count, spec.name)
+    gradient = gradient_of(spec)
+    names = (*spec.inputs, *spec.outputs)
+    wanted = spec.differentiable
+    return bprops.of(
+        _made(gradient, attributes, order + 1, eager),
+        count,
+        saved=tuple(names.index(n) for n in gradient.inputs[: -len(spec.outputs)]),
+        places=tuple(wanted.index(i) if i in wanted else -1 for i in range(count)),
+        several=len(spec.outputs) > 1,
+    )
+
+
+def _described(given: Mapping[str, Any]) -> Described:
+    dtype = given["dtype"]
+    element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
+    return Described(tuple(given["shape"]), str(element).lower())
+
+
+def _dtype(name: str) -> Any:
+    return getattr(mindspore, "bool_" if name == "bool" else name)

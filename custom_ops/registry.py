@@ -1,0 +1,251 @@
+"""Operators of one's own: a class with a forward becomes a Cell, its primitive and its gradient."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import HAS_MINDSPORE, nn
+from custom_ops.kernels import several
+from custom_ops.specs import Compute, OpSpec
+from tbe_impl.errors import InputError
+
+_operators: dict[str, type[FusedCell]] = {}
+_KIND = "_custom_ops_kind"
+
+
+def tbe(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function on tensors of the TBE DSL (``te.lang.cce``, ``tbe.dsl``, `tbe_impl.dsl`)."""
+    setattr(function, _KIND, "tbe")
+    return function
+
+
+def formula(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a formula in NumPy: it is run once on symbols, and what it does becomes a kernel."""
+    setattr(function, _KIND, "formula")
+    return function
+
+
+def get(name: str) -> type[FusedCell]:
+    """The Cell of a registered operator.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name not in _operators:
+        raise InputError(
+            "no operator of that name is registered",
+            place="custom_ops.get",
+            expected=", ".join(sorted(_operators)) or "an operator made with register_operator",
+            got=repr(name),
+        )
+    return _operators[name]
+
+
+def register_operator(
+    name: str,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    undifferentiable: Sequence[str] = (),
+) -> Callable[[type], type[FusedCell]]:
+    """Makes an operator of the class below.
+
+    The class has ``forward``: a function on tensors marked `tbe`, one in NumPy marked `formula`, or a Cell. Its keyword
+    arguments are the operator's attributes. It may have ``backward(ctx, grad, …)``, of the same kind, with one gradient for
+    each output: ``ctx.x`` is the input or output of that name, ``ctx.alpha`` an attribute; it gives the gradient of each
+    input, None for one that has none. Without it the gradient is derived. ``infer_shape`` and ``infer_dtype`` take the
+    shapes, or dtypes, of the inputs; without them they follow from ``forward``. ``composite`` is the same from basic
+    operators of MindSpore.
+
+    Args:
+        name: what `get` finds it by.
+        inputs: names; by default those of forward's arguments.
+        outputs: names; by default ``out``.
+        undifferentiable: inputs that get no gradient.
+
+    Returns:
+        A decorator: the class becomes a Cell.
+
+    Raises:
+        InputError: the name is taken by another class, there is no forward, or the names do not fit.
+
+    >>> import numpy as np
+    >>> @register_operator("Twice")
+    ... class Twice:
+    ...     @formula
+    ...     def forward(x, *, factor=2.0):
+    ...         return x * factor
+    >>> Twice(factor=3.0).forward(np.float32([1, 2]))
+    array([3., 6.], dtype=float32)
+    """
+
+    def decorate(written: type) -> type[FusedCell]:
+        place = _place_of(written)
+        spec = _spec(written, name, inputs, outputs, undifferentiable, place)
+        known = _operators.get(name)
+        if known is not None and known.spec.place != place:
+            raise InputError(
+                f"the name {name} is taken", place=place, got=f"also {known.spec.place}"
+            )
+        made = _cell_class(written, spec)
+        _operators[name] = made
+        return made
+
+    return decorate
+
+
+def _cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
+    def start(self: FusedCell, *, route: str = "", **attributes: Any) -> None:
+        FusedCell.__init__(self, spec, attributes, route)
+
+    members = {
+        "__init__": start,
+        "__doc__": written.__doc__ or spec.doc,
+        "__module__": written.__module__,
+        "__qualname__": written.__qualname__,
+        "spec": spec,
+    }
+    return type(written.__name__, (FusedCell,), members)
+
+
+def _spec(
+    written: type,
+    name: str,
+    inputs: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    undifferentiable: Sequence[str],
+    place: str,
+) -> OpSpec:
+    forward = inspect.getattr_static(written, "forward", None)
+    if forward is None:
+        raise InputError(f"{name} has no forward", place=place, remedy="Write one, marked @tbe or @formula, or a Cell")  # fmt: skip
+    if HAS_MINDSPORE and (
+        isinstance(forward, nn.Cell) or (isinstance(forward, type) and issubclass(forward, nn.Cell))
+    ):
+        cell = forward() if isinstance(forward, type) else forward
+        arguments, attributes = _arguments(type(cell).construct, drop_self=True)
+        return OpSpec(
+            name,
+            tuple(inputs or arguments),
+            tuple(outputs or ("out",)),
+            composite=cell,
+            undifferentiable=frozenset(undifferentiable),
+            place=place,
+            doc=inspect.getdoc(written) or "",
+        )
+    function = _function(forward, written)
+    kind = _kind_of(forward, name, place)
+    arguments, attributes = _arguments(function)
+    if inputs is not None and len(inputs) != len(arguments):
+        raise InputError(
+            f"{name}: the names of inputs do not fit forward",
+            place=place,
+            expected=f"{len(arguments)} ({', '.join(arguments)})",
+            got=f"{len(inputs)} ({', '.join(inputs)})",
+        )
+    names, made = tuple(inputs or arguments), tuple(outputs or ("out",))
+    backward = inspect.getattr_static(written, "backward", None)
+    saves: tuple[str, ...] = ()
+    gradient: Compute | None = None
+    if backward is not None:
+        own = _function(backward, written)
+        saves = _saves(own, names, made)
+        gradient = _with_context(own, saves, len(made))
+        gradient = _as_compute(gradient, getattr(backward, _KIND, kind))
+    return OpSpec(
+        name,
+        names,
+        made,
+        forward=_as_compute(function, kind),
+        backward=gradient,
+        saves=saves,
+        attributes=attributes,
+        composite=_optional(written, "composite"),
+        infer_shape=_optional(written, "infer_shape"),
+        infer_dtype=_optional(written, "infer_dtype"),
+        undifferentiable=frozenset(undifferentiable),
+        formula=function if kind == "formula" else None,
+        place=place,
+        doc=inspect.getdoc(written) or "",
+    )
+
+
+def _kind_of(forward: Any, name: str, place: str) -> str:
+    kind = getattr(getattr(forward, "__func__", forward), _KIND, "")
+    if not kind:
+        raise InputError(
+            f"it is not said what {name}.forward is written in",
+            place=place,
+            expected="@tbe (tensors of the DSL) or @formula (NumPy) above it, or a Cell",
+        )
+    return str(kind)
+
+
+def _as_compute(function: Compute, kind: str) -> Compute:
+    if kind == "tbe":
+        return function
+
+    def traced(*tensors: Any, **attributes: Any) -> Any:
+        from tbe_impl.dsl.tracing import trace
+
+        return trace(function, *tensors, **attributes)
+
+    return traced
+
+
+def _function(member: Any, written: type) -> Callable[..., Any]:
+    """A function without `self`, however it was written."""
+    function = getattr(member, "__func__", member)
+    if next(iter(inspect.signature(function).parameters), "") == "self":
+        return function.__get__(written())
+    return function
+
+
+def _optional(written: type, name: str) -> Callable[..., Any] | None:
+    member = inspect.getattr_static(written, name, None)
+    return None if member is None else _function(member, written)
+
+
+def _arguments(function: Any, *, drop_self: bool = False) -> tuple[list[str], dict[str, Any]]:
+    """Names of the tensors, and attributes with their defaults."""
+    parameters = list(inspect.signature(function).parameters.values())[drop_self:]
+    tensors, attributes = [], {}
+    for item in parameters:
+        if item.kind is item.KEYWORD_ONLY or item.default is not item.empty:
+            attributes[item.name] = item.default
+        elif item.kind is not item.VAR_KEYWORD:
+            tensors.append(item.name)
+    return tensors, attributes
+
+
+def _saves(backward: Any, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
+    """The inputs and outputs that a backward names behind ``ctx.``."""
+    used = set(inspect.unwrap(getattr(backward, "__func__", backward)).__code__.co_names)
+    if "saved_tensors" in used:
+        return tuple(inputs)
+    return tuple(name for name in (*inputs, *outputs) if name in used)
+
+
+def _with_context(backward: Any, saves: Sequence[str], outputs: int) -> Compute:
+    """``backward(ctx, grad, …)`` as a function of what was saved, and of the gradients."""
+
+    def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
+        known: Mapping[str, Any] = dict(zip(saves, tensors, strict=False))
+        context = SimpleNamespace(
+            **{**attributes, **known}, saved_tensors=tuple(tensors[: len(saves)])
+        )
+        return several(backward(context, *tensors[len(saves) :][:outputs]))
+
+    return compute
+
+
+def _place_of(written: type) -> str:
+    try:
+        file = inspect.getsourcefile(written)
+        return f"{file}:{inspect.getsourcelines(written)[1]}"
+    except (OSError, TypeError):
+        return written.__qualname__

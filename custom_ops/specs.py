@@ -1,0 +1,107 @@
+"""What an operator is, said once: its names, what it computes, and its gradient."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from tbe_impl.errors import InputError
+
+Compute = Callable[..., Any]
+"""Tensors of the DSL by position and attributes by keyword → a tensor, or a tuple of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpSpec:
+    """An operator.
+
+    Attributes:
+        name: by which `custom_ops.get` finds it.
+        inputs, outputs: names in order.
+        forward: what it computes; None for an operator that only has a composite.
+        backward: the gradients of the inputs in order, None for one that has none. Called with the values of `saves`, then
+            one gradient for each output; None here: derived from `forward`.
+        saves: the inputs and outputs that `backward` reads.
+        attributes: name → default.
+        composite: a function of MindSpore: tensors by position, attributes by keyword.
+        infer_shape, infer_dtype: shapes or dtypes of the inputs by position → one for each output; None: from `forward`.
+        undifferentiable: inputs that get no gradient: indices, masks.
+        formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right.
+        formula_gradient: likewise the gradients of the differentiable inputs, from all inputs and then the gradients of the
+            outputs; None: checked by finite differences.
+        samples: shapes of the inputs that it is tried with, one tuple of shapes for each try.
+        ranges: input → least and greatest number that it is tried with; others get normal ones.
+        integers: input → (dtype, numbers below); what is not in here has the operator's dtype.
+        dtypes: that it computes in; how far it may be off in each is `tbe_impl.comparing.TOLERANCE`.
+        nan: what NaN in an input does: ``propagates``, ``row`` (to its row), ``undefined``.
+        place: where it was written, for messages.
+        doc: what it computes, for people.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...] = ("y",)
+    forward: Compute | None = None
+    backward: Compute | None = None
+    saves: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    composite: Callable[..., Any] | None = None
+    infer_shape: Callable[..., Any] | None = None
+    infer_dtype: Callable[..., Any] | None = None
+    undifferentiable: frozenset[str] = frozenset()
+    formula: Callable[..., Any] | None = None
+    formula_gradient: Callable[..., Any] | None = None
+    samples: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
+    integers: Mapping[str, tuple[str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
+    nan: str = "propagates"
+    place: str = ""
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        names = (*self.inputs, *self.outputs)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if not self.inputs or not self.outputs or twice is not None:
+            raise InputError(
+                "an operator has inputs and outputs, each with a name of its own",
+                place=self.place or self.name,
+                expected='such as inputs=("x", "y"), outputs=("z",)',
+                got=f"inputs={self.inputs}, outputs={self.outputs}",
+            )
+        unknown = set(self.saves) - set(names)
+        if unknown:
+            raise InputError(
+                "backward reads what is neither input nor output",
+                place=self.place or self.name,
+                expected=", ".join(names),
+                got=", ".join(sorted(unknown)),
+            )
+
+    @property
+    def differentiable(self) -> tuple[int, ...]:
+        """Positions of the inputs that get a gradient, as far as names tell."""
+        return tuple(i for i, name in enumerate(self.inputs) if name not in self.undifferentiable)
+
+    def with_defaults(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All attributes.
+
+        Raises:
+            InputError: one that the operator does not have, or one without a value.
+        """
+        unknown = given.keys() - self.attributes.keys()
+        if unknown:
+            raise InputError(
+                f"{self.name} has no argument {min(unknown)}",
+                place=self.name,
+                expected=", ".join(self.attributes) or "none",
+                got=min(unknown),
+            )
+        found = {**self.attributes, **given}
+        missing = [name for name, value in found.items() if value is inspect.Parameter.empty]
+        if missing:
+            raise InputError(f"{self.name} needs {missing[0]}", place=self.name)
+        return found

@@ -1,0 +1,38 @@
+"""Arrays for an operator's tries, and what should come out, from its OpSpec."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from custom_ops.operators import all_specs
+from custom_ops.specs import OpSpec
+from tbe_impl.dsl.dtypes import dtype_of
+
+SPECS = all_specs()
+
+
+def arrays_of(spec: OpSpec, shapes, dtype: str, seed: int = 0) -> list[np.ndarray]:
+    """Inputs of these shapes; the same numbers in every dtype, as far as it holds them."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for name, shape in zip(spec.inputs, shapes, strict=True):
+        if name in spec.integers:
+            own, below = spec.integers[name]
+            made.append(rng.integers(0, below, shape).astype(own))
+            continue
+        low, high = spec.ranges.get(name, (None, None))
+        numbers = rng.standard_normal(shape) if low is None else rng.uniform(low, high, shape)
+        made.append(np.asarray(numbers).astype(dtype_of(dtype).numpy))
+    return made
+
+
+def in_float64(spec: OpSpec, arrays) -> list[np.ndarray]:
+    """The same, as the formula takes them."""
+    return [
+        array if name in spec.integers else array.astype(np.float64)
+        for name, array in zip(spec.inputs, arrays, strict=True)
+    ]
+
+
+def as_tuple(made) -> tuple:
+    return made if isinstance(made, tuple) else (made,)
