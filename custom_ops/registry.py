@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -190,7 +191,7 @@ def _as_compute(function: Compute, kind: str) -> Compute:
         return function
 
     def traced(*tensors: Any, **attributes: Any) -> Any:
-        from tbe_impl.dsl.tracing import trace
+        trace = import_module("tbe_impl.dsl.tracing").trace
 
         return trace(function, *tensors, **attributes)
 

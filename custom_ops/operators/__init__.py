@@ -11,7 +11,7 @@ from custom_ops.specs import OpSpec
 
 def all_specs() -> Mapping[str, OpSpec]:
     """Every operator of this package by name."""
-    found = {}
+    found: dict[str, OpSpec] = {}
     for module in pkgutil.iter_modules(__path__):
         members = vars(importlib.import_module(f"{__name__}.{module.name}"))
         found |= {item.name: item for item in members.values() if isinstance(item, OpSpec)}
