@@ -351,6 +351,7 @@ class _Known:
         if (
             producer.subgraph != consumer.subgraph
             or self.clusters.between(producer.name, consumer.name) is not None
+            or self.kernels.between(producer.name, consumer.name) is not None
             or any(self.cluster.get(node.name) in self.culprits for node in (producer, consumer))
             or self._would_be_drawn_away(producer, consumer)
         ):
