@@ -1,0 +1,19 @@
+"""Convolutions and matrix products by the oneDNN that comes with MindSpore, from plain pointers.
+
+``prepare_conv2d``, ``prepare_conv2d_backward`` and ``prepare_matmul`` give a `Prepared` operator for fixed shapes, dtypes
+and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.state`` run it from C.
+"""
+
+from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
+from custom_ops.onednn.library import why_missing
+from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.products import prepare_matmul
+
+__all__ = [
+    "Prepared",
+    "TensorType",
+    "prepare_conv2d",
+    "prepare_conv2d_backward",
+    "prepare_matmul",
+    "why_missing",
+]

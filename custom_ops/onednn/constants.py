@@ -1,0 +1,49 @@
+"""The numbers of oneDNN's C interface, the same in every version from 3.1 to 3.13."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DATA_TYPES: Final = {"float16": 1, "bfloat16": 2, "float32": 3}
+
+ANY_LAYOUT: Final = 1
+"""A format tag: the primitive chooses."""
+
+FORWARD_TRAINING: Final = 64
+CONVOLUTION_DIRECT: Final = 1
+
+RELU: Final = 0x20
+TANH: Final = 0x21
+SIGMOID: Final = 0x29
+GELU_TANH: Final = 0x2B
+SWISH: Final = 0x2C
+GELU_ERF: Final = 0x31
+MISH: Final = 0x33
+HARD_SWISH: Final = 0x34
+BINARY_ADD: Final = 0x1FFF0
+
+QUERY_NAME: Final = 8
+QUERY_ARGUMENT: Final = 255
+"""The description of the memory that a primitive takes as an argument."""
+
+SCRATCHPAD_OF_USER: Final = 1
+
+SOURCE: Final = 1
+RESULT: Final = 17
+WEIGHTS: Final = 33
+BIAS: Final = 41
+SCRATCHPAD: Final = 80
+SOURCE_GRADIENT: Final = 129
+RESULT_GRADIENT: Final = 145
+WEIGHTS_GRADIENT: Final = 161
+BIAS_GRADIENT: Final = 169
+FROM, TO = SOURCE, RESULT
+
+
+def post_operation(number: int) -> int:
+    """The argument that a binary post-operation reads, by its place in the chain."""
+    return 32768 * (number + 1) | 2
+
+
+THREAD_POOL_RUNTIME: Final = 8
+UNIMPLEMENTED: Final = 3

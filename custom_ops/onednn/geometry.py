@@ -1,0 +1,131 @@
+"""The sizes of a convolution: checked once, then known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tbe_impl.errors import InputError
+
+Pair = int | Sequence[int]
+Padding = int | str | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A two-dimensional convolution, arrays as batch, channels, height, width.
+
+    Attributes:
+        x: shape of the input.
+        weight: shape of the weights: channels out, channels in of a group, height, width.
+        stride, dilation: in height and width.
+        padding: above, below, left, right.
+        groups: into how many the channels are parted.
+    """
+
+    x: tuple[int, int, int, int]
+    weight: tuple[int, int, int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    dilation: tuple[int, int]
+    groups: int
+
+    @cached_property
+    def y(self) -> tuple[int, int, int, int]:
+        """Shape of the result."""
+        above, below, left, right = self.padding
+        height = (self.x[2] + above + below - self.reach[0]) // self.stride[0] + 1
+        width = (self.x[3] + left + right - self.reach[1]) // self.stride[1] + 1
+        return self.x[0], self.weight[0], height, width
+
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """Height and width that the weights span."""
+        return _reach(self.weight, self.dilation)
+
+    @property
+    def grouped_weight(self) -> tuple[int, ...]:
+        """Shape of the weights with their groups as a dimension of its own, where there is more than one."""
+        out, *rest = self.weight
+        return (self.groups, out // self.groups, *rest) if self.groups > 1 else self.weight
+
+
+def _reach(weight: Sequence[int], dilation: tuple[int, int]) -> tuple[int, int]:
+    return (weight[2] - 1) * dilation[0] + 1, (weight[3] - 1) * dilation[1] + 1
+
+
+def geometry(
+    operator: str,
+    x_shape: Sequence[int],
+    weight_shape: Sequence[int],
+    *,
+    stride: Pair = 1,
+    padding: Padding = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+) -> Geometry:
+    """The sizes of a convolution.
+
+    Args:
+        operator: its name in errors.
+        x_shape: batch, channels, height, width.
+        weight_shape: channels out, channels in of a group, height, width.
+        stride, dilation: one number, or height and width.
+        padding: one number, or above, below, left, right; ``"same"`` (result of ⌈size ÷ stride⌉, an odd rest below and
+            right) or ``"valid"`` (none).
+        groups: into how many the channels are parted.
+
+    Raises:
+        InputError: a size is wrong, or they do not fit each other.
+
+    >>> geometry("Conv2d", (8, 64, 56, 56), (128, 64, 3, 3), stride=2, padding="same").y
+    (8, 128, 28, 28)
+    """
+    x, weight = _sizes(operator, "x", x_shape, 4, 0), _sizes(operator, "weight", weight_shape, 4, 1)
+    strides, dilations = _pair(operator, "stride", stride), _pair(operator, "dilation", dilation)
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise InputError(f"{operator}: groups is wrong", expected="a positive number", got=repr(groups))  # fmt: skip
+    if x[1] != weight[1] * groups:
+        raise InputError(
+            f"{operator}: weight does not fit x",
+            expected=f"{x[1]} channels of x = {groups} groups × dimension 1 of weight",
+            got=f"{list(weight)}",
+        )
+    if weight[0] % groups:
+        raise InputError(f"{operator}: weight cannot be parted into groups", expected=f"dimension 0 a multiple of {groups}", got=f"{list(weight)}")  # fmt: skip
+    pads = _padding(operator, padding, x, _reach(weight, dilations), strides)
+    made = Geometry(x, weight, strides, pads, dilations, groups)  # type: ignore[arg-type]
+    if min(made.y[2:]) < 1:
+        raise InputError(
+            f"{operator}: weight reaches beyond x",
+            expected=f"at most {x[2] + pads[0] + pads[1]} × {x[3] + pads[2] + pads[3]}",
+            got=f"{made.reach[0]} × {made.reach[1]}",
+        )
+    return made
+
+
+def _sizes(operator: str, name: str, given: Sequence[int], rank: int, least: int) -> tuple[int, ...]:  # fmt: skip
+    found = tuple(int(item) for item in given)
+    if len(found) != rank or min(found) < least:
+        raise InputError(f"{operator}: {name} has a wrong shape", expected=f"{rank} sizes of at least {least}", got=f"{list(found)}")  # fmt: skip
+    return found
+
+
+def _pair(operator: str, name: str, given: Pair) -> tuple[int, int]:
+    found = (given, given) if isinstance(given, int) else tuple(given)
+    if len(found) != 2 or not all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in found):  # fmt: skip
+        raise InputError(f"{operator}: {name} is wrong", expected="one positive number, or two", got=repr(given))  # fmt: skip
+    return found
+
+
+def _padding(operator: str, given: Padding, x: Sequence[int], reach: tuple[int, int], stride: tuple[int, int]) -> tuple[int, int, int, int]:  # fmt: skip
+    if given == "valid":
+        return 0, 0, 0, 0
+    if given == "same":
+        whole = [max((-(-size // step) - 1) * step + span - size, 0) for size, step, span in zip(x[2:], stride, reach, strict=True)]  # fmt: skip
+        return whole[0] // 2, whole[0] - whole[0] // 2, whole[1] // 2, whole[1] - whole[1] // 2
+    found = (given,) * 4 if isinstance(given, int) else tuple(given)
+    if isinstance(given, str) or len(found) != 4 or not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in found):  # fmt: skip
+        raise InputError(f"{operator}: padding is wrong", expected='a number, four (above, below, left, right), "same" or "valid"', got=repr(given))  # fmt: skip
+    return found  # type: ignore[return-value]

@@ -1,0 +1,96 @@
+"""Convolution as a matrix product of the patches under the weights: for machines without oneDNN, and to compare with.
+
+For each place of the result the values under the weights are laid in a column (im2col); then the convolution is one
+product per group, the gradient of the weights is another, and the gradient of the input is a third whose columns are
+added back to where they came from. Everything in NumPy; numbers of 16 bits are computed in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from custom_ops.onednn.epilogues import Epilogue
+from custom_ops.onednn.geometry import Geometry
+from tbe_impl.errors import InputError
+
+WISHES = ("x", "weight", "bias")
+
+
+def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The gradients that are wanted, in their order.
+
+    Raises:
+        InputError: one is unknown, or that of the bias is wanted without that of the weights.
+    """
+    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    if not names or not set(names) <= set(WISHES) or ("bias" in names and "weight" not in names):
+        raise InputError(f"{operator}: wanted is wrong", expected="some of x, weight, bias; bias only with weight", got=repr(wanted))  # fmt: skip
+    return tuple(name for name in WISHES if name in names)
+
+
+def forward(sizes: Geometry, after: Epilogue, x: np.ndarray, weight: np.ndarray, *more: np.ndarray) -> np.ndarray:  # fmt: skip
+    """The convolution with what follows it; `more` is the bias, then the residual, when the epilogue has them."""
+    wide = [_wide(item) for item in (x, weight, *more)]
+    rest = iter(wide[2:])
+    bias = next(rest).reshape(-1, 1, 1) if after.bias else None
+    residual = next(rest) if after.residual else None
+    kernel = wide[1].reshape(sizes.groups, sizes.weight[0] // sizes.groups, -1)
+    product = np.matmul(kernel, columns(sizes, wide[0])).reshape(sizes.y)
+    return after.apply(product, bias, residual)
+
+
+def backward(sizes: Geometry, wanted: Sequence[str], grad: np.ndarray, weight: np.ndarray | None = None, x: np.ndarray | None = None) -> list[np.ndarray]:  # fmt: skip
+    """The gradients that are wanted of x, weight and bias."""
+    batch, out, height, width = sizes.y
+    rows = _wide(grad).reshape(batch, sizes.groups, out // sizes.groups, height * width)
+    found = []
+    for name in wanted:
+        if name == "x":
+            assert weight is not None
+            kernel = _wide(weight).reshape(sizes.groups, out // sizes.groups, -1)
+            found.append(add_back(sizes, np.matmul(kernel.transpose(0, 2, 1), rows)))
+        elif name == "weight":
+            assert x is not None
+            each = np.matmul(rows, columns(sizes, _wide(x)).transpose(0, 1, 3, 2))
+            found.append(each.sum(0).reshape(sizes.weight))
+        else:
+            found.append(_wide(grad).sum((0, 2, 3)))
+    return found
+
+
+def columns(sizes: Geometry, x: np.ndarray) -> np.ndarray:
+    """The patches: batch, groups, values of a patch, places of the result."""
+    above, below, left, right = sizes.padding
+    padded = np.pad(x, ((0, 0), (0, 0), (above, below), (left, right)))
+    batch, channels = sizes.x[:2]
+    found = np.empty((batch, channels, *sizes.weight[2:], *sizes.y[2:]), x.dtype)
+    for row, column in np.ndindex(*sizes.weight[2:]):
+        found[:, :, row, column] = padded[_under(sizes, row, column)]
+    return found.reshape(batch, sizes.groups, math.prod(sizes.weight[1:]), math.prod(sizes.y[2:]))
+
+
+def add_back(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
+    """The sum of all patches where each came from: the transpose of `columns`."""
+    above, below, left, right = sizes.padding
+    batch, channels, height, width = sizes.x
+    padded = np.zeros((batch, channels, height + above + below, width + left + right), patches.dtype)  # fmt: skip
+    parts = patches.reshape(batch, channels, *sizes.weight[2:], *sizes.y[2:])
+    for row, column in np.ndindex(*sizes.weight[2:]):
+        padded[_under(sizes, row, column)] += parts[:, :, row, column]
+    return padded[:, :, above : above + height, left : left + width]
+
+
+def _under(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
+    """The places of the padded input that one value of the weights meets."""
+    found = [slice(None), slice(None)]
+    for axis, offset in enumerate((row, column)):
+        begin, step = offset * sizes.dilation[axis], sizes.stride[axis]
+        found.append(slice(begin, begin + (sizes.y[2 + axis] - 1) * step + 1, step))
+    return tuple(found)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)

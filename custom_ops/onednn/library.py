@@ -1,0 +1,186 @@
+"""oneDNN on this machine: the library that comes with MindSpore, loaded without MindSpore, tried out before it is used."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import platform
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from custom_ops.onednn import constants
+from custom_ops.onednn.statuses import describe
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.library import open_library
+from tbe_impl.errors import CompileError, FusionError, MissingError
+
+HERE = Path(__file__).resolve().parent
+FILE = "libdnnl.so.3"
+VERSIONS = ((3, 1), (3, 13))
+"""From and up to which its C interface and its class of threads were read."""
+SYMBOLS = ("onednn_bind", "onednn_run", "onednn_scratch_bytes", "onednn_free_scratch", "onednn_converts_float16")  # fmt: skip
+_STDLIB = "_ZSt20__throw_length_errorPKc"
+"""A function that libstdc++ has and other C++ libraries name otherwise."""
+
+Handle = ctypes.c_void_p
+
+
+class Version(ctypes.Structure):
+    """What ``dnnl_version`` points to."""
+
+    _fields_ = [
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+        ("patch", ctypes.c_int),
+        ("hash", ctypes.c_char_p),
+        ("cpu_runtime", ctypes.c_uint),
+        ("gpu_runtime", ctypes.c_uint),
+    ]
+
+
+class Bound(ctypes.Structure):
+    """``struct library`` of runtime.c."""
+
+    _fields_ = [(name, Handle) for name in ("memory_create", "memory_destroy", "stream_create", "primitive_execute", "engine")]  # fmt: skip
+
+
+class Library:
+    """oneDNN and our runtime, both loaded.
+
+    Attributes:
+        path: the library's file.
+        version: its version.
+        runtime: the compiled runtime.c.
+        engine: the processor, as oneDNN calls it.
+    """
+
+    def __init__(self, path: Path, functions: ctypes.CDLL, version: tuple[int, int, int]):
+        self.path, self.version, self._functions = path, version, functions
+        source = (HERE / "runtime.c").read_text("utf-8")
+        self.runtime = open_library(compiler.build(source, symbols=SYMBOLS), SYMBOLS)
+        self.runtime.onednn_bind.restype = Handle
+        self.runtime.onednn_run.argtypes = [Handle, Handle]
+        self.runtime.onednn_scratch_bytes.restype = ctypes.c_int64
+        self.engine = self._bind()
+
+    def _bind(self) -> Any:
+        made = Handle()
+        self.call("engine_create", ctypes.byref(made), ctypes.c_int(1), ctypes.c_size_t(0))
+        names = ("memory_create", "memory_destroy", "threadpool_interop_stream_create", "primitive_execute")  # fmt: skip
+        bound = Bound(*map(self._address, names), made)
+        engine = Handle(self.runtime.onednn_bind(ctypes.byref(bound)))
+        if engine.value != made.value:
+            self.call("engine_destroy", made)
+        return engine
+
+    def _address(self, name: str) -> int:
+        found = ctypes.cast(getattr(self._functions, f"dnnl_{name}"), Handle).value
+        assert found is not None
+        return found
+
+    @property
+    def function(self) -> int:
+        """The address of ``int onednn_run(void *state, void **buffers)``."""
+        found = ctypes.cast(self.runtime.onednn_run, Handle).value
+        assert found is not None
+        return found
+
+    def status(self, name: str, *arguments: Any) -> int:
+        """Calls ``dnnl_<name>`` and hands back its status."""
+        return int(getattr(self._functions, f"dnnl_{name}")(*arguments))
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Calls ``dnnl_<name>``.
+
+        Raises:
+            CompileError: it failed.
+        """
+        status = self.status(name, *arguments)
+        if status:
+            raise CompileError(f"oneDNN refused dnnl_{name}", place=str(self.path), got=describe(status))  # fmt: skip
+
+    def value(self, name: str, result: Any, *arguments: Any) -> Any:
+        """What ``dnnl_<name>`` returns, as a ctypes type."""
+        function = getattr(self._functions, f"dnnl_{name}")
+        return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(*arguments)  # fmt: skip
+
+
+def find() -> Path:
+    """The file beside the installed MindSpore, which is not imported for that.
+
+    Raises:
+        MissingError: there is none.
+    """
+    found = importlib.util.find_spec("mindspore")
+    for place in (found.submodule_search_locations or []) if found else []:
+        path = Path(place) / "lib" / FILE
+        if path.is_file():
+            return path
+    raise MissingError(
+        f"{FILE} of MindSpore is not there",
+        remedy="Run: pip install 'ms_fusion[cpu]', or choose lowering=\"im2col\"",
+    )
+
+
+def _open(path: Path) -> Library:
+    if platform.machine() not in ("x86_64", "aarch64") or platform.system() != "Linux":
+        raise MissingError("oneDNN is called on Linux of 64 bits only", got=f"{platform.system()} {platform.machine()}")  # fmt: skip
+    try:
+        functions = ctypes.CDLL(str(path))
+        get_version = functions.dnnl_version
+        getattr(functions, _STDLIB)
+        getattr(functions, "dnnl_threadpool_interop_stream_create")  # noqa: B009 - a name, not an attribute of ours
+    except (OSError, AttributeError) as error:
+        raise MissingError("oneDNN cannot be loaded as it is expected", place=str(path), got=str(error)) from error  # fmt: skip
+    get_version.restype = ctypes.POINTER(Version)
+    told = get_version().contents
+    version = (int(told.major), int(told.minor), int(told.patch))
+    if not VERSIONS[0] <= version[:2] <= VERSIONS[1] or told.cpu_runtime != constants.THREAD_POOL_RUNTIME:  # fmt: skip
+        low, high = (".".join(map(str, item)) for item in VERSIONS)
+        raise MissingError(
+            "this oneDNN is not called",
+            place=str(path),
+            expected=f"a version from {low} to {high} that takes its threads from its caller",
+            got=f"version {'.'.join(map(str, version))}, kind of threads {told.cpu_runtime}",
+        )
+    return Library(path, functions, version)
+
+
+@lru_cache(maxsize=1)
+def _load() -> Library | FusionError:
+    from custom_ops.onednn.trial import try_out
+
+    try:
+        made = _open(find())
+        try_out(made)
+    except FusionError as error:
+        return error
+    return made
+
+
+_loading = threading.Lock()
+
+
+def library() -> Library:
+    """oneDNN, loaded and tried out once in a process.
+
+    Raises:
+        MissingError: there is none that is known.
+        CompileError: our runtime cannot be built, or gave a wrong result.
+    """
+    with _loading:
+        found = _load()
+    if isinstance(found, FusionError):
+        raise found
+    return found
+
+
+def why_missing() -> str:
+    """Why oneDNN is not used here; empty when it is."""
+    try:
+        library()
+    except FusionError as error:
+        return str(error)
+    return ""

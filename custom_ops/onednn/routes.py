@@ -1,0 +1,61 @@
+"""Which library computes, and in which dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from custom_ops.onednn.library import Library, library, why_missing
+from custom_ops.onednn.plans import Builder, Unimplemented
+from custom_ops.onednn.prepared import DTYPES, Prepared, TensorType
+from tbe_impl.errors import CompileError, InputError
+
+LOWERINGS = ("auto", "onednn", "im2col")
+
+
+def check_dtype(operator: str, dtype: str) -> None:
+    """Raises `InputError` for a dtype that is not computed here."""
+    if dtype not in DTYPES:
+        raise InputError(f"{operator}: dtype is not computed", expected=" or ".join(DTYPES), got=repr(dtype))  # fmt: skip
+
+
+def chosen(operator: str, lowering: str) -> Library | None:
+    """oneDNN, or None for NumPy.
+
+    Raises:
+        InputError: there is no such lowering.
+        MissingError, CompileError: oneDNN is asked for and cannot be had.
+    """
+    if lowering not in LOWERINGS:
+        raise InputError(f"{operator}: lowering is unknown", expected=" or ".join(LOWERINGS), got=repr(lowering))  # fmt: skip
+    if lowering == "im2col" or (lowering == "auto" and why_missing()):
+        return None
+    return library()
+
+
+def build(
+    library: Library,
+    threads: int,
+    operator: str,
+    inputs: Sequence[TensorType],
+    outputs: Sequence[TensorType],
+    steps: Callable[[Builder, str], None],
+) -> Prepared:
+    """A plan in the dtype of its arrays where oneDNN is quick at that, else in float32 between conversions.
+
+    Args:
+        steps: writes the steps of the plan, in the dtype that it is told.
+
+    Raises:
+        CompileError: oneDNN cannot compute it.
+    """
+    for dtype in dict.fromkeys((inputs[0].dtype, "float32")):
+        builder = Builder(library, threads)
+        try:
+            steps(builder, dtype)
+            if dtype == "float32" or not any(name.startswith("ref") for name in builder.names):
+                return builder.finish(inputs, outputs, operator)
+        except Unimplemented as missing:
+            if dtype == "float32":
+                raise CompileError(f"{operator}: oneDNN has no {missing}", got=", ".join(map(str, inputs))) from None  # fmt: skip
+        builder.drop()
+    raise AssertionError("float32 either is computed or raises")

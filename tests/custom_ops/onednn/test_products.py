@@ -1,0 +1,125 @@
+"""Matrix products against float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from scipy import special
+
+from custom_ops.onednn import prepare_matmul, why_missing
+
+DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+TOLERANCE = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}
+
+
+@pytest.fixture(params=["onednn", "im2col"])
+def lowering(request: pytest.FixtureRequest) -> str:
+    if request.param == "onednn" and why_missing():
+        pytest.skip(why_missing())
+    return request.param
+
+
+def arrays(seed: int, *shapes: tuple[int, ...], dtype: Any = np.float32) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return [generator.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+SHAPES = [
+    ((4, 5), (5, 3)),
+    ((64, 32), (32, 48)),
+    ((1, 7), (7, 1)),
+    ((17, 1), (1, 13)),
+    ((3, 8, 5), (3, 5, 6)),
+    ((2, 3, 8, 5), (2, 3, 5, 6)),
+    ((2, 3, 8, 5), (5, 6)),
+    ((2, 1, 8, 5), (3, 5, 6)),
+    ((8, 5), (4, 5, 6)),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(("a_shape", "b_shape"), SHAPES)
+def test_products(a_shape: tuple[int, ...], b_shape: tuple[int, ...], turned: tuple[bool, bool], dtype: str, lowering: str) -> None:  # fmt: skip
+    a, b = arrays(1, a_shape, b_shape, dtype=DTYPES[dtype])
+    given = [np.ascontiguousarray(item.swapaxes(-1, -2)) if turn else item for item, turn in zip((a, b), turned, strict=True)]  # fmt: skip
+    prepared = prepare_matmul(given[0].shape, given[1].shape, dtype=dtype, transpose_a=turned[0], transpose_b=turned[1], lowering=lowering)  # fmt: skip
+    (found,) = prepared.call(given)
+    wide = a.astype(np.float64), b.astype(np.float64)
+    error = np.abs(found.astype(np.float64) - wide[0] @ wide[1])
+    assert found.dtype == DTYPES[dtype]
+    np.testing.assert_array_less(error, TOLERANCE[dtype] * (np.abs(wide[0]) @ np.abs(wide[1])) + 1e-30)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize(
+    ("activation", "formula"),
+    [
+        ("", lambda x: x),
+        ("relu", lambda x: np.maximum(x, 0)),
+        ("leaky_relu", lambda x: np.where(x > 0, x, 0.2 * x)),
+        ("silu", lambda x: x * special.expit(x)),
+        ("gelu", lambda x: x * special.ndtr(x)),
+        ("gelu_tanh", lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))),
+    ],
+)  # fmt: skip
+def test_what_follows(activation: str, formula: Any, residual: bool, rank: int, dtype: str, lowering: str) -> None:  # fmt: skip
+    shapes = [(2, 33, 16), (2, 16, 40), (40,), (2, 33, 40)]
+    shapes = [shape[-rank:] for shape in shapes]
+    a, b, bias, before = arrays(2, *shapes, dtype=DTYPES[dtype])
+    prepared = prepare_matmul(a.shape, b.shape, dtype=dtype, bias=True, residual=residual, activation=activation, lowering=lowering)  # fmt: skip
+    (found,) = prepared.call([a, b, bias, *([before] if residual else [])])
+    wide = [item.astype(np.float64) for item in (a, b, bias, before)]
+    sums = wide[0] @ wide[1] + wide[2] + (wide[3] if residual else 0)
+    scale = np.abs(wide[0]) @ np.abs(wide[1]) + 2
+    np.testing.assert_array_less(np.abs(found.astype(np.float64) - formula(sums)), TOLERANCE[dtype] * scale)  # fmt: skip
+
+
+def test_weights_changed_in_place_are_seen(lowering: str) -> None:
+    a, b = arrays(3, (8, 16), (16, 24))
+    prepared = prepare_matmul(a.shape, b.shape, lowering=lowering)
+    for _ in range(3):
+        np.testing.assert_allclose(prepared.call([a, b])[0], a.astype(np.float64) @ b, rtol=1e-4, atol=1e-5)  # fmt: skip
+        b[3, 4] += 1
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), [((0, 4), (4, 3)), ((2, 4), (4, 0)), ((0, 2, 4), (0, 4, 3))])  # fmt: skip
+def test_nothing_to_compute(a_shape: tuple[int, ...], b_shape: tuple[int, ...], lowering: str) -> None:  # fmt: skip
+    prepared = prepare_matmul(a_shape, b_shape, activation="relu", lowering=lowering)
+    (found,) = prepared.call([np.zeros(a_shape, np.float32), np.zeros(b_shape, np.float32)])
+    assert found.shape == (np.zeros(a_shape) @ np.zeros(b_shape)).shape
+
+
+@pytest.mark.parametrize("activation", ["", "relu", "gelu"])
+def test_a_sum_of_nothing_is_zero(activation: str, lowering: str) -> None:
+    prepared = prepare_matmul((3, 0), (0, 5), bias=True, activation=activation, lowering=lowering)
+    bias = np.arange(5, dtype=np.float32)
+    (found,) = prepared.call([np.zeros((3, 0), np.float32), np.zeros((0, 5), np.float32), bias])
+    expected = bias * special.ndtr(bias) if activation == "gelu" else bias
+    np.testing.assert_allclose(found, np.broadcast_to(expected, (3, 5)), rtol=1e-6)
+
+
+def test_infinity_and_nan_survive(lowering: str) -> None:
+    a = np.array([[np.nan], [np.inf], [-np.inf], [1]], np.float32)
+    for activation, expected in (
+        ("", [np.nan, np.inf, -np.inf, 1]),
+        ("relu", [np.nan, np.inf, 0, 1]),
+        ("leaky_relu", [np.nan, np.inf, -np.inf, 1]),
+    ):
+        prepared = prepare_matmul((4, 1), (1, 20), activation=activation, lowering=lowering)
+        (found,) = prepared.call([a, np.ones((1, 20), np.float32)])
+        np.testing.assert_array_equal(found, np.repeat(np.array(expected)[:, None], 20, 1))
+    for activation in ("silu", "gelu", "gelu_tanh", "tanh", "sigmoid", "mish", "hard_swish"):
+        prepared = prepare_matmul((4, 1), (1, 20), activation=activation, lowering=lowering)
+        (found,) = prepared.call([a, np.ones((1, 20), np.float32)])
+        assert np.isnan(found[0]).all(), activation
+        limit = 1 if activation in ("tanh", "sigmoid") else np.inf
+        # oneDNN's gelu of infinity is no number
+        assert ((found[1] == limit) | ((activation == "gelu") & np.isnan(found[1]))).all(), (
+            activation
+        )
