@@ -173,7 +173,7 @@ def test_the_operator_of_the_guide_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     blocks = code_blocks(text_of(OPERATOR_GUIDE))
-    operator, commands, sentence, program = blocks
+    operator, commands, sentence, program, tuning = blocks
     (tmp_path / "swish.py").write_text(operator, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
@@ -187,8 +187,11 @@ def test_the_operator_of_the_guide_runs_as_it_stands(
     said = capfd.readouterr().err
     assert said.split("swish.py")[1] == sentence.split("swish.py")[1]
     (tmp_path / "swish.py").write_text(operator, "utf-8")
-    exec(compile(program, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"})  # noqa: S102
+    assert "steps=1000, seconds=60" in tuning
+    shorter = tuning.replace("steps=1000, seconds=60", "steps=4, seconds=1")
+    exec(compile(program + shorter, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"})  # noqa: S102
     printed = capfd.readouterr().out
+    assert "Tuning(" in printed
     assert "local.UB at its fullest" in printed and "int k_swish(" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "swish.py"]
 
