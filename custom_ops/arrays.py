@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.gradient import gradient_of
+from custom_ops.gradient import gradient_of, own_gradients
 from custom_ops.kernels import Computation, several
 from custom_ops.specs import OpSpec
 from tbe_impl.errors import InputError
@@ -46,9 +46,9 @@ class OnArrays:
     def forward(self, *arrays: Any) -> Any:
         """The output, or a tuple of them; the arrays are kept for `backward`."""
         given = tuple(np.asarray(array) for array in arrays)
-        made = self._computation(self.spec)(*given)
-        object.__setattr__(self, "_seen", (given, several(made)))
-        return made
+        made = several(self._computation(self.spec)(*given))
+        object.__setattr__(self, "_seen", (given, made))
+        return _alone(made[: len(self.spec.visible)])
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
         """The gradients of the inputs that have one: an array, or a tuple.
@@ -75,7 +75,15 @@ class OnArrays:
         known = dict(zip(names, (*seen[0], *seen[1]), strict=True))
         saved = [known[name] for name in gradient.inputs if name in known]
         grads = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
-        return self._computation(gradient)(*saved, *map(np.asarray, grads))
+        found = several(self._computation(gradient)(*saved, *map(np.asarray, grads)))
+        own = dict(zip(own_gradients(self.spec), found, strict=True))
+        names = tuple(self.spec.inputs[i] for i in self.spec.differentiable)
+        return _alone(tuple(own[self.spec.same_gradient.get(name, name)] for name in names))
 
     def _computation(self, spec: OpSpec) -> Computation:
         return computation_of(spec, sorted_attributes(spec, self.attributes))
+
+
+def _alone(made: tuple[Any, ...]) -> Any:
+    """The only one, or the tuple."""
+    return made[0] if len(made) == 1 else made

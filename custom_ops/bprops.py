@@ -11,7 +11,13 @@ from mindspore import ops
 
 
 def of(
-    call: Any, count: int, *, saved: tuple[int, ...], places: tuple[int, ...], several: bool
+    call: Any,
+    count: int,
+    *,
+    saved: tuple[int, ...],
+    places: tuple[int, ...],
+    several: bool,
+    visible: int,
 ) -> Callable[..., Any]:
     """The gradient function of a primitive.
 
@@ -21,6 +27,7 @@ def of(
         saved: what of inputs and outputs `call` reads.
         places: for each input which output of `call` is its gradient; -1 for one that has none, and gets zeros.
         several: whether it has several outputs.
+        visible: how many of them, the first ones, have a gradient.
     """
     zeros_like = ops.zeros_like
     single = max(places) == 0
@@ -30,7 +37,7 @@ def of(
         read = ()
         for place in saved:
             read = read + (known[place],)
-        read = read + dout if several else read + (dout,)
+        read = read + dout[:visible] if several else read + (dout,)
         made = call(*read)
         made = (made,) if single else made
         found = ()

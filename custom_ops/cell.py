@@ -37,7 +37,7 @@ def check_route(route: str, place: str) -> str:
 def possible_route(spec: OpSpec, route: str) -> str:
     """The route that is taken: the one asked for, or the other where an operator or this machine has only that."""
     route = check_route(route, spec.name)
-    if route == "native" and spec.forward is None:
+    if route == "native" and not spec.has_kernel:
         return "composite"
     if route == "native" and spec.composite is not None and not dispatch.is_possible():
         warnings.warn(
@@ -66,6 +66,21 @@ def with_attributes(
     return composed
 
 
+def visible_of(call: Any, spec: OpSpec) -> Any:
+    """What callers get of a primitive with outputs that only its gradient reads."""
+    count = len(spec.visible)
+    if not spec.hidden:
+        return call
+
+    def one(*inputs):  # type: ignore[no-untyped-def]
+        return call(*inputs)[0]
+
+    def first(*inputs):  # type: ignore[no-untyped-def]
+        return call(*inputs)[:count]
+
+    return one if count == 1 else first
+
+
 class FusedCell(OnArrays, Cell):
     """An operator without weights.
 
@@ -86,7 +101,7 @@ class FusedCell(OnArrays, Cell):
         self.route = possible_route(spec, route)
         self.is_native = self.route == "native"
         if self.is_native:
-            self.fused = primitive(spec, attributes)
+            self.fused = visible_of(primitive(spec, attributes), spec)
         else:
             assert spec.composite is not None
             self.composed = with_attributes(spec.composite, self.attributes)

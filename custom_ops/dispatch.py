@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Computation, Described
+from custom_ops.kernels import Computation, Described, Procedure
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import usable_threads
@@ -108,14 +108,14 @@ class Bank:
             return FAILED
         return 0
 
-    def _keep(self, slot: int, kernel: Kernel, given: Sequence[Described]) -> None:
+    def _keep(self, slot: int, kernel: Kernel | Procedure, given: Sequence[Described]) -> None:
         record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
         sizes = [size for one in given for size in one.shape]
         names = [one.dtype.encode() for one in given]
         record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
         record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
         record.dtypes = (ctypes.c_char_p * len(given))(*names)
-        whole = _one_function(kernel)
+        whole = None if isinstance(kernel, Procedure) else _one_function(kernel)
         if whole is not None:
             function, order = whole
             record.function = ctypes.cast(function, ctypes.c_void_p)

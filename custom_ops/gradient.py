@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -15,25 +16,53 @@ from tbe_impl.errors import InputError
 def gradient_of(spec: OpSpec) -> OpSpec:
     """The operator that computes the gradients of the differentiable inputs.
 
-    It reads the values of ``saves`` (all inputs where `backward` is derived), then ``grad_<output>`` for each output, and
-    makes ``grad_<input>``.
+    It reads the values of ``saves`` (all inputs where `backward` is derived), then ``grad_<output>`` for each visible output,
+    and makes ``grad_<input>``, one for inputs of the same gradient. That of an operator with hidden outputs has no gradient
+    itself: what flows back into them would be lost.
     """
-    saves = spec.saves if spec.backward is not None else spec.inputs
+    is_written = spec.backward is not None or spec.backward_procedure is not None
+    saves = spec.saves if is_written else spec.inputs
     taken = set(saves)
-    grads = tuple(_fresh(f"grad_{name}", taken) for name in spec.outputs)
-    wanted = tuple(_fresh(f"grad_{spec.inputs[i]}", taken) for i in spec.differentiable)
+    grads = tuple(_fresh(f"grad_{name}", taken) for name in spec.visible)
+    own = own_gradients(spec)
+    wanted = tuple(_fresh(f"grad_{name}", taken) for name in own)
     if not wanted:
         raise InputError(f"{spec.name} has no input with a gradient", place=spec.name)
     return OpSpec(
         name=f"{spec.name}_grad",
         inputs=(*saves, *grads),
         outputs=wanted,
-        forward=_written(spec) if spec.backward is not None else _derived(spec),
+        forward=_forward(spec),
+        procedure=spec.backward_procedure,
+        infer_shape=_like(saves, own),
+        infer_dtype=_like(saves, own),
         attributes=spec.attributes,
-        undifferentiable=spec.undifferentiable & set(saves),
+        undifferentiable=frozenset({*saves, *grads})
+        if spec.hidden or spec.backward_procedure
+        else spec.undifferentiable & set(saves),
         place=spec.place,
         doc=f"Gradient of {spec.name}.",
     )
+
+
+def own_gradients(spec: OpSpec) -> tuple[str, ...]:
+    """The inputs whose gradients are computed, in order."""
+    names = (spec.inputs[i] for i in spec.differentiable)
+    return tuple(name for name in names if name not in spec.same_gradient)
+
+
+def _forward(spec: OpSpec) -> Any:
+    if spec.backward_procedure is not None:
+        return None
+    return _written(spec) if spec.backward is not None else _derived(spec)
+
+
+def _like(saves: Sequence[str], own: Sequence[str]) -> Any:
+    """Shapes, or dtypes, of gradients: those of their inputs; None where one of them is not there."""
+    if not set(own) <= set(saves):
+        return None
+    places = [saves.index(name) for name in own]
+    return lambda *given: tuple(given[place] for place in places)
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -50,8 +79,9 @@ def _written(spec: OpSpec) -> Any:
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         assert spec.backward is not None
         made = several(spec.backward(*tensors, **attributes))
-        if len(made) == len(spec.inputs) > len(spec.differentiable):
-            made = tuple(made[i] for i in spec.differentiable)
+        own = own_gradients(spec)
+        if len(made) == len(spec.inputs) > len(own):
+            made = tuple(made[spec.inputs.index(name)] for name in own)
         return made
 
     return compute
@@ -70,10 +100,14 @@ def _derived(spec: OpSpec) -> Any:
                 remedy="Write backward",
             )
         count = len(spec.inputs)
-        outputs = several(spec.forward(*tensors[:count], **attributes))
-        wanted = [tensors[i] for i in spec.differentiable]
+        made = dict(
+            zip(spec.outputs, several(spec.forward(*tensors[:count], **attributes)), strict=True)
+        )
+        outputs = [made[name] for name in spec.visible]
+        own = [spec.inputs.index(name) for name in own_gradients(spec)]
+        wanted = [tensors[i] for i in own]
         found = gradients(outputs, wanted, tensors[count:])
-        lacking = [i for i, one in zip(spec.differentiable, found, strict=True) if one is None]
+        lacking = [i for i, one in zip(own, found, strict=True) if one is None]
         if lacking:
             raise InputError(
                 f"{spec.name} has no gradient for {spec.inputs[lacking[0]]}",

@@ -37,6 +37,38 @@ class Described:
         return f"{shape_text(self.shape)} {self.dtype}"
 
 
+@dataclass(frozen=True)
+class Procedure:
+    """An operator for arrays of these shapes and dtypes that is no kernel but a function.
+
+    Attributes:
+        spec: of the operator.
+        attributes: all of them.
+        outputs: what it makes.
+    """
+
+    spec: OpSpec
+    attributes: Mapping[str, Any]
+    outputs: tuple[Described, ...]
+
+    @classmethod
+    def of(
+        cls, spec: OpSpec, attributes: Mapping[str, Any], given: Sequence[Described]
+    ) -> Procedure:
+        assert spec.infer_shape is not None and spec.infer_dtype is not None, spec.name
+        shapes = spec.infer_shape(*(one.shape for one in given))
+        dtypes = spec.infer_dtype(*(one.dtype for one in given))
+        return cls(spec, attributes, tuple(map(Described, shapes, dtypes)))
+
+    def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
+        """The outputs: an array, or a tuple; written to `out` where it is given."""
+        if out is None:
+            out = [np.empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
+        assert self.spec.procedure is not None
+        self.spec.procedure(*arrays, *out, **self.attributes)
+        return out[0] if len(out) == 1 else tuple(out)
+
+
 class Computation:
     """An operator with its attributes, and the kernels that were made of it.
 
@@ -47,11 +79,11 @@ class Computation:
 
     def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
         self.spec, self.attributes = spec, spec.with_defaults(attributes)
-        self._kernels: dict[tuple[Described, ...], Kernel] = {}
+        self._kernels: dict[tuple[Described, ...], Kernel | Procedure] = {}
         self._dtypes: tuple[str, ...] = ()
         self._shapes: tuple[tuple[int, ...], ...] = ()
 
-    def kernel(self, given: Sequence[Described]) -> Kernel:
+    def kernel(self, given: Sequence[Described]) -> Kernel | Procedure:
         """The kernel for these inputs, made once.
 
         Raises:
@@ -66,9 +98,10 @@ class Computation:
 
     def describe(self, given: Sequence[Described]) -> tuple[Described, ...]:
         """Shapes and dtypes of what it makes; nothing is compiled."""
-        return tuple(
-            Described(item.shape, item.tensor.dtype) for item in self.kernel(given).outputs
-        )
+        kernel = self.kernel(given)
+        if isinstance(kernel, Procedure):
+            return kernel.outputs
+        return tuple(Described(item.shape, item.tensor.dtype) for item in kernel.outputs)
 
     def describe_unknown(self, given: Sequence[Described]) -> tuple[Described, ...]:
         """As `describe`, for sizes that may be -1: what depends on them is -1 too."""
@@ -98,9 +131,11 @@ class Computation:
         described = [Described(shape, dtype) for shape, dtype in zip(shapes, given, strict=True)]
         return tuple(one.dtype for one in self.describe_unknown(described))
 
-    def _build(self, given: tuple[Described, ...]) -> Kernel:
+    def _build(self, given: tuple[Described, ...]) -> Kernel | Procedure:
         spec = self.spec
         self._check_number(given)
+        if spec.procedure is not None:
+            return Procedure.of(spec, self.attributes, given)
         if spec.forward is None:
             raise InputError(
                 f"{spec.name} has no kernel of its own",

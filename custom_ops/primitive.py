@@ -12,7 +12,7 @@ from mindspore.ops import CustomRegOp, DataType
 
 from custom_ops import bprops, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of
+from custom_ops.gradient import gradient_of, own_gradients
 from custom_ops.kernels import Described
 from custom_ops.specs import OpSpec
 
@@ -115,13 +115,15 @@ def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any
         return bprops.refused(count, spec.name)
     gradient = gradient_of(spec)
     names = (*spec.inputs, *spec.outputs)
-    wanted = spec.differentiable
+    own = own_gradients(spec)
+    sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
     return bprops.of(
         _made(gradient, attributes, order + 1, eager),
         count,
-        saved=tuple(names.index(n) for n in gradient.inputs[: -len(spec.outputs)]),
-        places=tuple(wanted.index(i) if i in wanted else -1 for i in range(count)),
+        saved=tuple(names.index(n) for n in gradient.inputs[: -len(spec.visible)]),
+        places=tuple(own.index(name) if name in own else -1 for name in sources),
         several=len(spec.outputs) > 1,
+        visible=len(spec.visible),
     )
 
 

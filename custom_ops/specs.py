@@ -28,7 +28,13 @@ class OpSpec:
         attributes: name → default.
         composite: a function of MindSpore: tensors by position, attributes by keyword.
         infer_shape, infer_dtype: shapes or dtypes of the inputs by position → one for each output; None: from `forward`.
+        procedure: computes it on arrays where no kernel does: the inputs, then the arrays to write to, attributes by keyword;
+            `infer_shape` and `infer_dtype` say what it makes. `forward` is None then.
+        backward_procedure: likewise the gradients, from what `backward` takes; each has the shape and dtype of its input,
+            which is among `saves`.
         undifferentiable: inputs that get no gradient: indices, masks.
+        hidden: outputs, the last ones, that only `backward` reads: callers do not get them, and they have no gradient.
+        same_gradient: input → the input whose gradient is its own too, so that it is written once.
         formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right.
         formula_gradient: likewise the gradients of the differentiable inputs, from all inputs and then the gradients of the
             outputs; None: checked by finite differences.
@@ -51,7 +57,11 @@ class OpSpec:
     composite: Callable[..., Any] | None = None
     infer_shape: Callable[..., Any] | None = None
     infer_dtype: Callable[..., Any] | None = None
+    procedure: Callable[..., None] | None = None
+    backward_procedure: Callable[..., None] | None = None
     undifferentiable: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    same_gradient: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     formula: Callable[..., Any] | None = None
     formula_gradient: Callable[..., Any] | None = None
     samples: tuple[tuple[tuple[int, ...], ...], ...] = ()
@@ -80,6 +90,16 @@ class OpSpec:
                 expected=", ".join(names),
                 got=", ".join(sorted(unknown)),
             )
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether it can be computed without a framework."""
+        return self.forward is not None or self.procedure is not None
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """The outputs that callers get."""
+        return tuple(name for name in self.outputs if name not in self.hidden)
 
     @property
     def differentiable(self) -> tuple[int, ...]:
