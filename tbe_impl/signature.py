@@ -84,8 +84,8 @@ def _built(
 
 def _written_over_inputs(schedule: Any, outputs: int) -> int:
     """How many of the first outputs the schedule writes over inputs: optimisers give each a second time after them."""
-    if not isinstance(schedule, Schedule):
-        return 0
+    if not isinstance(schedule, Schedule) or schedule.is_automatic:
+        return 0  # a look at an automatic one would decide it
     count = 0
     for stage in schedule.record().stages:
         for one in stage.directives:

@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from tbe_impl.backends.cpu.options import Options
 from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.operator import load_operator
 
@@ -225,3 +226,11 @@ def test_without_a_compiler_numpy_computes_and_says_so_once(tmp_path, monkeypatc
             np.testing.assert_allclose(kernel(x), swish(x), rtol=1e-6)
     told = [record.message for record in caplog.records if "no-such-compiler" in record.message]
     assert len(told) == 1 and "pip install ziglang" in told[0]
+
+
+def test_building_decides_nothing_about_an_automatic_schedule(repository):
+    operator = load_operator(repository / "tbe_impl" / "ops" / "swish.py", function="swish")
+    described = {"shape": (4, 8), "dtype": "float32"}
+    kernel = operator.build(described, described, 1.5)
+    assert kernel.schedule.is_automatic
+    assert kernel.options == Options()
