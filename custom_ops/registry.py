@@ -75,12 +75,13 @@ def register_operator(
         InputError: the name is taken by another class, there is no forward, or the names do not fit.
 
     >>> import numpy as np
-    >>> @register_operator("Twice")
-    ... class Twice:
-    ...     @formula
+    >>> from tbe_impl import dsl
+    >>> @register_operator("Times")
+    ... class Times:
+    ...     @tbe
     ...     def forward(x, *, factor=2.0):
-    ...         return x * factor
-    >>> Twice(factor=3.0).forward(np.float32([1, 2]))
+    ...         return dsl.vmuls(x, factor)
+    >>> Times(factor=3.0).forward(np.float32([1, 2]))
     array([3., 6.], dtype=float32)
     """
 
