@@ -11,12 +11,13 @@ operand — gets 0 also where its own derivative is infinite; everywhere else th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Expr, Reduce, const
 from tbe_impl.dsl.gradient_rules import RULES, underivable
 from tbe_impl.dsl.gradient_scalars import counts_positions, value_reads
+from tbe_impl.dsl.gradient_shifts import cancelling
 from tbe_impl.dsl.gradient_stage import Adjoint, backward, together
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.shaping import broadcast
@@ -43,7 +44,8 @@ def gradients(
     """
     _check(outputs, output_gradients)
     stages = stages_of([*outputs, *inputs])
-    state = _Backward(stages, inputs)
+    asked = [one for one, given in zip(outputs, output_gradients, strict=True) if given is not None]
+    state = _Backward(stages, inputs, cancelling(stages, asked))
     for output, given in zip(outputs, output_gradients, strict=True):
         if given is not None and id(output) in state.active:
             state.add(output, Adjoint(given))
@@ -78,11 +80,13 @@ class _Backward:
         touched: ``id`` of all tensors that depend on the inputs in any way.
     """
 
-    def __init__(self, stages: Sequence[Operation], inputs: Sequence[Tensor]):
+    def __init__(self, stages: Sequence[Operation], inputs: Sequence[Tensor], cut: Container[int]):
         self.adjoints: dict[int, list[Adjoint]] = {}
         self.active = {id(tensor) for tensor in inputs if is_float(tensor.dtype)}
         self.touched = set(self.active)
         for op in stages:
+            if any(id(tensor) in cut and id(tensor) not in self.active for tensor in op.outputs):
+                continue
             if any(id(tensor) in self.touched for tensor in op.input_tensors):
                 self.touched.update(id(tensor) for tensor in op.outputs)
             for at, tensor in enumerate(op.outputs):

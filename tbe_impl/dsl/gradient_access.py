@@ -23,7 +23,7 @@ from tbe_impl.dsl.expr import (
     const,
     select,
 )
-from tbe_impl.dsl.linear_indices import Linear, all_of, linear, within
+from tbe_impl.dsl.linear_indices import Linear, all_of, linear, minus, settled, within
 from tbe_impl.dsl.segments import WORDS as SEGMENTS
 from tbe_impl.dsl.sizes import is_one, product, same_size
 from tbe_impl.dsl.substitute import substitute
@@ -118,7 +118,7 @@ class _Solution:
 
 
 def _stage(places: Places, value: Expr, solution: _Solution, *, any_of: bool) -> Tensor:
-    here = substitute(value, solution.values)
+    here = settled(substitute(value, solution.values))
     conditions = list(solution.conditions)
     if places.condition is not None:
         conditions.append(substitute(places.condition, solution.values))
@@ -188,7 +188,7 @@ def _solve(
     if not solving:
         solution.conditions.append(_equal(rest, target))
         return
-    lacking = target - rest if known.parts or known.constant else target
+    lacking = minus(target, rest)
     for axis, factor in solving:
         assert axis.dom is not None
         if factor < 0:

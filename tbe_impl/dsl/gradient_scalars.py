@@ -57,36 +57,44 @@ class Term:
     Attributes:
         value: of the dtype of what it is the adjoint of.
         gates: it counts for nothing outside of all of them.
-        exposed: whether it may be other than 0 there.
+        closed_gates: the value is 0 already outside of so many of the gates, the first ones.
     """
 
     value: Expr
     gates: tuple[Gate, ...] = ()
-    exposed: bool = False
+    closed_gates: int = 0
+
+    @classmethod
+    def of_adjoint(cls, value: Expr, gates: tuple[Gate, ...]) -> Term:
+        """A value that is 0 outside of its gates."""
+        return cls(value, gates, len(gates))
 
     def times(self, value: Expr) -> Term:
         """With another value, which may be infinite where this one is 0."""
-        return Term(value, self.gates, bool(self.gates))
+        return Term(value, self.gates, 0)
 
     def behind(self, make: Callable[[], Expr], *, holds: bool = True, value: Expr | None = None) -> Term:  # fmt: skip
         """Behind one more gate; with a `value` that respects it already, as the sum of both."""
         gates = (*self.gates, Gate(make, holds))
-        if value is None:
-            return Term(self.value, gates, True)
-        return Term(value, gates, self.exposed)
+        whole = value is not None and self.closed_gates == len(self.gates)
+        return Term(
+            self.value if value is None else value,
+            gates,
+            len(gates) if whole else self.closed_gates,
+        )
 
     def closed(self) -> Expr:
         """The value, 0 outside of the gates."""
-        opened = gate_of(self)
-        if not self.exposed or opened is None:
+        opened = opening(self.gates[self.closed_gates :])
+        if opened is None:
             return self.value
         return select(opened, self.value, const(0, self.value.dtype))
 
 
-def gate_of(term: Term) -> Expr | None:
-    """Where a term counts; None for everywhere."""
+def opening(gates: Sequence[Gate]) -> Expr | None:
+    """Where all gates are open; None for everywhere."""
     found: Expr | None = None
-    for gate in term.gates:
+    for gate in gates:
         one = gate.expression()
         found = one if found is None else binary("and", found, one)
     return found
@@ -104,25 +112,25 @@ def _together(terms: Sequence[Term]) -> Term:
         if any(gate is not gates[0] for gate in gates):
             break
         shared.append(gates[0])
-    rest = [replace(term, gates=term.gates[len(shared) :]) for term in terms]
-    if not all(term.gates for term in rest) or _complement(rest):
-        return Term(total, tuple(shared))
+    rest = [term.gates[len(shared) :] for term in terms]
+    if not all(rest) or _complement(rest):
+        return Term.of_adjoint(total, tuple(shared))
 
     @cache
     def either() -> Expr:
-        opened = [gate_of(term) for term in rest]
+        opened = [opening(gates) for gates in rest]
         found = opened[0]
         for one in opened[1:]:
             found = binary("or", found, one)
         assert found is not None
         return found
 
-    return Term(total, (*shared, Gate(either)))
+    return Term.of_adjoint(total, (*shared, Gate(either)))
 
 
-def _complement(terms: Sequence[Term]) -> bool:
+def _complement(terms: Sequence[tuple[Gate, ...]]) -> bool:
     """Whether two of them are the two sides of one condition."""
-    alone = [term.gates[0] for term in terms if len(term.gates) == 1]
+    alone = [gates[0] for gates in terms if len(gates) == 1]
     sides = {(id(gate.make), gate.holds) for gate in alone}
     return any((make, not holds) in sides for make, holds in sides)
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from tbe_impl.dsl.expr import Expr, Read, Reduce, binary, const, identical, select
 from tbe_impl.dsl.gradient_access import Places, gathered, is_onto
-from tbe_impl.dsl.gradient_scalars import Gate, Term, derivatives, gate_of
+from tbe_impl.dsl.gradient_scalars import Gate, Term, derivatives, opening
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
 
@@ -110,7 +110,7 @@ def _at(adjoint: Adjoint, op: Operation) -> Term:
     gate = adjoint.gate
     if gate is None:
         return Term(adjoint.value(*op.axis))
-    return Term(adjoint.value(*op.axis), (Gate(cache(lambda: gate()(*op.axis))),))
+    return Term.of_adjoint(adjoint.value(*op.axis), (Gate(cache(lambda: gate()(*op.axis))),))
 
 
 def _by_element(parts: Sequence[tuple[Read, Term]]) -> list[list[tuple[Read, Term]]]:
@@ -135,7 +135,7 @@ def _brought(places: Places, term: Term) -> Adjoint:
 
     @cache
     def gate() -> Tensor:
-        opened = gate_of(term)
+        opened = opening(term.gates)
         return gathered(places, const(True, "bool") if opened is None else opened, any_of=True)
 
     return Adjoint(value, gate)

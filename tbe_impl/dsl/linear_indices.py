@@ -6,7 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Var, as_expr, const
+from tbe_impl.dsl.expr import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    IterVar,
+    Select,
+    Var,
+    as_expr,
+    const,
+    walk,
+)
+from tbe_impl.dsl.substitute import substitute
 
 
 @dataclass(frozen=True)
@@ -120,12 +133,17 @@ def known_truth(condition: Expr) -> bool | None:
         if decisive in parts:
             return decisive
         return None if None in parts else not decisive
-    if condition.op not in ("lt", "le", "gt", "ge") or is_float(condition.a.dtype):
+    if condition.op not in ("eq", "lt", "le", "gt", "ge") or is_float(condition.a.dtype):
         return None
     one, other = linear(condition.a), linear(condition.b)
     if one is None or other is None:
         return None
     away = one.plus(other, -1)
+    if condition.op == "eq":
+        most, least = _extreme(away, largest=True), _extreme(away, largest=False)
+        if most is None or least is None:
+            return None
+        return True if most == least == 0 else False if most < 0 or least > 0 else None
     if condition.op in ("gt", "ge"):
         away = Linear().plus(away, -1)
     limit = 0 if condition.op in ("le", "ge") else -1
@@ -142,7 +160,7 @@ def all_of(conditions: list[Expr]) -> Expr | None:
         truth = known_truth(condition)
         if truth is True:
             continue
-        if truth is False:
+        if truth is not None:
             return const(False, "bool")
         found = condition if found is None else Binary("and", found, condition, "bool")
     return found
@@ -152,3 +170,42 @@ def within(place: Expr, low: Expr, extent: Expr) -> list[Expr]:
     """The conditions that hold inside of a range."""
     compared = [place >= low, place < low + extent]
     return [const(item, "bool") if isinstance(item, bool) else as_expr(item) for item in compared]
+
+
+def minus(one: Expr, other: Expr) -> Expr:
+    """The difference of two indices, written as shortly as we can."""
+    first, second = linear(one), linear(other)
+    if first is None or second is None:
+        return one - other
+    return first.plus(second, -1).expression()
+
+
+def settled(expression: Expr) -> Expr:
+    """An expression whose selects are decided where their conditions always or never hold."""
+    new: dict[int, Expr] = {}
+    for node in walk(expression):
+        if not isinstance(node, Select):
+            continue
+        parts = _conjuncts(node.condition)
+        condition = all_of(parts)
+        if condition is None or isinstance(condition, Const):
+            side = node.a if condition is None else node.b
+            new[id(node)] = substitute(side, new)
+        elif len(list(_conjuncts(condition))) < len(parts):
+            new[id(node)] = Select(condition, substitute(node.a, new), substitute(node.b, new))
+    return substitute(expression, new) if new else expression
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions that hold together where `condition` does."""
+    if isinstance(condition, Binary) and condition.op == "and":
+        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
+    if isinstance(condition, Call) and condition.name == "not":
+        inner = condition.args[0]
+        opposite = _OPPOSITE.get(inner.op) if isinstance(inner, Binary) else None
+        if isinstance(inner, Binary) and opposite and not is_float(inner.a.dtype):
+            return [Binary(opposite, inner.a, inner.b, "bool")]
+    return [condition]
+
+
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
