@@ -20,6 +20,7 @@ _HOMES = {
     "const": "expr",
     "select": "expr",
     "cast": "expr",
+    "gradients": "gradient",
     "show": "display",
     "WORDS": "words",
     "EXT_WORDS": "ext",

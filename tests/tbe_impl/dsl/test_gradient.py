@@ -10,12 +10,13 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu import backend
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.expr import IterVar, Range, Reduce, Var, binary, call, cast, const, select
 from tbe_impl.dsl.gradient import gradients
 from tbe_impl.dsl.tensor import Tensor, compute
 from tbe_impl.errors import InputError
-from tests.tbe_impl.dsl.differences import Derived, assert_derivatives, derived
+from tests.tbe_impl.dsl.differences import Derived, assert_derivatives, derived, weights_of
 
 RNG = np.random.default_rng(7)
 
@@ -190,6 +191,21 @@ RAW: list[Case] = [
 @of(RAW)
 def test_a_raw_compute(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> None:
     assert_derivatives(derived(build, *arrays), arrays)
+
+
+def test_the_backwards_of_raw_computes_are_the_same_in_c() -> None:
+    pairs: list[tuple[Tensor, np.ndarray]] = []
+    found: list[Tensor] = []
+    for _, build, arrays in RAW:
+        graph = derived(build, *arrays)
+        given = [*arrays, *weights_of(graph.outputs)]
+        tensors = [*graph.inputs, *graph.given]
+        pairs += [(t, a) for t, a in zip(tensors, given, strict=True) if t is not None]
+        found += [one for one in graph.found if one is not None]
+    kernel = backend.prepare(found, [tensor for tensor, _ in pairs], name="raw_backwards")
+    wanted = numpy_backend.run(found, {id(tensor): array for tensor, array in pairs})
+    for one, other in zip(kernel.run([array for _, array in pairs], {}, 1), wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
 
 
 def evaluated(graph: Derived, arrays: Any, values: Any = None) -> list[np.ndarray]:
