@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from custom_ops.onednn import constants, im2col
+from custom_ops.onednn import constants, im2col, pointwise
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Geometry, Padding, Pair, geometry
 from custom_ops.onednn.library import Library
@@ -112,6 +112,9 @@ def _forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...], out
     def steps(builder: Builder, dtype: str) -> None:
         read = {kind.name: builder.read(kind, dtype, _view(sizes, kind)) for kind in inputs}
         y = builder.written(output, dtype)
+        if pointwise.applies(sizes):
+            pointwise.forward(builder, sizes, read["x"], read["weight"], y, after, read.get("bias"), read.get("residual"))  # fmt: skip
+            return
         attributes = builder.attributes()
         after.join(library, attributes)
         bias = read["bias"].description if after.bias else None
@@ -147,7 +150,9 @@ def _backward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...], ou
             free["x"], free["weight"], None, free["y"], *_attributes(sizes), builder.attributes(),
         )  # fmt: skip
         builder.names.pop()
-        if "grad_x" in write:
+        if "grad_x" in write and pointwise.applies(sizes):
+            pointwise.gradient_of_x(builder, sizes, read["grad"], read["weight"], write["grad_x"])
+        elif "grad_x" in write:
             primitive = builder.primitive(
                 "convolution_backward_data", library.engine, constants.CONVOLUTION_DIRECT,
                 free["x"], free["weight"], free["y"], *_attributes(sizes), hint, builder.attributes(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,16 +94,31 @@ class Epilogue:
         known = ACTIVATIONS[self.activation]
         return known.alpha if self.alpha is None else float(self.alpha)
 
-    def join(self, library: Any, attributes: Any) -> None:
-        """Puts it on the attributes of a primitive."""
+    def join(self, library: Any, attributes: Any, added: Sequence[Any] = ()) -> None:
+        """Puts it on the attributes of a primitive.
+
+        Args:
+            library: oneDNN.
+            attributes: of the primitive.
+            added: descriptions of what is added first, each an argument `constants.post_operation` of its number. When
+                there is none, the residual is what the result's memory holds before.
+        """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))
         try:
-            if self.residual:
+            for description in added:
+                library.call("post_ops_append_binary", steps, constants.BINARY_ADD, description)
+            if self.residual and not added:
                 library.call("post_ops_append_sum", steps, ctypes.c_float(1), 0, 0)
             if self.activation and not self.has_own_relu:
                 known = ACTIVATIONS[self.activation]
-                library.call("post_ops_append_eltwise", steps, known.number, ctypes.c_float(self._alpha()), ctypes.c_float(known.beta))  # fmt: skip
+                library.call(
+                    "post_ops_append_eltwise",
+                    steps,
+                    known.number,
+                    ctypes.c_float(self._alpha()),
+                    ctypes.c_float(known.beta),
+                )
             library.call("primitive_attr_set_post_ops", attributes, steps)
         finally:
             library.call("post_ops_destroy", steps)
@@ -117,3 +132,6 @@ class Epilogue:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = ACTIVATIONS[self.activation].formula(found, self._alpha()).astype(product.dtype, copy=False)  # fmt: skip
         return found
+
+
+NOTHING = Epilogue()

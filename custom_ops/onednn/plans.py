@@ -130,6 +130,13 @@ class Builder:
         self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
         return Place(len(self._places) - 1, description, dtype, count)
 
+    def seen(self, place: Place, shape: Sequence[int], strides: Sequence[int] | None = None) -> Place:  # fmt: skip
+        """Dense memory in another shape."""
+        _, kind, value = self._places[place.number]
+        description = self.dense(shape, place.dtype, strides)
+        self._places.append((description, kind, value))
+        return Place(len(self._places) - 1, description, place.dtype, place.count)
+
     # -- primitives
 
     def attributes(self) -> Any:
@@ -262,7 +269,7 @@ class Builder:
             self.copy(result, written.dense)
         if relu:
             self.relu(written.dense)
-        if written.buffer is not written.dense:
+        if written.buffer.dtype != written.dense.dtype:
             self.one_pass(NARROW[written.buffer.dtype], written.dense, written.buffer)
 
     # -- the end

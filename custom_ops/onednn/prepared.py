@@ -45,7 +45,7 @@ class Prepared:
 
     From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``, 0 when all is well, with the
     addresses of the inputs, then of the outputs, in `buffers`. Any number of threads may call it at once. Inputs are
-    read anew each time, weights too; nothing of them is kept. The object has to live as long as its state is used.
+    read anew each time, weights too; nothing of them is kept. From C an output must not share memory with an input. The object has to live as long as its state is used.
 
     Attributes:
         operator: its name in errors.
@@ -72,7 +72,7 @@ class Prepared:
 
         Args:
             arrays: one for each of `inputs`.
-            outs: where the results go: dense arrays; new ones when left out. An output may be the array of the residual.
+            outs: where the results go: dense arrays; new ones when left out. They may share memory with `arrays`.
 
         Raises:
             InputError: names operator, argument, expected and got.
@@ -86,6 +86,7 @@ class Prepared:
             for kind, array in zip(self.outputs, results, strict=True):
                 if not (array.flags.c_contiguous and array.flags.writeable):
                     raise InputError(f"{self.operator}: the result {kind.name} cannot be written to", expected="a dense array that can be written", got=_how(array))  # fmt: skip
+            given = [item.copy() if any(np.may_share_memory(item, out) for out in results) else item for item in given]  # fmt: skip
         if self.formula is not None:
             for array, found in zip(results, self.formula(*given), strict=True):
                 array[...] = found

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from custom_ops.onednn import constants
 from custom_ops.onednn.convolution import KEPT
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.library import Library
+from custom_ops.onednn.multiplying import multiply
 from custom_ops.onednn.plans import Builder, row_major
 from custom_ops.onednn.prepared import Prepared, TensorType
 from custom_ops.onednn.routes import build, check_dtype, chosen
@@ -86,9 +86,8 @@ def _shape(operator: str, name: str, given: Sequence[int]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=KEPT)
 def _prepare(operator: str, inputs: tuple[TensorType, ...], output: TensorType, transposed: tuple[bool, bool], after: Epilogue, threads: int, library: Library | None) -> Prepared:  # fmt: skip
-    if (
-        library is None or not inputs[0].shape[-2 if transposed[0] else -1]
-    ):  # of a sum of nothing oneDNN forgets the bias
+    # of a sum of nothing oneDNN forgets the bias
+    if library is None or not inputs[0].shape[-2 if transposed[0] else -1]:
         return Prepared(operator, inputs, (output,), formula=lambda *given: [_formula(transposed, after, *given)])  # fmt: skip
     rank = len(output.shape)
 
@@ -96,17 +95,7 @@ def _prepare(operator: str, inputs: tuple[TensorType, ...], output: TensorType, 
         a, b = (builder.read(kind, dtype, *_seen(kind.shape, rank, turned)) for kind, turned in zip(inputs, transposed, strict=False))  # fmt: skip
         bias = builder.read(inputs[2], dtype, (*(1,) * (rank - 1), output.shape[-1])) if after.bias else None  # fmt: skip
         residual = builder.read(inputs[-1], dtype) if after.residual else None
-        y = builder.written(output, dtype)
-        attributes = builder.attributes()
-        after.join(library, attributes)
-        primitive = builder.primitive(
-            "matmul", library.engine, a.description, b.description, bias.description if bias else None, y.dense.description, attributes,
-        )  # fmt: skip
-        if residual:
-            builder.copy(residual, y.dense)
-        given = {constants.SOURCE: a, constants.WEIGHTS: b, constants.RESULT: y.dense}
-        builder.execute(primitive, given | ({constants.BIAS: bias} if bias else {}))
-        builder.deliver(y.dense, y, relu=after.has_own_relu)
+        multiply(builder, a, b, builder.written(output, dtype), after, bias=bias, residual=residual)
 
     return build(library, threads, operator, inputs, (output,), steps)
 

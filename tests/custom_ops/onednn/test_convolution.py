@@ -62,6 +62,9 @@ def convolve(x: np.ndarray, weight: np.ndarray, *, stride: Any = 1, padding: Any
 CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "1x1": ((2, 16, 7, 9), (24, 16, 1, 1), {}),
     "1x1 stride 2": ((2, 16, 9, 7), (8, 16, 1, 1), {"stride": 2}),
+    "1x1 of one place": ((3, 16, 1, 1), (24, 16, 1, 1), {}),
+    "1x1 of few places": ((3, 16, 2, 3), (24, 16, 1, 1), {}),
+    "1x1 groups": ((2, 16, 7, 9), (8, 4, 1, 1), {"groups": 4}),
     "3x3 batch 8": ((8, 16, 12, 12), (32, 16, 3, 3), {"padding": 1}),
     "3x3 same, odd, stride 2": ((1, 5, 11, 13), (7, 5, 3, 3), {"padding": "same", "stride": 2}),
     "3x3 same, even, stride 2": ((1, 3, 10, 8), (4, 3, 3, 3), {"padding": "same", "stride": 2}),
@@ -173,19 +176,20 @@ ALPHA = {"leaky_relu": 0.1, "swish": 1.5}
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize("activation", FORMULAS)
-def test_what_follows(activation: str, residual: bool, dtype: str, lowering: str) -> None:
-    x_shape, weight_shape, kind = (2, 16, 7, 8), (24, 16, 3, 3), DTYPES[dtype]
-    x, weight, bias, before = arrays(7, x_shape, weight_shape, (24,), (2, 24, 7, 8), dtype=kind)
+@pytest.mark.parametrize(("activation", "size", "kernel"), [*((name, 7, 3) for name in FORMULAS), ("relu", 7, 1), ("gelu", 7, 1), ("relu", 1, 1), ("silu", 1, 1)])  # fmt: skip
+def test_what_follows(activation: str, size: int, kernel: int, residual: bool, dtype: str, lowering: str) -> None:  # fmt: skip
+    x_shape, weight_shape, kind = (2, 16, size, size), (24, 16, kernel, kernel), DTYPES[dtype]
+    padding = kernel // 2
+    x, weight, bias, before = arrays(7, x_shape, weight_shape, (24,), (2, 24, size, size), dtype=kind)  # fmt: skip
     weight = (weight.astype(np.float32) / 8).astype(kind)
     prepared = prepare_conv2d(
-        x_shape, weight_shape, dtype=dtype, padding=1, bias=True, residual=residual, activation=activation,
+        x_shape, weight_shape, dtype=dtype, padding=padding, bias=True, residual=residual, activation=activation,
         alpha=ALPHA.get(activation), lowering=lowering,
     )  # fmt: skip
     (found,) = prepared.call([x, weight, bias, *([before] if residual else [])])
-    sums = convolve(x, weight, padding=1) + bias.astype(np.float64).reshape(-1, 1, 1)
+    sums = convolve(x, weight, padding=padding) + bias.astype(np.float64).reshape(-1, 1, 1)
     sums += before.astype(np.float64) if residual else 0
-    scale = convolve(np.abs(x), np.abs(weight), padding=1) + 2
+    scale = convolve(np.abs(x), np.abs(weight), padding=padding) + 2
     assert_near(found, FORMULAS[activation](sums), scale, dtype)
 
 

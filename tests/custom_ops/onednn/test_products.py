@@ -123,3 +123,13 @@ def test_infinity_and_nan_survive(lowering: str) -> None:
         assert ((found[1] == limit) | ((activation == "gelu") & np.isnan(found[1]))).all(), (
             activation
         )
+
+
+def test_a_result_may_lie_in_an_input(lowering: str) -> None:
+    # sums of many blocks, which pass through the result's memory
+    a, b, before = arrays(4, (96, 3000), (3000, 96), (96, 96))
+    expected = a.astype(np.float64) @ b + before
+    prepared = prepare_matmul(a.shape, b.shape, residual=True, lowering=lowering)
+    (found,) = prepared.call([a, b, before], [before])
+    assert found is before
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
