@@ -36,6 +36,7 @@ test: env
 bench: env
 	$(BIN)/python -m benchmarks.tbe_kernels
 	$(BIN)/python -m benchmarks.tbe_tuning
+	$(BIN)/python -m benchmarks.convolutions
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
 stress: env
