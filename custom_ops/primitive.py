@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from mindspore.ops import CustomRegOp, DataType
 from custom_ops import bprops, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of, own_gradients
-from custom_ops.kernels import Described
+from custom_ops.kernels import Computation, Described
 from custom_ops.specs import OpSpec
 
 MAX_ORDER = 2
@@ -48,11 +48,7 @@ class FusedPrimitive(ops.Custom):
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
         """Shapes and dtypes of the outputs, with the operator's own errors when a graph is built."""
-        found = self.computation.describe_unknown([_described(one) for one in given])
-        shapes, dtypes = [list(one.shape) for one in found], [_dtype(one.dtype) for one in found]
-        if len(found) == 1:
-            return {"shape": shapes[0], "dtype": dtypes[0], "value": None}
-        return {"shape": tuple(shapes), "dtype": tuple(dtypes), "value": None}
+        return inferred(self.computation, given)
 
     def __call__(self, *arguments: Any) -> Any:
         """Runs it at once (PyNative): what was described before goes the quick way."""
@@ -125,6 +121,15 @@ def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any
         several=len(spec.outputs) > 1,
         visible=len(spec.visible),
     )
+
+
+def inferred(computation: Computation, given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Shapes and dtypes of the outputs, in MindSpore's form."""
+    found = computation.describe_unknown([_described(one) for one in given])
+    shapes, dtypes = [list(one.shape) for one in found], [_dtype(one.dtype) for one in found]
+    if len(found) == 1:
+        return {"shape": shapes[0], "dtype": dtypes[0], "value": None}
+    return {"shape": tuple(shapes), "dtype": tuple(dtypes), "value": None}
 
 
 def _described(given: Mapping[str, Any]) -> Described:

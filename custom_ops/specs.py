@@ -43,6 +43,7 @@ class OpSpec:
         integers: input → (dtype, numbers below); what is not in here has the operator's dtype.
         dtypes: that it computes in; how far it may be off in each is `tbe_impl.comparing.TOLERANCE`.
         nan: what NaN in an input does: ``propagates``, ``row`` (to its row), ``undefined``.
+        tbe: file of `tbe_impl.ops` with the operator that CANN builds; empty where there is none.
         place: where it was written, for messages.
         doc: what it computes, for people.
     """
@@ -69,6 +70,7 @@ class OpSpec:
     integers: Mapping[str, tuple[str, int]] = field(default_factory=lambda: MappingProxyType({}))
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
     nan: str = "propagates"
+    tbe: str = ""
     place: str = ""
     doc: str = ""
 
@@ -101,6 +103,12 @@ class OpSpec:
         """The outputs that callers get."""
         return tuple(name for name in self.outputs if name not in self.hidden)
 
+    def __deepcopy__(self, memo: Any) -> OpSpec:
+        return self  # there is one of each, and nothing in it changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, ({name: _plain(value) for name, value in vars(self).items()},)
+
     @property
     def differentiable(self) -> tuple[int, ...]:
         """Positions of the inputs that get a gradient, as far as names tell."""
@@ -125,3 +133,11 @@ class OpSpec:
         if missing:
             raise InputError(f"{self.name} needs {missing[0]}", place=self.name)
         return found
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, MappingProxyType) else value
+
+
+def _again(members: Mapping[str, Any]) -> OpSpec:
+    return OpSpec(**members)

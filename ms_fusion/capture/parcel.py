@@ -34,7 +34,7 @@ class _Packer(cloudpickle.Pickler):
         from mindspore._c_expression import MetaFuncGraph_
         from mindspore.ops import Primitive
 
-        if isinstance(item, Primitive):
+        if isinstance(item, Primitive) and type(item).__reduce__ is Primitive.__reduce__:
             return _make, (type(item), dict(item.init_attrs), {})
         if isinstance(item, MetaFuncGraph_):
             return _make, (type(item), *_made_with(item))

@@ -1,0 +1,176 @@
+"""Operators inside MindSpore: modes, dynamic shapes, gradients, errors, copies."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.errors import InputError, MissingError
+
+ms = pytest.importorskip("mindspore")
+pytestmark = pytest.mark.mindspore
+
+from mindspore import Tensor, nn, ops  # noqa: E402
+
+from custom_ops.cell import FusedCell  # noqa: E402
+from custom_ops.dispatch import NUMBER_OF_DTYPE  # noqa: E402
+from custom_ops.primitive import primitive  # noqa: E402
+
+SCALED = OpSpec(
+    "ScaledSum",
+    ("x", "y"),
+    ("total", "difference"),
+    forward=lambda x, y, *, scale: (dsl.vmuls(dsl.vadd(x, y), scale), dsl.vsub(x, y)),
+    backward=lambda x, g, h, *, scale: (
+        dsl.vadd(dsl.vmuls(g, scale), h),
+        dsl.vsub(dsl.vmuls(g, scale), h),
+    ),
+    saves=("x",),
+    attributes={"scale": 2.0},
+    place="here.py:1",
+)
+SQUARE = OpSpec(
+    "CustomSquare",
+    ("x",),
+    ("y",),
+    forward=lambda x: dsl.vmul(x, x),
+    backward=lambda x, g: dsl.vmuls(dsl.vmul(x, g), 2.0),
+    saves=("x",),
+)
+NO_GRADIENT = OpSpec(
+    "Indexed", ("x",), ("y",), forward=lambda x: dsl.vabs(x), undifferentiable=frozenset("x")
+)
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.fixture(params=["graph", "pynative"])
+def mode(request):
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
+    yield request.param
+    ms.set_context(mode=before)
+
+
+class Both(nn.Cell):
+    def __init__(self, scale):
+        super().__init__()
+        self.op = FusedCell(SCALED, {"scale": scale})
+
+    def construct(self, x, y):
+        total, difference = self.op(x, y)
+        return total * difference
+
+
+def test_several_outputs_and_their_gradients(mode):
+    a, b = floats(5, 7), floats(5, 7, seed=1)
+    net = Both(3.0)
+    assert np.allclose(net(Tensor(a), Tensor(b)).asnumpy(), 3 * (a + b) * (a - b), atol=1e-5)
+    da, db = ms.grad(net, (0, 1))(Tensor(a), Tensor(b))
+    assert np.allclose(da.asnumpy(), 6 * a, atol=1e-5)
+    assert np.allclose(db.asnumpy(), -6 * b, atol=1e-5)
+
+
+def test_an_error_is_the_operators_own(mode):
+    with pytest.raises(InputError, match=r"expected \(5, 7\), got \(5, 3\)"):
+        Both(1.0)(Tensor(floats(5, 7)), Tensor(floats(5, 3)))
+
+
+def test_shapes_that_come_later(mode):
+    net = Both(2.0)
+    unknown = Tensor(shape=[None, 7], dtype=ms.float32)
+    net.set_inputs(unknown, unknown)
+    for rows in (5, 1, 12, 5):
+        a, b = floats(rows, 7), floats(rows, 7, seed=1)
+        assert np.allclose(net(Tensor(a), Tensor(b)).asnumpy(), 2 * (a + b) * (a - b), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_dtypes_stay(mode, dtype):
+    x = Tensor(floats(4, 8)).astype(getattr(ms, dtype))
+    total, difference = FusedCell(SCALED, {})(x, x)
+    assert total.dtype == difference.dtype == x.dtype
+
+
+def test_inside_a_jit_function():
+    op = FusedCell(SQUARE, {})
+
+    @ms.jit
+    def step(x):
+        return op(x) + 1.0
+
+    a = floats(3, 4)
+    assert np.allclose(step(Tensor(a)).asnumpy(), a * a + 1, atol=1e-6)
+
+
+def test_no_gradient_is_refused_not_zero(mode):
+    op = FusedCell(NO_GRADIENT, {})
+    with pytest.raises(Exception, match="Indexed has no gradient"):
+        ms.grad(op)(Tensor(floats(2, 3)))
+
+
+def test_copies_share_their_kernels(mode):
+    net = Both(2.0)
+    again = copy.deepcopy(net)
+    a = Tensor(floats(2, 3))
+    assert np.array_equal(net(a, a).asnumpy(), again(a, a).asnumpy())
+    assert again.op.fused is net.op.fused
+
+
+def test_a_primitive_is_made_once_for_its_attributes():
+    assert primitive(SCALED, {}) is primitive(SCALED, {"scale": 2.0})
+    assert primitive(SCALED, {}) is not primitive(SCALED, {"scale": 2.5})
+    with pytest.raises(InputError, match="no argument factor; expected scale"):
+        primitive(SCALED, {"factor": 1.0})
+
+
+def test_numbers_of_dtypes_are_mindspores():
+    from mindspore._c_expression import typing
+
+    for name, number in NUMBER_OF_DTYPE.items():
+        own = getattr(ms, "bool_" if name == "bool" else name)
+        assert typing.type_to_type_id(own) == number, name
+
+
+def test_routes_that_are_not_there():
+    with pytest.raises(InputError, match="ScaledSum has no composite"):
+        FusedCell(SCALED, {}, "composite")
+    with pytest.raises(InputError, match="expected native or composite, got 'fast'"):
+        FusedCell(SCALED, {}, "fast")
+
+
+def test_the_primitive_for_ascend_says_so_on_a_cpu():
+    from dataclasses import replace
+
+    from custom_ops.ascend import AscendPrimitive, registration
+
+    spec = OpSpec(
+        "SwishOnAscend", ("x",), ("y",), forward=lambda x, *, beta: x, attributes={"beta": 1.0}, tbe="swish"
+    )  # fmt: skip
+    known = AscendPrimitive(spec, {"beta": 1.5})
+    with pytest.raises(MissingError, match="primitive for Ascend; expected device_target Ascend"):
+        known(Tensor(floats(2, 3)))
+    info = registration(spec, "swish")
+    assert "swish.so" in str(info) and "beta" in str(info)
+    with pytest.raises(MissingError, match="has no TBE operator"):
+        AscendPrimitive(replace(spec, name="Other", tbe=""), {})
+
+
+def test_a_net_with_an_operator_can_be_explained():
+    import ms_fusion as mf
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.op = FusedCell(SQUARE, {})
+
+        def construct(self, x):
+            return ops.neg(self.op(x * 2.0) + 1.0)
+
+    ledger = mf.explain(Net(), Tensor(floats(8, 16)), measure=False, accuracy=False)
+    assert "Custom" in [node.op for node in ledger.before.graph]
+    assert ("Add", "Neg") in [kernel.operators for kernel in ledger.kernels]
