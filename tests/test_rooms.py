@@ -38,7 +38,7 @@ ORDER = {
         ("gradient", "dispatch"),
         ("arrays", "bprops"),
         ("primitive",),
-        ("cell",),
+        ("cell", "ascend"),
         ("registry",),
         ("operators",),
         ("functional",),
