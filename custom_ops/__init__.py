@@ -9,8 +9,15 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "AddLayerNorm": "operators.add_layer_norm",
+    "AddRMSNorm": "operators.add_rms_norm",
     "AddReLU": "operators.add_relu",
     "FusedCell": "cell",
+    "GroupNorm": "operators.group_norm",
+    "LayerNorm": "operators.layer_norm",
+    "LogSoftmax": "operators.softmax",
+    "RMSNorm": "operators.rms_norm",
+    "Softmax": "operators.softmax",
     "formula": "registry",
     "get": "registry",
     "register_operator": "registry",

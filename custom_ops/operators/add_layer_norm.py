@@ -1,0 +1,165 @@
+"""Layer normalisation of a sum, which is an output too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from custom_ops.framework import ops
+from custom_ops.operators import layer_norm
+from custom_ops.rows import check_shape, sizes, spread, wide
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, parameter
+from tbe_impl import dsl
+
+
+def compute(
+    x: Any,
+    residual: Any,
+    gamma: Any,
+    beta: Any,
+    *,
+    begin_norm_axis: int = -1,
+    begin_params_axis: int = -1,
+    epsilon: float = 1e-7,
+) -> tuple[Any, ...]:
+    """y, x + residual, mean and rstd."""
+    axes, params = layer_norm.axes_of(x, begin_norm_axis, begin_params_axis)
+    check_shape(residual, sizes(x), "AddLayerNorm", "residual")
+    check_shape(gamma, sizes(x)[params:], "AddLayerNorm", "gamma")
+    check_shape(beta, sizes(x)[params:], "AddLayerNorm", "beta")
+    both = dsl.vadd(wide(x), wide(residual, x))
+    normal, middle, rstd = layer_norm.normalise(both, axes, epsilon)
+    made = dsl.vadd(dsl.vmul(normal, spread(wide(gamma, x), x)), spread(wide(beta, x), x))
+    return dsl.cast_to(made, x.dtype), dsl.cast_to(both, x.dtype), middle, rstd
+
+
+def gradient(
+    both: Any,
+    gamma: Any,
+    middle: Any,
+    rstd: Any,
+    grad: Any,
+    grad_sum: Any,
+    *,
+    begin_norm_axis: int = -1,
+    begin_params_axis: int = -1,
+    **_: Any,
+) -> tuple[Any, Any, Any]:
+    """Gradients of x (and residual), gamma and beta."""
+    axes, params = layer_norm.axes_of(both, begin_norm_axis, begin_params_axis)
+    made = layer_norm.gradients_of(both, gamma, middle, rstd, grad, axes, params)
+    of_x = dsl.vadd(made[0], wide(grad_sum))
+    return dsl.cast_to(of_x, both.dtype), made[1], made[2]
+
+
+def composite(
+    x: Any,
+    residual: Any,
+    gamma: Any,
+    beta: Any,
+    begin_norm_axis: int = -1,
+    begin_params_axis: int = -1,
+    epsilon: float = 1e-7,
+) -> Any:
+    """The same from basic operators of MindSpore."""
+    both = ops.add(x, residual)
+    begin = begin_norm_axis % x.ndim
+    axes = tuple(range(begin, x.ndim))
+    distance = ops.sub(both, ops.mean(both, axes, True))
+    variance = ops.mean(ops.mul(distance, distance), axes, True)
+    normal = ops.mul(distance, ops.rsqrt(ops.add(variance, epsilon)))
+    return ops.add(ops.mul(normal, gamma.astype(x.dtype)), beta.astype(x.dtype)), both
+
+
+ADD_LAYER_NORM = OpSpec(
+    name="AddLayerNorm",
+    inputs=("x", "residual", "gamma", "beta"),
+    outputs=("y", "sum", "mean", "rstd"),
+    hidden=frozenset({"mean", "rstd"}),
+    same_gradient={"residual": "x"},
+    forward=compute,
+    backward=gradient,
+    saves=("sum", "gamma", "mean", "rstd"),
+    attributes={"begin_norm_axis": -1, "begin_params_axis": -1, "epsilon": 1e-7},
+    composite=composite,
+    formula=lambda x, residual, gamma, beta, **more: (
+        layer_norm.formula(x + residual, gamma, beta, **more),
+        x + residual,
+    ),
+    samples=(((6, 40), (6, 40), (40,), (40,)), ((2, 3, 17), (2, 3, 17), (17,), (17,)), ((0, 4), (0, 4), (4,), (4,))),
+    nan="row",
+    doc="y = LayerNorm(x + residual), and x + residual",
+)  # fmt: skip
+
+
+class AddLayerNorm(WeightedCell):
+    r"""Layer normalisation of x + residual, with the sum as a second output.
+
+    .. math::
+        s = x + r, \quad y = \frac{s - \mathrm{E}[s]}{\sqrt{\mathrm{Var}[s] + \epsilon}} \cdot \gamma + \beta
+
+    Args:
+        normalized_shape, begin_norm_axis, begin_params_axis, gamma_init, beta_init, epsilon, dtype: as `nn.LayerNorm` has
+            them.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64.
+        - **residual** (Tensor) - of the same shape and dtype.
+
+    Outputs:
+        Tuple of y and x + residual, of the same shape and dtype.
+
+    Raises:
+        InputError: an axis that x lacks, or shapes that do not fit.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import AddLayerNorm
+        >>> y, both = AddLayerNorm((2,)).forward(np.float32([[1, 2]]), np.float32([[0, 1]]))
+        >>> both
+        array([[1., 3.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Sequence[int],
+        begin_norm_axis: int = -1,
+        begin_params_axis: int = -1,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        epsilon: float = 1e-7,
+        dtype: Any = None,
+        route: str = "",
+    ):
+        attributes = {
+            "begin_norm_axis": begin_norm_axis,
+            "begin_params_axis": begin_params_axis,
+            "epsilon": epsilon,
+        }
+        weights = {
+            "gamma": parameter(gamma_init, normalized_shape, dtype, "gamma"),
+            "beta": parameter(beta_init, normalized_shape, dtype, "beta"),
+        }
+        super().__init__(ADD_LAYER_NORM, attributes, weights, route)
+
+    @classmethod
+    def from_cells(cls, norm: Any, route: str = "") -> AddLayerNorm:
+        """One with the weights of an `nn.LayerNorm`: the same Parameters."""
+        return cls(
+            norm.normalized_shape,
+            norm.begin_norm_axis,
+            norm.begin_params_axis,
+            norm.gamma,
+            norm.beta,
+            norm.epsilon,
+            route=route,
+        )
+
+    def construct(self, x: Any, residual: Any) -> Any:
+        """One kernel, or basic operators."""
+        return self.run(x, residual, self.gamma, self.beta)

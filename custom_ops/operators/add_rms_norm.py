@@ -1,0 +1,115 @@
+"""Normalisation of a sum by its root mean square; the sum is an output too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from custom_ops.framework import ops
+from custom_ops.operators import rms_norm
+from custom_ops.rows import check_shape, sizes, wide
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, parameter
+from tbe_impl import dsl
+
+
+def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
+    """y, x + residual and rstd."""
+    axes = rms_norm.axes_of(x, gamma, "AddRMSNorm")
+    check_shape(residual, sizes(x), "AddRMSNorm", "residual")
+    both = dsl.vadd(wide(x), wide(residual, x))
+    made, rstd = rms_norm.scale(both, gamma, axes, epsilon)
+    return dsl.cast_to(made, x.dtype), dsl.cast_to(both, x.dtype), rstd
+
+
+def gradient(
+    both: Any, gamma: Any, rstd: Any, grad: Any, grad_sum: Any, **_: Any
+) -> tuple[Any, Any]:
+    """Gradients of x (and residual) and gamma."""
+    of_x, of_gamma = rms_norm.gradients_of(both, gamma, rstd, grad, rms_norm.axes_of(both, gamma))
+    return dsl.cast_to(dsl.vadd(of_x, wide(grad_sum)), both.dtype), of_gamma
+
+
+def composite(x: Any, residual: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
+    """The same from basic operators of MindSpore."""
+    both = ops.add(x, residual)
+    axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
+    square = ops.mean(ops.mul(both, both), axes, True)
+    made = ops.mul(both, ops.rsqrt(ops.add(square, epsilon)))
+    return ops.mul(made, gamma.astype(x.dtype)), both
+
+
+ADD_RMS_NORM = OpSpec(
+    name="AddRMSNorm",
+    inputs=("x", "residual", "gamma"),
+    outputs=("y", "sum", "rstd"),
+    hidden=frozenset({"rstd"}),
+    same_gradient={"residual": "x"},
+    forward=compute,
+    backward=gradient,
+    saves=("sum", "gamma", "rstd"),
+    attributes={"epsilon": 1e-6},
+    composite=composite,
+    formula=lambda x, residual, gamma, **more: (
+        rms_norm.formula(x + residual, gamma, **more),
+        x + residual,
+    ),
+    samples=(((6, 40), (6, 40), (40,)), ((2, 3, 17), (2, 3, 17), (17,)), ((0, 4), (0, 4), (4,))),
+    nan="row",
+    doc="y = RMSNorm(x + residual), and x + residual",
+)
+
+
+class AddRMSNorm(WeightedCell):
+    r"""Normalisation of x + residual by its root mean square, with the sum as a second output.
+
+    .. math::
+        s = x + r, \quad y = \frac{s}{\sqrt{\mathrm{E}[s^2] + \epsilon}} \cdot \gamma
+
+    Args:
+        normalized_shape, epsilon, gamma_init, dtype: as `RMSNorm` has them.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, with `normalized_shape` as its last axes.
+        - **residual** (Tensor) - of the same shape and dtype.
+
+    Outputs:
+        Tuple of y and x + residual, of the same shape and dtype.
+
+    Raises:
+        InputError: shapes that do not fit.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import AddRMSNorm
+        >>> y, both = AddRMSNorm(2).forward(np.float32([[1, 2]]), np.float32([[0, 1]]))
+        >>> both
+        array([[1., 3.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-6,
+        gamma_init: Any = "ones",
+        dtype: Any = None,
+        route: str = "",
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        weights = {"gamma": parameter(gamma_init, shape, dtype, "gamma")}
+        super().__init__(ADD_RMS_NORM, {"epsilon": epsilon}, weights, route)
+
+    @classmethod
+    def from_cells(cls, norm: Any, route: str = "") -> AddRMSNorm:
+        """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
+        gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
+        epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
+        return cls(tuple(gamma.shape), epsilon, gamma, route=route)
+
+    def construct(self, x: Any, residual: Any) -> Any:
+        """One kernel, or basic operators."""
+        return self.run(x, residual, self.gamma)

@@ -1,0 +1,182 @@
+"""Normalisation over groups of channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.framework import ops
+from custom_ops.operators.layer_norm import normalise
+from custom_ops.rows import check_shape, mean, sizes, spread, total, wide
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, parameter
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+OVER = [2, 3]
+"""Axes that are normalised once x has the shape (N, groups, channels of one, places)."""
+
+
+def in_groups(x: Any, groups: int) -> Any:
+    """x as (N, groups, channels of one, places).
+
+    Raises:
+        InputError: it has no channels, or they make no such groups.
+    """
+    shape = sizes(x)
+    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+        raise InputError(
+            "GroupNorm: the channels of x make no such groups",
+            place="GroupNorm",
+            expected=f"(N, C, …) with C a multiple of {groups}",
+            got=str(tuple(shape)),
+        )
+    places = int(np.prod(shape[2:], dtype=np.int64))
+    return dsl.ext.reshape(x, [shape[0], groups, shape[1] // groups, places])
+
+
+def by_channel(weight: Any, x: Any, grouped: Any) -> Any:
+    """A weight of each channel, repeated to the shape of `grouped`, in the dtype of sums."""
+    check_shape(weight, sizes(x)[1:2], "GroupNorm", "gamma and beta")
+    _, groups, channels, _ = sizes(grouped)
+    return spread(dsl.ext.reshape(wide(weight, x), [1, groups, channels, 1]), grouped)
+
+
+def compute(
+    x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5
+) -> tuple[Any, Any, Any]:
+    """y, mean and rstd."""
+    grouped = in_groups(wide(x), num_groups)
+    normal, middle, rstd = normalise(grouped, OVER, eps)
+    made = dsl.vadd(dsl.vmul(normal, by_channel(gamma, x, grouped)), by_channel(beta, x, grouped))
+    return dsl.cast_to(dsl.ext.reshape(made, sizes(x)), x.dtype), middle, rstd
+
+
+def gradient(
+    x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
+) -> tuple[Any, Any, Any]:
+    """Gradients of x, gamma and beta, as those of layer normalisation."""
+    grouped, slope = in_groups(wide(x), num_groups), in_groups(wide(grad), num_groups)
+    factor = spread(rstd, grouped)
+    normal = dsl.vmul(dsl.vsub(grouped, spread(middle, grouped)), factor)
+    scaled = dsl.vmul(slope, by_channel(gamma, x, grouped))
+    first = spread(mean(scaled, OVER), grouped)
+    second = spread(mean(dsl.vmul(scaled, normal), OVER), grouped)
+    rest = dsl.vsub(dsl.vsub(scaled, first), dsl.vmul(normal, second))
+    of_x = dsl.ext.reshape(dsl.vmul(rest, factor), sizes(x))
+    weights = (
+        total(total(tensor, [3], keep=False), [0], keep=False)
+        for tensor in (dsl.vmul(slope, normal), slope)
+    )
+    of_gamma, of_beta = (
+        dsl.cast_to(dsl.ext.reshape(one, sizes(gamma)), gamma.dtype) for one in weights
+    )
+    return dsl.cast_to(of_x, x.dtype), of_gamma, of_beta
+
+
+def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5) -> Any:
+    """The same from basic operators of MindSpore."""
+    grouped = ops.reshape(x, (x.shape[0], num_groups, -1))
+    distance = ops.sub(grouped, ops.mean(grouped, -1, True))
+    variance = ops.mean(ops.mul(distance, distance), -1, True)
+    normal = ops.reshape(ops.mul(distance, ops.rsqrt(ops.add(variance, eps))), x.shape)
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    factor = ops.reshape(gamma.astype(x.dtype), shape)
+    return ops.add(ops.mul(normal, factor), ops.reshape(beta.astype(x.dtype), shape))
+
+
+def formula(x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5) -> Any:
+    """y = (x − mean) / √(variance + eps)·gamma + beta, mean and variance of each group of each sample."""
+    grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, -1)
+    distance = grouped - grouped.mean((2, 3), keepdims=True)
+    normal = distance / np.sqrt(grouped.var((2, 3), keepdims=True) + eps)
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    return normal.reshape(x.shape) * gamma.reshape(shape) + beta.reshape(shape)
+
+
+GROUP_NORM = OpSpec(
+    name="GroupNorm",
+    inputs=("x", "gamma", "beta"),
+    outputs=("y", "mean", "rstd"),
+    hidden=frozenset({"mean", "rstd"}),
+    forward=compute,
+    backward=gradient,
+    saves=("x", "gamma", "mean", "rstd"),
+    attributes={"num_groups": 1, "eps": 1e-5},
+    composite=composite,
+    formula=formula,
+    samples=(((2, 4, 5, 6), (4,), (4,)), ((3, 6, 8), (6,), (6,)), ((3, 8), (8,), (8,))),
+    nan="row",
+    doc="y = (x − mean) / √(variance + eps)·gamma + beta over groups of channels",
+)
+
+
+class GroupNorm(WeightedCell):
+    r"""Normalisation over groups of channels, in the place of `mindspore.nn.GroupNorm`.
+
+    .. math::
+        y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
+
+    Args:
+        num_groups (int): number of groups.
+        num_channels (int): number of channels, a multiple of it.
+        eps (float): added to the variance. Default: ``1e-5``.
+        affine (bool): whether the weights are trained. Default: ``True``.
+        gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
+        dtype: of the weights. Default: ``mindspore.float32``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - (N, C, …), float16, bfloat16, float32 or float64.
+
+    Outputs:
+        Tensor of the same shape and dtype.
+
+    Raises:
+        InputError: channels that make no such groups.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import GroupNorm
+        >>> GroupNorm(2, 2).forward(np.ones((1, 2, 4), np.float32)).max()
+        0.0
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = None,
+        route: str = "",
+    ):
+        if num_groups < 1 or num_channels % num_groups:
+            raise InputError(
+                "GroupNorm: the channels make no such groups",
+                place="GroupNorm",
+                expected="num_channels a multiple of num_groups",
+                got=f"{num_channels} and {num_groups}",
+            )
+        shape = (num_channels,)
+        weights = {
+            "gamma": parameter(gamma_init, shape, dtype, "gamma", trained=affine),
+            "beta": parameter(beta_init, shape, dtype, "beta", trained=affine),
+        }
+        super().__init__(GROUP_NORM, {"num_groups": num_groups, "eps": eps}, weights, route)
+
+    @classmethod
+    def from_cells(cls, norm: Any, route: str = "") -> GroupNorm:
+        """One with the weights of an `nn.GroupNorm`: the same Parameters."""
+        channels = norm.gamma.shape[0]
+        return cls(norm.num_groups, channels, norm.eps, norm.affine, norm.gamma, norm.beta, route=route)  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        """One kernel, or basic operators."""
+        return self.run(x, self.gamma, self.beta)

@@ -1,0 +1,149 @@
+"""Normalisation by the root mean square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from custom_ops.framework import ops
+from custom_ops.rows import check_shape, mean, sizes, spread, total, wide
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, parameter
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+
+def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
+    """The axes that gamma has: the last ones.
+
+    Raises:
+        InputError: gamma does not fit.
+    """
+    rank, of_gamma = len(x.shape), len(gamma.shape)
+    if not 1 <= of_gamma <= rank:
+        raise InputError(
+            f"{place}: gamma has another rank",
+            place=place,
+            expected=f"1 to {rank} axes for x of shape {sizes(x)}",
+            got=str(sizes(gamma)),
+        )
+    check_shape(gamma, sizes(x)[rank - of_gamma :], place, "gamma")
+    return list(range(rank - of_gamma, rank))
+
+
+def scale(x: Any, gamma: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
+    """x·rstd·gamma and rstd for a tensor that is wide."""
+    rstd = dsl.vrsqrt(dsl.vadds(mean(dsl.vmul(x, x), axes), epsilon))
+    return dsl.vmul(dsl.vmul(x, spread(rstd, x)), spread(wide(gamma, x), x)), rstd
+
+
+def compute(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any]:
+    """y and rstd."""
+    made, rstd = scale(wide(x), gamma, axes_of(x, gamma), epsilon)
+    return dsl.cast_to(made, x.dtype), rstd
+
+
+def gradients_of(x: Any, gamma: Any, rstd: Any, grad: Any, axes: Sequence[int]) -> tuple[Any, Any]:
+    """Gradients of x (wide) and gamma; with n = x·rstd and g = grad·gamma: (g − n·mean(g·n))·rstd."""
+    slope = wide(grad)
+    factor = spread(rstd, x)
+    normal = dsl.vmul(wide(x), factor)
+    scaled = dsl.vmul(slope, spread(wide(gamma, x), x))
+    share = spread(mean(dsl.vmul(scaled, normal), axes), x)
+    of_gamma = total(dsl.vmul(slope, normal), list(range(axes[0])), keep=False)
+    of_x = dsl.vmul(dsl.vsub(scaled, dsl.vmul(normal, share)), factor)
+    return of_x, dsl.cast_to(of_gamma, gamma.dtype)
+
+
+def gradient(x: Any, gamma: Any, rstd: Any, grad: Any, **_: Any) -> tuple[Any, Any]:
+    """Gradients of x and gamma."""
+    of_x, of_gamma = gradients_of(x, gamma, rstd, grad, axes_of(x, gamma))
+    return dsl.cast_to(of_x, x.dtype), of_gamma
+
+
+def composite(x: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
+    """The same from basic operators of MindSpore."""
+    axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
+    square = ops.mean(ops.mul(x, x), axes, True)
+    return ops.mul(ops.mul(x, ops.rsqrt(ops.add(square, epsilon))), gamma.astype(x.dtype))
+
+
+def formula(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> Any:
+    """y = x / √(mean x² + epsilon)·gamma."""
+    axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
+    return x / np.sqrt(np.mean(x * x, axes, keepdims=True) + epsilon) * gamma
+
+
+RMS_NORM = OpSpec(
+    name="RMSNorm",
+    inputs=("x", "gamma"),
+    outputs=("y", "rstd"),
+    hidden=frozenset({"rstd"}),
+    forward=compute,
+    backward=gradient,
+    saves=("x", "gamma", "rstd"),
+    attributes={"epsilon": 1e-6},
+    composite=composite,
+    formula=formula,
+    samples=(((6, 40), (40,)), ((2, 3, 5, 17), (5, 17)), ((5, 1024), (1024,)), ((0, 4), (4,)), ((8,), (8,))),
+    nan="row",
+    doc="y = x / √(mean x² + epsilon)·gamma",
+)  # fmt: skip
+
+
+class RMSNorm(WeightedCell):
+    r"""Normalisation by the root mean square over the last axes.
+
+    .. math::
+        y = \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}} \cdot \gamma
+
+    Args:
+        normalized_shape (Union(int, tuple[int])): shape of gamma, and the last axes of x.
+        epsilon (float): added to the mean of the squares. Default: ``1e-6``.
+        gamma_init: initial weight. Default: ``'ones'``.
+        dtype: of the weight. Default: ``mindspore.float32``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, with `normalized_shape` as its last axes.
+
+    Outputs:
+        Tensor of the same shape and dtype.
+
+    Raises:
+        InputError: x of another shape than the weight.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import RMSNorm
+        >>> RMSNorm(2).forward(np.float32([[3, 3]]))
+        array([[0.99999994, 0.99999994]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-6,
+        gamma_init: Any = "ones",
+        dtype: Any = None,
+        route: str = "",
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        weights = {"gamma": parameter(gamma_init, shape, dtype, "gamma")}
+        super().__init__(RMS_NORM, {"epsilon": epsilon}, weights, route)
+
+    @classmethod
+    def from_cells(cls, norm: Any, route: str = "") -> RMSNorm:
+        """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
+        gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
+        epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
+        return cls(tuple(gamma.shape), epsilon, gamma, route=route)
+
+    def construct(self, x: Any) -> Any:
+        """One kernel, or basic operators."""
+        return self.run(x, self.gamma)

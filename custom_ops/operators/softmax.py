@@ -1,0 +1,186 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.rows import axis_of, spread, total, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+
+def shifted(x: Any, axis: int) -> tuple[Any, Any, Any]:
+    """x − max x, its power and the sum of that, of a tensor that is wide."""
+    largest = dsl.reduce_max(x, [axis], keepdims=True)
+    distance = dsl.vsub(x, spread(largest, x))
+    power = dsl.vexp(distance)
+    return distance, power, total(power, [axis])
+
+
+def compute(x: Any, *, axis: int = -1) -> Any:
+    """e^(x − max x) / Σ e^(x − max x)."""
+    _, power, sums = shifted(wide(x), axis_of(x, axis, "Softmax"))
+    return dsl.cast_to(dsl.vmul(power, spread(dsl.vrec(sums), x)), x.dtype)
+
+
+def gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
+    """y·(grad − Σ y·grad)."""
+    value, slope = wide(y), wide(grad)
+    share = total(dsl.vmul(value, slope), [axis_of(y, axis, "Softmax")])
+    return dsl.cast_to(dsl.vmul(value, dsl.vsub(slope, spread(share, y))), y.dtype)
+
+
+def composite(x: Any, axis: int = -1) -> Any:
+    """The same from basic operators of MindSpore."""
+    power = ops.exp(ops.sub(x, ops.amax(x, axis, True)))
+    return ops.div(power, ops.sum(power, axis, True))
+
+
+def formula(x: Any, *, axis: int = -1) -> Any:
+    """e^x / Σ e^x."""
+    power = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
+    return power / power.sum(axis, keepdims=True)
+
+
+_SAMPLES = (((6, 40),), ((2, 3, 5, 17),), ((5, 1000),), ((0, 4),), ((8,),), ((3, 1),))
+
+SOFTMAX = OpSpec(
+    name="Softmax",
+    inputs=("x",),
+    forward=compute,
+    backward=gradient,
+    saves=("y",),
+    attributes={"axis": -1},
+    composite=composite,
+    formula=formula,
+    samples=_SAMPLES,
+    nan="row",
+    doc="y = e^x / Σ e^x",
+)
+
+
+class Softmax(FusedCell):
+    r"""Softmax over an axis, in the place of `mindspore.nn.Softmax`.
+
+    .. math::
+        y_i = \frac{e^{x_i}}{\sum_j e^{x_j}}
+
+    Args:
+        axis (int): that is summed over. Default: ``-1``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
+
+    Outputs:
+        Tensor of the same shape and dtype.
+
+    Raises:
+        InputError: an axis that x lacks.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import Softmax
+        >>> Softmax().forward(np.float32([[1, 1]]))
+        array([[0.5, 0.5]], dtype=float32)
+    """
+
+    def __init__(self, axis: int = -1, route: str = ""):
+        super().__init__(SOFTMAX, {"axis": axis}, route)
+
+    @classmethod
+    def from_cells(cls, softmax: Any, route: str = "") -> Softmax:
+        """One in the place of an `nn.Softmax`."""
+        return cls(_axis_of(softmax), route)
+
+
+def _axis_of(cell: Any) -> int:
+    axis = getattr(cell, "axis", None)
+    if axis is None:
+        axis = getattr(cell, "softmax", getattr(cell, "log_softmax", None)).axis
+    return int(axis[0]) if isinstance(axis, (tuple, list)) else int(axis)
+
+
+def log_compute(x: Any, *, axis: int = -1) -> Any:
+    """x − max x − ln Σ e^(x − max x)."""
+    distance, _, sums = shifted(wide(x), axis_of(x, axis, "LogSoftmax"))
+    return dsl.cast_to(dsl.vsub(distance, spread(dsl.vlog(sums), x)), x.dtype)
+
+
+def log_gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
+    """grad − e^y·Σ grad."""
+    value, slope = wide(y), wide(grad)
+    share = total(slope, [axis_of(y, axis, "LogSoftmax")])
+    return dsl.cast_to(dsl.vsub(slope, dsl.vmul(dsl.vexp(value), spread(share, y))), y.dtype)
+
+
+def log_composite(x: Any, axis: int = -1) -> Any:
+    """The same from basic operators of MindSpore."""
+    distance = ops.sub(x, ops.amax(x, axis, True))
+    return ops.sub(distance, ops.log(ops.sum(ops.exp(distance), axis, True)))
+
+
+def log_formula(x: Any, *, axis: int = -1) -> Any:
+    """x − ln Σ e^x."""
+    distance = x - x.max(axis, keepdims=True, initial=-np.inf)
+    return distance - np.log(np.exp(distance).sum(axis, keepdims=True))
+
+
+LOG_SOFTMAX = OpSpec(
+    name="LogSoftmax",
+    inputs=("x",),
+    forward=log_compute,
+    backward=log_gradient,
+    saves=("y",),
+    attributes={"axis": -1},
+    composite=log_composite,
+    formula=log_formula,
+    samples=_SAMPLES,
+    nan="row",
+    doc="y = x − ln Σ e^x",
+)
+
+
+class LogSoftmax(FusedCell):
+    r"""The logarithm of softmax over an axis, in the place of `mindspore.nn.LogSoftmax`.
+
+    .. math::
+        y_i = x_i - \ln \sum_j e^{x_j}
+
+    Args:
+        axis (int): that is summed over. Default: ``-1``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
+
+    Outputs:
+        Tensor of the same shape and dtype.
+
+    Raises:
+        InputError: an axis that x lacks.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import LogSoftmax
+        >>> LogSoftmax().forward(np.float32([[1, 1]]))
+        array([[-0.6931472, -0.6931472]], dtype=float32)
+    """
+
+    def __init__(self, axis: int = -1, route: str = ""):
+        super().__init__(LOG_SOFTMAX, {"axis": axis}, route)
+
+    @classmethod
+    def from_cells(cls, log_softmax: Any, route: str = "") -> LogSoftmax:
+        """One in the place of an `nn.LogSoftmax`."""
+        return cls(_axis_of(log_softmax), route)
