@@ -102,9 +102,9 @@ class Softmax(FusedCell):
 
 
 def _axis_of(cell: Any) -> int:
-    axis = getattr(cell, "axis", None)
-    if axis is None:
-        axis = getattr(cell, "softmax", getattr(cell, "log_softmax", None)).axis
+    """Of an `nn.Softmax` or `nn.LogSoftmax`."""
+    known = cell if hasattr(cell, "axis") else getattr(cell, "softmax", None) or cell.log_softmax
+    axis = known.axis
     return int(axis[0]) if isinstance(axis, (tuple, list)) else int(axis)
 
 
