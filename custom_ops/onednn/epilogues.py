@@ -129,8 +129,7 @@ class Epilogue:
         if residual is not None:
             found = found + residual
         if self.activation:
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = ACTIVATIONS[self.activation].formula(found, self._alpha()).astype(product.dtype, copy=False)  # fmt: skip
+            found = ACTIVATIONS[self.activation].formula(found, self._alpha()).astype(product.dtype, copy=False)  # fmt: skip
         return found
 
 

@@ -20,7 +20,9 @@ HERE = Path(__file__).resolve().parent
 FILE = "libdnnl.so.3"
 VERSIONS = ((3, 1), (3, 13))
 """From and up to which its C interface and its class of threads were read."""
-SYMBOLS = ("onednn_bind", "onednn_run", "onednn_scratch_bytes", "onednn_free_scratch", "onednn_converts_float16")  # fmt: skip
+SOURCES = ("threads.c", "passes.c", "runtime.c")
+"""Parts of one text, in order."""
+SYMBOLS = ("onednn_bind", "onednn_run", "onednn_scratch_bytes", "onednn_free_scratch")  # fmt: skip
 _STDLIB = "_ZSt20__throw_length_errorPKc"
 """A function that libstdc++ has and other C++ libraries name otherwise."""
 
@@ -52,13 +54,13 @@ class Library:
     Attributes:
         path: the library's file.
         version: its version.
-        runtime: the compiled runtime.c.
+        runtime: the compiled C beside this file.
         engine: the processor, as oneDNN calls it.
     """
 
     def __init__(self, path: Path, functions: ctypes.CDLL, version: tuple[int, int, int]):
         self.path, self.version, self._functions = path, version, functions
-        source = (HERE / "runtime.c").read_text("utf-8")
+        source = "\n".join((HERE / name).read_text("utf-8") for name in SOURCES)
         self.runtime = open_library(compiler.build(source, symbols=SYMBOLS), SYMBOLS)
         self.runtime.onednn_bind.restype = Handle
         self.runtime.onednn_run.argtypes = [Handle, Handle]

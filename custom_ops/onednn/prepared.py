@@ -88,8 +88,9 @@ class Prepared:
                     raise InputError(f"{self.operator}: the result {kind.name} cannot be written to", expected="a dense array that can be written", got=_how(array))  # fmt: skip
             given = [item.copy() if any(np.may_share_memory(item, out) for out in results) else item for item in given]  # fmt: skip
         if self.formula is not None:
-            for array, found in zip(results, self.formula(*given), strict=True):
-                array[...] = found
+            with np.errstate(all="ignore"):
+                for array, found in zip(results, self.formula(*given), strict=True):
+                    array[...] = found
             return results
         buffers = [array.ctypes.data for array in (*given, *results)]
         status = _function(self.function)(self.state, (ctypes.c_void_p * len(buffers))(*buffers))

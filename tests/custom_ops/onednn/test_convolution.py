@@ -211,6 +211,17 @@ def test_relu_keeps_nan(dtype: str, lowering: str) -> None:
     np.testing.assert_array_equal(found.astype(np.float32).ravel(), [np.nan, np.inf, 0, 0, 1, 0])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_relu_of_every_number_of_16_bits(dtype: str, lowering: str) -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(DTYPES[dtype])
+    if dtype == "bfloat16":
+        # processors that multiply bfloat16 take subnormal numbers for 0
+        x = np.where(np.abs(x.astype(np.float32)) < 2.0**-126, np.zeros_like(x), x)
+    prepared = prepare_conv2d((1, 1, 256, 256), (1, 1, 1, 1), dtype=dtype, activation="relu", lowering=lowering)  # fmt: skip
+    (found,) = prepared.call([x.reshape(1, 1, 256, 256), np.ones((1, 1, 1, 1), x.dtype)])
+    np.testing.assert_array_equal(found.ravel().astype(np.float32), np.maximum(x.astype(np.float32), 0))  # fmt: skip
+
+
 def test_weights_changed_in_place_are_seen(lowering: str) -> None:
     x, weight = arrays(9, (1, 16, 8, 8), (32, 16, 3, 3))
     prepared = prepare_conv2d(x.shape, weight.shape, lowering=lowering)
