@@ -22,6 +22,7 @@ _HOMES = {
     "cast": "expr",
     "gradients": "gradient",
     "show": "display",
+    "trace": "tracing",
     "WORDS": "words",
     "EXT_WORDS": "ext",
 }

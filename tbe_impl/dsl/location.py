@@ -6,6 +6,7 @@ import linecache
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 _OURS = str(Path(__file__).resolve().parents[1])
 
@@ -27,12 +28,20 @@ class Location:
 
 
 def here() -> Location:
-    """The nearest line outside this package's own language: the operator's, or the program's that calls us."""
+    """The nearest line outside this package's own language: the operator's, or the program's that calls us.
+
+    Where NumPy stands between, as for a formula that is traced, it is the line that calls NumPy.
+    """
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+    while frame.f_back is not None and (_is_ours(frame.f_code.co_filename) or is_numeric(frame)):
         frame = frame.f_back
     name, line = frame.f_code.co_filename, frame.f_lineno
     return Location(name, line)
+
+
+def is_numeric(frame: FrameType) -> bool:
+    """Whether a frame belongs to NumPy or SciPy."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "scipy")
 
 
 def _is_ours(file: str) -> bool:

@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, const
+from tbe_impl.dsl.linear_indices import linear
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 
 
 def same_size(one: Expr, other: Expr) -> bool:
-    """Whether two sizes are surely equal: the same number, variable or formula."""
+    """Whether two sizes are surely equal: the same number, variable, formula or sum."""
     if one is other:
         return True
     if isinstance(one, Const) and isinstance(other, Const):
         return bool(one.value == other.value)
+    first, second = linear(one), linear(other)
+    if first is not None and second is not None:
+        away = first.plus(second, -1)
+        return not away.parts and away.constant == 0
     if type(one) is not type(other) or not isinstance(one, (Binary, Call, Cast)):
         return False
     heads = [getattr(node, "op", getattr(node, "name", node.dtype)) for node in (one, other)]
