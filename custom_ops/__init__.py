@@ -17,6 +17,7 @@ _HOMES = {
     "LayerNorm": "operators.layer_norm",
     "LogSoftmax": "operators.softmax",
     "RMSNorm": "operators.rms_norm",
+    "ScaledDotProductAttention": "operators.attention",
     "Softmax": "operators.softmax",
     "formula": "registry",
     "get": "registry",

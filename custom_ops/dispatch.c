@@ -19,6 +19,7 @@ struct kernel {
   const char *const *dtypes;
   const int *buffer_parameter;               /* which parameter each buffer is */
   const int *size_parameter, *size_dimension; /* where each size is read */
+  const int64_t *numbers;                    /* what it is told instead of sizes; NULL: sizes */
   kernel_function function;                  /* NULL: `run` computes it */
   struct kernel *next;
 };
@@ -88,7 +89,7 @@ __attribute__((noinline)) static int call(int slot, int parameters, void **data,
   int64_t sizes[kernel->sizes + 1];
   for (int i = 0; i < kernel->buffers; i++) buffers[i] = data[kernel->buffer_parameter[i]];
   for (int i = 0; i < kernel->sizes; i++) sizes[i] = shapes[kernel->size_parameter[i]][kernel->size_dimension[i]];
-  return kernel->function(buffers, sizes, kernel->threads) ? NO_MEMORY : 0;
+  return kernel->function(buffers, kernel->numbers ? kernel->numbers : sizes, kernel->threads) ? NO_MEMORY : 0;
 }
 
 /* What was asked before, and the answer, so that the program is asked once for each question of a slot. */

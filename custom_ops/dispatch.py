@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Computation, Described, Procedure
+from custom_ops.kernels import AnyKernel, Computation, Described, Procedure, WholeKernel
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import usable_threads
@@ -53,6 +53,7 @@ class _Kernel(ctypes.Structure):
         ("buffer_parameter", _Ranks),
         ("size_parameter", _Ranks),
         ("size_dimension", _Ranks),
+        ("numbers", _Numbers),
         ("function", ctypes.c_void_p),
         ("next", ctypes.c_void_p),
     )
@@ -108,7 +109,7 @@ class Bank:
             return FAILED
         return 0
 
-    def _keep(self, slot: int, kernel: Kernel | Procedure, given: Sequence[Described]) -> None:
+    def _keep(self, slot: int, kernel: AnyKernel, given: Sequence[Described]) -> None:
         record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
         sizes = [size for one in given for size in one.shape]
         names = [one.dtype.encode() for one in given]
@@ -117,7 +118,9 @@ class Bank:
         record.dtypes = (ctypes.c_char_p * len(given))(*names)
         whole = None if isinstance(kernel, Procedure) else _one_function(kernel)
         if whole is not None:
-            function, order = whole
+            function, order, numbers = whole
+            if numbers:
+                record.numbers = (ctypes.c_int64 * len(numbers))(*numbers)
             record.function = ctypes.cast(function, ctypes.c_void_p)
             record.buffers = len(order)
             record.buffer_parameter = (ctypes.c_int * max(len(order), 1))(*order)
@@ -208,8 +211,13 @@ def _described(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[De
     ]
 
 
-def _one_function(kernel: Kernel) -> tuple[Any, list[int]] | None:
-    """The function in C that is the whole kernel, and the parameter that each of its buffers is; None where there is none."""
+def _one_function(
+    kernel: Kernel | WholeKernel,
+) -> tuple[Any, list[int], tuple[int, ...]] | None:
+    """The function in C that is the whole kernel, the parameter that each of its buffers is, and numbers that it is told in
+    place of sizes; None where there is none."""
+    if not isinstance(kernel, Kernel):
+        return kernel.whole
     compiled = kernel.compiled
     if len(compiled.steps) != 1 or compiled.steps[0].program is None:
         return None
@@ -224,7 +232,7 @@ def _one_function(kernel: Kernel) -> tuple[Any, list[int]] | None:
         return None
     if [id(tensor) for tensor in program.outputs] != [id(tensor) for tensor in tensors]:
         return None
-    return loaded.function, [numbers[id(t)] for t in (*program.inputs, *program.outputs)]
+    return loaded.function, [numbers[id(t)] for t in (*program.inputs, *program.outputs)], ()
 
 
 def _array(address: int, described: Described) -> np.ndarray:

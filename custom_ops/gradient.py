@@ -20,7 +20,8 @@ def gradient_of(spec: OpSpec) -> OpSpec:
     and makes ``grad_<input>``, one for inputs of the same gradient. That of an operator with hidden outputs has no gradient
     itself: what flows back into them would be lost.
     """
-    is_written = spec.backward is not None or spec.backward_procedure is not None
+    by_hand = (spec.backward, spec.backward_written, spec.backward_procedure)
+    is_written = any(one is not None for one in by_hand)
     saves = spec.saves if is_written else spec.inputs
     taken = set(saves)
     grads = tuple(_fresh(f"grad_{name}", taken) for name in spec.visible)
@@ -33,12 +34,13 @@ def gradient_of(spec: OpSpec) -> OpSpec:
         inputs=(*saves, *grads),
         outputs=wanted,
         forward=_forward(spec),
+        written=spec.backward_written,
         procedure=spec.backward_procedure,
         infer_shape=_like(saves, own),
         infer_dtype=_like(saves, own),
         attributes=spec.attributes,
         undifferentiable=frozenset({*saves, *grads})
-        if spec.hidden or spec.backward_procedure
+        if spec.hidden or spec.backward_procedure or spec.backward_written
         else spec.undifferentiable & set(saves),
         place=spec.place,
         doc=f"Gradient of {spec.name}.",
@@ -52,7 +54,7 @@ def own_gradients(spec: OpSpec) -> tuple[str, ...]:
 
 
 def _forward(spec: OpSpec) -> Any:
-    if spec.backward_procedure is not None:
+    if spec.backward_procedure is not None or spec.backward_written is not None:
         return None
     return _written(spec) if spec.backward is not None else _derived(spec)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -69,6 +69,24 @@ class Procedure:
         return out[0] if len(out) == 1 else tuple(out)
 
 
+class WholeKernel(Protocol):
+    """A kernel that was not made from a graph, such as `custom_ops.written.Written`."""
+
+    @property
+    def outputs(self) -> tuple[Described, ...]:
+        """What it makes."""
+
+    @property
+    def whole(self) -> tuple[Any, list[int], tuple[int, ...]]:
+        """Its function in C, the parameter that each buffer is, and numbers for it."""
+
+    def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
+        """The outputs: an array, or a tuple."""
+
+
+AnyKernel = Kernel | Procedure | WholeKernel
+
+
 class Computation:
     """An operator with its attributes, and the kernels that were made of it.
 
@@ -79,11 +97,11 @@ class Computation:
 
     def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
         self.spec, self.attributes = spec, spec.with_defaults(attributes)
-        self._kernels: dict[tuple[Described, ...], Kernel | Procedure] = {}
+        self._kernels: dict[tuple[Described, ...], AnyKernel] = {}
         self._dtypes: tuple[str, ...] = ()
         self._shapes: tuple[tuple[int, ...], ...] = ()
 
-    def kernel(self, given: Sequence[Described]) -> Kernel | Procedure:
+    def kernel(self, given: Sequence[Described]) -> AnyKernel:
         """The kernel for these inputs, made once.
 
         Raises:
@@ -99,7 +117,7 @@ class Computation:
     def describe(self, given: Sequence[Described]) -> tuple[Described, ...]:
         """Shapes and dtypes of what it makes; nothing is compiled."""
         kernel = self.kernel(given)
-        if isinstance(kernel, Procedure):
+        if not isinstance(kernel, Kernel):
             return kernel.outputs
         return tuple(Described(item.shape, item.tensor.dtype) for item in kernel.outputs)
 
@@ -131,11 +149,14 @@ class Computation:
         described = [Described(shape, dtype) for shape, dtype in zip(shapes, given, strict=True)]
         return tuple(one.dtype for one in self.describe_unknown(described))
 
-    def _build(self, given: tuple[Described, ...]) -> Kernel | Procedure:
+    def _build(self, given: tuple[Described, ...]) -> AnyKernel:
         spec = self.spec
         self._check_number(given)
         if spec.procedure is not None:
             return Procedure.of(spec, self.attributes, given)
+        if spec.written is not None:
+            whole: WholeKernel = spec.written(*given, **self.attributes)
+            return whole
         if spec.forward is None:
             raise InputError(
                 f"{spec.name} has no kernel of its own",

@@ -28,6 +28,9 @@ class OpSpec:
         attributes: name → default.
         composite: a function of MindSpore: tensors by position, attributes by keyword.
         infer_shape, infer_dtype: shapes or dtypes of the inputs by position → one for each output; None: from `forward`.
+        written: the inputs described (`custom_ops.kernels.Described`) and attributes by keyword → the kernel in C that computes
+            it (`custom_ops.written.Written`). `forward` is None then.
+        backward_written: likewise the gradients, from what `backward` takes.
         procedure: computes it on arrays where no kernel does: the inputs, then the arrays to write to, attributes by keyword;
             `infer_shape` and `infer_dtype` say what it makes. `forward` is None then.
         backward_procedure: likewise the gradients, from what `backward` takes; each has the shape and dtype of its input,
@@ -58,6 +61,8 @@ class OpSpec:
     composite: Callable[..., Any] | None = None
     infer_shape: Callable[..., Any] | None = None
     infer_dtype: Callable[..., Any] | None = None
+    written: Callable[..., Any] | None = None
+    backward_written: Callable[..., Any] | None = None
     procedure: Callable[..., None] | None = None
     backward_procedure: Callable[..., None] | None = None
     undifferentiable: frozenset[str] = frozenset()
@@ -96,7 +101,7 @@ class OpSpec:
     @property
     def has_kernel(self) -> bool:
         """Whether it can be computed without a framework."""
-        return self.forward is not None or self.procedure is not None
+        return any(one is not None for one in (self.forward, self.written, self.procedure))
 
     @property
     def visible(self) -> tuple[str, ...]:

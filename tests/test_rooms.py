@@ -35,7 +35,7 @@ ORDER = {
     "custom_ops": (
         ("specs", "framework"),
         ("kernels", "onednn"),
-        ("gradient", "dispatch"),
+        ("gradient", "dispatch", "written"),
         ("arrays", "bprops"),
         ("primitive",),
         ("cell", "ascend"),

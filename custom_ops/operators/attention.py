@@ -1,0 +1,277 @@
+"""Scaled dot-product attention, block by block: no matrix of weights in memory, forward or backward."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from custom_ops.arrays import OnArrays
+from custom_ops.cell import FusedCell
+from custom_ops.framework import Cell, ms, ops
+from custom_ops.kernels import Described
+from custom_ops.specs import OpSpec
+from custom_ops.written import Written
+from tbe_impl.errors import InputError
+
+NAME = "ScaledDotProductAttention"
+LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (0, 2, 1)}
+"""Where batch, heads and tokens stand; the last one is the width of a head."""
+_ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
+_NO_MASK, _LEAVE_OUT, _ADDED = range(3)
+NOTHING = float("-inf")
+"""The score of a key that is not looked at."""
+
+
+def _refuse(what: str, expected: str, got: str) -> InputError:
+    return InputError(f"{NAME}: {what}", place=NAME, expected=expected, got=got)
+
+
+def _sizes(one: Described, layout: str, name: str) -> tuple[int, int, int, int]:
+    """Batch, heads, tokens, width."""
+    if layout not in LAYOUTS:
+        raise _refuse("unknown layout", " or ".join(LAYOUTS), repr(layout))
+    if len(one.shape) != 4:
+        raise _refuse(f"{name} has another number of dimensions", f"four: {layout}", str(one))
+    batch, heads, tokens = (one.shape[place] for place in LAYOUTS[layout])
+    return batch, heads, tokens, one.shape[3]
+
+
+def _steps(one: Described, layout: str) -> tuple[int, ...]:
+    """Elements between batches, heads and tokens."""
+    dense = [math.prod(one.shape[place + 1 :]) for place in range(3)]
+    return tuple(dense[place] for place in LAYOUTS[layout])
+
+
+def _mask(mask: Described, dtype: str, wanted: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+    """The kind of a mask, and the elements between its batches, heads, queries and keys; 0 where one counts for all."""
+    if mask.dtype not in ("bool", dtype):
+        raise _refuse("mask has another dtype", f"bool or {dtype}", mask.dtype)
+    shape = (1,) * (4 - len(mask.shape)) + mask.shape
+    fits = len(shape) == 4 and all(a in (1, b) for a, b in zip(shape, wanted, strict=True))
+    if not fits:
+        raise _refuse("mask does not fit", f"a shape that broadcasts to {tuple(wanted)}", str(mask))
+    steps = [0 if shape[i] == 1 else math.prod(shape[i + 1 :]) for i in range(4)]
+    return _LEAVE_OUT if mask.dtype == "bool" else _ADDED, tuple(steps)
+
+
+def _problem(
+    given: Sequence[Described], *, scale: float | None, is_causal: bool, layout: str
+) -> tuple[Described, Described, tuple[int, ...]]:
+    """y and the normalisers, and the numbers of ``struct problem``; all checks are made here."""
+    q, k, v = given[:3]
+    if q.dtype not in _ELEMENTS:
+        raise _refuse("q has another dtype", ", ".join(_ELEMENTS), q.dtype)
+    for name, one in (("k", k), ("v", v)):
+        if one.dtype != q.dtype:
+            raise _refuse(f"{name} has another dtype than q", q.dtype, one.dtype)
+    batch, heads, queries, width = _sizes(q, layout, "q")
+    own, shared, keys, _ = of_k = _sizes(k, layout, "k")
+    *of_v, value_width = _sizes(v, layout, "v")
+    if own != batch or of_k[3] != width or heads < 1 or heads % max(shared, 1) or shared < 1:
+        expected = f"batch {batch}, width {width} and a number of heads that divides {heads}"
+        raise _refuse("k does not fit q", expected, str(k))
+    if tuple(of_v) != of_k[:3]:
+        raise _refuse("v does not fit k", f"{k} but for the last size", str(v))
+    kind, steps = _NO_MASK, (0, 0, 0, 0)
+    if len(given) > 3:
+        kind, steps = _mask(given[3], q.dtype, (batch, heads, queries, keys))
+    y = Described((*q.shape[:3], value_width), q.dtype)
+    factor = width**-0.5 if scale is None else float(scale)
+    (bits,) = struct.unpack("<q", struct.pack("<d", factor))
+    sizes = (batch, heads, heads // shared, queries, keys, width, value_width, int(is_causal), kind, bits)  # fmt: skip
+    numbers = (*sizes, *_steps(q, layout), *_steps(k, layout), *_steps(v, layout), *_steps(y, layout), *steps)  # fmt: skip
+    wide = "float64" if q.dtype == "float64" else "float32"
+    return y, Described((batch, heads, queries), wide), numbers
+
+
+def written(*given: Described, **attributes: Any) -> Written:
+    """The kernel of forward."""
+    y, normaliser, numbers = _problem(given, **attributes)
+    options = (f"-DELEMENT={_ELEMENTS[y.dtype]}",)
+    return Written(NAME, "attention.c", "attention", given, (y, normaliser), numbers, options)
+
+
+def backward_written(*given: Described, **attributes: Any) -> Written:
+    """The kernel of backward: inputs, y, normaliser and the gradient of y → those of q, k and v."""
+    y, normaliser, numbers = _problem(given[:-3], **attributes)
+    if given[-3:] != (y, normaliser, y):
+        raise _refuse(
+            "the gradient does not fit", f"{y}", ", ".join(str(one) for one in given[-3:])
+        )
+    options = (f"-DELEMENT={_ELEMENTS[y.dtype]}",)
+    return Written(f"{NAME}_grad", "attention.c", "attention_backward", given, given[:3], numbers, options)  # fmt: skip
+
+
+def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any) -> Any:
+    """The same from basic operators of MindSpore, with a matrix of weights."""
+    return composite_masked(q, k, v, None, scale=scale, is_causal=is_causal, layout=layout)
+
+
+def composite_masked(
+    q: Any, k: Any, v: Any, mask: Any, *, scale: Any, is_causal: Any, layout: Any
+) -> Any:
+    """The same with a mask."""
+    if layout == "BSND":
+        q, k, v = (
+            ops.transpose(q, (0, 2, 1, 3)),
+            ops.transpose(k, (0, 2, 1, 3)),
+            ops.transpose(v, (0, 2, 1, 3)),
+        )
+    shared = q.shape[1] // k.shape[1]
+    if shared > 1:
+        k, v = ops.repeat_interleave(k, shared, 1), ops.repeat_interleave(v, shared, 1)
+    factor = q.shape[3] ** -0.5 if scale is None else scale
+    scores = ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * factor
+    if mask is not None:
+        if mask.dtype == ms.bool_:
+            scores = ops.masked_fill(scores, mask, NOTHING)
+        else:
+            scores = scores + mask
+    if is_causal:
+        later = ops.triu(ops.ones((q.shape[2], k.shape[2]), ms.float32), 1) > 0
+        scores = ops.masked_fill(scores, later, NOTHING)
+    most = ops.stop_gradient(ops.amax(scores, -1, True))
+    weights = ops.exp(scores - ops.masked_fill(most, most == NOTHING, 0.0))
+    total = ops.sum(weights, -1, True)
+    y = ops.matmul(weights / ops.masked_fill(total, total == 0, 1.0), v)
+    return ops.transpose(y, (0, 2, 1, 3)) if layout == "BSND" else y
+
+
+def formula(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None, *,
+    scale: float | None = None, is_causal: bool = False, layout: str = "BNSD",
+) -> np.ndarray:  # fmt: skip
+    """softmax(scale · q kᵀ + mask) v with the whole matrix of weights; 0 for queries that look at no key."""
+    order = (*LAYOUTS[layout], 3)
+    q, k, v = (one.transpose(order) for one in (q, k, v))
+    k, v = (np.repeat(one, q.shape[1] // k.shape[1], 1) for one in (k, v))
+    scores = (q @ k.swapaxes(-1, -2)) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if mask is not None:
+        scores = np.where(mask, -np.inf, scores) if mask.dtype == bool else scores + mask
+    if is_causal:
+        scores = np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores)
+    most = scores.max(-1, keepdims=True, initial=-np.inf)
+    weights = np.exp(scores - np.where(most == -np.inf, 0, most))
+    total = weights.sum(-1, keepdims=True)
+    return ((weights / np.where(total == 0, 1, total)) @ v).transpose(order)
+
+
+_PLAIN: dict[str, Any] = {
+    "outputs": ("y", "normaliser"),
+    "hidden": frozenset({"normaliser"}),
+    "written": written,
+    "backward_written": backward_written,
+    "attributes": {"scale": None, "is_causal": False, "layout": "BNSD"},
+    "formula": formula,
+    "nan": "row",
+    "doc": "y = softmax(scale q k' + mask) v",
+}
+ATTENTION = OpSpec(
+    name=NAME,
+    inputs=("q", "k", "v"),
+    saves=("q", "k", "v", "y", "normaliser"),
+    composite=composite,
+    samples=(
+        ((2, 3, 17, 8), (2, 3, 29, 8), (2, 3, 29, 8)),
+        ((1, 4, 70, 16), (1, 2, 130, 16), (1, 2, 130, 5)),
+        ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1, 1, 1)),
+        ((0, 1, 4, 3), (0, 1, 5, 3), (0, 1, 5, 3)),
+        ((2, 1, 0, 3), (2, 1, 5, 3), (2, 1, 5, 3)),
+        ((2, 1, 4, 3), (2, 1, 0, 3), (2, 1, 0, 3)),
+    ),
+    **_PLAIN,
+)
+MASKED_ATTENTION = OpSpec(
+    name="MaskedScaledDotProductAttention",
+    inputs=("q", "k", "v", "mask"),
+    saves=("q", "k", "v", "mask", "y", "normaliser"),
+    composite=composite_masked,
+    undifferentiable=frozenset({"mask"}),
+    integers={"mask": ("bool", 2)},
+    samples=(
+        ((2, 3, 17, 8), (2, 3, 29, 8), (2, 3, 29, 8), (2, 1, 17, 29)),
+        ((1, 2, 70, 16), (1, 2, 130, 16), (1, 2, 130, 5), (130,)),
+        ((1, 1, 5, 4), (1, 1, 3, 4), (1, 1, 3, 4), (5, 1)),
+    ),
+    **_PLAIN,
+)
+
+
+class ScaledDotProductAttention(OnArrays, Cell):
+    r"""Attention without a matrix of weights in memory: blocks of keys pass by, the softmax is corrected as they come.
+
+    .. math::
+        y = \text{softmax}(scale \cdot q k^T + mask)\, v
+
+    Forward and backward take memory linear in the number of tokens; backward computes the weights again from q, k and the
+    logarithm of each query's sum. Sums are float32, float64 for float64. A query that may look at no key gives 0, and has
+    gradient 0.
+
+    Args:
+        scale: of the products; by default :math:`1 / \sqrt{width}`.
+        is_causal: a query looks at keys up to its own place only.
+        layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **q** (Tensor) - float16, bfloat16, float32 or float64.
+        - **k** (Tensor) - of that dtype, with as many heads, or fewer that divide theirs: then neighbouring heads of q share
+          one.
+        - **v** (Tensor) - as k; its width may be another.
+        - **mask** (Tensor) - optional, of a shape that broadcasts to (batch, heads, tokens of q, tokens of k): bool, true
+          where a query does not look at a key, as for `nn.MultiheadAttention`; or q's dtype, added. It gets no gradient.
+
+    Outputs:
+        Tensor as q, with the width of v.
+
+    Raises:
+        InputError: what does not fit; names the argument, what was expected and what came.
+
+    Supported Platforms:
+        ``CPU``
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import ScaledDotProductAttention
+        >>> q = np.ones((1, 2, 4, 8), np.float32)
+        >>> ScaledDotProductAttention(is_causal=True).forward(q, q, q).shape
+        (1, 2, 4, 8)
+    """
+
+    spec = ATTENTION
+
+    def __init__(
+        self,
+        scale: float | None = None,
+        is_causal: bool = False,  # noqa: FBT001, FBT002 - as the function of that name has it
+        layout: str = "BNSD",
+        route: str = "",
+    ):
+        super().__init__()
+        if layout not in LAYOUTS:
+            raise _refuse("unknown layout", " or ".join(LAYOUTS), repr(layout))
+        attributes = {"scale": scale, "is_causal": bool(is_causal), "layout": layout}
+        self.plain = FusedCell(ATTENTION, attributes, route)
+        self.masked = FusedCell(MASKED_ATTENTION, attributes, route)
+
+    def construct(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+        """One kernel, or basic operators."""
+        if mask is None:
+            return self.plain(q, k, v)
+        return self.masked(q, k, v, mask)
+
+    def forward(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+        """y for NumPy arrays; they are kept for `backward`."""
+        given = (q, k, v) if mask is None else (q, k, v, mask)
+        self._last = self.plain if mask is None else self.masked
+        return self._last.forward(*given)
+
+    def backward(self, grad: Any, *arrays: Any) -> Any:
+        """The gradients of q, k and v."""
+        if arrays:
+            self.forward(*arrays)
+        return getattr(self, "_last", self.plain).backward(grad)

@@ -1,0 +1,100 @@
+"""Kernels that are written in C by hand, for what no loop over independent elements says: blocks, sorted lists, many tensors."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from custom_ops.kernels import Described
+from tbe_impl import environment
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
+from tbe_impl.backends.cpu.library import open_library
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import CompileError, InputError
+
+FOLDER = Path(__file__).with_name("written_in_c")
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A kernel in C for inputs of certain shapes and dtypes.
+
+    Its function is ``int function(void **buffers, const int64_t *numbers, int64_t threads)``: inputs, then outputs, 0 when
+    all is well. `custom_ops.kernels.Computation` takes it like a generated one.
+
+    Attributes:
+        name: of the operator.
+        file: in the folder ``written_in_c``; may include the headers of the CPU back end.
+        symbol: of its function.
+        inputs, outputs: what the buffers are.
+        numbers: what the function is told besides.
+        options: for the compiler, such as ``-DNAME=value``.
+        overwrites: whether it writes to inputs: they must be dense then.
+    """
+
+    name: str
+    file: str
+    symbol: str
+    inputs: tuple[Described, ...]
+    outputs: tuple[Described, ...]
+    numbers: tuple[int, ...] = ()
+    options: tuple[str, ...] = ()
+    overwrites: bool = False
+
+    @cached_property
+    def function(self) -> Any:
+        """The function, compiled or from the cache.
+
+        Raises:
+            MissingError: there is no C compiler.
+        """
+        text = _with_headers((FOLDER / self.file).read_text("utf-8"))
+        library = compiler.build(text, options=self.options, symbols=(self.symbol,))
+        function = getattr(open_library(library, (self.symbol,)), self.symbol)
+        function.restype = ctypes.c_int
+        return function
+
+    @property
+    def whole(self) -> tuple[Any, list[int], tuple[int, ...]]:
+        """The function, the parameter that each of its buffers is, and its numbers."""
+        return self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers
+
+    def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
+        """The output array, or a tuple of them.
+
+        Raises:
+            InputError: an array that is to be overwritten has gaps.
+            CompileError: memory ran out.
+        """
+        given = [np.ascontiguousarray(array) for array in arrays]
+        if self.overwrites and any(a is not b for a, b in zip(given, arrays, strict=True)):
+            raise InputError(
+                "an array that is written to has gaps", place=self.name, expected="dense arrays"
+            )
+        made = list(out) if out is not None else [
+            aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs
+        ]  # fmt: skip
+        places = [array.ctypes.data for array in (*given, *made)]
+        numbers = (ctypes.c_int64 * max(len(self.numbers), 1))(*self.numbers)
+        threads = ctypes.c_int64(usable_threads(environment.threads()))
+        if self.function((ctypes.c_void_p * len(places))(*places), numbers, threads):
+            raise CompileError("a kernel ran out of memory", place=self.name)
+        return made[0] if len(made) == 1 else tuple(made)
+
+
+def _with_headers(text: str) -> str:
+    """The text with the headers of its own folder in it: the cache knows kernels by their text."""
+
+    def content(found: re.Match[str]) -> str:
+        header = FOLDER / found[1]
+        return _with_headers(header.read_text("utf-8")) if header.exists() else found[0]
+
+    return re.sub(r'^#include "([a-z_]+\.h)"$', content, text, flags=re.MULTILINE)
