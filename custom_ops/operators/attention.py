@@ -11,7 +11,7 @@ import numpy as np
 
 from custom_ops.arrays import OnArrays
 from custom_ops.cell import FusedCell
-from custom_ops.framework import Cell, ms, ops
+from custom_ops.framework import HAS_MINDSPORE, Cell, ms, ops
 from custom_ops.kernels import Described
 from custom_ops.specs import OpSpec
 from custom_ops.written import Written
@@ -69,16 +69,17 @@ def _problem(
         if one.dtype != q.dtype:
             raise _refuse(f"{name} has another dtype than q", q.dtype, one.dtype)
     batch, heads, queries, width = _sizes(q, layout, "q")
-    own, shared, keys, _ = of_k = _sizes(k, layout, "k")
-    *of_v, value_width = _sizes(v, layout, "v")
+    of_k = _sizes(k, layout, "k")
+    own, shared, keys, _ = of_k
+    of_v = _sizes(v, layout, "v")
+    value_width = of_v[3]
     if own != batch or of_k[3] != width or heads < 1 or heads % max(shared, 1) or shared < 1:
         expected = f"batch {batch}, width {width} and a number of heads that divides {heads}"
         raise _refuse("k does not fit q", expected, str(k))
-    if tuple(of_v) != of_k[:3]:
+    if of_v[:3] != of_k[:3]:
         raise _refuse("v does not fit k", f"{k} but for the last size", str(v))
-    kind, steps = _NO_MASK, (0, 0, 0, 0)
-    if len(given) > 3:
-        kind, steps = _mask(given[3], q.dtype, (batch, heads, queries, keys))
+    scores = (batch, heads, queries, keys)
+    kind, steps = _mask(given[3], q.dtype, scores) if len(given) > 3 else (_NO_MASK, (0,) * 4)
     y = Described((*q.shape[:3], value_width), q.dtype)
     factor = width**-0.5 if scale is None else float(scale)
     (bits,) = struct.unpack("<q", struct.pack("<d", factor))
@@ -127,10 +128,8 @@ def composite_masked(
     factor = q.shape[3] ** -0.5 if scale is None else scale
     scores = ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * factor
     if mask is not None:
-        if mask.dtype == ms.bool_:
-            scores = ops.masked_fill(scores, mask, NOTHING)
-        else:
-            scores = scores + mask
+        is_bool = mask.dtype == ms.bool_
+        scores = ops.masked_fill(scores, mask, NOTHING) if is_bool else scores + mask
     if is_causal:
         later = ops.triu(ops.ones((q.shape[2], k.shape[2]), ms.float32), 1) > 0
         scores = ops.masked_fill(scores, later, NOTHING)
@@ -247,7 +246,7 @@ class ScaledDotProductAttention(OnArrays, Cell):
     def __init__(
         self,
         scale: float | None = None,
-        is_causal: bool = False,  # noqa: FBT001, FBT002 - as the function of that name has it
+        is_causal: bool = False,
         layout: str = "BNSD",
         route: str = "",
     ):
@@ -267,11 +266,18 @@ class ScaledDotProductAttention(OnArrays, Cell):
     def forward(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
         """y for NumPy arrays; they are kept for `backward`."""
         given = (q, k, v) if mask is None else (q, k, v, mask)
-        self._last = self.plain if mask is None else self.masked
-        return self._last.forward(*given)
+        cell = self.plain if mask is None else self.masked
+        object.__setattr__(self, "_last", cell)  # Cells would make it a part of themselves
+        return cell.forward(*given)
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
         """The gradients of q, k and v."""
         if arrays:
             self.forward(*arrays)
-        return getattr(self, "_last", self.plain).backward(grad)
+        cell: Any = getattr(self, "_last", self.plain)
+        return cell.backward(grad)
+
+    if not HAS_MINDSPORE:
+
+        def __call__(self, *arrays: Any) -> Any:
+            return self.forward(*arrays)
