@@ -287,11 +287,13 @@ class Builder:
             operator, tuple(inputs), tuple(outputs), self.library.function, ctypes.addressof(plan),
             implementations=tuple(self.names), scratch_bytes=self._scratch, kept=(plan, places, steps, arguments),
         )  # fmt: skip
-        weakref.finalize(made, _destroy, self.library, tuple(self._owned))
+        # at the end of the process the system is quicker, and other threads may still be at it
+        weakref.finalize(made, _destroy, self.library, tuple(self._owned)).atexit = False
+        self._owned = []
         return made
 
     def drop(self) -> None:
-        """Gives back what was made when there will be no plan."""
+        """Gives back what was made, unless a plan has it."""
         _destroy(self.library, self._owned)
         self._owned = []
 

@@ -57,5 +57,6 @@ def build(
         except Unimplemented as missing:
             if dtype == "float32":
                 raise CompileError(f"{operator}: oneDNN has no {missing}", got=", ".join(map(str, inputs))) from None  # fmt: skip
-        builder.drop()
+        finally:
+            builder.drop()
     raise AssertionError("float32 either is computed or raises")

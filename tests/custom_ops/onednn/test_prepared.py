@@ -6,7 +6,9 @@ import ctypes
 import gc
 import os
 import signal
+import sys
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,13 @@ def test_without_onednn_numpy_computes(monkeypatch: pytest.MonkeyPatch, forgotte
     np.testing.assert_allclose(prepared.call([a, b])[0], a @ b, rtol=1e-6)
     with pytest.raises(MissingError, match="there is none"):
         prepare_matmul((3, 4), (4, 5), lowering="onednn")
+
+
+def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = types.ModuleType("mindspore")
+    monkeypatch.setitem(sys.modules, "mindspore", stand_in)
+    with pytest.raises(MissingError, match=r"libdnnl.so.3 of MindSpore is not there.*im2col"):
+        own.find()
 
 
 @pytest.mark.parametrize("content", [None, b"not a library"])
