@@ -101,16 +101,14 @@ class FusedCell(OnArrays, Cell):
         self.route = possible_route(spec, route)
         self.is_native = self.route == "native"
         if self.is_native:
-            self.fused = visible_of(primitive(spec, attributes), spec)
+            self.call = visible_of(primitive(spec, attributes), spec)
         else:
             assert spec.composite is not None
-            self.composed = with_attributes(spec.composite, self.attributes)
+            self.call = with_attributes(spec.composite, self.attributes)
 
     def construct(self, *inputs: Any) -> Any:
         """One kernel, or basic operators."""
-        if self.is_native:
-            return self.fused(*inputs)
-        return self.composed(*inputs)
+        return self.call(*inputs)
 
     if not HAS_MINDSPORE:
 
@@ -120,3 +118,30 @@ class FusedCell(OnArrays, Cell):
     def extend_repr(self) -> str:
         """What distinguishes it in the print of a net."""
         return ", ".join(f"{name}={value}" for name, value in self.attributes.items())
+
+
+class ChoosingCell(OnArrays, Cell):
+    """An operator of several kernels, one of which its inputs choose; `construct` and `chosen` say which."""
+
+    def chosen(self, *arrays: Any) -> FusedCell:
+        """The one for these arrays."""
+        raise NotImplementedError
+
+    def forward(self, *arrays: Any) -> Any:
+        """The output, or a tuple of them; the arrays are kept for `backward`."""
+        taken = self.chosen(*arrays)
+        made = taken.forward(*arrays)
+        object.__setattr__(self, "_last", taken)
+        return made
+
+    def backward(self, grad: Any, *arrays: Any) -> Any:
+        """The gradients of the inputs that have one; without arrays of those of the last call of `forward`."""
+        if arrays:
+            self.forward(*arrays)
+        taken = getattr(self, "_last", None)
+        return (self.chosen() if taken is None else taken).backward(grad)
+
+    if not HAS_MINDSPORE:
+
+        def __call__(self, *arrays: Any) -> Any:
+            return self.forward(*arrays)

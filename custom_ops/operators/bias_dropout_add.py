@@ -1,0 +1,168 @@
+"""dropout(x + bias) + residual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import ChoosingCell, FusedCell
+from custom_ops.counted_random import NEXT_KEY, bits, bits_in_numpy, bits_of_mindspore
+from custom_ops.framework import HAS_MINDSPORE, ms, ops
+from custom_ops.pointwise import common_shape, like, promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import const, select
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.errors import InputError
+
+STEPS = 2**32
+
+
+def kept(shape: Any, key: Any, p: float, dtype: str) -> Any:
+    """1 / (1 − p) where an element stays, 0 where it is dropped."""
+    numbers = bits(shape, key)
+    bar, factor = const(round(p * STEPS), "uint32"), const(1.0 / (1.0 - p), dtype)
+    return dsl.compute(
+        shape, lambda *i: select(numbers(*i) >= bar, factor, const(0.0, dtype)), "kept"
+    )
+
+
+def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
+    """y = (x + bias)·kept + residual, rounded once."""
+    if [str(size) for size in common_shape(x, bias, residual)] != [str(size) for size in x.shape]:
+        raise InputError("bias and residual do not fit x", expected=f"what is broadcast to {shape_text(x.shape)}", got=f"{shape_text(bias.shape)} and {shape_text(residual.shape)}")  # fmt: skip
+    a, b, c = wide(x, bias, residual)
+    total = dsl.vadd(a, b)
+    if p > 0:
+        total = dsl.vmul(total, kept(total.shape, key, p, total.dtype))
+    return dsl.cast_to(dsl.vadd(total, c), promoted(x, bias, residual))
+
+
+def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
+    """grad·kept of x and, summed, of bias; grad of residual. What was dropped is counted again."""
+    (g,) = wide(grad)
+    found = dsl.vmul(g, kept(g.shape, key, p, g.dtype)) if p > 0 else g
+    return like(found, x), like(found, bias), like(g, residual)
+
+
+def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
+    """The same from basic operators of MindSpore, with the same numbers."""
+    total = ops.add(x, bias)
+    if p > 0:
+        stays = ops.greater_equal(bits_of_mindspore(total, key), round(p * 4294967296) - 2147483648)
+        total = ops.mul(total, ops.mul(ops.cast(stays, total.dtype), 1.0 / (1.0 - p)))
+    return ops.add(total, residual)
+
+
+def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
+    """What is right, from float64."""
+    total = x + bias
+    stays = bits_in_numpy(total.shape, key) >= round(p * STEPS)
+    return total * (stays / (1.0 - p)) + residual
+
+
+BIAS_DROPOUT_ADD = OpSpec(
+    name="BiasDropoutAdd",
+    inputs=("x", "bias", "residual", "key"),
+    forward=compute,
+    backward=gradient,
+    saves=("x", "bias", "residual", "key"),
+    attributes={"p": 0.5},
+    composite=composite,
+    formula=formula,
+    undifferentiable=frozenset({"key"}),
+    integers={"key": ("int32", 2**31 - 1)},
+    samples=(
+        ((4, 8), (8,), (4, 8), (1,)), ((3, 5, 7), (7,), (3, 5, 7), (1,)), ((1,), (1,), (1,), (1,)), ((0, 4), (4,), (0, 4), (1,)),
+        ((6, 3), (6, 1), (3,), (1,)),
+    ),
+    doc="y = dropout(x + bias) + residual",
+)  # fmt: skip
+
+
+class BiasDropoutAdd(ChoosingCell):
+    r"""A residual plus a tensor with a bias, of which elements are dropped while training.
+
+    .. math::
+        y = \mathrm{dropout}(x + bias) + residual
+
+    What is dropped is a function of the element's position and a key, which changes with each call: nothing is kept for the
+    gradient, and a seed gives the same numbers again. The state is a Parameter of one number.
+
+    Args:
+        keep_prob: the share of elements that stay, as for nn.Dropout.
+        p: the share that is dropped; takes precedence.
+        seed: where to start; without it at random, from NumPy's generator.
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+        - **bias** (Tensor) - broadcast to it.
+        - **residual** (Tensor) - broadcast to it.
+
+    Outputs:
+        Tensor of the shape of x and the widest dtype. Not in training (`set_train`), or p = 0: x + bias + residual.
+        Arrays: `forward` draws, unless ``training=False``. NaN propagates, and stays where it is dropped.
+
+    Raises:
+        InputError: p is not within 0 ≤ p < 1, or the shapes do not fit.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.ones((2, 3), np.float32)
+        >>> BiasDropoutAdd(p=0.5, seed=1).forward(x, x[0], x, training=False)
+        array([[3., 3., 3.],
+               [3., 3., 3.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        keep_prob: float = 0.5,
+        p: float | None = None,
+        seed: int | None = None,
+        route: str = "",
+    ):
+        dropped = 1.0 - keep_prob if p is None else float(p)
+        if not 0 <= dropped < 1:
+            raise InputError(
+                "BiasDropoutAdd drops another share",
+                place="BiasDropoutAdd",
+                expected="0 <= p < 1 (0 < keep_prob <= 1)",
+                got=f"p={dropped}",
+            )
+        super().__init__()
+        self.drawn = FusedCell(BIAS_DROPOUT_ADD, {"p": dropped}, route)
+        self.plain = FusedCell(BIAS_DROPOUT_ADD, {"p": 0.0}, route)
+        start = np.random.randint(0, 2**31) if seed is None else seed % 2**31
+        first = np.array([start], np.int32)
+        if HAS_MINDSPORE:
+            self.key = ms.Parameter(ms.Tensor(first), name="key", requires_grad=False)
+            self.step = ms.Tensor([NEXT_KEY], ms.int32)
+        object.__setattr__(self, "_key_of_arrays", first)
+
+    def construct(self, x: Any, bias: Any, residual: Any) -> Any:
+        """A draw while training."""
+        if not self.training:
+            return self.plain.call(x, bias, residual, self.step)
+        # a sum of its own: what the gradient reads later must not be the Parameter, which the next call changes
+        key = ops.add(self.key, self.step)
+        ops.assign(self.key, key)
+        return self.drawn.call(x, bias, residual, key)
+
+    def chosen(self, *arrays: Any) -> FusedCell:
+        """That which draws, as long as `forward` does not say otherwise."""
+        return self.drawn
+
+    def forward(self, *arrays: Any, training: bool = True) -> Any:
+        """The output for arrays x, bias and residual; they are kept for `backward`."""
+        key = self._key_of_arrays
+        if not training:
+            object.__setattr__(self, "_last", self.plain)
+            return self.plain.forward(*arrays, key)
+        with np.errstate(over="ignore"):
+            object.__setattr__(self, "_key_of_arrays", key + np.int32(NEXT_KEY))
+        return super().forward(*arrays, self._key_of_arrays)

@@ -1,0 +1,141 @@
+"""Gated linear units: one half through an activation times the other; halves of one tensor, or two tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import ChoosingCell, FusedCell
+from custom_ops.framework import ops
+from custom_ops.pointwise import like, promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import Const
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.errors import InputError
+
+Words = Callable[..., Any]
+"""An activation, or its derivative: a tensor and the operator's attributes → a tensor."""
+
+
+def pair_spec(
+    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any]
+) -> OpSpec:  # fmt: skip
+    """y = activation(gate)·up, of two tensors.
+
+    Args:
+        name: of the operator.
+        activation, slope: in words of the DSL.
+        composite: the activation of MindSpore.
+        formula: the activation in NumPy.
+        attributes: of all of them, with their defaults.
+    """
+
+    def compute(gate: Any, up: Any, **given: Any) -> Any:
+        a, b = wide(gate, up)
+        return dsl.cast_to(dsl.vmul(activation(a, **given), b), promoted(gate, up))
+
+    def gradient(gate: Any, up: Any, grad: Any, **given: Any) -> tuple[Any, Any]:
+        a, b, g = wide(gate, up, grad)
+        of_gate = dsl.vmul(dsl.vmul(g, b), slope(a, **given))
+        return like(of_gate, gate), like(dsl.vmul(g, activation(a, **given)), up)
+
+    def composed(gate, up, **given):  # type: ignore[no-untyped-def]
+        return ops.mul(composite(gate, **given), up)
+
+    return OpSpec(
+        name=name,
+        inputs=("gate", "up"),
+        forward=compute,
+        backward=gradient,
+        saves=("gate", "up"),
+        attributes=attributes,
+        composite=composed,
+        formula=lambda gate, up, **given: formula(gate, **given) * up,
+        samples=(((4, 8), (4, 8)), ((5, 6), (6,)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
+        doc="y = activation(gate)·up",
+    )
+
+
+def halves_spec(
+    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any]
+) -> OpSpec:  # fmt: skip
+    """y = activation(first half)·second half of the last axis; arguments as for `pair_spec`."""
+
+    def compute(x: Any, **given: Any) -> Any:
+        a, b = (wide(half)[0] for half in halves(x))
+        return dsl.cast_to(dsl.vmul(activation(a, **given), b), promoted(x))
+
+    def gradient(x: Any, grad: Any, **given: Any) -> Any:
+        a, b = (wide(half)[0] for half in halves(x))
+        (g,) = wide(grad)
+        of_gate = dsl.vmul(dsl.vmul(g, b), slope(a, **given))
+        both = (of_gate, dsl.vmul(g, activation(a, **given)))
+        return dsl.concat([dsl.cast_to(one, x.dtype) for one in both], -1)
+
+    def composed(x, **given):  # type: ignore[no-untyped-def]
+        gate, up = ops.split(x, x.shape[-1] // 2, -1)
+        return ops.mul(composite(gate, **given), up)
+
+    def in_numpy(x: Any, **given: Any) -> Any:
+        gate, up = np.split(x, 2, -1)
+        return formula(gate, **given) * up
+
+    return OpSpec(
+        name=name,
+        inputs=("x",),
+        forward=compute,
+        backward=gradient,
+        saves=("x",),
+        attributes=attributes,
+        composite=composed,
+        formula=in_numpy,
+        samples=(((4, 8),), ((3, 5, 14),), ((2,),), ((0, 4),), ((5, 96),)),
+        doc="y = activation(first half)·second half",
+    )
+
+
+def halves(x: Any) -> tuple[Any, Any]:
+    """Both halves of the last axis.
+
+    Raises:
+        InputError: there is no axis, or its size is odd.
+    """
+    size = x.shape[-1] if x.ndim else None
+    if size is None or (isinstance(size, Const) and size.value % 2):
+        raise InputError(
+            f"{x.name} has no halves",
+            expected="an even size of the last axis, or two tensors",
+            got=shape_text(x.shape),
+        )
+    half = size.value // 2 if isinstance(size, Const) else size // 2
+    front = [None] * (x.ndim - 1)
+    first = dsl.ext.strided_slice(x, [*front, None], [*front, half])
+    return first, dsl.ext.strided_slice(x, [*front, half], [*front, None])
+
+
+class GatedCell(ChoosingCell):
+    """A gated linear unit.
+
+    Args:
+        pair, halved: its OpSpecs.
+        attributes: of both.
+        route: ``native``, ``composite``, or empty for the default.
+    """
+
+    def __init__(self, pair: OpSpec, halved: OpSpec, attributes: Mapping[str, Any], route: str):
+        super().__init__()
+        self.pair = FusedCell(pair, attributes, route)
+        self.halved = FusedCell(halved, attributes, route)
+
+    def construct(self, x: Any, up: Any = None) -> Any:
+        """Of the halves of x, or of both tensors."""
+        if up is None:
+            return self.halved.call(x)
+        return self.pair.call(x, up)
+
+    def chosen(self, *arrays: Any) -> FusedCell:
+        """By the number of arrays."""
+        return self.halved if len(arrays) == 1 else self.pair

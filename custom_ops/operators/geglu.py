@@ -1,0 +1,44 @@
+"""GELU of one half times the other."""
+
+from __future__ import annotations
+
+from custom_ops.operators.gated import GatedCell, halves_spec, pair_spec
+from custom_ops.operators.gelu import composite, formula, gelu, gelu_slope
+
+_ATTRIBUTES = {"approximate": True}
+GEGLU = pair_spec("GeGLU", gelu, gelu_slope, composite, formula, _ATTRIBUTES)
+GEGLU_HALVES = halves_spec("GeGLUHalves", gelu, gelu_slope, composite, formula, _ATTRIBUTES)
+
+
+class GeGLU(GatedCell):
+    r"""Gated linear unit with GELU.
+
+    .. math::
+        y = \mathrm{GELU}(a) \cdot b
+
+    Args:
+        approximate: GELU by the formula with tanh; otherwise the one with erf.
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. Alone, its last axis is a and b: the first half is gated.
+          Otherwise it is a.
+        - **up** (Tensor, optional) - b; shapes are broadcast, dtypes promoted.
+
+    Outputs:
+        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the shapes do not fit, the last axis is odd, or an input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> GeGLU().forward(np.float32([100, 0, 2, 3]))
+        array([200.,   0.], dtype=float32)
+    """
+
+    def __init__(self, approximate: bool = True, route: str = ""):
+        super().__init__(GEGLU, GEGLU_HALVES, {"approximate": bool(approximate)}, route)

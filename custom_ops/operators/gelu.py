@@ -1,0 +1,123 @@
+"""x · Φ(x), by the error function or by its approximation with tanh."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.pointwise import limited, promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.dsl.functions import FUNCTIONS
+
+TWICE = 2.0 * math.sqrt(2.0 / math.pi)
+CUBIC = 0.044715
+
+
+def gelu(x: Any, approximate: bool) -> Any:
+    """x·σ(2√(2/π)·(x + 0.044715·x³)), which is the formula with tanh, or x·erfc(−x/√2)/2."""
+    if approximate:
+        return dsl.vmul(x, dsl.ext.sigmoid(_argument(x, dsl.vmul(x, x))))
+    return dsl.vmul(x, _probability(x))
+
+
+def gelu_slope(x: Any, approximate: bool) -> Any:
+    """The derivative; 1 and 0 at its ends."""
+    x = limited(x, 100.0)
+    square = dsl.vmul(x, x)
+    if approximate:
+        gate = dsl.ext.sigmoid(_argument(x, square))
+        rest = dsl.vadds(dsl.vmuls(gate, -1.0), 1.0)
+        inner = dsl.vmul(x, dsl.vadds(dsl.vmuls(square, 3.0 * CUBIC * TWICE), TWICE))
+        return dsl.vmul(gate, dsl.vadds(dsl.vmul(inner, rest), 1.0))
+    density = dsl.vmuls(dsl.vexp(dsl.vmuls(square, -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
+    return dsl.vadd(_probability(x), dsl.vmul(x, density))
+
+
+def _argument(x: Any, square: Any) -> Any:
+    return dsl.vmul(x, dsl.vadds(dsl.vmuls(square, CUBIC * TWICE), TWICE))
+
+
+def _probability(x: Any) -> Any:
+    return dsl.vmuls(dsl.ext.erfc(dsl.vmuls(x, -math.sqrt(0.5))), 0.5)
+
+
+def compute(x: Any, *, approximate: bool) -> Any:
+    """y = x·Φ(x), rounded once."""
+    (a,) = wide(x)
+    return dsl.cast_to(gelu(a, approximate), promoted(x))
+
+
+def gradient(x: Any, grad: Any, *, approximate: bool) -> Any:
+    """grad times the derivative."""
+    a, g = wide(x, grad)
+    return dsl.cast_to(dsl.vmul(g, gelu_slope(a, approximate)), x.dtype)
+
+
+def composite(x: Any, approximate: bool) -> Any:
+    """The same from basic operators of MindSpore."""
+    if approximate:
+        inner = ops.mul(
+            ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), 0.7978845608028654
+        )
+        return ops.mul(ops.mul(x, 0.5), ops.add(ops.tanh(inner), 1.0))
+    return ops.mul(ops.mul(x, 0.5), ops.add(ops.erf(ops.mul(x, 0.7071067811865476)), 1.0))
+
+
+def formula(x: Any, approximate: bool) -> Any:
+    """What is right, from float64."""
+    if approximate:
+        with np.errstate(over="ignore"):
+            return x * FUNCTIONS["sigmoid"].numpy(TWICE * (x + CUBIC * x**3))
+    return x * (0.5 * FUNCTIONS["erfc"].numpy(-x * math.sqrt(0.5)))
+
+
+GELU_SPEC = OpSpec(
+    name="GELU",
+    inputs=("x",),
+    forward=compute,
+    backward=gradient,
+    saves=("x",),
+    attributes={"approximate": True},
+    composite=composite,
+    formula=formula,
+    samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    doc="y = x·Φ(x)",
+)
+
+
+class GELU(FusedCell):
+    r"""Gaussian error linear unit, in place of nn.GELU.
+
+    .. math::
+        y = x \cdot \Phi(x) = \frac{x}{2} \left(1 + \mathrm{erf}\frac{x}{\sqrt 2}\right)
+        \approx \frac{x}{2} \left(1 + \tanh\left(\sqrt{2 / \pi} (x + 0.044715 x^3)\right)\right)
+
+    Args:
+        approximate: the formula with tanh; otherwise the one with erf.
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+
+    Outputs:
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> GELU().forward(np.float32([0, 100]))
+        array([  0., 100.], dtype=float32)
+    """
+
+    def __init__(self, approximate: bool = True, route: str = ""):
+        super().__init__(GELU_SPEC, {"approximate": bool(approximate)}, route)

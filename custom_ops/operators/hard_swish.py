@@ -1,0 +1,77 @@
+"""x · min(max(x + 3, 0), 6) / 6."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.pointwise import promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+
+def compute(x: Any) -> Any:
+    """y = x·(min(max(x + 3, 0), 6) / 6): in this order nothing overflows."""
+    (a,) = wide(x)
+    gate = dsl.vmins(dsl.vmaxs(dsl.vadds(a, 3.0), 0.0), 6.0)
+    return dsl.cast_to(dsl.vmul(a, dsl.vmuls(gate, 1.0 / 6.0)), promoted(x))
+
+
+def gradient(x: Any, grad: Any) -> Any:
+    """grad·(2x + 3) / 6 between −3 and 3; below 0, above grad."""
+    a, g = wide(x, grad)
+    slope = dsl.vadds(dsl.vmuls(a, 1.0 / 3.0), 0.5)
+    slope = dsl.vcmpsel(a, -3.0, "le", 0.0, dsl.vcmpsel(a, 3.0, "ge", 1.0, slope))
+    return dsl.cast_to(dsl.vmul(g, slope), x.dtype)
+
+
+def composite(x: Any) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.mul(x, ops.mul(ops.relu6(ops.add(x, 3.0)), 1.0 / 6.0))
+
+
+HARD_SWISH = OpSpec(
+    name="HardSwish",
+    inputs=("x",),
+    forward=compute,
+    backward=gradient,
+    saves=("x",),
+    composite=composite,
+    formula=lambda x: x * (np.minimum(np.maximum(x + 3.0, 0.0), 6.0) / 6.0),
+    samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    doc="y = x·min(max(x + 3, 0), 6) / 6",
+)
+
+
+class HardSwish(FusedCell):
+    r"""Swish made of straight pieces, in place of nn.HSwish.
+
+    .. math::
+        y = x \cdot \min(\max(x + 3, 0), 6) / 6
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+
+    Outputs:
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> HardSwish().forward(np.float32([-4, 3]))
+        array([-0.,  3.], dtype=float32)
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(HARD_SWISH, {}, route)

@@ -1,0 +1,91 @@
+"""x · tanh(softplus(x))."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.pointwise import promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+LARGE = 20.0
+"""From here on tanh(softplus(x)) is 1."""
+
+
+def compute(x: Any) -> Any:
+    """y = x·n / (n + 2), n = w·(w + 2), w = e^x: one exponential, and nothing cancels."""
+    (a,) = wide(x)
+    power = dsl.vexp(dsl.vmins(a, LARGE))
+    n = dsl.vmul(power, dsl.vadds(power, 2.0))
+    return dsl.cast_to(dsl.vmul(a, dsl.vdiv(n, dsl.vadds(n, 2.0))), promoted(x))
+
+
+def gradient(x: Any, grad: Any) -> Any:
+    """grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)², n = w·(w + 2), w = e^x; 1 and 0 at its ends."""
+    a, g = wide(x, grad)
+    a = dsl.vmaxs(dsl.vmins(a, LARGE), -800.0)
+    power = dsl.vexp(a)
+    n = dsl.vmul(power, dsl.vadds(power, 2.0))
+    two_more = dsl.vadds(n, 2.0)
+    rest = dsl.vmul(dsl.vmuls(a, 4.0), dsl.vmul(power, dsl.vadds(power, 1.0)))
+    top = dsl.vadd(dsl.vmul(n, two_more), rest)
+    slope = dsl.vdiv(top, dsl.vmul(two_more, two_more))
+    return dsl.cast_to(dsl.vmul(g, slope), x.dtype)
+
+
+def composite(x: Any) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.mul(x, ops.tanh(ops.softplus(x)))
+
+
+def formula(x: Any) -> Any:
+    """What is right, from float64."""
+    return x * np.tanh(np.logaddexp(x, 0.0))
+
+
+MISH = OpSpec(
+    name="Mish",
+    inputs=("x",),
+    forward=compute,
+    backward=gradient,
+    saves=("x",),
+    composite=composite,
+    formula=formula,
+    samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    doc="y = x·tanh(ln(1 + e^x))",
+)
+
+
+class Mish(FusedCell):
+    r"""A smooth unit that is not monotonic, in place of nn.Mish.
+
+    .. math::
+        y = x \cdot \tanh(\ln(1 + e^x))
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+
+    Outputs:
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> Mish().forward(np.float32([0, 100]))
+        array([  0., 100.], dtype=float32)
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(MISH, {}, route)

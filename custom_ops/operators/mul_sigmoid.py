@@ -1,0 +1,78 @@
+"""x · y · sigmoid(y)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.operators.swish import swish, swish_slope
+from custom_ops.pointwise import like, promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.dsl.functions import FUNCTIONS
+
+
+def compute(x: Any, y: Any) -> Any:
+    """z = x·(y·σ(y)), rounded once."""
+    a, b = wide(x, y)
+    return dsl.cast_to(dsl.vmul(a, swish(b)), promoted(x, y))
+
+
+def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
+    """grad·y·σ(y) and grad·x·σ(y)·(1 + y·(1 − σ(y))), each summed where its input was repeated."""
+    a, b, g = wide(x, y, grad)
+    return like(dsl.vmul(g, swish(b)), x), like(dsl.vmul(dsl.vmul(g, a), swish_slope(b)), y)
+
+
+def composite(x: Any, y: Any) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.mul(x, ops.mul(y, ops.sigmoid(y)))
+
+
+MUL_SIGMOID = OpSpec(
+    name="MulSigmoid",
+    inputs=("x", "y"),
+    outputs=("z",),
+    forward=compute,
+    backward=gradient,
+    saves=("x", "y"),
+    composite=composite,
+    formula=lambda x, y: x * (y * FUNCTIONS["sigmoid"].numpy(y)),
+    samples=(
+        ((4, 8), (4, 8)), ((3, 5, 7), (3, 5, 7)), ((5, 6), (6,)), ((2, 1, 4), (3, 1)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ()),
+    ),
+    doc="z = x·y·σ(y)",
+)  # fmt: skip
+
+
+class MulSigmoid(FusedCell):
+    r"""A tensor times another one that is gated by its own sigmoid.
+
+    .. math::
+        z = x \cdot y \cdot \sigma(y)
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+        - **y** (Tensor) - likewise; shapes are broadcast, dtypes promoted.
+
+    Outputs:
+        Tensor of the common shape and the wider dtype. NaN propagates; y = −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the shapes do not fit, or an input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> MulSigmoid().forward(np.float32([3, 2]), np.float32([0, 100]))
+        array([  0., 200.], dtype=float32)
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(MUL_SIGMOID, {}, route)

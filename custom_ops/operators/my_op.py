@@ -1,0 +1,77 @@
+"""(x − y) · x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.pointwise import like, promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+
+def compute(x: Any, y: Any) -> Any:
+    """z = (x − y)·x."""
+    a, b = wide(x, y)
+    return dsl.cast_to(dsl.vmul(dsl.vsub(a, b), a), promoted(x, y))
+
+
+def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
+    """grad·(2x − y) and −grad·x, each summed where its input was repeated."""
+    a, b, g = wide(x, y, grad)
+    first = dsl.vmul(g, dsl.vsub(dsl.vadd(a, a), b))
+    return like(first, x), like(dsl.vmuls(dsl.vmul(g, a), -1.0), y)
+
+
+def composite(x: Any, y: Any) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.mul(ops.sub(x, y), x)
+
+
+MY_OP = OpSpec(
+    name="MyOp",
+    inputs=("x", "y"),
+    outputs=("z",),
+    forward=compute,
+    backward=gradient,
+    saves=("x", "y"),
+    composite=composite,
+    formula=lambda x, y: (x - y) * x,
+    samples=(
+        ((4, 8), (4, 8)), ((3, 5, 7), (3, 5, 7)), ((5, 6), (6,)), ((2, 1, 4), (3, 1)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ()),
+    ),
+    doc="z = (x − y)·x",
+)  # fmt: skip
+
+
+class MyOp(FusedCell):
+    r"""The difference of two tensors times the first.
+
+    .. math::
+        z = (x - y) \cdot x
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+        - **y** (Tensor) - likewise; shapes are broadcast, dtypes promoted.
+
+    Outputs:
+        Tensor of the common shape and the wider dtype. NaN propagates.
+
+    Raises:
+        InputError: the shapes do not fit, or an input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> MyOp().forward(np.float32([3, 1]), np.float32([1, 2]))
+        array([ 6., -1.], dtype=float32)
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(MY_OP, {}, route)

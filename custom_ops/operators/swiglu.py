@@ -1,0 +1,59 @@
+"""Swish of one half times the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from custom_ops.framework import ops
+from custom_ops.operators.gated import GatedCell, halves_spec, pair_spec
+from custom_ops.operators.swish import swish, swish_slope
+from tbe_impl.dsl.functions import FUNCTIONS
+
+
+def composite(x: Any) -> Any:
+    """Swish from basic operators of MindSpore."""
+    return ops.mul(x, ops.sigmoid(x))
+
+
+def formula(x: Any) -> Any:
+    """Swish from float64."""
+    return x * FUNCTIONS["sigmoid"].numpy(x)
+
+
+SWIGLU = pair_spec("SwiGLU", swish, swish_slope, composite, formula, {})
+SWIGLU_HALVES = halves_spec("SwiGLUHalves", swish, swish_slope, composite, formula, {})
+
+
+class SwiGLU(GatedCell):
+    r"""Gated linear unit with Swish, as ops.swiglu.
+
+    .. math::
+        y = a \cdot \sigma(a) \cdot b
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. Alone, its last axis is a and b: the first half is gated.
+          Otherwise it is a.
+        - **up** (Tensor, optional) - b; shapes are broadcast, dtypes promoted.
+
+    Outputs:
+        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the shapes do not fit, the last axis is odd, or an input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> SwiGLU().forward(np.float32([100, 0, 2, 3]))
+        array([200.,   0.], dtype=float32)
+        >>> SwiGLU().forward(np.float32([100, 0]), np.float32([2, 3]))
+        array([200.,   0.], dtype=float32)
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(SWIGLU, SWIGLU_HALVES, {}, route)

@@ -1,0 +1,93 @@
+"""x · sigmoid(beta · x)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.pointwise import limited, promoted, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.dsl.functions import FUNCTIONS
+
+
+def swish(x: Any, beta: float = 1.0) -> Any:
+    """x·σ(beta·x) in the dtype of x."""
+    return dsl.vmul(x, dsl.ext.sigmoid(scaled(x, beta)))
+
+
+def swish_slope(x: Any, beta: float = 1.0) -> Any:
+    """σ(z)·(1 + z·(1 − σ(z))), z = beta·x; 1 and 0 at its ends."""
+    z = limited(scaled(x, beta), 1000.0)
+    gate = dsl.ext.sigmoid(z)
+    rest = dsl.vadds(dsl.vmuls(gate, -1.0), 1.0)
+    return dsl.vmul(gate, dsl.vadds(dsl.vmul(z, rest), 1.0))
+
+
+def scaled(x: Any, factor: float) -> Any:
+    """x·factor."""
+    return x if factor == 1 else dsl.vmuls(x, factor)
+
+
+def compute(x: Any, *, beta: float) -> Any:
+    """y = x·σ(beta·x), rounded once."""
+    (a,) = wide(x)
+    return dsl.cast_to(swish(a, beta), promoted(x))
+
+
+def gradient(x: Any, grad: Any, *, beta: float) -> Any:
+    """grad·σ(z)·(1 + z·(1 − σ(z))), z = beta·x."""
+    a, g = wide(x, grad)
+    return dsl.cast_to(dsl.vmul(g, swish_slope(a, beta)), x.dtype)
+
+
+def composite(x: Any, beta: float) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.mul(x, ops.sigmoid(ops.mul(x, beta)))
+
+
+SWISH = OpSpec(
+    name="Swish",
+    inputs=("x",),
+    forward=compute,
+    backward=gradient,
+    saves=("x",),
+    attributes={"beta": 1.0},
+    composite=composite,
+    formula=lambda x, beta: x * FUNCTIONS["sigmoid"].numpy(beta * x),
+    samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    doc="y = x·σ(beta·x)",
+)
+
+
+class Swish(FusedCell):
+    r"""A tensor gated by its own sigmoid: nn.SiLU with a factor.
+
+    .. math::
+        y = x \cdot \sigma(\beta x)
+
+    Args:
+        beta: the factor.
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
+
+    Outputs:
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+
+    Raises:
+        InputError: the input has no floating dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> Swish(beta=1.5).forward(np.float32([0, np.inf]))
+        array([ 0., inf], dtype=float32)
+    """
+
+    def __init__(self, beta: float = 1.0, route: str = ""):
+        super().__init__(SWISH, {"beta": float(beta)}, route)
