@@ -101,14 +101,14 @@ class FusedCell(OnArrays, Cell):
         self.route = possible_route(spec, route)
         self.is_native = self.route == "native"
         if self.is_native:
-            self.call = visible_of(primitive(spec, attributes), spec)
+            self.run = visible_of(primitive(spec, attributes), spec)
         else:
             assert spec.composite is not None
-            self.call = with_attributes(spec.composite, self.attributes)
+            self.run = with_attributes(spec.composite, self.attributes)
 
     def construct(self, *inputs: Any) -> Any:
         """One kernel, or basic operators."""
-        return self.call(*inputs)
+        return self.run(*inputs)
 
     if not HAS_MINDSPORE:
 

@@ -68,8 +68,6 @@ class WeightedCell(FusedCell):
         object.__setattr__(self, "weights", tuple(weights))
         for name, weight in weights.items():
             setattr(self, name, weight)
-        if HAS_MINDSPORE:
-            self.run = self.fused if self.is_native else self.composed
 
     def forward(self, *arrays: Any) -> Any:
         """The output, or a tuple of them; the arrays are kept for `backward`."""

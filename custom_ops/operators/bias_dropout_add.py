@@ -147,11 +147,11 @@ class BiasDropoutAdd(ChoosingCell):
     def construct(self, x: Any, bias: Any, residual: Any) -> Any:
         """A draw while training."""
         if not self.training:
-            return self.plain.call(x, bias, residual, self.step)
+            return self.plain.run(x, bias, residual, self.step)
         # a sum of its own: what the gradient reads later must not be the Parameter, which the next call changes
         key = ops.add(self.key, self.step)
         ops.assign(self.key, key)
-        return self.drawn.call(x, bias, residual, key)
+        return self.drawn.run(x, bias, residual, key)
 
     def chosen(self, *arrays: Any) -> FusedCell:
         """That which draws, as long as `forward` does not say otherwise."""

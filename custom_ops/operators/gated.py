@@ -133,8 +133,8 @@ class GatedCell(ChoosingCell):
     def construct(self, x: Any, up: Any = None) -> Any:
         """Of the halves of x, or of both tensors."""
         if up is None:
-            return self.halved.call(x)
-        return self.pair.call(x, up)
+            return self.halved.run(x)
+        return self.pair.run(x, up)
 
     def chosen(self, *arrays: Any) -> FusedCell:
         """By the number of arrays."""

@@ -197,10 +197,10 @@ class ScaleMaskSoftmax(ChoosingCell):
     def construct(self, x: Any, mask: Any = None) -> Any:
         """By what the mask is."""
         if mask is None:
-            return self.plain.call(x)
+            return self.plain.run(x)
         if mask.dtype == ms.bool_:
-            return self.masked.call(x, mask)
-        return self.added.call(x, mask)
+            return self.masked.run(x, mask)
+        return self.added.run(x, mask)
 
     def chosen(self, *arrays: Any) -> FusedCell:
         """By what the mask is."""
