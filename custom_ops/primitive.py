@@ -139,4 +139,7 @@ def _described(given: Mapping[str, Any]) -> Described:
 
 
 def _dtype(name: str) -> Any:
-    return getattr(mindspore, "bool_" if name == "bool" else name)
+    # of a bare number MindSpore makes a scalar where a shape is empty
+    return mindspore.common.dtype.TensorType(
+        getattr(mindspore, "bool_" if name == "bool" else name)
+    )

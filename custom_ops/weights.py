@@ -73,10 +73,11 @@ class WeightedCell(FusedCell):
         """The output, or a tuple of them; the arrays are kept for `backward`."""
         lacking = len(self.spec.inputs) - len(arrays)
         if 0 < lacking <= len(self.weights):
-            own = (_array(getattr(self, name)) for name in self.weights[-lacking:])
+            own = (as_array(getattr(self, name)) for name in self.weights[-lacking:])
             arrays = (*arrays, *own)
         return super().forward(*arrays)
 
 
-def _array(weight: Any) -> np.ndarray:
+def as_array(weight: Any) -> np.ndarray:
+    """A weight as an array."""
     return weight if isinstance(weight, np.ndarray) else weight.asnumpy()

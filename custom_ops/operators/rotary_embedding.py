@@ -1,0 +1,163 @@
+"""Rotary position embedding: pairs of elements are rotated by an angle of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.rows import sizes, spread, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+LAYOUTS = ("halves", "interleaved")
+
+
+def rotary_tables(
+    length: int, size: int, base: float = 10000.0, layout: str = "halves"
+) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of shape (length, size): the angle of pair k at position p is p / base^(2k / size)."""
+    angles = np.arange(length)[:, None] * base ** (-np.arange(0, size, 2) / size)
+    angles = np.tile(angles, 2) if layout == "halves" else np.repeat(angles, 2, -1)
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def _check(x: Any, layout: str) -> None:
+    """Raises `InputError` for an unknown layout, and for elements that make no pairs."""
+    if layout not in LAYOUTS:
+        raise InputError(
+            "RotaryEmbedding: unknown layout",
+            place="RotaryEmbedding",
+            expected=" or ".join(LAYOUTS),
+            got=repr(layout),
+        )
+    if not sizes(x) or sizes(x)[-1] % 2:
+        raise InputError(
+            "RotaryEmbedding: the elements of x make no pairs",
+            place="RotaryEmbedding",
+            expected="a last axis of even size",
+            got=str(tuple(sizes(x))),
+        )
+
+
+def _rotated(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
+    """The rotation; with the sign −1 its transpose, which for an angle is the rotation by the opposite one."""
+    _check(x, layout)
+    size = sizes(x)[-1]
+    half = size // 2
+    tables = [spread(wide(table, x), x) for table in (cos, sin)]
+    given = wide(x)
+
+    def partner(tensor: Any) -> Any:
+        """The other element of each pair, the first with the sign of −1."""
+        if layout == "halves":
+            first = dsl.ext.strided_slice(tensor, [0] * len(sizes(x)), [*sizes(x)[:-1], half])
+            second = dsl.ext.strided_slice(tensor, [0] * (len(sizes(x)) - 1) + [half], sizes(x))
+            return dsl.concat([dsl.vmuls(second, -sign), dsl.vmuls(first, sign)], -1)
+        signs = dsl.const(-sign, tensor.dtype), dsl.const(sign, tensor.dtype)
+
+        def other(*i: Any) -> Any:
+            odd = i[-1] % 2
+            return tensor(*i[:-1], i[-1] + 1 - 2 * odd) * dsl.select(odd.equal(0), *signs)
+
+        return dsl.compute(sizes(x), other, "partner")
+
+    if sign < 0:
+        turned = partner(dsl.vmul(given, tables[1]))
+    else:
+        turned = dsl.vmul(partner(given), tables[1])
+    return dsl.cast_to(dsl.vadd(dsl.vmul(given, tables[0]), turned), x.dtype)
+
+
+def compute(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
+    """x·cos + partner(x)·sin."""
+    return _rotated(x, cos, sin, layout, 1.0)
+
+
+def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
+    """The rotation of grad by the opposite angle."""
+    return _rotated(grad, cos, sin, layout, -1.0)
+
+
+def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
+    """The same from basic operators of MindSpore."""
+    half = x.shape[-1] // 2
+    if layout == "halves":
+        partner = ops.concat((ops.neg(x[..., half:]), x[..., :half]), -1)
+    else:
+        pairs = ops.reshape(x, x.shape[:-1] + (half, 2))  # noqa: RUF005 - MindSpore knows no star
+        partner = ops.reshape(ops.stack((ops.neg(pairs[..., 1]), pairs[..., 0]), -1), x.shape)
+    return ops.add(ops.mul(x, cos.astype(x.dtype)), ops.mul(partner, sin.astype(x.dtype)))
+
+
+def formula(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
+    """x·cos + partner(x)·sin."""
+    half = x.shape[-1] // 2
+    if layout == "halves":
+        partner = np.concatenate([-x[..., half:], x[..., :half]], -1)
+    else:
+        partner = np.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)
+    return x * cos + partner * sin
+
+
+ROTARY_EMBEDDING = OpSpec(
+    name="RotaryEmbedding",
+    inputs=("x", "cos", "sin"),
+    undifferentiable=frozenset({"cos", "sin"}),
+    forward=compute,
+    backward=gradient,
+    saves=("cos", "sin"),
+    attributes={"layout": "halves"},
+    composite=composite,
+    formula=formula,
+    samples=(((2, 3, 5, 16), (5, 16), (5, 16)), ((2, 5, 3, 6), (5, 1, 6), (5, 1, 6)), ((4, 64), (4, 64), (4, 64))),
+    doc="y = x·cos + partner(x)·sin",
+)  # fmt: skip
+
+
+class RotaryEmbedding(FusedCell):
+    r"""Rotary position embedding.
+
+    .. math::
+        (a, b) \to (a \cos\theta - b \sin\theta,\; b \cos\theta + a \sin\theta)
+
+    for the pairs :math:`(a, b)` of the last axis: ``halves`` pairs element k with k + D/2, ``interleaved`` 2k with 2k + 1.
+
+    Args:
+        layout (str): ``halves`` or ``interleaved``. Default: ``'halves'``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.
+        - **cos** (Tensor) - of a shape that broadcasts to that of x, such as (S, D); `rotary_tables` makes it. Any of these
+          dtypes; no gradient.
+        - **sin** (Tensor) - likewise.
+
+    Outputs:
+        Tensor of the shape and dtype of x.
+
+    Raises:
+        InputError: an unknown layout, an odd last axis, or tables that do not broadcast.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import RotaryEmbedding
+        >>> RotaryEmbedding().forward(np.float32([[1, 0]]), np.float32([[0, 0]]), np.float32([[1, 1]]))
+        array([[0., 1.]], dtype=float32)
+    """
+
+    def __init__(self, layout: str = "halves", route: str = ""):
+        if layout not in LAYOUTS:
+            raise InputError(
+                "RotaryEmbedding: unknown layout",
+                place="RotaryEmbedding",
+                expected=" or ".join(LAYOUTS),
+                got=repr(layout),
+            )
+        super().__init__(ROTARY_EMBEDDING, {"layout": layout}, route)

@@ -1,0 +1,138 @@
+"""Rows of a table by number, scaled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.framework import HAS_MINDSPORE, ops
+from custom_ops.rows import sizes, wide
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, parameter
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+
+def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
+    """table[ids]·scale; 0 for a number that is none of the table's."""
+    if len(table.shape) != 2:
+        raise InputError(
+            "TokenEmbedding: the table has another rank",
+            place="TokenEmbedding",
+            expected="(tokens, size)",
+            got=str(tuple(sizes(table))),
+        )
+    rows = dsl.gather(table, ids, 0)
+    if scale == 1.0:
+        return rows
+    return dsl.cast_to(dsl.vmuls(wide(rows), scale), table.dtype)
+
+
+def gradient(ids: Any, table: Any, grad: Any, *, scale: float = 1.0) -> Any:
+    """The sum of grad over the places of each token, in their order."""
+    slope = wide(grad) if scale == 1.0 else dsl.vmuls(wide(grad), scale)
+    made = dsl.unsorted_segment_sum(slope, ids, sizes(table)[0])
+    return dsl.cast_to(made, table.dtype)
+
+
+def composite(ids: Any, table: Any, scale: float = 1.0) -> Any:
+    """The same from basic operators of MindSpore."""
+    return ops.mul(ops.gather(table, ids, 0), scale)
+
+
+TOKEN_EMBEDDING = OpSpec(
+    name="TokenEmbedding",
+    inputs=("ids", "table"),
+    undifferentiable=frozenset({"ids"}),
+    forward=compute,
+    backward=gradient,
+    saves=("ids", "table"),
+    attributes={"scale": 1.0},
+    composite=composite,
+    formula=lambda ids, table, *, scale=1.0: table[ids] * scale,
+    samples=(((4, 9), (12, 33)), ((5,), (10, 64)), ((0,), (10, 4))),
+    integers={"ids": ("int32", 10)},
+    doc="y = table[ids]·scale",
+)
+
+
+class TokenEmbedding(WeightedCell):
+    r"""Embedding of tokens, in the place of `mindspore.nn.Embedding`, with a scale.
+
+    .. math::
+        y = \mathrm{table}[\mathrm{ids}] \cdot s
+
+    The gradient of the table is summed up token by token in the order of the places, so that it is the same every time.
+
+    Args:
+        vocab_size (int): number of tokens.
+        embedding_size (int): elements of each.
+        use_one_hot (bool): taken for the sake of `nn.Embedding`; the result is the same. Default: ``False``.
+        embedding_table: initial table. Default: ``'normal'``.
+        dtype: of the table. Default: ``mindspore.float32``.
+        padding_idx (int, optional): a row that begins as 0. Default: ``None``.
+        scale (float): factor of the rows. Default: ``1.0``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **ids** (Tensor) - int32 or int64, any shape; a number that is none of the table's gives 0.
+
+    Outputs:
+        Tensor of the shape of ids and one more axis, of the table's dtype.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import TokenEmbedding
+        >>> TokenEmbedding(2, 2, embedding_table=np.float32([[1, 2], [3, 4]]), scale=2.0).forward(np.int32([1]))
+        array([[6., 8.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        use_one_hot: bool = False,
+        embedding_table: Any = "normal",
+        dtype: Any = None,
+        padding_idx: int | None = None,
+        scale: float = 1.0,
+        route: str = "",
+    ):
+        if padding_idx is not None and not 0 <= padding_idx < vocab_size:
+            raise InputError(
+                "TokenEmbedding: padding_idx is out of range",
+                place="TokenEmbedding",
+                expected=f"0 to {vocab_size - 1}",
+                got=str(padding_idx),
+            )
+        shape = (vocab_size, embedding_size)
+        table = parameter(embedding_table, shape, dtype, "embedding_table")
+        if padding_idx is not None:
+            table = _without_row(table, padding_idx)
+        super().__init__(
+            TOKEN_EMBEDDING, {"scale": float(scale)}, {"embedding_table": table}, route
+        )
+
+    @classmethod
+    def from_cells(cls, embedding: Any, scale: float = 1.0, route: str = "") -> TokenEmbedding:
+        """One with the table of an `nn.Embedding`: the same Parameter."""
+        table = embedding.embedding_table
+        return cls(*table.shape, embedding_table=table, scale=scale, route=route)
+
+    def construct(self, ids: Any) -> Any:
+        """One kernel, or basic operators."""
+        return self.run(ids, self.embedding_table)
+
+
+def _without_row(table: Any, row: int) -> Any:
+    if not HAS_MINDSPORE:
+        table[row] = 0
+        return table
+    table.init_data()
+    values = np.array(table.asnumpy())
+    values[row] = 0
+    return parameter(values, values.shape, table.dtype, table.name)
