@@ -114,9 +114,10 @@ def infer(
 ) -> Any:
     """activation((x − mean) / √(variance + eps)·gamma + beta)."""
     given = by_channel(wide(x), data_format)
-    names = ("moving_mean", "moving_variance", "gamma", "beta")
-    weights = zip((moving_mean, moving_variance, gamma, beta), names, strict=True)
-    z = _scaled(given, *(_of_channels(weight, given, name) for weight, name in weights), eps)
+    middle = _of_channels(moving_mean, given, "moving_mean")
+    variance = _of_channels(moving_variance, given, "moving_variance")
+    factor, offset = _of_channels(gamma, given, "gamma"), _of_channels(beta, given, "beta")
+    z = _scaled(given, middle, variance, factor, offset, eps)
     return dsl.cast_to(dsl.ext.reshape(_activated(z, activation), sizes(x)), x.dtype)
 
 

@@ -121,7 +121,8 @@ class TokenEmbedding(WeightedCell):
     def from_cells(cls, embedding: Any, scale: float = 1.0, route: str = "") -> TokenEmbedding:
         """One with the table of an `nn.Embedding`: the same Parameter."""
         table = embedding.embedding_table
-        return cls(*table.shape, embedding_table=table, scale=scale, route=route)
+        vocab_size, size = table.shape
+        return cls(vocab_size, size, embedding_table=table, scale=scale, route=route)
 
     def construct(self, ids: Any) -> Any:
         """One kernel, or basic operators."""
