@@ -4,7 +4,7 @@ The backward is a graph like any other, which reads the tensors of the forward: 
 row sums …) is taken as it is where both are built together or where it is handed in, and is not computed twice.
 
 Where a formula has a choice: of equal operands of a maximum or minimum each gets one half, of equal extremes of a reduction
-each the same share (both as MindSpore's Maximum and ReduceMax have it), ReLU has 0 at 0, |x| has 0 at 0, roundings to whole
+each the same share (both as MindSpore's Maximum and ReduceMax have it; windows too), ReLU has 0 at 0, |x| has 0 at 0, roundings to whole
 numbers have 0. Beside NaN everything counts as extreme. What the forward left out — the other side of a select, the smaller
 operand — gets 0 also where its own derivative is infinite; everywhere else the plain formula holds, with its inf and NaN.
 """

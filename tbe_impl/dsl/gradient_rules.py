@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.cube import matmul
 from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
 from tbe_impl.dsl.expr import Expr, IterVar, Range, binary, call, cast, const, select
@@ -56,6 +57,9 @@ def _matmul(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
         first = matmul(other, g, turn_b, True, alpha_num=alpha, dst_dtype=a.dtype)
     else:
         first = matmul(g, other, False, not turn_b, alpha_num=alpha, dst_dtype=a.dtype)
+    if other.ndim == 2 and one.ndim > 2 and not turn_a:
+        # one product over the rows of all batches instead of one for each batch and their sum
+        one, g = (shaped(item, [const(-1), item.shape[-1]]) for item in (one, g))
     if turn_b:
         second = matmul(g, one, True, turn_a, alpha_num=alpha, dst_dtype=b.dtype)
     else:
@@ -64,19 +68,13 @@ def _matmul(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
     if bias:
         row = bias[0].ndim == 1 or is_one(bias[0].shape[-2])
         factor = 1.0 if row and told["beta"] == 0 else told["beta"]
-        scaled = g if factor == 1 else _WORDS["vmuls"](g, factor)
-        found.append((bias[0], Adjoint(_like(_cast(scaled, bias[0].dtype), bias[0]))))
+        scaled = adjoint.value if factor == 1 else _WORDS["vmuls"](adjoint.value, factor)
+        found.append((bias[0], Adjoint(_like(cast_to(scaled, bias[0].dtype), bias[0]))))
     return found
 
 
 def _matrix(tensor: Tensor) -> Tensor:
     return shaped(tensor, [const(1), *tensor.shape]) if tensor.ndim == 1 else tensor
-
-
-def _cast(tensor: Tensor, dtype: str) -> Tensor:
-    from tbe_impl.dsl.casts import cast_to
-
-    return cast_to(tensor, dtype)
 
 
 def _like(found: Tensor, tensor: Tensor) -> Tensor:

@@ -94,12 +94,10 @@ def _without_nan(op: str) -> Callable[[Expr, Expr], Any]:
 
 
 def _logaddexp(x: Expr, y: Expr) -> Any:
-    """max + ln(1 + e^−|x − y|); of two equal infinities the infinity."""
-    apart = call("abs", x - y)
-    far = call("log1p", call("exp", call("neg", apart)))
-    same = binary("eq", x, y)
-    ln2 = const(math.log(2), x.dtype)
-    return select(same, x + ln2, binary("max", x, y) + far)
+    """max(x, y) + ln(1 + e^−|x − y|); of two equal infinities the infinity."""
+    found = binary("max", x, y) + call("log1p", call("exp", call("neg", call("abs", x - y))))
+    endless = binary("and", binary("eq", x, y), call("isinf", x, dtype="bool"))
+    return select(endless, x, found)
 
 
 def _log_expit(x: Expr) -> Any:

@@ -116,6 +116,9 @@ REDUCING: list[Case] = [
     ("gemm", lambda x, y, z: dsl.gemm(x, y, {"alpha": 2.0, "beta": 0.5, "tensor_c": z, "dst_dtype": "float64"}),
      (A, MATRIX, array(3, 5))),
     ("batch_matmul", lambda x, y: dsl.batch_matmul(x, y, dst_dtype="float64"), (CUBE, array(2, 4, 5))),
+    *((f"batch_matmul with one matrix {turned}", lambda x, y, turned=turned: dsl.batch_matmul(x, y, False, turned, dst_dtype="float64"),
+       (CUBE, array(5, 4) if turned else array(4, 5))) for turned in (False, True)),
+    ("batch_matmul with a bias", lambda x, y, z: dsl.batch_matmul(x, y, dst_dtype="float64", tensor_bias=z), (CUBE, array(4, 5), array(5))),
     ("batch_matmul repeated", lambda x, y: dsl.batch_matmul(x, y, True, dst_dtype="float64"), (array(2, 1, 4, 3), array(5, 4, 2))),
 ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
+from tbe_impl.dsl.gradient import gradients
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.dsl.tracing import trace
 from tbe_impl.errors import InputError
@@ -121,6 +122,7 @@ TWO: dict[str, Formula] = {
     "relu of a sum": lambda x, y: np.maximum(x + y, 0),
     "outer": lambda x, y: np.multiply.outer(x[0], y[0]),
     "where": lambda x, y: np.where(x > y, x, y),
+    "infinite": lambda x, y: np.logaddexp(np.log(x - x), np.log(y - y)),
     "distances": lambda x, y: np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1)),
 }  # fmt: skip
 FLOATS = ("float16", "float32", "float64", "bfloat16")
@@ -306,6 +308,15 @@ def test_sizes_that_are_known_late(name: str) -> None:
         for found in (numpy_backend.run(outputs, given, {id(n): size}), kernel.run(arrays, {id(n): size}, 1)):  # fmt: skip
             for one, other in zip(found, wanted, strict=True):
                 assert_same(one, other)
+
+
+def test_the_derivative_of_softplus_at_0() -> None:
+    x, g = dsl.placeholder((3,), "float64"), dsl.placeholder((3,), "float64")
+    (y,) = trace(lambda t: np.logaddexp(t, 0), x)
+    (found,) = gradients([y], [x], [g])
+    assert found is not None
+    given = {id(x): np.array([0.0, 800, -800]), id(g): np.ones(3)}
+    np.testing.assert_array_equal(numpy_backend.run([found], given)[0], [0.5, 1, 0])
 
 
 def test_attributes_go_by_name_and_plain_inputs_come_back() -> None:
