@@ -45,6 +45,11 @@ class Geometry:
         return _reach(self.weight, self.dilation)
 
     @property
+    def is_narrower_than_stride(self) -> bool:
+        """Whether x is lower or narrower than one step."""
+        return self.x[2] < self.stride[0] or self.x[3] < self.stride[1]
+
+    @property
     def grouped_weight(self) -> tuple[int, ...]:
         """Shape of the weights with their groups as a dimension of its own, where there is more than one."""
         out, *rest = self.weight

@@ -242,6 +242,24 @@ def test_an_empty_batch(lowering: str) -> None:
     assert not grad_bias.any()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("width", "kernel", "stride", "padding"), [(1, 3, 2, 1), (2, 3, 3, 2), (1, 2, 3, 1), (5, 3, 2, 1), (7, 3, 1, 1)])  # fmt: skip
+def test_memory_of_earlier_calls_is_not_read(width: int, kernel: int, stride: int, padding: int, dtype: str, lowering: str) -> None:  # fmt: skip
+    whole = np.full((8, 64, 24, 24), np.nan, np.float32)
+    earlier = prepare_conv2d(whole.shape, (64, 64, 3, 3), padding=1, threads=1, lowering=lowering)
+    given: dict[str, Any] = {"stride": (1, stride), "padding": (1, 1, padding, padding)}
+    x, weight = arrays(12, (2, 17, 6, width), (8, 17, 3, kernel), dtype=DTYPES[dtype])
+    forward = prepare_conv2d(x.shape, weight.shape, dtype=dtype, threads=1, lowering=lowering, **given)  # fmt: skip
+    backward = prepare_conv2d_backward(x.shape, weight.shape, dtype=dtype, threads=1, lowering=lowering, **given)  # fmt: skip
+    for prepared in (forward, backward):
+        filled = arrays(13, *(kind.shape for kind in prepared.inputs), dtype=DTYPES[dtype])
+        first = prepared.call(filled)
+        earlier.call([whole, np.ones((64, 64, 3, 3), np.float32)])
+        for one, other in zip(first, prepared.call(filled), strict=True):
+            assert np.isfinite(other.astype(np.float32)).all()
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_any_number_of_threads(threads: int) -> None:
     if why_missing():
