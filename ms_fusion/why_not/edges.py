@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
+from ms_fusion.why_not.clusters import form_clusters
 from ms_fusion.why_not.fusability import (
     IN_PLACE,
     VIEWS,
@@ -23,8 +24,8 @@ from ms_fusion.why_not.fusability import (
 from ms_fusion.why_not.prospect import Prospect
 from ms_fusion.why_not.reach import Reach
 from ms_fusion.why_not.reasons import RANK, sentence, shape_text
-from ms_fusion.why_not.splitter import Kernel, Pair, kernel_of, why_split
-from ms_fusion.why_not.suggest import TURN_ON, casting_down, suggest
+from ms_fusion.why_not.splitter import REDUCING_FIRST, Kernel, Pair, kernel_of, why_split
+from ms_fusion.why_not.suggest import casting_down, suggest, with_flags
 
 NO_CONTROL = ControlFlow()
 
@@ -82,6 +83,7 @@ class _Known:
     ):
         self.graph, self.placement, self.cluster = graph, placement, cluster
         self.given, self.generator, self.after = given, generator, after
+        self._prospects: dict[str, Prospect] = {}
 
     @cached_property
     def refusals(self) -> dict[str, tuple[Refusal, ...]]:
@@ -132,12 +134,8 @@ class _Known:
                 code,
                 detail,
                 self._bytes_at_stake(value, producer, consumer) if first else 0,
-                suggest(
-                    self.graph, producer, consumer, value, code, refused, self.given, self.generator,
-                    blocked=self._would_be_cut(producer, consumer, value, code),
-                    unsafe=self.unsafe,
-                ),
-            )  # fmt: skip
+                self._suggestion(producer, consumer, value, code, refused),
+            )
 
     def inside(self, internal: Mapping[str, int]) -> Iterator[UnfusedEdge]:
         for node in self.graph:
@@ -277,16 +275,39 @@ class _Known:
         }
         return Prospect(self.graph, cluster, self.given)
 
-    @cached_property
-    def turned_on(self) -> Prospect:
-        """The clusters of a program whose fusion is off, once it is turned on."""
-        on = settings(TURN_ON, self.given.device)
-        cluster = {
-            node.name: node.subgraph
-            for node in self.graph
-            if refusal(node, self.graph, on) is None and not node_refusal(node, self.graph)
-        }
-        return Prospect(self.graph, cluster, on)
+    def with_flags_added(self, added: str) -> Prospect:
+        """The clusters of this program with further flags in force."""
+        if added not in self._prospects:
+            own = " ".join(f"--{name}={value}" for name, value in self.given.given.items())
+            then = settings(with_flags(own, added), self.given.device)
+            free = {node.name for node in self.graph if refusal(node, self.graph, then) is None}
+            cluster = form_clusters(self.graph, free)
+            lost = {
+                cluster[node.name]
+                for node in self.graph
+                if node.name in free and node_refusal(node, self.graph)
+            }
+            cluster = {name: one for name, one in cluster.items() if one not in lost}
+            self._prospects[added] = Prospect(self.graph, cluster, then)
+        return self._prospects[added]
+
+    def _suggestion(
+        self, producer: Node, consumer: Node, value: Value, code: str, refused: Sequence[Refusal]
+    ) -> Suggestion | None:
+        """The smallest change that surely fuses the edge."""
+        found = suggest(
+            self.graph, producer, consumer, value, code, refused, self.given, self.generator,
+            blocked=self._would_be_cut(producer, consumer, value, code), unsafe=self.unsafe,
+        )  # fmt: skip
+        # a flag lets all operators of a name in, and they may draw others away; what becomes several kernels is not foreseen
+        foreseen = not REDUCING_FIRST & {producer.op, consumer.op}
+        if found is None or found.kind != "flag" or not foreseen or code == "not-built":
+            return found
+        return (
+            found
+            if self.with_flags_added(found.flags).becomes_one_kernel(producer, consumer)
+            else None
+        )
 
     def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
         """Why two operators that were both clustered do not share a kernel."""
@@ -347,7 +368,7 @@ class _Known:
         if code == "not-built":
             return not self.without_culprits.becomes_one_kernel(producer, consumer)
         if code == "fusion-off":
-            return not self.turned_on.becomes_one_kernel(producer, consumer)
+            return False  # looked at with the whole program
         if (
             producer.subgraph != consumer.subgraph
             or self.clusters.between(producer.name, consumer.name) is not None

@@ -14,7 +14,15 @@ from functools import cached_property
 from ms_fusion.graph import Edge, Graph, Node
 from ms_fusion.why_not.fusability import Settings
 from ms_fusion.why_not.reach import Reach
-from ms_fusion.why_not.splitter import REDUCING_FIRST, Kernel, Pair, kernel_of, why_split
+from ms_fusion.why_not.splitter import (
+    MOVING,
+    REDUCING,
+    REDUCING_FIRST,
+    Kernel,
+    Pair,
+    kernel_of,
+    why_split,
+)
 
 
 class Prospect:
@@ -68,13 +76,27 @@ class Prospect:
 
     @cached_property
     def _cut_inside(self) -> frozenset[str]:
-        """The pieces that hold both ends of an edge which is cut."""
+        """The pieces that hold both ends of an edge which is cut, or one end of an edge between other numbers of elements:
+        there the order decides which side the shared operators go to."""
         piece, kernels = self._pieces, self._kernels(self._pieces)
-        return frozenset(
-            piece[edge.producer]
-            for edge in self._edges
-            if piece[edge.producer] == piece[edge.consumer]
-            and self._is_cut(edge, kernels[piece[edge.producer]])
+        found = set()
+        for edge in self._edges:
+            ends = {piece[edge.producer], piece[edge.consumer]}
+            if len(ends) > 1:
+                found |= ends if self._changes_size(edge) else set()
+            elif self._is_cut(edge, kernels[piece[edge.producer]]):
+                found |= ends
+        return frozenset(found)
+
+    def _changes_size(self, edge: Edge) -> bool:
+        """Whether elementwise operators of different sizes meet there."""
+        consumer = self._graph.node(edge.consumer)
+        if consumer.op in REDUCING | REDUCING_FIRST | MOVING:
+            return False
+        elements = {value.elements for value in self._graph.outputs_of(consumer)}
+        return (
+            self._graph.node(edge.producer).op not in REDUCING
+            and self._graph.values[edge.value].elements not in elements
         )
 
     @cached_property

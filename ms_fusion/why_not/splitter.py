@@ -118,7 +118,7 @@ def why_split(pair: Pair) -> tuple[str, str] | None:
 
 
 def _gives_to_others(pair: Pair) -> bool:
-    """Whether the value, or another one of the producer's kernel, is needed outside of the two kernels too."""
+    """Whether the value, or another one of the producer's kernel with as many elements, is needed outside of the two."""
     graph, value = pair.graph, pair.value.name
     if value in graph.outputs or len(graph.consumers[value]) > 1:
         return True
@@ -128,6 +128,7 @@ def _gives_to_others(pair: Pair) -> bool:
         or any(reader.name not in both for reader in graph.consumers.get(made, ()))
         for member in pair.before.members
         for made in graph.node(member).outputs
+        if graph.values[made].elements == pair.value.elements
     )
 
 

@@ -336,7 +336,7 @@ def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
             fused += together
             offered += bool(told["kind"])
             assert together or not told["kind"], (one["source"], told, apart[tuple(told["nodes"])])
-    assert offered >= 0.6 * fused > 40
+    assert offered >= 0.5 * fused > 40
 
 
 def pair_inputs(number: int, one: Pair) -> list[np.ndarray]:
