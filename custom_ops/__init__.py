@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "Adam": "optimizers",
+    "AdamWeightDecay": "optimizers",
     "AddLayerNorm": "operators.add_layer_norm",
     "AddRMSNorm": "operators.add_rms_norm",
     "AddReLU": "operators.add_relu",
@@ -22,6 +24,7 @@ _HOMES = {
     "LayerNorm": "operators.layer_norm",
     "LogSoftmax": "operators.softmax",
     "Mish": "operators.mish",
+    "Momentum": "optimizers",
     "MulSigmoid": "operators.mul_sigmoid",
     "MyOp": "operators.my_op",
     "RMSNorm": "operators.rms_norm",

@@ -9,6 +9,7 @@ from typing import Any
 import mindspore
 from mindspore import ops
 from mindspore.ops import CustomRegOp, DataType
+from mindspore.ops import signature as sig
 
 from custom_ops import bprops, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
@@ -45,6 +46,9 @@ class FusedPrimitive(ops.Custom):
             bprop=_bprop(spec, attributes, order, eager),
             reg_info=_registration(spec),
         )
+        if spec.overwrites:
+            self.set_signatures(_signatures(spec))
+            self.add_prim_attr("side_effect_mem", True)
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
         """Shapes and dtypes of the outputs, with the operator's own errors when a graph is built."""
@@ -102,6 +106,12 @@ def _registration(spec: OpSpec) -> Any:
         record = record.output(place, name)
     every = [DataType.None_None] * (len(spec.inputs) + len(spec.outputs))
     return record.dtype_format(*every).target("CPU").get_op_info()
+
+
+def _signatures(spec: OpSpec) -> Any:
+    """Which inputs are written to: MindSpore keeps the order of what reads and writes a Parameter."""
+    kinds = [sig.sig_rw.RW_WRITE if name in spec.overwrites else sig.sig_rw.RW_READ for name in spec.inputs]  # fmt: skip
+    return tuple(sig.make_sig(name, kind) for name, kind in zip(spec.inputs, kinds, strict=True))
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:

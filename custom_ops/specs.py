@@ -37,6 +37,7 @@ class OpSpec:
             which is among `saves`.
         undifferentiable: inputs that get no gradient: indices, masks.
         hidden: outputs, the last ones, that only `backward` reads: callers do not get them, and they have no gradient.
+        overwrites: inputs that it writes to; it runs even where nothing reads its outputs.
         same_gradient: input → the input whose gradient is its own too, so that it is written once.
         formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right.
         formula_gradient: likewise the gradients of the differentiable inputs, from all inputs and then the gradients of the
@@ -67,6 +68,7 @@ class OpSpec:
     backward_procedure: Callable[..., None] | None = None
     undifferentiable: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    overwrites: frozenset[str] = frozenset()
     same_gradient: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     formula: Callable[..., Any] | None = None
     formula_gradient: Callable[..., Any] | None = None

@@ -74,7 +74,7 @@ class Written:
             InputError: an array that is to be overwritten has gaps.
             CompileError: memory ran out.
         """
-        given = [np.ascontiguousarray(array) for array in arrays]
+        given = [np.asarray(array, order="C") for array in arrays]
         if self.overwrites and any(a is not b for a, b in zip(given, arrays, strict=True)):
             raise InputError(
                 "an array that is written to has gaps", place=self.name, expected="dense arrays"

@@ -41,7 +41,7 @@ ORDER = {
         ("cell", "ascend"),
         ("registry",),
         ("operators",),
-        ("functional",),
+        ("functional", "optimizers"),
         ("patching",),
     ),
     "ms_fusion": (

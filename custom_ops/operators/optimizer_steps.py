@@ -1,0 +1,140 @@
+"""Adam, Adam with decoupled weight decay, and momentum over whole lists of parameters: one launch, in place."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.kernels import Described
+from custom_ops.specs import OpSpec
+from custom_ops.written import Written
+from tbe_impl.errors import InputError
+
+ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)
+_NAMES = ("Adam", "AdamWeightDecay", "Momentum")
+_SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
+"""Numbers, as tensors, that a rule reads besides rates and decays."""
+_STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
+_ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
+
+
+@cache
+def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
+    """The operator of one step of a rule over `count` tensors.
+
+    Its inputs: learning rates and weight decays (one, or one for each tensor; no decays where there are none), the numbers
+    of the rule, then gradients, parameters and their states; all of a kind follow each other. Parameters and states are
+    overwritten. Its output means nothing.
+    """
+    names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
+    names += _SCALARS[rule]
+    overwritten = [f"{kind}{i}" for kind in ("parameter", *_STATES[rule]) for i in range(count)]
+    attributes = {
+        "nesterov": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "scale": 1.0,
+        "decayed": (True,) * count,
+    }  # fmt: skip
+
+    def written(*given: Described, **values: Any) -> Written:
+        return _written(rule, count, rates, decays, given, **values)
+
+    return OpSpec(
+        name=f"Fused{_NAMES[rule]}",
+        inputs=(*names, *(f"gradient{i}" for i in range(count)), *overwritten),
+        outputs=("done",),
+        written=written,
+        attributes=attributes,
+        undifferentiable=frozenset((*names, *(f"gradient{i}" for i in range(count)), *overwritten)),
+        overwrites=frozenset(overwritten),
+        doc=f"One step of {_NAMES[rule]} over a list of tensors, in place.",
+    )
+
+
+def _written(
+    rule: int, count: int, rates: int, decays: int, given: Sequence[Described], *, nesterov: bool, beta1: float,
+    beta2: float, eps: float, scale: float, decayed: tuple[bool, ...],
+) -> Written:  # fmt: skip
+    name = _NAMES[rule]
+    start = rates + decays + len(_SCALARS[rule])
+    for one in given[:start]:
+        if one.dtype != "float32" or np.prod(one.shape) != 1:
+            raise InputError(f"{name}: rates and decays are single numbers", place=name, expected="one float32", got=str(one))  # fmt: skip
+    kinds = [given[start + i * count :][:count] for i in range(2 + len(_STATES[rule]))]
+    for kind in kinds:
+        for i, (one, parameter) in enumerate(zip(kind, kinds[1], strict=True)):
+            if one != parameter or one.dtype != kinds[1][0].dtype or one.dtype not in _ELEMENTS:
+                raise InputError(
+                    f"{name}: tensor {i} is another than its parameter",
+                    place=name,
+                    expected=f"{Described(parameter.shape, kinds[1][0].dtype)}",
+                    got=str(one),
+                )
+    bits = [struct.unpack("<q", struct.pack("<d", value))[0] for value in (beta1, beta2, eps, scale)]  # fmt: skip
+    numbers = [rule, count, rates, decays, int(nesterov), *bits]
+    for one, flag in zip(kinds[1], decayed, strict=True):
+        numbers += [int(np.prod(one.shape, dtype=np.int64)), int(flag)]
+    options = (f"-DELEMENT={_ELEMENTS[kinds[1][0].dtype]}",)
+    done = (Described((1,), "float32"),)
+    return Written(name, "optimizers.c", "optimize", tuple(given), done, tuple(numbers), options, overwrites=True)  # fmt: skip
+
+
+def step(
+    rule: int, scalars: Sequence[float], gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray],
+    *states: Sequence[np.ndarray], rates: Sequence[float], decays: Sequence[float] = (), **attributes: Any,
+) -> None:  # fmt: skip
+    """One step on NumPy arrays of one dtype, in place.
+
+    Raises:
+        InputError: shapes or dtypes that do not fit, or an array with gaps.
+    """
+    spec = optimizer_spec(rule, len(parameters), len(rates), len(decays))
+    attributes = {"decayed": (True,) * len(parameters), **attributes}
+    numbers = [np.asarray(one, np.float32) for one in (*rates, *decays, *scalars)]
+    arrays = [*gradients, *parameters, *(one for state in states for one in state)]
+    for one in arrays[len(gradients) :]:
+        if not isinstance(one, np.ndarray):
+            name = _NAMES[rule]
+            raise InputError(f"{name}: {one} is no array", place=name, expected="arrays, which are overwritten", got=type(one).__name__)  # fmt: skip
+    computation_of(spec, sorted_attributes(spec, attributes))(*numbers, *arrays)
+
+
+def adam_step(
+    gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray], moment1: Sequence[np.ndarray],
+    moment2: Sequence[np.ndarray], *, count: int, learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
+    eps: float = 1e-8, weight_decay: float = 0.0, use_nesterov: bool = False,
+) -> None:  # fmt: skip
+    """Adam on NumPy arrays, in place; `count` is 1 at the first step."""
+    powers = (np.float32(beta1) ** count, np.float32(beta2) ** count)
+    decays = (weight_decay,) if weight_decay else ()
+    step(
+        ADAM, powers, gradients, parameters, moment1, moment2, rates=(learning_rate,), decays=decays, nesterov=use_nesterov,
+        beta1=beta1, beta2=beta2, eps=eps,
+    )  # fmt: skip
+
+
+def adam_weight_decay_step(
+    gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray], moments1: Sequence[np.ndarray],
+    moments2: Sequence[np.ndarray], *, learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
+    eps: float = 1e-6, weight_decay: float = 0.0,
+) -> None:  # fmt: skip
+    """Adam with decoupled weight decay on NumPy arrays, in place."""
+    decays = (weight_decay,) if weight_decay else ()
+    step(
+        ADAM_WEIGHT_DECAY, (), gradients, parameters, moments1, moments2, rates=(learning_rate,), decays=decays,
+        beta1=beta1, beta2=beta2, eps=eps,
+    )  # fmt: skip
+
+
+def momentum_step(
+    gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray], moments: Sequence[np.ndarray], *,
+    learning_rate: float, momentum: float, weight_decay: float = 0.0, use_nesterov: bool = False,
+) -> None:  # fmt: skip
+    """Gradient descent with momentum on NumPy arrays, in place."""
+    decays = (weight_decay,) if weight_decay else ()
+    step(
+        MOMENTUM, (momentum,), gradients, parameters, moments, rates=(learning_rate,), decays=decays, nesterov=use_nesterov,
+    )  # fmt: skip

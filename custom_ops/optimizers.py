@@ -1,0 +1,235 @@
+"""Adam, AdamWeightDecay and Momentum as MindSpore has them, each step one launch for all parameters of a dtype."""
+# mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type"
+
+from __future__ import annotations
+
+from typing import Any
+
+from custom_ops.framework import HAS_MINDSPORE, ms, nn, ops
+from custom_ops.operators.optimizer_steps import ADAM, ADAM_WEIGHT_DECAY, MOMENTUM, optimizer_spec
+from tbe_impl.errors import InputError, MissingError
+
+if not HAS_MINDSPORE:
+    raise MissingError(
+        "the optimizers are MindSpore's, and it is not there",
+        remedy="Install mindspore, or call adam_step and its like of "
+        "custom_ops.operators.optimizer_steps on arrays",
+    )
+
+from custom_ops.primitive import primitive
+
+
+def _prepare(optimizer: Any, rule: int, states: tuple[Any, ...], **attributes: Any) -> None:
+    """Makes the operators of an optimizer, one for the parameters of each dtype."""
+    parameters, grouped = optimizer.parameters, optimizer.is_group
+    flags = [bool(one) for one in optimizer.decay_flags]
+    optimizer.states = states
+    # gradients are centred after they decayed, so that both are left to MindSpore then; nn.AdamWeightDecay centres none
+    centred = grouped and any(optimizer.grad_centralization_flags)
+    optimizer.is_centred = centred and rule != ADAM_WEIGHT_DECAY
+    optimizer.decays_here = bool(optimizer.exec_weight_decay) and not optimizer.is_centred
+    dtypes = list(dict.fromkeys(one.dtype for one in parameters))
+    optimizer.members = tuple(
+        tuple(i for i, one in enumerate(parameters) if one.dtype == dtype) for dtype in dtypes
+    )
+    optimizer.steps = tuple(
+        primitive(
+            optimizer_spec(
+                rule,
+                len(members),
+                len(members) if optimizer.is_group_lr else 1,
+                (len(members) if grouped else 1) if optimizer.decays_here else 0,
+            ),
+            {**attributes, "decayed": tuple(flags[i] for i in members)},
+        )
+        for members in optimizer.members
+    )
+
+
+class _InOneLaunch:
+    """What the optimizers share."""
+
+    def updated(self, lr, decay, numbers, gradients):
+        """Runs the operators: rates, decays, numbers, then gradients, parameters and states."""
+        done = ()
+        for step, members in zip(self.steps, self.members):  # noqa: B905 - MindSpore reads this
+            given = ()
+            if self.is_group_lr:
+                for i in members:
+                    given = given + (lr[i],)  # noqa: RUF005
+            else:
+                given = given + (lr,)  # noqa: RUF005
+            if self.decays_here:
+                if self.is_group:
+                    for i in members:
+                        given = given + (decay[i],)  # noqa: RUF005
+                else:
+                    given = given + (decay,)  # noqa: RUF005
+            given = given + numbers
+            for i in members:
+                given = given + (ops.cast(gradients[i], self._parameters[i].dtype),)  # noqa: RUF005
+            for i in members:
+                given = given + (self._parameters[i],)  # noqa: RUF005
+            for state in self.states:
+                for i in members:
+                    given = given + (state[i],)  # noqa: RUF005
+            done = done + (step(*given),)  # noqa: RUF005
+        return done
+
+
+class Adam(_InOneLaunch, nn.Adam):
+    r"""`nn.Adam`, all parameters in one launch.
+
+    .. math::
+        m = \beta_1 m + (1 - \beta_1) g, \quad v = \beta_2 v + (1 - \beta_2) g^2, \quad
+        w = w - lr \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t} \frac{m}{\sqrt{v} + \epsilon}
+
+    with :math:`\beta_1 m + (1 - \beta_1) g` in the place of the last m for Nesterov's.
+
+    Args:
+        params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale: as for `nn.Adam`, with
+            groups and schedules.
+        use_amsgrad, use_lazy, use_offload: must be False.
+
+    Inputs:
+        - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
+
+    Outputs:
+        tuple[Tensor], which mean nothing.
+
+    Raises:
+        InputError: what is not fused was asked for.
+
+    Supported Platforms:
+        ``CPU``
+    """
+
+    def __init__(
+        self,
+        params,
+        learning_rate=1e-3,
+        beta1=0.9,
+        beta2=0.999,
+        eps=1e-8,
+        use_locking=False,
+        use_nesterov=False,
+        weight_decay=0.0,
+        loss_scale=1.0,
+        use_amsgrad=False,
+        **kwargs,
+    ):
+        refused = {"use_amsgrad": use_amsgrad, **kwargs}
+        for name, value in refused.items():
+            if value:
+                raise InputError(
+                    f"Adam: {name} is not fused",
+                    place="custom_ops.Adam",
+                    expected="False",
+                    got=repr(value),
+                    remedy="Use nn.Adam",
+                )
+        super().__init__(
+            params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay,
+            loss_scale, use_amsgrad, **kwargs,
+        )  # fmt: skip
+        _prepare(
+            self, ADAM, (self.moment1, self.moment2), nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps,
+            scale=1.0 / self.loss_scale,
+        )  # fmt: skip
+
+    @ms.jit
+    def construct(self, gradients):
+        """One step."""
+        if self.is_centred:
+            gradients = self.gradients_centralization(self.decay_weight(gradients))
+        decay = self.get_weight_decay()
+        lr = self.get_lr()
+        self.assignadd(self.global_step, self.global_step_increase_tensor)
+        beta1_power = self.beta1_power * self.beta1
+        self.beta1_power = beta1_power
+        beta2_power = self.beta2_power * self.beta2
+        self.beta2_power = beta2_power
+        return self.updated(lr, decay, (beta1_power, beta2_power), gradients)
+
+
+class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
+    r"""`nn.AdamWeightDecay`, all parameters in one launch.
+
+    .. math::
+        m = \beta_1 m + (1 - \beta_1) g, \quad v = \beta_2 v + (1 - \beta_2) g^2, \quad
+        w = w - lr \left(\frac{m}{\sqrt{v} + \epsilon} + \lambda w\right)
+
+    Args:
+        params, learning_rate, beta1, beta2, eps, weight_decay: as for `nn.AdamWeightDecay`, with groups and schedules.
+
+    Inputs:
+        - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
+
+    Outputs:
+        tuple[Tensor], which mean nothing.
+
+    Raises:
+        InputError: an optimizer that is cut among devices.
+
+    Supported Platforms:
+        ``CPU``
+    """
+
+    def __init__(
+        self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0
+    ):
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay)
+        if self.use_parallel:
+            raise InputError(
+                "AdamWeightDecay: parameters that are cut among devices are not fused",
+                place="custom_ops.AdamWeightDecay",
+                remedy="Use nn.AdamWeightDecay",
+            )
+        _prepare(self, ADAM_WEIGHT_DECAY, (self.moments1, self.moments2), beta1=beta1, beta2=beta2, eps=eps)  # fmt: skip
+
+    @ms.jit
+    def construct(self, gradients):
+        """One step."""
+        decay = self.get_weight_decay()
+        lr = self.get_lr()
+        self.assignadd(self.global_step, self.global_step_increase_tensor)
+        return self.updated(lr, decay, (), gradients)
+
+
+class Momentum(_InOneLaunch, nn.Momentum):
+    r"""`nn.Momentum`, all parameters in one launch.
+
+    .. math::
+        v = u\, v + g, \quad w = w - lr\, v
+
+    or, for Nesterov's, :math:`w = w - lr (g + u\, v)`; `nn.Momentum` on CPU takes no notice of ``use_nesterov``.
+
+    Args:
+        params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov: as for `nn.Momentum`, with groups and
+            schedules.
+
+    Inputs:
+        - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
+
+    Outputs:
+        tuple[Tensor], which mean nothing.
+
+    Supported Platforms:
+        ``CPU``
+    """
+
+    def __init__(
+        self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False
+    ):
+        super().__init__(params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov)
+        _prepare(self, MOMENTUM, (self.moments,), nesterov=use_nesterov, scale=1.0 / self.loss_scale)  # fmt: skip
+
+    @ms.jit
+    def construct(self, gradients):
+        """One step."""
+        if self.is_centred:
+            gradients = self.gradients_centralization(self.decay_weight(gradients))
+        decay = self.get_weight_decay()
+        lr = self.get_lr()
+        self.assignadd(self.global_step, self.global_step_increase_tensor)
+        return self.updated(lr, decay, (self.momentum,), gradients)

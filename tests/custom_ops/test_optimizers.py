@@ -1,0 +1,226 @@
+"""Optimizers against float64 formulas, and against MindSpore's own: groups, schedules, states, modes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops.operators.optimizer_steps import adam_step, adam_weight_decay_step, momentum_step
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import InputError
+
+SHAPES = [(), (1,), (7,), (0,), (3, 5), (64, 33), (0, 2), (70000,), (100,)]
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6, "float64": 1e-14}
+
+
+def lists(count: int, dtype: str, seed: int = 0, scale: float = 1.0):
+    rng = np.random.default_rng(seed)
+    kind = dtype_of(dtype).numpy
+    return [[np.asarray(rng.standard_normal(shape) * scale, kind) for shape in SHAPES] for _ in range(count)]  # fmt: skip
+
+
+def close(got, want, dtype, steps=1):
+    for one, other in zip(got, want, strict=True):
+        error = np.abs(one.astype(np.float64) - other)
+        assert np.all(error <= steps * TOLERANCE[dtype] * (1 + np.abs(other)))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adam(decay, nesterov, dtype):
+    w, m, v = lists(3, dtype)
+    v = [np.asarray(np.abs(one)) for one in v]
+    beta1, beta2 = (float(np.float32(one)) if dtype != "float64" else one for one in (0.9, 0.999))
+    right = [[one.astype(np.float64) for one in kind] for kind in (w, m, v)]
+    for count in (1, 2, 3):
+        (g,) = lists(1, dtype, seed=count)
+        adam_step(g, w, m, v, count=count, learning_rate=0.01, weight_decay=decay, use_nesterov=nesterov)  # fmt: skip
+        rate = 0.01 * np.sqrt(1 - float(np.float32(0.999)) ** count) / (1 - float(np.float32(0.9)) ** count)  # fmt: skip
+        for i, one in enumerate(g):
+            ww, mm, vv = (kind[i] for kind in right)
+            slope = one.astype(np.float64) + decay * ww
+            mm = beta1 * mm + (1 - beta1) * slope
+            vv = beta2 * vv + (1 - beta2) * slope**2
+            mean = beta1 * mm + (1 - beta1) * slope if nesterov else mm
+            for kind, value in zip(right, (ww - rate * mean / (np.sqrt(vv) + 1e-8), mm, vv), strict=True):  # fmt: skip
+                kind[i] = value
+        tolerance = 8 if dtype != "float64" else 1e8  # rates are float32
+        for got, want in zip((w, m, v), right, strict=True):
+            close(got, want, dtype, steps=count * tolerance)
+        right = [[one.astype(np.float64) for one in kind] for kind in (w, m, v)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_adam_weight_decay(dtype):
+    w, m, v, g = lists(4, dtype)
+    v = [np.asarray(np.abs(one)) for one in v]
+    before = [[one.astype(np.float64) for one in kind] for kind in (w, m, v, g)]
+    adam_weight_decay_step(g, w, m, v, learning_rate=0.01, weight_decay=0.1)
+    want = []
+    for ww, mm, vv, gg in zip(*before, strict=True):
+        beta1, beta2 = float(np.float32(0.9)), float(np.float32(0.999))
+        mm, vv = beta1 * mm + (1 - beta1) * gg, beta2 * vv + (1 - beta2) * gg * gg
+        want.append(ww - 0.01 * (mm / (np.sqrt(vv) + 1e-6) + 0.1 * ww))
+    close(w, want, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_momentum(nesterov, dtype):
+    w, m, g = lists(3, dtype)
+    before = [[one.astype(np.float64) for one in kind] for kind in (w, m, g)]
+    momentum_step(g, w, m, learning_rate=0.1, momentum=0.9, weight_decay=0.05, use_nesterov=nesterov)  # fmt: skip
+    want = []
+    for ww, mm, gg in zip(*before, strict=True):
+        gg = gg + 0.05 * ww
+        mm = 0.9 * mm + gg
+        want.append(ww - 0.1 * (gg + 0.9 * mm if nesterov else mm))
+    close(w, want, dtype)
+
+
+def test_what_does_not_fit():
+    a, b = np.ones(4, np.float32), np.ones(5, np.float32)
+    with pytest.raises(InputError, match=r"Momentum: tensor 0 is another than its parameter"):
+        momentum_step([b], [a], [a.copy()], learning_rate=0.1, momentum=0.9)
+    with pytest.raises(InputError, match=r"Momentum: 1\.0 is no array; .* got float32"):
+        momentum_step([a[0]], [np.float32(1)], [a[1]], learning_rate=0.1, momentum=0.9)
+    with pytest.raises(InputError, match="an array that is written to has gaps"):
+        momentum_step([a[::2]], [np.ones(4, np.float32)[::2]], [a[:2]], learning_rate=0.1, momentum=0.9)  # fmt: skip
+
+
+ms = pytest.importorskip("mindspore")
+from mindspore import nn, ops  # noqa: E402
+
+import custom_ops  # noqa: E402
+
+
+@pytest.fixture(params=["graph", "pynative"], autouse=True)
+def mode(request):
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=before)
+
+
+class Net(nn.Cell):
+    def __init__(self, dtype):
+        super().__init__()
+        rng = np.random.default_rng(1)
+        self.one = nn.Dense(
+            6,
+            40,
+            weight_init=ms.Tensor(rng.standard_normal((40, 6)), ms.float32),
+            bias_init="zeros",
+        )
+        self.norm = nn.LayerNorm((40,))
+        self.two = nn.Dense(
+            40,
+            3,
+            weight_init=ms.Tensor(rng.standard_normal((3, 40)), ms.float32),
+            bias_init="zeros",
+        )
+        if dtype is not None:
+            self.two.to_float(dtype)
+            for one in self.two.get_parameters():
+                one.set_dtype(dtype)
+
+    def construct(self, x):
+        return self.two(ops.relu(self.norm(self.one(x))))
+
+
+def groups(net, **values):
+    return [
+        {"params": [net.one.weight, net.two.weight], **values},
+        {"params": [net.one.bias, net.norm.gamma, net.norm.beta, net.two.bias], "lr": 0.02},
+        {"order_params": net.trainable_params()},
+    ]
+
+
+class Falling(nn.learning_rate_schedule.LearningRateSchedule):
+    def construct(self, global_step):
+        return 0.05 / (1.0 + ops.cast(global_step, ms.float32).sum())
+
+
+CASES = {
+    "plain": {},
+    "decay": {"weight_decay": 0.1},
+    "scale": {"loss_scale": 8.0, "weight_decay": 0.1},
+    "nesterov": {"use_nesterov": True, "weight_decay": 0.1},
+    "list": {"learning_rate": [0.1, 0.05, 0.01, 0.005]},
+    "schedule": {"learning_rate": Falling, "weight_decay": 0.1},
+    "groups": {"grouped": {"weight_decay": 0.2, "lr": 0.05}},
+    "centred": {"grouped": {"weight_decay": 0.2, "grad_centralization": True}},
+    "grouped schedules": {"grouped": {"weight_decay": 0.2, "lr": Falling}},
+    "two dtypes": {"dtype": ms.float16, "weight_decay": 0.1},
+}
+
+
+def trained(kind, name, case):
+    case = dict(case)
+    net = Net(case.pop("dtype", None))
+    grouped = case.pop("grouped", None)
+    if name == "AdamWeightDecay":
+        case = {key: value for key, value in case.items() if key not in ("loss_scale", "use_nesterov")}  # fmt: skip
+    case = {"learning_rate": 0.1, **case}
+    if isinstance(case["learning_rate"], type):
+        case["learning_rate"] = case["learning_rate"]()
+    if grouped:
+        grouped = {key: value() if isinstance(value, type) else value for key, value in grouped.items()}  # fmt: skip
+    params = groups(net, **grouped) if grouped else net.trainable_params()
+    if name == "Momentum":
+        case["momentum"] = 0.9
+    optimizer = kind(params, **case)
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        gradients = tuple(ms.Tensor(rng.standard_normal(one.shape), one.dtype) for one in optimizer.parameters)  # fmt: skip
+        optimizer(gradients)
+    return {one.name: one.asnumpy() for one in (*net.get_parameters(), *optimizer.get_parameters())}
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("name", ["Adam", "AdamWeightDecay", "Momentum"])
+@pytest.mark.parametrize("case", CASES)
+def test_as_mindspore_has_it(case, name):
+    if (case, name) == ("nesterov", "Momentum"):
+        return  # MindSpore on CPU takes no notice of it
+    want = trained(getattr(nn, name), name, CASES[case])
+    got = trained(getattr(custom_ops, name), name, CASES[case])
+    assert got.keys() == want.keys()
+    for key, value in want.items():
+        assert got[key].dtype == value.dtype, key
+        # MindSpore rounds each operation to float16 and is further from float64 than ours
+        tolerance = 1e-5 if value.dtype != np.float16 else 0.1
+        np.testing.assert_allclose(got[key].astype(np.float64), value.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=key)  # fmt: skip
+
+
+@pytest.mark.mindspore
+def test_momentum_of_nesterov():
+    weight = ms.Parameter(np.float32([1, 2]), name="weight")
+    optimizer = custom_ops.Momentum([weight], 0.1, 0.9, use_nesterov=True)
+    for want in ([0.81, 2.19], [0.539, 2.461]):
+        optimizer((ms.Tensor(np.float32([1, -1])),))
+        np.testing.assert_allclose(weight.asnumpy(), want, rtol=1e-6)
+
+
+@pytest.mark.mindspore
+def test_a_net_trains():
+    def losses(kind):
+        net = Net(None)
+        optimizer = kind(net.trainable_params(), learning_rate=0.01)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((16, 6)).astype(np.float32)
+        y = x[:, :3] * 2
+        return [float(step(ms.Tensor(x), ms.Tensor(y)).asnumpy()) for _ in range(20)]
+
+    got, want = losses(custom_ops.Adam), losses(nn.Adam)
+    np.testing.assert_allclose(got, want, rtol=1e-4)
+    assert got[-1] < got[0] / 2
+
+
+@pytest.mark.mindspore
+def test_what_is_not_fused_is_refused():
+    net = Net(None)
+    with pytest.raises(InputError, match=r"Adam: use_amsgrad is not fused; expected False, got True"):  # fmt: skip
+        custom_ops.Adam(net.trainable_params(), use_amsgrad=True)
