@@ -62,6 +62,7 @@ ORDER = {
 }
 MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/demo_block.py",
+    "custom_ops/ascend.py",
     "custom_ops/bprops.py",
     "custom_ops/primitive.py",
 }

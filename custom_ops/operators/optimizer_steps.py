@@ -95,7 +95,8 @@ def step(
     attributes = {"decayed": (True,) * len(parameters), **attributes}
     numbers = [np.asarray(one, np.float32) for one in (*rates, *decays, *scalars)]
     arrays = [*gradients, *parameters, *(one for state in states for one in state)]
-    for one in arrays[len(gradients) :]:
+    overwritten: list[Any] = arrays[len(gradients) :]
+    for one in overwritten:
         if not isinstance(one, np.ndarray):
             name = _NAMES[rule]
             raise InputError(f"{name}: {one} is no array", place=name, expected="arrays, which are overwritten", got=type(one).__name__)  # fmt: skip
@@ -108,7 +109,7 @@ def adam_step(
     eps: float = 1e-8, weight_decay: float = 0.0, use_nesterov: bool = False,
 ) -> None:  # fmt: skip
     """Adam on NumPy arrays, in place; `count` is 1 at the first step."""
-    powers = (np.float32(beta1) ** count, np.float32(beta2) ** count)
+    powers = [float(np.float32(beta)) ** count for beta in (beta1, beta2)]
     decays = (weight_decay,) if weight_decay else ()
     step(
         ADAM, powers, gradients, parameters, moment1, moment2, rates=(learning_rate,), decays=decays, nesterov=use_nesterov,
