@@ -12,8 +12,7 @@ from custom_ops.onednn.geometry import Geometry, Padding, Pair, geometry
 from custom_ops.onednn.library import Library
 from custom_ops.onednn.plans import Builder, Place, Unimplemented, dims
 from custom_ops.onednn.prepared import Prepared, TensorType
-from custom_ops.onednn.routes import build, check_dtype, chosen
-from tbe_impl import environment
+from custom_ops.onednn.routes import build, check_dtype, checked_threads, chosen
 
 KEPT = 512
 """How many prepared operators stay for the next who asks."""
@@ -63,7 +62,7 @@ def prepare_conv2d(
     inputs += [TensorType("bias", sizes.weight[:1], dtype)] if bias else []
     inputs += [TensorType("residual", sizes.y, dtype)] if residual else []
     output = TensorType("y", sizes.y, dtype)
-    return _forward(operator, sizes, tuple(inputs), output, after, threads or environment.threads(), chosen(operator, lowering))  # fmt: skip
+    return _forward(operator, sizes, tuple(inputs), output, after, checked_threads(operator, threads), chosen(operator, lowering))  # fmt: skip
 
 
 def prepare_conv2d_backward(
@@ -101,7 +100,7 @@ def prepare_conv2d_backward(
     inputs += [TensorType("x", sizes.x, dtype)] if "weight" in wishes else []
     shapes = {"x": sizes.x, "weight": sizes.weight, "bias": sizes.weight[:1]}
     outputs = [TensorType(f"grad_{name}", shapes[name], dtype) for name in wishes]
-    return _backward(operator, sizes, tuple(inputs), tuple(outputs), threads or environment.threads(), chosen(operator, lowering))  # fmt: skip
+    return _backward(operator, sizes, tuple(inputs), tuple(outputs), checked_threads(operator, threads), chosen(operator, lowering))  # fmt: skip
 
 
 @lru_cache(maxsize=KEPT)

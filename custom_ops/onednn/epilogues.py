@@ -82,8 +82,8 @@ class Epilogue:
         if self.alpha is not None:
             if not self.activation or not ACTIVATIONS[self.activation].takes_alpha:
                 raise InputError(f"{operator}: alpha is given to an activation without it", expected="leaky_relu or swish", got=repr(self.activation))  # fmt: skip
-            if not math.isfinite(self.alpha):
-                raise InputError(f"{operator}: alpha is not finite", expected="a finite number", got=str(self.alpha))  # fmt: skip
+            if not isinstance(self.alpha, int | float) or not math.isfinite(self.alpha):
+                raise InputError(f"{operator}: alpha is not finite", expected="a finite number", got=repr(self.alpha))  # fmt: skip
 
     @property
     def has_own_relu(self) -> bool:

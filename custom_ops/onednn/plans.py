@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,6 +148,17 @@ class Builder:
         self.library.call("primitive_attr_set_scratchpad_mode", found, constants.SCRATCHPAD_OF_USER)
         return found
 
+    @contextlib.contextmanager
+    def _our_threads(self) -> Iterator[None]:
+        """Tells oneDNN, on this thread, for how many to plan; what MindSpore told it comes back."""
+        before = ctypes.c_int()
+        self.library.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
+        self.library.call("threadpool_interop_set_max_concurrency", self.threads)
+        try:
+            yield
+        finally:
+            self.library.call("threadpool_interop_set_max_concurrency", before)
+
     def primitive(self, name: str, *arguments: Any) -> Any:
         """``dnnl_<name>_primitive_desc_create`` for our number of threads.
 
@@ -154,13 +166,9 @@ class Builder:
             Unimplemented: oneDNN has none for these dtypes.
             CompileError: it refused for another reason.
         """
-        found, before = Handle(), ctypes.c_int()
-        self.library.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
-        self.library.call("threadpool_interop_set_max_concurrency", self.threads)
-        try:
+        found = Handle()
+        with self._our_threads():
             status = self.library.status(f"{name}_primitive_desc_create", ctypes.byref(found), *arguments)  # fmt: skip
-        finally:
-            self.library.call("threadpool_interop_set_max_concurrency", before)
         if status == constants.UNIMPLEMENTED:
             raise Unimplemented(name)
         if status:
@@ -186,13 +194,9 @@ class Builder:
 
     def execute(self, primitive: Any, arguments: Mapping[int, Place]) -> None:
         """A step that runs a primitive."""
-        made, before = Handle(), ctypes.c_int()
-        self.library.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
-        self.library.call("threadpool_interop_set_max_concurrency", self.threads)
-        try:
+        made = Handle()
+        with self._our_threads():
             self.library.call("primitive_create", ctypes.byref(made), primitive)
-        finally:
-            self.library.call("threadpool_interop_set_max_concurrency", before)
         self._owned.append(("primitive_destroy", made))
         given = {name: place.number for name, place in arguments.items()}
         pad = self.wanted(primitive, constants.SCRATCHPAD)

@@ -43,9 +43,10 @@ class TensorType:
 class Prepared:
     """An operator for given shapes, dtypes and attributes.
 
-    From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``, 0 when all is well, with the
-    addresses of the inputs, then of the outputs, in `buffers`. Any number of threads may call it at once. Inputs are
-    read anew each time, weights too; nothing of them is kept. From C an output must not share memory with an input. The object has to live as long as its state is used.
+    From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``, 0 when all is well, with the addresses
+    of the inputs, then of the outputs, in `buffers`; an output must not share memory with an input there. The object has
+    to live as long as its state is used. Any number of threads may call it at once. Inputs are read anew each time,
+    weights too; nothing of them is kept.
 
     Attributes:
         operator: its name in errors.

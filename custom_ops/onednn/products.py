@@ -13,8 +13,7 @@ from custom_ops.onednn.library import Library
 from custom_ops.onednn.multiplying import multiply
 from custom_ops.onednn.plans import Builder, row_major
 from custom_ops.onednn.prepared import Prepared, TensorType
-from custom_ops.onednn.routes import build, check_dtype, chosen
-from tbe_impl import environment
+from custom_ops.onednn.routes import build, check_dtype, checked_threads, chosen
 from tbe_impl.errors import InputError
 
 MAX_RANK = 12
@@ -73,7 +72,7 @@ def prepare_matmul(
     inputs += [TensorType("residual", y, dtype)] if residual else []
     return _prepare(
         operator, tuple(inputs), TensorType("y", y, dtype), (transpose_a, transpose_b), after,
-        threads or environment.threads(), chosen(operator, lowering),
+        checked_threads(operator, threads), chosen(operator, lowering),
     )  # fmt: skip
 
 

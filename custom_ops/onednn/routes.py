@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from custom_ops.onednn.library import Library, library, why_missing
 from custom_ops.onednn.plans import Builder, Unimplemented
 from custom_ops.onednn.prepared import DTYPES, Prepared, TensorType
+from tbe_impl import environment
 from tbe_impl.errors import CompileError, InputError
 
 LOWERINGS = ("auto", "onednn", "im2col")
@@ -16,6 +17,18 @@ def check_dtype(operator: str, dtype: str) -> None:
     """Raises `InputError` for a dtype that is not computed here."""
     if dtype not in DTYPES:
         raise InputError(f"{operator}: dtype is not computed", expected=" or ".join(DTYPES), got=repr(dtype))  # fmt: skip
+
+
+def checked_threads(operator: str, threads: int | None) -> int:
+    """How many threads share the work: those of the environment unless they are given.
+
+    Raises:
+        InputError: no number from 1 to 256.
+    """
+    found = environment.threads() if threads is None else threads
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= 256:
+        raise InputError(f"{operator}: threads is wrong", expected="a number from 1 to 256", got=repr(threads))  # fmt: skip
+    return found
 
 
 def chosen(operator: str, lowering: str) -> Library | None:

@@ -168,6 +168,8 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         (lambda: prepare_conv2d(X, W, activation="softmax"), "Conv2d: activation is unknown; expected relu, leaky_relu,"),
         (lambda: prepare_conv2d(X, W, activation="relu", alpha=0.1), "Conv2d: alpha is given to an activation without it; expected leaky_relu or swish, got 'relu'."),
         (lambda: prepare_conv2d(X, W, activation="swish", alpha=float("nan")), "Conv2d: alpha is not finite"),
+        (lambda: prepare_conv2d(X, W, activation="swish", alpha="1"), "Conv2d: alpha is not finite; expected a finite number, got '1'."),
+        (lambda: prepare_conv2d(X, W, threads=0), "Conv2d: threads is wrong; expected a number from 1 to 256, got 0."),
         (lambda: prepare_conv2d(X, W, lowering="fft"), "Conv2d: lowering is unknown; expected auto or onednn or im2col, got 'fft'."),
         (lambda: prepare_conv2d_backward(X, W, wanted=("y",)), "Conv2dGrad: wanted is wrong; expected some of x, weight, bias; bias only with weight, got ('y',)."),
         (lambda: prepare_conv2d_backward(X, W, wanted=("bias",)), "Conv2dGrad: wanted is wrong"),
