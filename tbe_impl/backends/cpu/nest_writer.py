@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu import vector_types as vectors
@@ -153,8 +153,14 @@ class NestWriter:
         if at == len(nest.levels):
             self._store("")
         elif len(nest.levels) - at == 2 and nest.transposed:
-            begin, end = self._range(nest.loops[at][0])
-            self._tiles(at, begin, end or self._text(nest.loops[at][1]), stream)
+            outer, extent = nest.loops[at]
+            begin, end = self._range(outer)
+            if any(True for _ in self._outer_roots(at)):
+                # inside of a tile its outer loop is the inner one
+                self.inside.serial_loop(
+                    outer, lambda: self._store_outer(at), begin=begin, end=end or self._text(extent)
+                )
+            self._tiles(at, begin, end or self._text(extent), stream)
         elif self._is_stacked(at):
             (outer, _), (inner, _) = nest.loops[at:]
             begin, end = self._range(outer)
@@ -334,6 +340,11 @@ class NestWriter:
 
     def _store_outer(self, at: int) -> None:
         """Stores the tensors whose last loop this is, if more loops follow."""
+        for root in self._outer_roots(at):
+            self._store_root(root, "")
+
+    def _outer_roots(self, at: int) -> Iterator[Root]:
+        """The tensors whose last loop this is, if more loops follow."""
         levels = self.nest.levels
         if at + 1 == len(levels):
             return
@@ -342,7 +353,7 @@ class NestWriter:
         for root in self.nest.roots:
             used = root.variables & loops
             if not root.columns and used <= known and levels[at].settled & used:
-                self._store_root(root, "")
+                yield root
 
     def _store(self, stream: str) -> None:
         """Stores the tensors that the innermost loop computes."""

@@ -12,6 +12,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.expr import binary
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.dsl.words import WORDS
+from tests.tbe_impl.backends.cpu import graphs
 from tests.tbe_impl.backends.cpu.graphs import run_both
 
 
@@ -62,3 +63,19 @@ def test_an_output_that_is_read_at_other_places_is_complete_before(cache: Kernel
 
     for found, wanted in run_both(build, np.arange(40.0).reshape(8, 5), cache=cache):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCache) -> None:
+    """The transpose goes through tiles, whose outer loop is the inner one; the other result needs that loop alone."""
+
+    def build(x: Tensor, y: Tensor) -> list[Tensor]:
+        spread = WORDS["vsub"](WORDS["reduce_max"](x, 0), WORDS["reduce_min"](x, 0))
+        return [spread, WORDS["vexp"](y), WORDS["transpose"](x, (1, 2, 0))]
+
+    x, y = np.arange(240.0).reshape(12, 5, 4) % 7, np.ones((5, 4))
+    kernel, outputs, _ = graphs.prepare(build, x, y, cache=cache)
+    results = [np.full([size.value for size in one.shape], 99.0) for one in outputs]
+    found = kernel.run([x, y], {}, 1, results)
+    wanted = [x.max(0) - x.min(0), np.exp(y), x.transpose(1, 2, 0)]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-15)
