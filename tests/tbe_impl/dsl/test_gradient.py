@@ -11,6 +11,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
+from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.expr import IterVar, Range, Reduce, Var, binary, call, cast, const, select
 from tbe_impl.dsl.gradient import gradients
@@ -196,7 +197,7 @@ def test_a_raw_compute(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]
     assert_derivatives(derived(build, *arrays), arrays)
 
 
-def test_the_backwards_of_raw_computes_are_the_same_in_c() -> None:
+def test_the_backwards_of_raw_computes_are_the_same_in_c(cache: KernelCache) -> None:
     pairs: list[tuple[Tensor, np.ndarray]] = []
     found: list[Tensor] = []
     for _, build, arrays in RAW:
@@ -205,7 +206,9 @@ def test_the_backwards_of_raw_computes_are_the_same_in_c() -> None:
         tensors = [*graph.inputs, *graph.given]
         pairs += [(t, a) for t, a in zip(tensors, given, strict=True) if t is not None]
         found += [one for one in graph.found if one is not None]
-    kernel = backend.prepare(found, [tensor for tensor, _ in pairs], name="raw_backwards")
+    kernel = backend.prepare(
+        found, [tensor for tensor, _ in pairs], name="raw_backwards", cache=cache
+    )
     wanted = numpy_backend.run(found, {id(tensor): array for tensor, array in pairs})
     for one, other in zip(kernel.run([array for _, array in pairs], {}, 1), wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)

@@ -13,6 +13,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
 from tbe_impl.backends.cpu.program import layout_of
+from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Reduce
@@ -154,12 +155,15 @@ def case_of(name: str, dtype: str) -> tuple[Derived, list[np.ndarray], list[np.n
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_both_back_ends_say_what_the_book_says(name: str, dtype: str) -> None:
+def test_both_back_ends_say_what_the_book_says(name: str, dtype: str, cache: KernelCache) -> None:
     graph, arrays, wanted = case_of(name, dtype)
     inputs = [*graph.inputs, *graph.given]
-    kernel = backend.prepare(graph.found, inputs, name=f"{name}_backward")
     given = {id(tensor): array for tensor, array in zip(inputs, arrays, strict=True)}
-    for found in (numpy_backend.run(graph.found, given), kernel.run(arrays, {}, 1)):
+    results = [numpy_backend.run(graph.found, given)]
+    if dtype in ("float16", "float32"):
+        kernel = backend.prepare(graph.found, inputs, name=f"{name}_backward", cache=cache)
+        results.append(kernel.run(arrays, {}, 1))
+    for found in results:
         for one, other in zip(found, wanted, strict=True):
             size = np.abs(other).max()
             assert one.dtype == arrays[0].dtype
