@@ -283,8 +283,18 @@ def placeholder(
         dtype: of its elements.
         name: for people; need not be unique.
         attrs: kept as they are, such as ``format``.
+
+    Raises:
+        InputError: a size is below 0.
     """
     sizes = as_shape(shape)
+    if any(isinstance(size, Const) and size.value < 0 for size in sizes):
+        raise InputError(
+            "a placeholder has a size below 0",
+            place=str(here()),
+            expected="numbers, or variables for sizes that come later (`classify`, `variable_shape`)",
+            got=shape_text(sizes),
+        )
     op = Operation(
         "placeholder", name or fresh_name("input"), [sizes], [dtype_of(dtype).name], attrs=attrs
     )
