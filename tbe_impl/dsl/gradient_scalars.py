@@ -258,12 +258,20 @@ def _where(term: Term, condition: Expr, value: Expr) -> Term:
     return term.behind(cache(lambda: condition), value=select(condition, value, zero))
 
 
+def _settled(node: Expr) -> Expr:
+    """An operand, or the number that it is everywhere: an element of a tensor that holds one number."""
+    found = node
+    while isinstance(found, Read) and found.tensor.op.body:
+        found = found.tensor.op.body[found.tensor.value_index]
+    return found if isinstance(found, Const) else node
+
+
 def _is_zero(expression: Expr) -> bool:
     return isinstance(expression, Const) and bool(expression.value == 0)
 
 
 def _binary(node: Binary, y: Expr, term: Term, rectifier: bool) -> _Makers:
-    a, b, g = node.a, node.b, term.value
+    a, b, g = _settled(node.a), _settled(node.b), term.value
     if node.op == "add":
         return (lambda: term, lambda: term)
     if node.op == "sub":
@@ -293,7 +301,7 @@ def _scaled(term: Term, factor: Expr) -> Term:
 
 def _extreme(node: Binary, term: Term, rectifier: bool) -> _Makers:
     """The operand that was chosen gets all, of equals each one half; both get all where one is NaN."""
-    a, b, g = node.a, node.b, term.value
+    a, b, g = _settled(node.a), _settled(node.b), term.value
     if rectifier and node.op == "max" and (_is_zero(a) or _is_zero(b)):
         other = b if _is_zero(a) else a
         share = lambda: _where(term, binary("gt", other, const(0, g.dtype)), g)  # noqa: E731

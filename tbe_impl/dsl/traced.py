@@ -32,6 +32,7 @@ from tbe_impl.dsl.tracing_elementwise import (
     SCALAR_WORDS,
     as_truth,
     compared,
+    number_in,
 )
 
 LISTED_ELEMENTS = 64
@@ -309,7 +310,10 @@ def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
 def spread(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Tensors broadcast against each other."""
     shape = broadcast_shapes(function, [tensor.shape for tensor in tensors])
-    return [broadcast(tensor, shape) for tensor in tensors]
+    return [
+        broadcast(tensor if number is None else number, shape)
+        for tensor, number in zip(tensors, map(number_in, tensors), strict=True)
+    ]
 
 
 def elementwise(function: np.ufunc, given: Sequence[Any]) -> Any:

@@ -137,9 +137,9 @@ def _factor(value: float) -> Maker:
 
 
 def _power(x: Tensor, p: Tensor) -> Tensor:
-    exponent = _constant(p)
-    simple = _POWERS.get(exponent) if exponent is not None else None
-    if simple is not None and (is_float(x.dtype) or (exponent or 0) >= 1):
+    exponent = number_in(p)
+    simple = None if exponent is None else _POWERS.get(float(exponent.value))
+    if exponent is not None and simple is not None and (is_float(x.dtype) or exponent.value >= 1):
         return simple(x)
     if is_float(x.dtype):
         made: Tensor = EXT_WORDS["pow"](x, p)
@@ -147,10 +147,10 @@ def _power(x: Tensor, p: Tensor) -> Tensor:
     return each("power", lambda a, b: binary("pow", a, b), x, p)
 
 
-def _constant(tensor: Tensor) -> float | None:
+def number_in(tensor: Tensor) -> Const | None:
     """The number that a tensor holds everywhere, if that is known."""
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
-    return body.value if isinstance(body, Const) else None
+    return body if isinstance(body, Const) else None
 
 
 _POWERS: Mapping[float, Maker] = {

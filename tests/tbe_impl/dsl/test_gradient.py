@@ -236,6 +236,7 @@ EDGES: list[tuple[str, Callable[..., Any], list[list[float]], list[list[float]]]
     ("a root of a root", lambda x: dsl.vsqrt(dsl.vmaxs(dsl.vsqrt(x), 1.0)), [[0, 16]], [[0, 1 / 32]]),
     ("a product with inf", lambda x, y: dsl.vcmpsel(y, 9.0, "lt", dsl.vmul(x, y), 0.0), [[1, 1], [INF, 3]], [[0, 3], [0, 1]]),
     ("a chain beside NaN", lambda x: dsl.vcmpsel(x, 0.0, "gt", dsl.vexp(dsl.vsqrt(dsl.vlog(x))), 0.0), [[-1, 0]], [[0, 0]]),
+    ("a constant power", lambda x: ext.pow(x, dsl.broadcast(const(2.0, "float64"), (2,))), [[0, -3]], [[0, -6]]),
     ("both sides", lambda x: dsl.vsel(dsl.vcmp(x, 0.0, "ge"), dsl.vsqrt(x), dsl.vsqrt(dsl.vmuls(x, -1.0))), [[4, -4]], [[0.25, -0.25]]),
     ("a row that is left out", lambda x: dsl.vcmpsel(x, 0.0, "gt", dsl.broadcast(dsl.vlog(dsl.reduce_sum(x, 0, True)), (2,)), x), [[0, 0]], [[1, 1]]),
     ("a part", lambda x: dsl.split(dsl.vlog(x), 0, [1, 2])[1][1], [[0, 1, 2]], [[0, 1, 0.5]]),

@@ -15,7 +15,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.gradient import gradients
-from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.tracing import trace
 from tbe_impl.errors import InputError
 from tests.tbe_impl.dsl.differences import Derived, assert_derivatives
@@ -406,6 +406,12 @@ def test_what_cannot_be_traced_says_so(formula: Formula, what: str) -> None:
         trace(formula, dsl.placeholder((2, 3)))
     assert what in str(caught.value)
     assert "test_tracing.py:" in str(caught.value.place)
+
+
+def test_a_power_by_a_small_number_is_a_product() -> None:
+    (y,) = trace(lambda x: x**2 + x**3 + x**0.5, dsl.placeholder((2, 3)))
+    words = {op.word.name for op in stages_of([y]) if op.word}
+    assert words == {"square", "vmul", "vsqrt", "vadd"}
 
 
 def test_the_stages_know_the_line_of_the_formula() -> None:
