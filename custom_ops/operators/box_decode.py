@@ -1,0 +1,204 @@
+"""Boxes and scores from what a YOLO head predicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ms, ops
+from custom_ops.rows import sizes, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+VERSIONS = ("v3", "v5")
+
+
+def _check(x: Any, anchors: Any, version: str) -> None:
+    """Raises `InputError` for a shape that is no prediction, and for an unknown version."""
+    if version not in VERSIONS:
+        raise InputError("BoxDecode: unknown version", place="BoxDecode", expected=" or ".join(VERSIONS), got=repr(version))  # fmt: skip
+    shape = sizes(x)
+    if len(shape) != 5 or shape[3] != len(anchors) or shape[4] < 6:
+        raise InputError(
+            "BoxDecode: x has another shape",
+            place="BoxDecode",
+            expected=f"(images, height, width, {len(anchors)} anchors, 5 + classes)",
+            got=str(tuple(shape)),
+        )
+
+
+def compute(
+    x: Any, *, anchors: Any, stride: float, version: str, float16_inside: bool
+) -> tuple[Any, Any]:
+    """Corners and scores of each prediction."""
+    _check(x, anchors, version)
+    images, height, width, kinds, size = sizes(x)
+    given = wide(x)
+    kept = given.dtype
+
+    def held(tensor: Any) -> Any:
+        return dsl.cast_to(dsl.cast_to(tensor, "float16"), kept) if float16_inside else tensor
+
+    def part(first: int, count: int) -> Any:
+        begin, end = [0, 0, 0, 0, first], [images, height, width, kinds, first + count]
+        return dsl.ext.strided_slice(given, begin, end)
+
+    def constant(per_anchor: Any) -> Any:
+        def value(*i: Any) -> Any:
+            found = dsl.const(0.0, kept)
+            for kind, pair in enumerate(per_anchor):
+                both = dsl.select(i[4].equal(0), *(dsl.const(float(one), kept) for one in pair))
+                found = dsl.select(i[3].equal(kind), both, found)
+            return found
+
+        return dsl.compute((images, height, width, kinds, 2), value, "anchor")
+
+    grid = dsl.compute(
+        (images, height, width, kinds, 2),
+        lambda *i: dsl.select(i[4].equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1])),
+        "grid",
+    )
+    centre = held(dsl.ext.sigmoid(part(0, 2)))
+    if version == "v3":
+        span = held(dsl.vexp(part(2, 2)))
+    else:
+        centre = dsl.vadds(dsl.vmuls(centre, 2.0), -0.5)
+        share = held(dsl.ext.sigmoid(part(2, 2)))
+        span = dsl.vmuls(dsl.vmul(share, share), 4.0)
+    centre = dsl.vmuls(dsl.vadd(centre, grid), float(stride))
+    half = dsl.vmuls(dsl.vmul(span, constant(anchors)), 0.5)
+    boxes = dsl.concat([dsl.vsub(centre, half), dsl.vadd(centre, half)], -1)
+    objectness = held(dsl.ext.sigmoid(part(4, 1)))
+    classes = held(dsl.ext.sigmoid(part(5, size - 5)))
+    scores = dsl.vmul(classes, dsl.broadcast(objectness, sizes(classes)))
+    number = height * width * kinds
+    return (
+        dsl.ext.reshape(boxes, [images, number, 4]),
+        dsl.ext.reshape(scores, [images, number, size - 5]),
+    )
+
+
+def composite(
+    x: Any, *, anchors: Any, stride: Any, version: Any, float16_inside: Any
+) -> tuple[Any, Any]:
+    """The same from basic operators of MindSpore."""
+    images, height, width, kinds, size = x.shape
+    given = x if x.dtype == ms.float64 else ops.cast(x, ms.float32)
+    share = ops.sigmoid(given)
+    power = ops.exp(given[..., 2:4])
+    if float16_inside:
+        share = ops.cast(ops.cast(share, ms.float16), given.dtype)
+        power = ops.cast(ops.cast(power, ms.float16), given.dtype)
+    across = ops.cast(ops.reshape(ops.arange(width), (1, 1, width, 1, 1)), given.dtype)
+    down = ops.cast(ops.reshape(ops.arange(height), (1, height, 1, 1, 1)), given.dtype)
+    grid = ops.concat(
+        (
+            ops.broadcast_to(across, (1, height, width, 1, 1)),
+            ops.broadcast_to(down, (1, height, width, 1, 1)),
+        ),
+        -1,
+    )
+    centre = share[..., 0:2] if version == "v3" else share[..., 0:2] * 2.0 - 0.5
+    span = power if version == "v3" else share[..., 2:4] * share[..., 2:4] * 4.0
+    centre = (centre + grid) * stride
+    half = span * ms.Tensor(anchors, given.dtype) * 0.5
+    boxes = ops.concat((centre - half, centre + half), -1)
+    scores = share[..., 5:] * share[..., 4:5]
+    number = height * width * kinds
+    return ops.reshape(boxes, (images, number, 4)), ops.reshape(scores, (images, number, size - 5))
+
+
+def formula(
+    x: np.ndarray, *, anchors: Any, stride: float, version: str, float16_inside: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Corners and scores; ``float16_inside`` changes nothing but the accuracy."""
+    images, height, width, kinds, size = x.shape
+    share = 1 / (1 + np.exp(-x))
+    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1)[None, :, :, None]
+    if version == "v3":
+        centre, span = share[..., :2] + grid, np.exp(x[..., 2:4])
+    else:
+        centre, span = 2 * share[..., :2] - 0.5 + grid, 4 * share[..., 2:4] ** 2
+    half = span * np.asarray(anchors, np.float64) / 2
+    boxes = np.concatenate([centre * stride - half, centre * stride + half], -1)
+    scores = share[..., 5:] * share[..., 4:5]
+    number = height * width * kinds
+    return boxes.reshape(images, number, 4), scores.reshape(images, number, size - 5)
+
+
+DECODING = OpSpec(
+    name="BoxDecode",
+    inputs=("x",),
+    outputs=("boxes", "scores"),
+    forward=compute,
+    attributes={
+        "anchors": ((10.0, 13.0), (16.0, 30.0), (33.0, 23.0)),
+        "stride": 8.0,
+        "version": "v5",
+        "float16_inside": False,
+    },
+    composite=composite,
+    formula=formula,
+    samples=(((2, 3, 5, 3, 9),), ((1, 1, 1, 3, 6),), ((0, 2, 2, 3, 6),)),
+    doc="boxes and scores from what a YOLO head predicts",
+)
+
+
+class BoxDecode(FusedCell):
+    r"""Boxes and scores from what a YOLO head predicts for one scale.
+
+    .. math::
+        c = stride \cdot (2 \sigma(t_{xy}) - 0.5 + grid), \quad s = anchor \cdot (2 \sigma(t_{wh}))^2
+
+    for ``v5``; for ``v3`` :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and :math:`s = anchor \cdot e^{t_{wh}}`. The
+    corners are :math:`c \mp s / 2`, in the unit of the stride and the anchors; the score of a class is :math:`\sigma`
+    of the objectness times :math:`\sigma` of the class.
+
+    Args:
+        anchors: width and height of each anchor.
+        stride: of the grid.
+        version: ``v3`` or ``v5``.
+        float16_inside: the powers and sigmoids are held in float16, as on devices that compute these in it: they are right to
+            2^-11, what lies above 65,504 is infinite. Coordinates are never held in float16, in which pixels beyond 2,048
+            would fall together.
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, height, width, anchors, 5 + classes): the
+          last axis holds x, y, width, height, objectness, classes.
+
+    Outputs:
+        Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes), as `NMS` takes them;
+        float32, float64 for float64.
+
+    Raises:
+        InputError: another shape, or an unknown version.
+
+    Supported Platforms:
+        ``CPU``
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import BoxDecode
+        >>> x = np.zeros((1, 1, 2, 1, 6), np.float32)
+        >>> BoxDecode(anchors=[(8, 16)], stride=8).forward(x)[0]
+        array([[[ 0., -4.,  8., 12.],
+                [ 8., -4., 16., 12.]]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        anchors: Any,
+        stride: float,
+        version: str = "v5",
+        float16_inside: bool = True,
+        route: str = "",
+    ):
+        attributes: dict[str, Any] = {
+            "anchors": tuple((float(wide), float(high)) for wide, high in anchors), "stride": float(stride), "version": version,
+            "float16_inside": bool(float16_inside),
+        }  # fmt: skip
+        super().__init__(DECODING, attributes, route)

@@ -1,0 +1,120 @@
+"""Intersection over union of boxes, each with each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.framework import ops
+from custom_ops.rows import sizes, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+
+def _check(boxes: Any, others: Any) -> None:
+    """Raises `InputError` for shapes that are no lists of boxes, and for unlike dtypes."""
+    for name, one in (("boxes", boxes), ("others", others)):
+        if len(sizes(one)) != 2 or sizes(one)[1] != 4:
+            raise InputError(f"IoU: {name} has another shape", place="IoU", expected="(number, 4)", got=str(tuple(sizes(one))))  # fmt: skip
+    if boxes.dtype != others.dtype:
+        raise InputError("IoU: others has another dtype than boxes", place="IoU", expected=boxes.dtype, got=others.dtype)  # fmt: skip
+
+
+def compute(boxes: Any, others: Any) -> Any:
+    """Common area / (area + other area − common area), 0 where nothing is covered."""
+    _check(boxes, others)
+    a, b = wide(boxes), wide(others)
+    shape = (sizes(a)[0], sizes(b)[0])
+
+    def corner(tensor: Any, place: int, *, rows: bool) -> Any:
+        return dsl.compute(shape, lambda i, j: tensor(i if rows else j, place), "corner")
+
+    def least(x: Any) -> Any:
+        return dsl.vmaxs(x, dsl.const(0.0, x.dtype))
+
+    low_x, low_y, high_x, high_y = (corner(a, place, rows=True) for place in range(4))
+    left, top, right, bottom = (corner(b, place, rows=False) for place in range(4))
+    area = dsl.vmul(least(dsl.vsub(high_x, low_x)), least(dsl.vsub(high_y, low_y)))
+    other = dsl.vmul(least(dsl.vsub(right, left)), least(dsl.vsub(bottom, top)))
+    wide_x = least(dsl.vsub(dsl.vmin(high_x, right), dsl.vmax(low_x, left)))
+    wide_y = least(dsl.vsub(dsl.vmin(high_y, bottom), dsl.vmax(low_y, top)))
+    common = dsl.vmul(wide_x, wide_y)
+    union = dsl.vsub(dsl.vadd(area, other), common)
+    safe = dsl.vcmpsel(union, 0.0, "eq", 1.0, union)
+    return dsl.cast_to(dsl.vdiv(common, safe), boxes.dtype)
+
+
+def composite(boxes: Any, others: Any) -> Any:
+    """The same from basic operators of MindSpore."""
+    a, b = ops.expand_dims(boxes, 1), ops.expand_dims(others, 0)
+    span = ops.relu(boxes[:, 2:] - boxes[:, :2])
+    other_span = ops.relu(others[:, 2:] - others[:, :2])
+    area = ops.expand_dims(span[:, 0] * span[:, 1], 1)
+    other = ops.expand_dims(other_span[:, 0] * other_span[:, 1], 0)
+    both = ops.relu(
+        ops.minimum(a[:, :, 2:], b[:, :, 2:]) - ops.maximum(a[:, :, :2], b[:, :, :2])
+    )
+    common = both[:, :, 0] * both[:, :, 1]
+    union = area + other - common
+    return common / ops.masked_fill(union, union == 0, 1.0)
+
+
+def formula(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Common area / (area + other area − common area), 0 where nothing is covered."""
+    a, b = boxes[:, None], others[None]
+    area, other = (np.prod(np.maximum(one[..., 2:] - one[..., :2], 0), -1) for one in (a, b))
+    both = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
+    common = np.prod(np.maximum(both, 0), -1)
+    union = area + other - common
+    return common / np.where(union == 0, 1, union)
+
+
+IOU = OpSpec(
+    name="IoU",
+    inputs=("boxes", "others"),
+    outputs=("iou",),
+    forward=compute,
+    composite=composite,
+    formula=formula,
+    samples=(((7, 4), (9, 4)), ((40, 4), (33, 4)), ((1, 4), (1, 4)), ((0, 4), (3, 4))),
+    doc="iou[i, j] = common area of boxes[i] and others[j] / area that they cover",
+)
+
+
+class IoU(FusedCell):
+    r"""How much each box and each other overlap.
+
+    .. math::
+        iou_{ij} = \frac{|a_i \cap b_j|}{|a_i \cup b_j|}
+
+    A box whose second corner lies before the first has no area; where both have none, the result is 0. NaN propagates.
+    Computed in float32 (float64 for float64), rounded once.
+
+    Args:
+        route: ``native`` or ``composite``.
+
+    Inputs:
+        - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of two corners.
+        - **others** (Tensor) - of shape (m, 4) and that dtype.
+
+    Outputs:
+        Tensor of shape (n, m) and that dtype.
+
+    Raises:
+        InputError: another shape, or unlike dtypes.
+
+    Supported Platforms:
+        ``CPU``
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import IoU
+        >>> IoU().forward(np.float32([[0, 0, 2, 2]]), np.float32([[1, 0, 3, 2], [5, 5, 6, 6]]))
+        array([[0.33333334, 0.        ]], dtype=float32)
+    """
+
+    def __init__(self, route: str = ""):
+        super().__init__(IOU, {}, route)

@@ -1,0 +1,162 @@
+"""Non-maximum suppression: of boxes that overlap, the one with the best score."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from custom_ops.cell import FusedCell
+from custom_ops.kernels import Described
+from custom_ops.operators.iou import formula as iou
+from custom_ops.specs import OpSpec
+from custom_ops.written import Written
+from tbe_impl.errors import InputError
+
+_ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
+
+
+def _check(boxes: Described, scores: Described) -> None:
+    """Raises `InputError` for what is no list of boxes and their scores."""
+    for name, one in (("boxes", boxes), ("scores", scores)):
+        if len(one.shape) != 3 or (name == "boxes" and one.shape[2] != 4):
+            expected = "(images, boxes, 4)" if name == "boxes" else "(images, boxes, classes)"
+            raise InputError(f"NMS: {name} has another shape", place="NMS", expected=expected, got=str(one))  # fmt: skip
+    if boxes.dtype not in _ELEMENTS or boxes.dtype != scores.dtype:
+        raise InputError("NMS: boxes and scores are of one float dtype", place="NMS", expected=", ".join(_ELEMENTS), got=f"{boxes.dtype} and {scores.dtype}")  # fmt: skip
+    if boxes.shape[:2] != scores.shape[:2]:
+        raise InputError("NMS: scores do not fit boxes", place="NMS", expected=str(boxes), got=str(scores))  # fmt: skip
+
+
+def written(
+    boxes: Described,
+    scores: Described,
+    *,
+    score_threshold: float,
+    iou_threshold: float,
+    max_output: int,
+    class_aware: bool,
+) -> Written:
+    """The kernel for boxes and scores of these shapes."""
+    _check(boxes, scores)
+    images, count, classes = scores.shape
+    bits = struct.unpack("<qq", struct.pack("<dd", score_threshold, iou_threshold))
+    outputs = (
+        Described((images, max_output, 4), boxes.dtype),
+        Described((images, max_output), boxes.dtype),
+        Described((images, max_output), "int32"),
+        Described((images, max_output), "int32"),
+        Described((images,), "int32"),
+    )
+    numbers = (images, count, classes, max_output, int(class_aware), *bits)
+    options = (f"-DELEMENT={_ELEMENTS[boxes.dtype]}",)
+    return Written("NMS", "nms.c", "nms", (boxes, scores), outputs, numbers, options)
+
+
+def formula(
+    boxes: np.ndarray, scores: np.ndarray, *, score_threshold: float = 0.05, iou_threshold: float = 0.5,
+    max_output: int = 100, class_aware: bool = True,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """The definition: the best of what is left is taken, and what overlaps it falls away."""
+    images, number, classes = scores.shape
+    made = (
+        np.zeros((images, max_output, 4), boxes.dtype), np.zeros((images, max_output), scores.dtype),
+        np.full((images, max_output), -1, np.int32), np.full((images, max_output), -1, np.int32), np.zeros(images, np.int32),
+    )  # fmt: skip
+    for image in range(images):
+        left = [
+            (-scores[image, box, kind], box, kind)
+            for box in range(number)
+            for kind in range(classes)
+            if scores[image, box, kind] > score_threshold
+        ]
+        left.sort()
+        overlaps = iou(boxes[image].astype(np.float64), boxes[image].astype(np.float64))
+        count = 0
+        while left and count < max_output:
+            _, box, kind = left.pop(0)
+            for place, value in zip(made, (boxes[image, box], scores[image, box, kind], kind, box), strict=False):  # fmt: skip
+                place[image, count] = value
+            left = [
+                one
+                for one in left
+                if not (
+                    overlaps[box, one[1]] > iou_threshold and (one[2] == kind or not class_aware)
+                )
+            ]
+            count += 1
+        made[4][image] = count
+    return made
+
+
+SUPPRESSION = OpSpec(
+    name="NMS",
+    inputs=("boxes", "scores"),
+    outputs=("kept_boxes", "kept_scores", "classes", "indices", "counts"),
+    written=written,
+    attributes={
+        "score_threshold": 0.05,
+        "iou_threshold": 0.5,
+        "max_output": 100,
+        "class_aware": True,
+    },
+    undifferentiable=frozenset({"boxes", "scores"}),
+    formula=formula,
+    samples=(((2, 60, 4), (2, 60, 3)), ((1, 7, 4), (1, 7, 1)), ((3, 0, 4), (3, 0, 2))),
+    nan="undefined",
+    doc="of boxes that overlap, the one with the best score",
+)
+
+
+class NMS(FusedCell):
+    r"""Non-maximum suppression of a batch of images, class by class, with results of a fixed size.
+
+    Each box counts once for each class in which its score is above the threshold. The one with the best score is taken; of
+    equal scores the lower box, then the lower class. What overlaps it by more than ``iou_threshold`` (see `IoU`; computed in
+    float64) falls away, and so on. A NaN score is above nothing. A box without area overlaps nothing, nor does one with NaN.
+
+    Args:
+        score_threshold: scores must be above it.
+        iou_threshold: what overlaps by more falls away.
+        max_output: results for each image.
+        class_aware: only boxes of the same class suppress each other; otherwise all do.
+
+    Inputs:
+        - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4): x and y of two corners.
+        - **scores** (Tensor) - of shape (images, boxes, classes) and that dtype.
+
+    Outputs:
+        Tuple of five Tensors: boxes (images, max_output, 4), their scores, classes and places among the input's boxes
+        (images, max_output), best first; and how many there are (images,). What is behind those: boxes and scores 0, classes
+        and places −1. Nothing has a gradient.
+
+    Raises:
+        InputError: another shape or dtype, or a negative ``max_output``.
+
+    Supported Platforms:
+        ``CPU``
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import NMS
+        >>> boxes = np.float32([[[0, 0, 4, 4], [0, 0, 4, 5], [8, 8, 9, 9]]])
+        >>> scores = np.float32([[[0.5], [0.7], [0.6]]])
+        >>> NMS(max_output=3).forward(boxes, scores)[3:]
+        (array([[ 1,  2, -1]], dtype=int32), array([2], dtype=int32))
+    """
+
+    def __init__(
+        self,
+        score_threshold: float = 0.05,
+        iou_threshold: float = 0.5,
+        max_output: int = 100,
+        class_aware: bool = True,
+    ):
+        if isinstance(max_output, bool) or not isinstance(max_output, int) or max_output < 0:
+            raise InputError("NMS: max_output is wrong", place="NMS", expected="a number from 0", got=repr(max_output))  # fmt: skip
+        attributes: dict[str, Any] = {
+            "score_threshold": float(score_threshold), "iou_threshold": float(iou_threshold), "max_output": max_output,
+            "class_aware": bool(class_aware),
+        }  # fmt: skip
+        super().__init__(SUPPRESSION, attributes)

@@ -1,0 +1,93 @@
+"""Suppression and overlaps against a plain definition: ties, NaN, boxes without area, few and many results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops import NMS, IoU
+from custom_ops.operators.nms import formula
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import InputError
+
+
+def detections(seed: int, dtype: str, classes: int = 3, number: int = 80):
+    """Boxes on a coarse grid, so that many overlap by the same; scores of few values, so that many are equal."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 8, (2, number, 2))
+    boxes = np.concatenate([low, low + rng.integers(-1, 5, (2, number, 2))], -1).astype(np.float64)
+    boxes[:, ::9] = boxes[:, 1:2]
+    scores = rng.integers(0, 9, (2, number, classes)) / 8
+    scores[:, ::7, 0] = np.nan
+    boxes[0, 5, 2] = np.nan
+    return [one.astype(dtype_of(dtype).numpy) for one in (boxes, scores)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("class_aware", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_definition(seed, class_aware, dtype):
+    boxes, scores = detections(seed, dtype)
+    for values in (
+        {"max_output": 40},
+        {"max_output": 3, "score_threshold": 0.5},
+        {"max_output": 300, "score_threshold": -1.0, "iou_threshold": 0.2},
+        {"max_output": 50, "iou_threshold": 0.0},
+        {"max_output": 50, "iou_threshold": 1.0},
+        {"max_output": 0},
+        {"max_output": 5, "score_threshold": 2.0},
+    ):
+        got = NMS(class_aware=class_aware, **values).forward(boxes, scores)
+        wide = boxes.astype(np.float64), scores.astype(np.float64)
+        want = formula(*wide, class_aware=class_aware, **values)
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_array_equal(one.astype(np.float64), other.astype(np.float64))
+
+
+def test_of_equal_scores_the_lower_box_then_the_lower_class():
+    boxes = np.repeat(np.float32([[[0, 0, 1, 1], [5, 5, 6, 6]]]), 2, 1)
+    _, _, classes, indices, counts = NMS(max_output=6).forward(boxes, np.ones((1, 4, 2), np.float32))  # fmt: skip
+    np.testing.assert_array_equal(indices, [[0, 0, 2, 2, -1, -1]])
+    np.testing.assert_array_equal(classes, [[0, 1, 0, 1, -1, -1]])
+    np.testing.assert_array_equal(counts, [4])
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+def test_inside_mindspore(mode):
+    ms = pytest.importorskip("mindspore")
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    boxes, scores = detections(0, "float32")
+    cell = NMS(max_output=30)
+    for one, other in zip(cell(ms.Tensor(boxes), ms.Tensor(scores)), cell.forward(boxes, scores), strict=True):  # fmt: skip
+        np.testing.assert_array_equal(one.asnumpy(), other)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtypes", "words"),
+    [
+        (((2, 5, 3), (2, 5, 1)), ("float32",) * 2, "NMS: boxes has another shape; expected (images, boxes, 4)"),
+        (((2, 5, 4), (2, 5)), ("float32",) * 2, "NMS: scores has another shape; expected (images, boxes, classes)"),
+        (((2, 5, 4), (2, 6, 1)), ("float32",) * 2, "NMS: scores do not fit boxes"),
+        (((2, 5, 4), (2, 5, 1)), ("float32", "float16"), "NMS: boxes and scores are of one float dtype"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(shapes, dtypes, words):
+    with pytest.raises(InputError) as caught:
+        NMS().forward(*(np.zeros(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)))  # fmt: skip
+    assert words in str(caught.value)
+
+
+def test_a_number_of_results_that_is_none():
+    with pytest.raises(InputError, match="max_output is wrong; expected a number from 0, got -1"):
+        NMS(max_output=-1)
+
+
+def test_overlaps_at_the_edges():
+    boxes = np.float32([[0, 0, 2, 2], [1, 1, 1, 1], [3, 3, 1, 1], [np.nan, 0, 1, 1]])
+    found = IoU().forward(boxes, boxes)
+    assert found[0, 0] == 1
+    assert not found[:3, 1:3].any()
+    assert np.isnan(found[3]).all()
+    with pytest.raises(InputError, match=r"IoU: others has another shape; expected \(number, 4\)"):
+        IoU().forward(boxes, boxes[0])
