@@ -54,9 +54,7 @@ def composite(boxes: Any, others: Any) -> Any:
     other_span = ops.relu(others[:, 2:] - others[:, :2])
     area = ops.expand_dims(span[:, 0] * span[:, 1], 1)
     other = ops.expand_dims(other_span[:, 0] * other_span[:, 1], 0)
-    both = ops.relu(
-        ops.minimum(a[:, :, 2:], b[:, :, 2:]) - ops.maximum(a[:, :, :2], b[:, :, :2])
-    )
+    both = ops.relu(ops.minimum(a[:, :, 2:], b[:, :, 2:]) - ops.maximum(a[:, :, :2], b[:, :, :2]))
     common = both[:, :, 0] * both[:, :, 1]
     union = area + other - common
     return common / ops.masked_fill(union, union == 0, 1.0)

@@ -91,3 +91,18 @@ def test_overlaps_at_the_edges():
     assert np.isnan(found[3]).all()
     with pytest.raises(InputError, match=r"IoU: others has another shape; expected \(number, 4\)"):
         IoU().forward(boxes, boxes[0])
+
+
+@pytest.mark.mindspore
+def test_the_functions():
+    ms = pytest.importorskip("mindspore")
+    from custom_ops import functional
+
+    boxes, scores = detections(0, "float32")
+    found = functional.nms(ms.Tensor(boxes), ms.Tensor(scores), max_output=7)
+    np.testing.assert_array_equal(found[3].asnumpy(), NMS(max_output=7).forward(boxes, scores)[3])
+    for route in ("native", "composite"):
+        overlaps = functional.iou(ms.Tensor(boxes[1]), ms.Tensor(boxes[1]), route=route).asnumpy()
+        np.testing.assert_allclose(overlaps, IoU().forward(boxes[1], boxes[1]), rtol=1e-6)
+    made, _ = functional.box_decode(ms.Tensor(np.zeros((1, 2, 2, 1, 6), np.float32)), [(8, 8)], 8)
+    np.testing.assert_array_equal(made.asnumpy()[0, 3], [8, 8, 16, 16])
