@@ -24,6 +24,7 @@ _HOMES = {
     "HardSwish": "operators.hard_swish",
     "IoU": "operators.iou",
     "LayerNorm": "operators.layer_norm",
+    "LinearCrossEntropy": "operators.linear_cross_entropy",
     "LogSoftmax": "operators.softmax",
     "Mish": "operators.mish",
     "Momentum": "optimizers",

@@ -39,6 +39,7 @@ def gradient_of(spec: OpSpec) -> OpSpec:
         infer_shape=_like(saves, own),
         infer_dtype=_like(saves, own),
         attributes=spec.attributes,
+        integers=spec.integers,
         undifferentiable=frozenset({*saves, *grads})
         if spec.hidden or spec.backward_procedure or spec.backward_written
         else spec.undifferentiable & set(saves),
@@ -64,7 +65,7 @@ def _like(saves: Sequence[str], own: Sequence[str]) -> Any:
     if not set(own) <= set(saves):
         return None
     places = [saves.index(name) for name in own]
-    return lambda *given: tuple(given[place] for place in places)
+    return lambda *given, **_: tuple(given[place] for place in places)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -56,7 +56,7 @@ class Procedure:
         cls, spec: OpSpec, attributes: Mapping[str, Any], given: Sequence[Described]
     ) -> Procedure:
         assert spec.infer_shape is not None and spec.infer_dtype is not None, spec.name
-        shapes = spec.infer_shape(*(one.shape for one in given))
+        shapes = spec.infer_shape(*(one.shape for one in given), **attributes)
         dtypes = spec.infer_dtype(*(one.dtype for one in given))
         return cls(spec, attributes, tuple(map(Described, shapes, dtypes)))
 
@@ -138,7 +138,10 @@ class Computation:
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
         """Shapes of what it makes from these shapes, whatever the dtypes."""
-        dtypes = self._dtypes or ("float32",) * len(given)
+        whole = self.spec.integers
+        dtypes = self._dtypes or tuple(
+            whole[name][0] if name in whole else "float32" for name in self.spec.inputs
+        )
         described = [Described(shape, dtype) for shape, dtype in zip(given, dtypes, strict=True)]
         return tuple(one.shape for one in self.describe_unknown(described))
 

@@ -32,7 +32,7 @@ class OpSpec:
             it (`custom_ops.written.Written`). `forward` is None then.
         backward_written: likewise the gradients, from what `backward` takes.
         procedure: computes it on arrays where no kernel does: the inputs, then the arrays to write to, attributes by keyword;
-            `infer_shape` and `infer_dtype` say what it makes. `forward` is None then.
+            `infer_shape`, which gets the attributes too, and `infer_dtype` say what it makes. `forward` is None then.
         backward_procedure: likewise the gradients, from what `backward` takes; each has the shape and dtype of its input,
             which is among `saves`.
         undifferentiable: inputs that get no gradient: indices, masks.

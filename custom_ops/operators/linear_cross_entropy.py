@@ -1,0 +1,286 @@
+"""Cross entropy of a linear layer without all of its logits: they are made, used and forgotten by chunks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.framework import ops
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described
+from custom_ops.operators import softmax_cross_entropy as cross_entropy
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, as_array, parameter
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.errors import InputError
+from tbe_impl.kernel import Kernel
+
+SHARE, LEAST_ROWS, MOST_ROWS = 16, 64, 512
+"""A chunk is this share of the rows, but no smaller or larger: products want tall matrices, memory wants low ones."""
+TILE = 1024
+"""Rows of the weight whose gradient is added up at a time, so that what is added is still in the cache."""
+Shape = tuple[int, ...]
+
+
+def chunks_of(rows: int) -> Iterator[slice]:
+    """The rows of each chunk."""
+    size = min(max(rows // SHARE, LEAST_ROWS), MOST_ROWS)
+    for begin in range(0, rows, size):
+        yield slice(begin, min(begin + size, rows))
+
+
+def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
+    attributes = {"ignore_index": ignored, "reduction": "none", "label_smoothing": smoothing}
+    found = computation_of(spec, sorted_attributes(spec, attributes)).kernel(
+        [Described.of(array) for array in shapes]
+    )
+    assert isinstance(found, Kernel)
+    return found.with_options(inplace=True) if over else found
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
+
+
+def forward(
+    hidden: np.ndarray,
+    weight: np.ndarray,
+    labels: np.ndarray,
+    loss: np.ndarray,
+    sums: np.ndarray,
+    *,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> None:
+    """The loss, and ln Σ e^logits of each row."""
+    given, table, places = hidden.reshape(-1, hidden.shape[-1]), _wide(weight), labels.reshape(-1)
+    losses = np.empty(len(places), table.dtype)
+    for rows in chunks_of(len(places)):
+        logits = np.matmul(_wide(given[rows]), table.T)
+        kernel = _kernel(
+            cross_entropy.SOFTMAX_CROSS_ENTROPY,
+            (logits, places[rows]),
+            label_smoothing,
+            ignore_index,
+            over=False,
+        )
+        losses[rows], found = kernel(logits, places[rows])
+        sums[rows] = found
+    if reduction == "none":
+        loss[...] = losses.reshape(loss.shape)
+        return
+    total = losses.sum(dtype=np.float64)
+    count = np.count_nonzero(places != ignore_index) if reduction == "mean" else 1
+    loss[...] = total / count if count else np.nan
+
+
+def backward(
+    hidden: np.ndarray,
+    weight: np.ndarray,
+    labels: np.ndarray,
+    sums: np.ndarray,
+    grad: np.ndarray,
+    of_hidden: np.ndarray,
+    of_weight: np.ndarray,
+    *,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> None:
+    """Gradients of hidden and weight; the logits of each chunk are computed again."""
+    given, table, places = hidden.reshape(-1, hidden.shape[-1]), _wide(weight), labels.reshape(-1)
+    made = of_hidden.reshape(given.shape)
+    summed = of_weight if of_weight.dtype == table.dtype else np.empty(weight.shape, table.dtype)
+    summed[...] = 0
+    slope = _wide(grad).reshape(-1)
+    if reduction == "mean":
+        slope = slope / max(np.count_nonzero(places != ignore_index), 1)
+    slopes = np.ascontiguousarray(np.broadcast_to(slope.astype(table.dtype), len(places)))
+    for rows in chunks_of(len(places)):
+        chunk = _wide(given[rows])
+        logits = np.matmul(chunk, table.T)
+        arrays = (logits, places[rows], sums[rows], slopes[rows])
+        gradient = gradient_of(cross_entropy.SOFTMAX_CROSS_ENTROPY)
+        kernel = _kernel(gradient, arrays, label_smoothing, ignore_index, over=True)
+        of_logits = kernel(*arrays)
+        made[rows] = np.matmul(of_logits, table)
+        for begin in range(0, len(table), TILE):
+            tile = slice(begin, begin + TILE)
+            summed[tile] += np.matmul(of_logits[:, tile].T, chunk)
+    if summed is not of_weight:
+        of_weight[...] = summed
+
+
+def _shapes(
+    hidden: Shape, weight: Shape, labels: Shape, *, reduction: str, **_: Any
+) -> tuple[Shape, Shape]:
+    """Of the loss and of the saved sums.
+
+    Raises:
+        InputError: they do not fit.
+    """
+    if len(hidden) < 2 or len(weight) != 2 or weight[1] != hidden[-1]:
+        raise InputError(
+            "LinearCrossEntropy: the weight does not fit",
+            place="LinearCrossEntropy",
+            expected=f"(classes, {hidden[-1] if hidden else 'size'})",
+            got=f"{shape_text(weight)} for hidden {shape_text(hidden)}",
+        )
+    if labels != hidden[:-1]:
+        raise InputError(
+            "LinearCrossEntropy: labels has another shape",
+            place="LinearCrossEntropy",
+            expected=shape_text(hidden[:-1]),
+            got=shape_text(labels),
+        )
+    rows = int(np.prod(labels, dtype=np.int64))
+    return labels if reduction == "none" else (), (rows, 1)
+
+
+def _dtypes(hidden: str, weight: str, labels: str) -> tuple[str, str]:
+    if hidden != weight or labels not in ("int32", "int64"):
+        raise InputError(
+            "LinearCrossEntropy: the dtypes do not fit",
+            place="LinearCrossEntropy",
+            expected="hidden and weight of one dtype, labels int32 or int64",
+            got=f"{hidden}, {weight}, {labels}",
+        )
+    return hidden, "float64" if hidden == "float64" else "float32"
+
+
+def composite(
+    hidden: Any,
+    weight: Any,
+    labels: Any,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """The same from basic operators of MindSpore, with all logits."""
+    rows = ops.reshape(hidden, (-1, hidden.shape[-1]))
+    logits = ops.matmul(rows, ops.transpose(weight, (1, 0)))
+    found = ops.cross_entropy(
+        logits, ops.reshape(labels, (-1,)), None, ignore_index, reduction, label_smoothing
+    )
+    return ops.reshape(found, labels.shape) if reduction == "none" else found
+
+
+def formula(hidden: Any, weight: Any, labels: Any, *, reduction: str = "mean", **more: Any) -> Any:
+    """Cross entropy of hidden · weightᵀ."""
+    logits = hidden.reshape(-1, hidden.shape[-1]) @ weight.T
+    found = cross_entropy.formula(logits, labels.reshape(-1), reduction=reduction, **more)
+    return found.reshape(labels.shape) if reduction == "none" else found
+
+
+LINEAR_CROSS_ENTROPY = OpSpec(
+    name="LinearCrossEntropy",
+    inputs=("hidden", "weight", "labels"),
+    outputs=("loss", "log_of_sum"),
+    hidden=frozenset({"log_of_sum"}),
+    undifferentiable=frozenset({"labels"}),
+    procedure=forward,
+    backward_procedure=backward,
+    saves=("hidden", "weight", "labels", "log_of_sum"),
+    attributes={"ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0},
+    infer_shape=_shapes,
+    infer_dtype=_dtypes,
+    composite=composite,
+    formula=formula,
+    samples=(((6, 8), (20, 8), (6,)), ((2, 35, 16), (11, 16), (2, 35))),
+    integers={"labels": ("int32", 10)},
+    nan="undefined",
+    doc="loss = −ln softmax(hidden · weightᵀ)[labels], the mean over rows",
+)
+
+
+class LinearCrossEntropy(WeightedCell):
+    r"""A linear layer with cross entropy behind it, which never holds all logits.
+
+    .. math::
+        \ell = \mathrm{CrossEntropy}(h \cdot W^T, \mathrm{labels})
+
+    The logits of some rows at a time are computed, and computed again for the gradient; memory does not grow with rows
+    times classes.
+
+    Args:
+        in_channels (int): elements of each row.
+        out_channels (int): number of classes.
+        weight_init: initial weight. Default: ``'normal'``.
+        ignore_index, reduction, label_smoothing: as `SoftmaxCrossEntropy` has them.
+        dtype: of the weight. Default: ``mindspore.float32``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **hidden** (Tensor) - (…, in_channels), of the weight's dtype.
+        - **labels** (Tensor) - int32 or int64, of the shape of hidden without its last axis.
+
+    Outputs:
+        Tensor: the loss, of one number or of the shape of labels.
+
+    Raises:
+        InputError: shapes or dtypes that do not fit, an unknown reduction, a smoothing out of range.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: by the composite)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import LinearCrossEntropy
+        >>> op = LinearCrossEntropy(3, 2, weight_init="zeros")
+        >>> op.forward(np.ones((1, 3), np.float32), np.int32([1]))
+        array(0.6931472, dtype=float32)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = "normal",
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        dtype: Any = None,
+        route: str = "",
+    ):
+        cross_entropy.check_arguments(reduction, label_smoothing, "LinearCrossEntropy")
+        attributes = {
+            "ignore_index": int(ignore_index),
+            "reduction": reduction,
+            "label_smoothing": float(label_smoothing),
+        }
+        weight = parameter(weight_init, (out_channels, in_channels), dtype, "weight")
+        super().__init__(LINEAR_CROSS_ENTROPY, attributes, {"weight": weight}, route)
+
+    @classmethod
+    def from_cells(cls, dense: Any, loss: Any = None, route: str = "") -> LinearCrossEntropy:
+        """One with the weight of an `nn.Dense` without bias, and the arguments of an `nn.CrossEntropyLoss`.
+
+        Raises:
+            InputError: there is a bias, an activation, or weights of classes.
+        """
+        has_weights = loss is not None and loss.weight is not None
+        if dense.has_bias or getattr(dense, "activation", None) is not None or has_weights:
+            raise InputError(
+                "LinearCrossEntropy takes the place of a plain matrix product and loss only",
+                place="LinearCrossEntropy",
+                expected="nn.Dense(…, has_bias=False) and nn.CrossEntropyLoss without weight",
+            )
+        arguments = (
+            () if loss is None else (loss.ignore_index, loss.reduction, loss.label_smoothing)
+        )
+        classes, size = dense.weight.shape
+        return cls(size, classes, dense.weight, *arguments, route=route)
+
+    def construct(self, hidden: Any, labels: Any) -> Any:
+        """By chunks of rows, or basic operators."""
+        return self.run(hidden, self.weight, labels)
+
+    def forward(self, *arrays: Any) -> Any:
+        """The loss for hidden and labels, or for hidden, weight and labels."""
+        if len(arrays) == 2:
+            arrays = (arrays[0], as_array(self.weight), arrays[1])
+        return super().forward(*arrays)
