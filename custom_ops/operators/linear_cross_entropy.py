@@ -11,6 +11,7 @@ from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.framework import ops
 from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described
+from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import softmax_cross_entropy as cross_entropy
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, as_array, parameter
@@ -45,6 +46,14 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
 
 
+def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
+    """a · b, one of them transposed before; of float32 by oneDNN."""
+    if a.dtype == np.float32:
+        prepared = prepare_matmul(a.shape, b.shape, transpose_a=turn_a, transpose_b=turn_b)
+        return prepared.call((a, b))[0]
+    return np.matmul(a.T if turn_a else a, b.T if turn_b else b)
+
+
 def forward(
     hidden: np.ndarray,
     weight: np.ndarray,
@@ -60,7 +69,7 @@ def forward(
     given, table, places = hidden.reshape(-1, hidden.shape[-1]), _wide(weight), labels.reshape(-1)
     losses = np.empty(len(places), table.dtype)
     for rows in chunks_of(len(places)):
-        logits = np.matmul(_wide(given[rows]), table.T)
+        logits = _product(_wide(given[rows]), table, turn_b=True)
         kernel = _kernel(
             cross_entropy.SOFTMAX_CROSS_ENTROPY,
             (logits, places[rows]),
@@ -102,15 +111,15 @@ def backward(
     slopes = np.ascontiguousarray(np.broadcast_to(slope.astype(table.dtype), len(places)))
     for rows in chunks_of(len(places)):
         chunk = _wide(given[rows])
-        logits = np.matmul(chunk, table.T)
+        logits = _product(chunk, table, turn_b=True)
         arrays = (logits, places[rows], sums[rows], slopes[rows])
         gradient = gradient_of(cross_entropy.SOFTMAX_CROSS_ENTROPY)
         kernel = _kernel(gradient, arrays, label_smoothing, ignore_index, over=True)
         of_logits = kernel(*arrays)
-        made[rows] = np.matmul(of_logits, table)
+        made[rows] = _product(of_logits, table)
         for begin in range(0, len(table), TILE):
             tile = slice(begin, begin + TILE)
-            summed[tile] += np.matmul(of_logits[:, tile].T, chunk)
+            summed[tile] += _product(of_logits[:, tile], chunk, turn_a=True)
     if summed is not of_weight:
         of_weight[...] = summed
 
@@ -269,11 +278,11 @@ class LinearCrossEntropy(WeightedCell):
                 place="LinearCrossEntropy",
                 expected="nn.Dense(…, has_bias=False) and nn.CrossEntropyLoss without weight",
             )
-        arguments = (
-            () if loss is None else (loss.ignore_index, loss.reduction, loss.label_smoothing)
-        )
         classes, size = dense.weight.shape
-        return cls(size, classes, dense.weight, *arguments, route=route)
+        known: dict[str, Any] = {}
+        if loss is not None:
+            known = {name: getattr(loss, name) for name in LINEAR_CROSS_ENTROPY.attributes}
+        return cls(size, classes, dense.weight, **known, route=route)
 
     def construct(self, hidden: Any, labels: Any) -> Any:
         """By chunks of rows, or basic operators."""
