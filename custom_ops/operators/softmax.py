@@ -13,17 +13,17 @@ from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 
-def shifted(x: Any, axis: int) -> tuple[Any, Any, Any]:
-    """x − max x, its power and the sum of that, of a tensor that is wide."""
+def shifted(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
+    """max x, x − max x, its power and the sum of that, of a tensor that is wide."""
     largest = dsl.reduce_max(x, [axis], keepdims=True)
     distance = dsl.vsub(x, spread(largest, x))
     power = dsl.vexp(distance)
-    return distance, power, total(power, [axis])
+    return largest, distance, power, total(power, [axis])
 
 
 def compute(x: Any, *, axis: int = -1) -> Any:
     """e^(x − max x) / Σ e^(x − max x)."""
-    _, power, sums = shifted(wide(x), axis_of(x, axis, "Softmax"))
+    _, _, power, sums = shifted(wide(x), axis_of(x, axis, "Softmax"))
     return dsl.cast_to(dsl.vmul(power, spread(dsl.vrec(sums), x)), x.dtype)
 
 
@@ -110,7 +110,7 @@ def _axis_of(cell: Any) -> int:
 
 def log_compute(x: Any, *, axis: int = -1) -> Any:
     """x − max x − ln Σ e^(x − max x)."""
-    distance, _, sums = shifted(wide(x), axis_of(x, axis, "LogSoftmax"))
+    _, distance, _, sums = shifted(wide(x), axis_of(x, axis, "LogSoftmax"))
     return dsl.cast_to(dsl.vsub(distance, spread(dsl.vlog(sums), x)), x.dtype)
 
 

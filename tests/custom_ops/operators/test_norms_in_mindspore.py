@@ -1,0 +1,113 @@
+"""Normalisations, losses and embeddings in the place of MindSpore's own Cells: numbers, weights, moving values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import custom_ops
+
+ms = pytest.importorskip("mindspore")
+nn, ops = ms.nn, ms.ops
+
+pytestmark = pytest.mark.mindspore
+RNG = np.random.default_rng(7)
+
+
+def tensor(*shape):
+    return ms.Tensor(RNG.standard_normal(shape).astype(np.float32))
+
+
+def own_weights(cell):
+    for weight in cell.trainable_params():
+        weight.set_data(tensor(*weight.shape))
+    return cell
+
+
+PAIRS = [
+    (lambda: nn.LayerNorm((5, 6), 1, 2), custom_ops.LayerNorm, (4, 3, 5, 6)),
+    (lambda: nn.GroupNorm(2, 6), custom_ops.GroupNorm, (4, 6, 5, 3)),
+    (lambda: nn.BatchNorm2d(3), custom_ops.BatchNorm, (4, 3, 5, 6)),
+    (lambda: nn.BatchNorm1d(3), custom_ops.BatchNorm, (4, 3)),
+    (lambda: nn.Softmax(1), custom_ops.Softmax, (4, 3, 5)),
+    (lambda: nn.LogSoftmax(-1), custom_ops.LogSoftmax, (4, 7)),
+]
+
+
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@pytest.mark.parametrize(("make", "kind", "shape"), PAIRS)
+def test_in_the_place_of_a_cell(make, kind, shape, mode):
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    theirs = own_weights(make())
+    ours = kind.from_cells(theirs)
+    for mine, other in zip(ours.trainable_params(), theirs.trainable_params(), strict=True):
+        assert mine is other
+    x, sens = tensor(*shape), tensor(*shape)
+    np.testing.assert_allclose(ours(x).asnumpy(), theirs(x).asnumpy(), atol=2e-5)
+    weights = ms.ParameterTuple(theirs.trainable_params())
+    for training in (False, True):
+        backward = ops.GradOperation(get_all=True, get_by_list=len(weights) > 0, sens_param=True)
+        found = []
+        for cell in (ours, theirs):
+            cell.set_train(training)
+            saved = [weight.asnumpy().copy() for weight in cell.get_parameters()]
+            call = backward(cell, weights) if len(weights) else backward(cell)
+            made = call(x, sens)
+            made = (*made[0], *made[1]) if len(weights) else made
+            found.append([one.asnumpy() for one in made])
+            found[-1] += [weight.asnumpy().copy() for weight in cell.get_parameters()]
+            for weight, before in zip(cell.get_parameters(), saved, strict=True):
+                weight.set_data(ms.Tensor(before))
+        for got, want in zip(*found, strict=True):
+            np.testing.assert_allclose(got, want, atol=5e-5)
+
+
+def test_checkpoints_load():
+    for theirs, ours in (
+        (nn.LayerNorm((6,)), custom_ops.LayerNorm((6,))),
+        (nn.GroupNorm(2, 6), custom_ops.GroupNorm(2, 6)),
+        (nn.BatchNorm2d(6), custom_ops.BatchNorm(6)),
+        (nn.Embedding(5, 6), custom_ops.TokenEmbedding(5, 6)),
+    ):
+        names = [
+            {name.removeprefix("0."): weight.shape for name, weight in
+             nn.SequentialCell(cell).parameters_and_names()}
+            for cell in (theirs, ours)
+        ]  # fmt: skip
+        assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_weights_of_float32_beside_narrow_inputs(dtype):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    cell = own_weights(custom_ops.LayerNorm((32,)))
+    x = tensor(4, 32)
+    made = cell(x.astype(getattr(ms, dtype)))
+    assert str(made.dtype).lower() == dtype
+    got = made.astype(ms.float32).asnumpy()
+    np.testing.assert_allclose(got, cell(x).asnumpy(), atol=0.06 if dtype == "bfloat16" else 6e-3)
+    weights = ms.ParameterTuple(cell.trainable_params())
+    for one in ops.GradOperation(get_by_list=True)(cell, weights)(x.astype(getattr(ms, dtype))):
+        assert one.dtype == ms.float32
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_cross_entropy_as_mindspore_has_it(reduction):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    logits, shares = tensor(6, 7), ms.Tensor(RNG.uniform(0, 1, (6, 7)).astype(np.float32))
+    labels = ms.Tensor(np.array([1, -100, 0, 6, 3, -100], np.int32))
+    theirs = nn.CrossEntropyLoss(reduction=reduction, label_smoothing=0.1)
+    ours = custom_ops.SoftmaxCrossEntropy.from_cells(theirs)
+    for goal in (labels, shares):
+        np.testing.assert_allclose(
+            ours(logits, goal).asnumpy(), theirs(logits, goal).asnumpy(), atol=1e-5
+        )
+        got, want = (ms.grad(cell)(logits, goal).asnumpy() for cell in (ours, theirs))
+        np.testing.assert_allclose(got, want, atol=1e-5)
+
+
+def test_the_second_derivative_of_what_hides_outputs_is_refused():
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    cell = custom_ops.RMSNorm(8)
+    with pytest.raises(RuntimeError, match="has no gradient"):
+        ms.grad(lambda x: ms.grad(cell)(x).sum())(tensor(2, 8))
