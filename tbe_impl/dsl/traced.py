@@ -14,6 +14,7 @@ from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.expr import Const, Expr, binary, cast, const, select
 from tbe_impl.dsl.location import is_numeric
 from tbe_impl.dsl.shaping import broadcast
+from tbe_impl.dsl.sizes import same_size
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.dsl.tracing_dtypes import (
     broadcast_shapes,
@@ -189,10 +190,23 @@ class Size:
         numbers = [item.traced() if isinstance(item, Size) else item for item in given]
         return getattr(function, method)(*numbers, **keywords)
 
-    def __bool__(self) -> NoReturn:
-        self.traced()._unknown("branches on")
+    def __eq__(self, other: Any) -> bool:
+        """True for what is surely the same size; everything else is not known yet."""
+        if isinstance(other, Size) and same_size(self.expression, other.expression):
+            return True
+        self._unknown()
 
-    __float__ = __int__ = __index__ = __bool__
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def _unknown(self, *_: Any) -> NoReturn:
+        raise refused(
+            "the formula asks for a size that is known at run time only",
+            expected="a formula that is the same for all sizes",
+            got=repr(self),
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
 
     def __repr__(self) -> str:
         return str(self.expression)

@@ -50,16 +50,23 @@ def call_function(function: Any, args: Sequence[Any], keywords: Mapping[str, Any
     Raises:
         InputError: there is nothing like it here, or it was given an argument that is not known here.
     """
-    name = f"np.{getattr(function, '__name__', function)}"
+    name = _name_of(function)
     made = FUNCTIONS.get(function)
     if made is None:
         raise refused(f"{name} cannot be traced", remedy=_REMEDY)
     given = {key: item for key, item in keywords.items() if item is not np._NoValue}  # type: ignore[attr-defined]
     try:
-        bound = inspect.signature(made).bind(*args, **given)
+        signature = inspect.signature(made)
+        bound = signature.bind(*args, **given)
     except TypeError as error:
-        raise refused(f"{name} cannot be traced with these arguments: {error}", expected=f"{name}{inspect.signature(made)}", remedy=_REMEDY) from None  # fmt: skip
+        raise refused(f"{name} cannot be traced with these arguments: {error}", expected=f"{name}({', '.join(signature.parameters)})", remedy=_REMEDY) from None  # fmt: skip
     return made(*bound.args, **bound.kwargs)
+
+
+def _name_of(function: Any) -> str:
+    """As users write it: ``np.sum``, ``np.linalg.inv``."""
+    room = str(getattr(function, "__module__", None) or "numpy").replace("numpy", "np", 1)
+    return f"{room}.{getattr(function, '__name__', function)}"
 
 
 def by_method(function: np.ufunc, method: str, *given: Any, **keywords: Any) -> Any:
