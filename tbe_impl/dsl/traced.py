@@ -38,7 +38,8 @@ from tbe_impl.dsl.tracing_elementwise import (
 
 LISTED_ELEMENTS = 64
 """Constant arrays of so many elements are written out; longer ones have to be regular, or inputs."""
-_REMEDY = "Say it in elementwise functions, reductions, matrix products and movements, or hand it over as an input"
+REMEDY = "Say it in elementwise functions, reductions, matrix products and movements, or hand it over as an input"
+"""What to do where something cannot be traced."""
 
 
 class Traced(NDArrayOperatorsMixin):
@@ -98,7 +99,7 @@ class Traced(NDArrayOperatorsMixin):
                 raise refused(f"np.{ufunc.__name__}.{method} with out cannot be traced")
             return by_method(ufunc, method, *inputs, **kwargs)
         if kwargs:
-            raise refused(f"np.{ufunc.__name__} with {', '.join(kwargs)} cannot be traced", remedy=_REMEDY)  # fmt: skip
+            raise refused(f"np.{ufunc.__name__} with {', '.join(kwargs)} cannot be traced", remedy=REMEDY)  # fmt: skip
         found = elementwise(ufunc, inputs)
         if out is None:
             return found
@@ -112,7 +113,7 @@ class Traced(NDArrayOperatorsMixin):
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise refused(
-            f"{_caller()} cannot be traced: it makes a NumPy array of a tensor", remedy=_REMEDY
+            f"{_caller()} cannot be traced: it makes a NumPy array of a tensor", remedy=REMEDY
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -338,7 +339,7 @@ def elementwise(function: np.ufunc, given: Sequence[Any]) -> Any:
 
         return matmul(*given)
     if name not in ELEMENTWISE and name not in COMPARE:
-        raise refused(f"np.{function.__name__} cannot be traced", remedy=_REMEDY)
+        raise refused(f"np.{function.__name__} cannot be traced", remedy=REMEDY)
     dtypes = dtypes_of(given)
     result = result_of(function, dtypes)
     if name in COMPARE:

@@ -17,7 +17,7 @@ from tbe_impl.dsl.shaping import broadcast, concat, split, transpose
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, as_shape, compute, fresh_name
 from tbe_impl.dsl.traced import (
-    _REMEDY,
+    REMEDY,
     Size,
     Traced,
     dtypes_of,
@@ -53,13 +53,13 @@ def call_function(function: Any, args: Sequence[Any], keywords: Mapping[str, Any
     name = _name_of(function)
     made = FUNCTIONS.get(function)
     if made is None:
-        raise refused(f"{name} cannot be traced", remedy=_REMEDY)
+        raise refused(f"{name} cannot be traced", remedy=REMEDY)
     given = {key: item for key, item in keywords.items() if item is not np._NoValue}  # type: ignore[attr-defined]
     try:
         signature = inspect.signature(made)
         bound = signature.bind(*args, **given)
     except TypeError as error:
-        raise refused(f"{name} cannot be traced with these arguments: {error}", expected=f"{name}({', '.join(signature.parameters)})", remedy=_REMEDY) from None  # fmt: skip
+        raise refused(f"{name} cannot be traced with these arguments: {error}", expected=f"{name}({', '.join(signature.parameters)})", remedy=REMEDY) from None  # fmt: skip
     return made(*bound.args, **bound.kwargs)
 
 
@@ -79,7 +79,7 @@ def by_method(function: np.ufunc, method: str, *given: Any, **keywords: Any) -> 
     if method == "outer" and len(given) == 2:
         one, other = (item if isinstance(item, Traced) else np.asarray(item) for item in given)
         return function(one[(Ellipsis,) + (None,) * np.ndim(other)], other, **keywords)
-    raise refused(f"np.{function.__name__}.{method} cannot be traced", remedy=_REMEDY)
+    raise refused(f"np.{function.__name__}.{method} cannot be traced", remedy=REMEDY)
 
 
 _REDUCED: Mapping[str, Any] = {
@@ -105,7 +105,7 @@ def method_named(array: Traced, name: str) -> Any:
     if name == "copy":
         return lambda *_, **__: Traced(array.tensor, weak=array.weak)
     if not name.startswith("_") and hasattr(np.ndarray, name):
-        raise refused(f"the method {name} of arrays cannot be traced", remedy=_REMEDY)
+        raise refused(f"the method {name} of arrays cannot be traced", remedy=REMEDY)
     raise AttributeError(f"a traced tensor has no attribute {name!r}")
 
 
