@@ -7,13 +7,12 @@ So an answer is given only for pieces that no order can cut: all their operators
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
 from ms_fusion.graph import Edge, Graph, Node
 from ms_fusion.why_not.fusability import Settings
-from ms_fusion.why_not.reach import Reach
 from ms_fusion.why_not.splitter import (
     MOVING,
     REDUCING,
@@ -38,14 +37,14 @@ class Prospect:
         self._graph, self._cluster, self._given = graph, cluster, given
 
     def becomes_one_kernel(self, producer: Node, consumer: Node) -> bool:
-        """Whether the two are sure to be fused: they hang together, no rule of the splitter cuts their piece, and no way
-        leads through other operators back into it."""
+        """Whether the two are sure to be fused: they hang together, no rule of the splitter cuts their piece, and whatever
+        one of them may be fused with as far as other kernels have to run between, the other may too."""
         piece = self._pieces.get(producer.name)
         return (
             piece is not None
             and piece == self._pieces.get(consumer.name)
-            and piece not in self._cut_inside
-            and not self._reach.comes_back(producer.name)
+            and piece not in self._unsure
+            and self._waits(producer.name, piece) == self._waits(consumer.name, piece)
         )
 
     @cached_property
@@ -75,18 +74,65 @@ class Prospect:
             cuts |= new
 
     @cached_property
-    def _cut_inside(self) -> frozenset[str]:
-        """The pieces that hold both ends of an edge which is cut, or one end of an edge between other numbers of elements:
-        there the order decides which side the shared operators go to."""
+    def _unsure(self) -> frozenset[str]:
+        """The pieces whose operators may go to larger ones that read them: there the order decides."""
+        piece = self._pieces
+        return frozenset(
+            piece[edge.producer]
+            for edge in self._edges
+            if piece[edge.producer] != piece[edge.consumer] and self._changes_size(edge)
+        )
+
+    @cached_property
+    def _members(self) -> dict[str, int]:
+        """Piece → its operators as bits, but for those that give nothing on inside of it although somebody there waits."""
         piece, kernels = self._pieces, self._kernels(self._pieces)
-        found = set()
-        for edge in self._edges:
-            ends = {piece[edge.producer], piece[edge.consumer]}
-            if len(ends) > 1:
-                found |= ends if self._changes_size(edge) else set()
-            elif self._is_cut(edge, kernels[piece[edge.producer]]):
-                found |= ends
-        return frozenset(found)
+        apart = {
+            edge.producer
+            for edge in self._edges
+            if piece[edge.producer] == piece[edge.consumer]
+            and self._is_cut(edge, kernels[piece[edge.producer]])
+        }
+        found: dict[str, int] = defaultdict(int)
+        for name, one in piece.items():
+            if name not in apart:
+                found[one] |= 1 << self._number[name]
+        return found
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {node.name: number for number, node in enumerate(self._graph)}
+
+    @cached_property
+    def _followers(self) -> list[int]:
+        """For each operator the bits of itself and of all that wait for it."""
+        bits = [1 << number for number in range(len(self._graph))]
+        for edge in sorted(self._graph.edges, key=lambda edge: -self._number[edge.producer]):
+            bits[self._number[edge.producer]] |= bits[self._number[edge.consumer]]
+        return bits
+
+    @cached_property
+    def _between(self) -> dict[str, list[int]]:
+        """Piece → the operators outside that wait for some of it, and that others of it wait for."""
+        found = {}
+        for piece, members in self._members.items():
+            behind = 0
+            for number in _bits(members):
+                behind |= self._followers[number]
+            outside = behind & ~members
+            found[piece] = [n for n in _bits(outside) if self._followers[n] & members]
+        return found
+
+    def _waits(self, name: str, piece: str) -> tuple[frozenset[int], frozenset[int]] | None:
+        """Of the operators between: those that wait for this one, and those that it waits for."""
+        own = self._number[name]
+        if not self._members[piece] >> own & 1:
+            return None
+        between = self._between[piece]
+        return (
+            frozenset(n for n in between if self._followers[own] >> n & 1),
+            frozenset(n for n in between if self._followers[n] >> own & 1),
+        )
 
     def _changes_size(self, edge: Edge) -> bool:
         """Whether elementwise operators of different sizes meet there."""
@@ -98,10 +144,6 @@ class Prospect:
             self._graph.node(edge.producer).op not in REDUCING
             and self._graph.values[edge.value].elements not in elements
         )
-
-    @cached_property
-    def _reach(self) -> Reach:
-        return Reach(self._graph, self._pieces)
 
     def _kernels(self, piece: Mapping[str, str]) -> dict[str, Kernel]:
         members: dict[str, list[tuple[Node, bool]]] = defaultdict(list)
@@ -136,6 +178,14 @@ class Prospect:
             for made in node.outputs
             for reader in self._graph.consumers.get(made, ())
         )
+
+
+def _bits(number: int) -> Iterator[int]:
+    """The places of the ones."""
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest
 
 
 def connected(names: Iterable[str], edges: Iterable[Edge]) -> dict[str, str]:
