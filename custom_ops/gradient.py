@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from custom_ops.kernels import several
 from custom_ops.specs import OpSpec
+from tbe_impl.dsl.gradient import gradients
 from tbe_impl.errors import InputError
 
 
@@ -94,7 +94,6 @@ def _derived(spec: OpSpec) -> Any:
     """The gradient of what `forward` computes."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
-        gradients = import_module("tbe_impl.dsl.gradient").gradients
 
         if spec.forward is None:
             raise InputError(

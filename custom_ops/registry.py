@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +11,7 @@ from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, nn
 from custom_ops.kernels import several
 from custom_ops.specs import Compute, OpSpec
+from tbe_impl.dsl.tracing import trace
 from tbe_impl.errors import InputError
 
 _operators: dict[str, type[FusedCell]] = {}
@@ -75,12 +75,11 @@ def register_operator(
         InputError: the name is taken by another class, there is no forward, or the names do not fit.
 
     >>> import numpy as np
-    >>> from tbe_impl import dsl
     >>> @register_operator("Times")
     ... class Times:
-    ...     @tbe
+    ...     @formula
     ...     def forward(x, *, factor=2.0):
-    ...         return dsl.vmuls(x, factor)
+    ...         return x * factor
     >>> Times(factor=3.0).forward(np.float32([1, 2]))
     array([3., 6.], dtype=float32)
     """
@@ -192,7 +191,6 @@ def _as_compute(function: Compute, kind: str) -> Compute:
         return function
 
     def traced(*tensors: Any, **attributes: Any) -> Any:
-        trace = import_module("tbe_impl.dsl.tracing").trace
 
         return trace(function, *tensors, **attributes)
 
