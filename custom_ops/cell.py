@@ -55,30 +55,34 @@ def possible_route(spec: OpSpec, route: str) -> str:
     return route
 
 
-def with_attributes(
-    function: Callable[..., Any], attributes: Mapping[str, Any]
-) -> Callable[..., Any]:
-    """A function of tensors alone, such as MindSpore can read."""
+class Composed(Cell):
+    """A function with its attributes, of tensors alone.
 
-    def composed(*inputs):  # type: ignore[no-untyped-def]
-        return function(*inputs, **attributes)
+    A Cell, since a function that MindSpore copies (`amp` with level O1) loses what it has from around it.
+    """
 
-    return composed
+    def __init__(self, function: Callable[..., Any], attributes: Mapping[str, Any]):
+        super().__init__()
+        self.function, self.given = function, dict(attributes)
+
+    def construct(self, *inputs: Any) -> Any:
+        """Basic operators."""
+        return self.function(*inputs, **self.given)
 
 
-def visible_of(call: Any, spec: OpSpec) -> Any:
-    """What callers get of a primitive with outputs that only its gradient reads."""
-    count = len(spec.visible)
-    if not spec.hidden:
-        return call
+class Visible(Cell):
+    """What callers get of a primitive with outputs that only its gradient reads: the first ones."""
 
-    def one(*inputs):  # type: ignore[no-untyped-def]
-        return call(*inputs)[0]
+    def __init__(self, call: Any, count: int):
+        super().__init__()
+        self.call, self.count = call, count
 
-    def first(*inputs):  # type: ignore[no-untyped-def]
-        return call(*inputs)[:count]
-
-    return one if count == 1 else first
+    def construct(self, *inputs: Any) -> Any:
+        """One kernel."""
+        made = self.call(*inputs)
+        if self.count == 1:
+            return made[0]
+        return made[: self.count]
 
 
 class FusedCell(OnArrays, Cell):
@@ -101,10 +105,11 @@ class FusedCell(OnArrays, Cell):
         self.route = possible_route(spec, route)
         self.is_native = self.route == "native"
         if self.is_native:
-            self.run = visible_of(primitive(spec, attributes), spec)
+            call = primitive(spec, attributes)
+            self.run = Visible(call, len(spec.visible)) if spec.hidden else call
         else:
             assert spec.composite is not None
-            self.run = with_attributes(spec.composite, self.attributes)
+            self.run = Composed(spec.composite, self.attributes)
 
     def construct(self, *inputs: Any) -> Any:
         """One kernel, or basic operators."""

@@ -173,8 +173,16 @@ class Computation:
             ]
             try:
                 made = several(spec.forward(*tensors, **self.attributes))
-            except FusionError:
-                raise
+            except FusionError as error:
+                if not isinstance(error, InputError) or spec.name in error.what:
+                    raise
+                raise InputError(
+                    f"{spec.name}: {error.what}",
+                    place=error.place or spec.place or None,
+                    expected=error.expected,
+                    got=error.got or ", ".join(f"{name} {one}" for name, one in names),
+                    remedy=error.remedy,
+                ) from error
             except Exception as error:
                 raise InputError(
                     f"{spec.name} cannot compute this: {error}",

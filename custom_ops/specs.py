@@ -26,6 +26,7 @@ class OpSpec:
             one gradient for each output; None here: derived from `forward`.
         saves: the inputs and outputs that `backward` reads.
         attributes: name → default.
+        variants: other attributes that it is tried with.
         composite: a function of MindSpore: tensors by position, attributes by keyword.
         infer_shape, infer_dtype: shapes or dtypes of the inputs by position → one for each output; None: from `forward`.
         written: the inputs described (`custom_ops.kernels.Described`) and attributes by keyword → the kernel in C that computes
@@ -59,6 +60,7 @@ class OpSpec:
     backward: Compute | None = None
     saves: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    variants: tuple[Mapping[str, Any], ...] = ()
     composite: Callable[..., Any] | None = None
     infer_shape: Callable[..., Any] | None = None
     infer_dtype: Callable[..., Any] | None = None

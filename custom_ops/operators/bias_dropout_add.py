@@ -13,6 +13,7 @@ from custom_ops.pointwise import common_shape, like, promoted, wide
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
+from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 
@@ -32,6 +33,8 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
     """y = (x + bias)·kept + residual, rounded once."""
     if [str(size) for size in common_shape(x, bias, residual)] != [str(size) for size in x.shape]:
         raise InputError("bias and residual do not fit x", expected=f"what is broadcast to {shape_text(x.shape)}", got=f"{shape_text(bias.shape)} and {shape_text(residual.shape)}")  # fmt: skip
+    if key.ndim != 1 or not is_one(key.shape[0]):
+        raise InputError(f"{key.name} is no key", expected="int32 of shape (1,)", got=shape_text(key.shape))  # fmt: skip
     a, b, c = wide(x, bias, residual)
     total = dsl.vadd(a, b)
     if p > 0:
@@ -69,6 +72,7 @@ BIAS_DROPOUT_ADD = OpSpec(
     backward=gradient,
     saves=("x", "bias", "residual", "key"),
     attributes={"p": 0.5},
+    variants=({"p": 0.0}, {"p": 0.1}),
     composite=composite,
     formula=formula,
     undifferentiable=frozenset({"key"}),

@@ -21,7 +21,8 @@ Words = Callable[..., Any]
 
 
 def pair_spec(
-    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any]
+    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any],
+    variants: tuple[Mapping[str, Any], ...] = (),
 ) -> OpSpec:  # fmt: skip
     """y = activation(gate)·up, of two tensors.
 
@@ -31,6 +32,7 @@ def pair_spec(
         composite: the activation of MindSpore.
         formula: the activation in NumPy.
         attributes: of all of them, with their defaults.
+        variants: other attributes that it is tried with.
     """
 
     def compute(gate: Any, up: Any, **given: Any) -> Any:
@@ -52,6 +54,7 @@ def pair_spec(
         backward=gradient,
         saves=("gate", "up"),
         attributes=attributes,
+        variants=variants,
         composite=composed,
         formula=lambda gate, up, **given: formula(gate, **given) * up,
         samples=(((4, 8), (4, 8)), ((5, 6), (6,)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
@@ -60,7 +63,8 @@ def pair_spec(
 
 
 def halves_spec(
-    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any]
+    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any],
+    variants: tuple[Mapping[str, Any], ...] = (),
 ) -> OpSpec:  # fmt: skip
     """y = activation(first half)·second half of the last axis; arguments as for `pair_spec`."""
 
@@ -90,6 +94,7 @@ def halves_spec(
         backward=gradient,
         saves=("x",),
         attributes=attributes,
+        variants=variants,
         composite=composed,
         formula=in_numpy,
         samples=(((4, 8),), ((3, 5, 14),), ((2,),), ((0, 4),), ((5, 96),)),

@@ -6,8 +6,11 @@ from custom_ops.operators.gated import GatedCell, halves_spec, pair_spec
 from custom_ops.operators.gelu import composite, formula, gelu, gelu_slope
 
 _ATTRIBUTES = {"approximate": True}
-GEGLU = pair_spec("GeGLU", gelu, gelu_slope, composite, formula, _ATTRIBUTES)
-GEGLU_HALVES = halves_spec("GeGLUHalves", gelu, gelu_slope, composite, formula, _ATTRIBUTES)
+_OTHERS = ({"approximate": False},)
+GEGLU = pair_spec("GeGLU", gelu, gelu_slope, composite, formula, _ATTRIBUTES, _OTHERS)
+GEGLU_HALVES = halves_spec(
+    "GeGLUHalves", gelu, gelu_slope, composite, formula, _ATTRIBUTES, _OTHERS
+)
 
 
 class GeGLU(GatedCell):

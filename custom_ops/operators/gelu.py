@@ -83,6 +83,7 @@ GELU_SPEC = OpSpec(
     backward=gradient,
     saves=("x",),
     attributes={"approximate": True},
+    variants=({"approximate": False},),
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),

@@ -11,13 +11,15 @@ from custom_ops.framework import ops
 from custom_ops.pointwise import promoted, wide
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
+from tbe_impl.dsl.expr import const
 
 
 def compute(x: Any) -> Any:
     """y = x·(min(max(x + 3, 0), 6) / 6): in this order nothing overflows."""
     (a,) = wide(x)
     gate = dsl.vmins(dsl.vmaxs(dsl.vadds(a, 3.0), 0.0), 6.0)
-    return dsl.cast_to(dsl.vmul(a, dsl.vmuls(gate, 1.0 / 6.0)), promoted(x))
+    six = dsl.broadcast(const(6.0, a.dtype), a.shape)
+    return dsl.cast_to(dsl.vmul(a, dsl.vdiv(gate, six)), promoted(x))
 
 
 def gradient(x: Any, grad: Any) -> Any:

@@ -17,11 +17,14 @@ LARGE = 20.0
 
 
 def compute(x: Any) -> Any:
-    """y = x·n / (n + 2), n = w·(w + 2), w = e^x: one exponential, and nothing cancels."""
+    """y = p·(1 − q / (w·(w + 2) + 2)), w = e^x; p = x·w and q = w·(w + 1) below 0, where 1 − … would cancel, else x and 2."""
     (a,) = wide(x)
     power = dsl.vexp(dsl.vmins(a, LARGE))
-    n = dsl.vmul(power, dsl.vadds(power, 2.0))
-    return dsl.cast_to(dsl.vmul(a, dsl.vdiv(n, dsl.vadds(n, 2.0))), promoted(x))
+    bottom = dsl.vadds(dsl.vmul(power, dsl.vadds(power, 2.0)), 2.0)
+    top = dsl.vcmpsel(a, 0.0, "lt", dsl.vmul(power, dsl.vadds(power, 1.0)), 2.0)
+    rest = dsl.vadds(dsl.vmuls(dsl.vdiv(top, bottom), -1.0), 1.0)
+    factor = dsl.vcmpsel(a, 0.0, "lt", dsl.vmul(a, power), a)
+    return dsl.cast_to(dsl.vmul(factor, rest), promoted(x))
 
 
 def gradient(x: Any, grad: Any) -> Any:

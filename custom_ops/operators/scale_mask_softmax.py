@@ -114,6 +114,7 @@ def _formula(z: Any) -> Any:
 
 
 _SCALE = {"scale": 1.0}
+_OTHERS = ({"scale": 0.125}, {"scale": -2.0})
 SCALE_SOFTMAX = OpSpec(
     name="ScaleSoftmax",
     inputs=("x",),
@@ -121,6 +122,7 @@ SCALE_SOFTMAX = OpSpec(
     backward=gradient,
     saves=("y",),
     attributes=_SCALE,
+    variants=_OTHERS,
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((2, 3, 5, 7),), ((1,),), ((0, 4),), ((3, 129),)),
@@ -134,6 +136,7 @@ SCALE_MASK_SOFTMAX = OpSpec(
     backward=gradient,
     saves=("y",),
     attributes=_SCALE,
+    variants=_OTHERS,
     composite=composite_masked,
     formula=formula_masked,
     undifferentiable=frozenset({"mask"}),
@@ -149,6 +152,7 @@ SCALE_ADD_SOFTMAX = OpSpec(
     backward=gradient_added,
     saves=("mask", "y"),
     attributes=_SCALE,
+    variants=_OTHERS,
     composite=composite_added,
     formula=formula_added,
     samples=(((4, 8), (4, 8)), ((2, 3, 5, 7), (2, 1, 5, 7)), ((3, 129), (129,)), ((1,), (1,)), ((0, 4), (4,))),

@@ -25,6 +25,8 @@ def _with_rows(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any
         InputError: the labels do not fit.
     """
     shape = sizes(logits)
+    if not shape:
+        raise InputError("SoftmaxCrossEntropy: logits without classes", expected="one axis or more", got="()")  # fmt: skip
     wanted = shape
     if are_indices:
         wanted = [] if len(shape) == 1 else [shape[0], *shape[2:]]

@@ -54,6 +54,7 @@ SWISH = OpSpec(
     backward=gradient,
     saves=("x",),
     attributes={"beta": 1.0},
+    variants=({"beta": 1.5}, {"beta": -0.5}),
     composite=composite,
     formula=lambda x, beta: x * FUNCTIONS["sigmoid"].numpy(beta * x),
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),

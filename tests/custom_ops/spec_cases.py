@@ -36,3 +36,13 @@ def in_float64(spec: OpSpec, arrays) -> list[np.ndarray]:
 
 def as_tuple(made) -> tuple:
     return made if isinstance(made, tuple) else (made,)
+
+
+def attributes_of(spec: OpSpec) -> list[dict]:
+    """All attributes, of the defaults and of each variant."""
+    return [spec.with_defaults(given) for given in ({}, *spec.variants)]
+
+
+def name_of(given: dict) -> str:
+    """Attributes in the name of a test."""
+    return ",".join(f"{name}={value}" for name, value in given.items())

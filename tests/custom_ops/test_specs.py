@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 import numpy as np
 import pytest
 
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of, own_gradients
+from custom_ops.specs import OpSpec
 from tbe_impl.comparing import TOLERANCE
-from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, in_float64
+from tbe_impl.errors import InputError
+from tests.custom_ops.spec_cases import (
+    SPECS,
+    arrays_of,
+    as_tuple,
+    attributes_of,
+    in_float64,
+    name_of,
+)
 
 EVERY = [
-    pytest.param(spec, shapes, id=f"{name}-{'x'.join(map(str, shapes[0])) or 'scalar'}")
+    pytest.param(spec, given, shapes, id=f"{name}-{'x'.join(map(str, shapes[0])) or 'scalar'}")
     for name, spec in SPECS.items()
     for shapes in spec.samples
+    for given in attributes_of(spec)[:1]
+]
+VARIED = [
+    pytest.param(spec, given, spec.samples[0], id=f"{name}-{name_of(given)}")
+    for name, spec in SPECS.items()
+    for given in attributes_of(spec)[1:]
 ]
 
 
@@ -26,36 +44,38 @@ def close(got, want, dtype: str) -> None:
     assert np.all(np.abs(got - want) <= allowed), (np.abs(got - want).max(), allowed.min())
 
 
-def run(spec, *arrays):
-    return as_tuple(computation_of(spec, sorted_attributes(spec, {}))(*arrays))
+def run(spec, given, *arrays):
+    return as_tuple(computation_of(spec, sorted_attributes(spec, given))(*arrays))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize(("spec", "shapes"), EVERY)
-def test_numbers(spec, shapes, dtype):
+@pytest.mark.parametrize(("spec", "given", "shapes"), [*EVERY, *VARIED])
+def test_numbers(spec, given, shapes, dtype):
     if dtype not in spec.dtypes or not spec.has_kernel:
         return
     arrays = arrays_of(spec, shapes, dtype)
-    want = as_tuple(spec.formula(*in_float64(spec, arrays), **spec.with_defaults({})))
-    for got, one in zip(run(spec, *arrays)[: len(spec.visible)], want, strict=True):
+    want = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
+    for got, one in zip(run(spec, given, *arrays)[: len(spec.visible)], want, strict=True):
         close(got, one, dtype)
 
 
-@pytest.mark.parametrize(("spec", "shapes"), EVERY)
-def test_gradients_by_finite_differences(spec, shapes):
+@pytest.mark.parametrize(("spec", "given", "shapes"), [*EVERY, *VARIED])
+def test_gradients_by_finite_differences(spec, given, shapes):
     if not spec.has_kernel or not spec.differentiable or "float64" not in spec.dtypes:
         return
     arrays = arrays_of(spec, shapes, "float64", seed=1)
     rng = np.random.default_rng(2)
-    outputs = as_tuple(spec.formula(*arrays, **spec.with_defaults({})))
+    outputs = as_tuple(spec.formula(*arrays, **given))
     grads = [rng.standard_normal(np.shape(one)) for one in outputs]
     gradient = gradient_of(spec)
-    made = run(spec, *arrays)
+    made = run(spec, given, *arrays)
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
-    found = run(gradient, *(known[name] for name in gradient.inputs if name in known), *grads)
+    found = run(
+        gradient, given, *(known[name] for name in gradient.inputs if name in known), *grads
+    )
 
     def loss(changed) -> float:
-        got = as_tuple(spec.formula(*changed, **spec.with_defaults({})))
+        got = as_tuple(spec.formula(*changed, **given))
         return sum(float(np.sum(one * grad)) for one, grad in zip(got, grads, strict=True))
 
     own = dict(zip(own_gradients(spec), found, strict=True))
@@ -96,3 +116,119 @@ def test_both_routes_agree_inside_mindspore(spec, mode):
         one, other = (backward(cell)(*inputs, sens) for cell in (native, composite))
         for place in spec.differentiable:
             close(one[place].asnumpy(), other[place].asnumpy(), "float32")
+
+
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
+def test_special_values(spec, dtype):
+    """NaN and infinities are where the formula has them, and zeros have its sign."""
+    if not spec.has_kernel or spec.nan == "undefined" or dtype not in spec.dtypes:
+        return
+    for given in attributes_of(spec):
+        for seed in range(8):
+            arrays = _with_special_values(spec, dtype, seed)
+            with np.errstate(all="ignore"):
+                wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
+            made = run(spec, given, *arrays)[: len(spec.visible)]
+            for got, want in zip(made, wanted, strict=True):
+                _same_pattern(np.asarray(got, np.float64), np.asarray(want), dtype)
+                zero = want == 0
+                if spec.nan == "propagates":
+                    assert np.array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
+
+
+def _with_special_values(spec, dtype, seed):
+    """Every element a special one; a single one where a whole row would be NaN."""
+    rng = np.random.default_rng(seed)
+    arrays = arrays_of(spec, spec.samples[0], dtype, seed)
+    shape = arrays[0].shape  # those of another one are weights
+    floats = [
+        place
+        for place, name in enumerate(spec.inputs)
+        if name not in spec.integers and name not in spec.ranges and arrays[place].shape == shape
+    ]
+    if spec.nan == "propagates":
+        for place in floats:
+            arrays[place][...] = rng.choice(SPECIAL, arrays[place].shape)
+        return arrays
+    place = floats[seed % len(floats)]
+    if arrays[place].size:
+        arrays[place].reshape(-1)[rng.integers(arrays[place].size)] = SPECIAL[seed % 7]
+    return arrays
+
+
+def _same_pattern(got, want, dtype):
+    with np.errstate(all="ignore"):
+        want = want.astype(dtype).astype(np.float64)
+    assert np.array_equal(np.isnan(got), np.isnan(want)), (got, want)
+    assert np.array_equal(got[np.isinf(got)], want[np.isinf(want)]), (got, want)
+    assert np.array_equal(np.isinf(got), np.isinf(want)), (got, want)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5)], ids=str)
+@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
+def test_any_shape_works_or_is_refused(spec, shape):
+    """All inputs of one shape: right, or an error that names the operator and an argument, and says what came instead."""
+    if not spec.has_kernel:
+        return
+    given = spec.with_defaults({})
+    arrays = arrays_of(spec, [shape] * len(spec.inputs), "float32")
+    try:
+        made = run(spec, given, *arrays)
+    except InputError as error:
+        text = str(error)
+        assert any(name in text for name in SPECS) and any(name in text for name in spec.inputs), (
+            text
+        )
+        assert error.expected and error.got, text
+        return
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # the mean of nothing
+        try:
+            wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
+        except (IndexError, ArithmeticError):
+            return  # numbers that are no indices for these shapes
+    for got, want in zip(made[: len(spec.visible)], wanted, strict=True):
+        if not np.isnan(want).all() or not np.isnan(got).all():
+            close(got, want, "float32")
+
+
+@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
+def test_arrays_that_are_not_contiguous(spec):
+    if not spec.has_kernel or not spec.samples:
+        return
+    given = spec.with_defaults({})
+    arrays = arrays_of(spec, spec.samples[0], "float32")
+    apart = [np.repeat(array, 2, -1)[..., ::2] if array.ndim else array for array in arrays]
+    turned = [np.asfortranarray(array) for array in arrays]
+    aside = [_one_byte_aside(array) for array in arrays]
+    wanted = run(spec, given, *arrays)
+    for others in (apart, turned, aside):
+        for got, want in zip(run(spec, given, *others), wanted, strict=True):
+            assert np.array_equal(got, want)
+
+
+def _one_byte_aside(array):
+    """The same at an address that is no multiple of the element's size."""
+    raw = np.zeros(array.nbytes + 1, np.uint8)[1:]
+    made = np.ndarray(array.shape, array.dtype, buffer=raw)
+    made[...] = array
+    return made
+
+
+def test_every_public_operator_is_in_the_table():
+    import custom_ops
+    from custom_ops.arrays import OnArrays
+
+    for name in custom_ops.__all__:
+        found = getattr(custom_ops, name)
+        if not isinstance(found, type) or not found.__module__.startswith("custom_ops.operators"):
+            continue
+        assert issubclass(found, OnArrays), f"{name} takes no arrays"
+        members = vars(sys.modules[found.__module__]).values()
+        specs = [item.name for item in members if isinstance(item, OpSpec)]
+        assert specs, f"{name} has no OpSpec"
+        assert set(specs) <= set(SPECS)
