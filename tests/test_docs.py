@@ -196,6 +196,19 @@ def test_the_operator_of_the_guide_runs_as_it_stands(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "swish.py"]
 
 
+@pytest.mark.mindspore
+def test_the_guide_to_operators_runs_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "guide.py").write_text(
+        "\n".join(code_blocks(text_of("docs/custom_ops.md"))), "utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "guide.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [path.name for path in tmp_path.iterdir()] == ["guide.py"]
+
+
 def test_the_changelog_knows_the_version() -> None:
     assert f"## {ms_fusion.__version__}" in text_of("CHANGELOG.md")
 

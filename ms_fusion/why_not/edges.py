@@ -300,7 +300,7 @@ class _Known:
             blocked=self._would_be_cut(producer, consumer, value, code), unsafe=self.unsafe,
         )  # fmt: skip
         # a flag lets all operators of a name in, and they may draw others away; what becomes several kernels is not foreseen
-        foreseen = not REDUCING_FIRST & {producer.op, consumer.op}
+        foreseen = code == "fusion-off" or not REDUCING_FIRST & {producer.op, consumer.op}
         if found is None or found.kind != "flag" or not foreseen or code == "not-built":
             return found
         return (
