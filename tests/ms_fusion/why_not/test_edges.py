@@ -382,3 +382,17 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
         for edge in found
     ]
     golden(f"why_not/{name}.txt", "".join(f"{line}\n" for line in lines))
+
+
+@pytest.mark.parametrize(
+    ("lines", "offered"),
+    [
+        (["a = Mul x y", "b = Softmax a", "c = Neg b"], set()),
+        (["a = Mul x y", "b = Neg a", "c = Floor b", "d = Abs c"], {"ab"}),
+        (["a = Mul x y", "b = Neg a", "m = MatMul b w", "c = Sub b m", "d = Abs c"], {"ab", "cd"}),
+        (["a = Mul x y", "m = MatMul a w", "b = Neg a", "c = Sub b m"], {"bc"}),
+    ],
+)
+def test_turning_fusion_on_is_offered_where_nothing_can_come_between(lines, offered):
+    """Softmax and Floor are not taken by default; in the last net MindSpore puts Neg behind the product."""
+    assert suggested(graph_of(*lines), [], "--opt_level=0").keys() == offered
