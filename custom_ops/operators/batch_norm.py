@@ -18,9 +18,6 @@ from custom_ops.weights import as_array, parameter
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
-OVER = [0, 2]
-"""The axes that are normalised once x has the shape (samples, channels, places)."""
-
 
 @dataclass(frozen=True)
 class Activation:
@@ -54,8 +51,8 @@ ACTIVATIONS = MappingProxyType({
 """By name; empty for none. What is leaky lets a tenth through."""
 
 
-def by_channel(x: Any, data_format: str) -> Any:
-    """x as (samples, channels, places).
+def layout_of(x: Any, data_format: str) -> tuple[list[int], list[int]]:
+    """The axes that are normalised, and the shape of a weight of each channel beside x.
 
     Raises:
         InputError: it has no channels.
@@ -68,17 +65,15 @@ def by_channel(x: Any, data_format: str) -> Any:
             expected="two axes or more, in NCHW or NHWC",
             got=f"{tuple(shape)} in {data_format}",
         )
-    first = shape[:1] if data_format == "NCHW" else shape[:-1]
-    rest = shape[2:] if data_format == "NCHW" else []
-    channels = shape[1] if data_format == "NCHW" else shape[-1]
-    samples, places = (int(np.prod(part, dtype=np.int64)) for part in (first, rest))
-    return dsl.ext.reshape(x, [samples, channels, places])
+    channels = 1 if data_format == "NCHW" else len(shape) - 1
+    axes = [axis for axis in range(len(shape)) if axis != channels]
+    return axes, [size if axis == channels else 1 for axis, size in enumerate(shape)]
 
 
-def _of_channels(weight: Any, x: Any, argument: str) -> Any:
-    """A weight of each channel as (1, channels, 1), in the dtype of sums."""
-    check_shape(weight, sizes(x)[1:2], "BatchNorm", argument)
-    return dsl.ext.reshape(wide(weight, x), [1, sizes(x)[1], 1])
+def _of_channels(weight: Any, x: Any, shape: list[int], argument: str) -> Any:
+    """A weight of each channel beside x, in the dtype of sums."""
+    check_shape(weight, [int(np.prod(shape))], "BatchNorm", argument)
+    return dsl.ext.reshape(wide(weight, x), shape)
 
 
 def _scaled(x: Any, middle: Any, variance: Any, gamma: Any, beta: Any, eps: float) -> Any:
@@ -113,12 +108,15 @@ def infer(
     data_format: str = "NCHW",
 ) -> Any:
     """activation((x − mean) / √(variance + eps)·gamma + beta)."""
-    given = by_channel(wide(x), data_format)
-    middle = _of_channels(moving_mean, given, "moving_mean")
-    variance = _of_channels(moving_variance, given, "moving_variance")
-    factor, offset = _of_channels(gamma, given, "gamma"), _of_channels(beta, given, "beta")
+    given, (_, shape) = wide(x), layout_of(x, data_format)
+    middle = _of_channels(moving_mean, given, shape, "moving_mean")
+    variance = _of_channels(moving_variance, given, shape, "moving_variance")
+    factor, offset = (
+        _of_channels(gamma, given, shape, "gamma"),
+        _of_channels(beta, given, shape, "beta"),
+    )
     z = _scaled(given, middle, variance, factor, offset, eps)
-    return dsl.cast_to(dsl.ext.reshape(_activated(z, activation), sizes(x)), x.dtype)
+    return dsl.cast_to(_activated(z, activation), x.dtype)
 
 
 def train(
@@ -131,13 +129,16 @@ def train(
     data_format: str = "NCHW",
 ) -> tuple[Any, Any, Any]:
     """The same with mean and variance of the batch; y, mean and variance."""
-    given = by_channel(wide(x), data_format)
-    middle = mean(given, OVER)
+    given, (axes, shape) = wide(x), layout_of(x, data_format)
+    middle = mean(given, axes)
     distance = dsl.vsub(given, spread(middle, given))
-    variance = mean(dsl.vmul(distance, distance), OVER)
-    weights = (_of_channels(gamma, given, "gamma"), _of_channels(beta, given, "beta"))
-    z = _scaled(given, middle, variance, *weights, eps)
-    made = dsl.cast_to(dsl.ext.reshape(_activated(z, activation), sizes(x)), x.dtype)
+    variance = mean(dsl.vmul(distance, distance), axes)
+    factor, offset = (
+        _of_channels(gamma, given, shape, "gamma"),
+        _of_channels(beta, given, shape, "beta"),
+    )
+    z = _scaled(given, middle, variance, factor, offset, eps)
+    made = dsl.cast_to(_activated(z, activation), x.dtype)
     channels = sizes(gamma)
     return made, dsl.ext.reshape(middle, channels), dsl.ext.reshape(variance, channels)
 
@@ -147,9 +148,9 @@ def _slopes(
     eps: float, activation: str, data_format: str,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Normalised x, the gradient of what the activation is given, and rstd and gamma of each channel."""
-    given, slope = by_channel(wide(x), data_format), by_channel(wide(grad), data_format)
+    given, slope, (_, shape) = wide(x), wide(grad), layout_of(x, data_format)
     middle, variance, factor, offset = (
-        _of_channels(weight, given, "weight") for weight in (middle, variance, gamma, beta)
+        _of_channels(weight, given, shape, "weight") for weight in (middle, variance, gamma, beta)
     )
     rstd = dsl.vrsqrt(dsl.vadds(variance, eps))
     normal = dsl.vmul(dsl.vsub(given, spread(middle, given)), spread(rstd, given))
@@ -176,9 +177,10 @@ def infer_gradient(
         x, gamma, beta, moving_mean, moving_variance, grad, eps, activation, data_format
     )
     of_x = dsl.vmul(slope, spread(dsl.vmul(rstd, factor), slope))
-    sums = total(dsl.vmul(slope, normal), OVER, keep=False), total(slope, OVER, keep=False)
+    axes, _ = layout_of(x, data_format)
+    sums = total(dsl.vmul(slope, normal), axes, keep=False), total(slope, axes, keep=False)
     return (
-        dsl.cast_to(dsl.ext.reshape(of_x, sizes(x)), x.dtype),
+        dsl.cast_to(of_x, x.dtype),
         *(dsl.cast_to(one, gamma.dtype) for one in sums),
     )
 
@@ -201,20 +203,23 @@ def train_gradient(
     normal, slope, rstd, factor = _slopes(
         x, gamma, beta, middle, variance, grad, eps, activation, data_format
     )
-    share = 1 / count(normal, OVER)
-    of_gamma, of_beta = total(dsl.vmul(slope, normal), OVER), total(slope, OVER)
+    axes, shape = layout_of(x, data_format)
+    share = 1 / count(normal, axes)
+    of_gamma, of_beta = total(dsl.vmul(slope, normal), axes), total(slope, axes)
     scale = dsl.vmul(rstd, factor)
     # x − mean is normal / rstd
-    further = dsl.vmuls(dsl.vdiv(_of_channels(grad_variance, normal, "grad"), rstd), 2 * share)
+    further = dsl.vmuls(
+        dsl.vdiv(_of_channels(grad_variance, normal, shape, "grad"), rstd), 2 * share
+    )
     by_normal = dsl.vsub(further, dsl.vmuls(dsl.vmul(scale, of_gamma), share))
-    level = _of_channels(grad_mean, normal, "grad")
+    level = _of_channels(grad_mean, normal, shape, "grad")
     constant = dsl.vmuls(dsl.vsub(level, dsl.vmul(scale, of_beta)), share)
     of_x = dsl.vadd(
         dsl.vmul(slope, spread(scale, slope)), dsl.vmul(normal, spread(by_normal, slope))
     )
     of_x = dsl.vadd(of_x, spread(constant, slope))
     return (
-        dsl.cast_to(dsl.ext.reshape(of_x, sizes(x)), x.dtype),
+        dsl.cast_to(of_x, x.dtype),
         *(
             dsl.cast_to(dsl.ext.reshape(one, sizes(gamma)), gamma.dtype)
             for one in (of_gamma, of_beta)
