@@ -36,35 +36,45 @@ def in_groups(x: Any, groups: int) -> Any:
     return dsl.ext.reshape(x, [shape[0], groups, shape[1] // groups, places])
 
 
-def by_channel(weight: Any, x: Any, grouped: Any) -> Any:
-    """A weight of each channel, repeated to the shape of `grouped`, in the dtype of sums."""
+def of_channels(weight: Any, x: Any) -> Any:
+    """A weight of each channel, repeated to the shape of x, in the dtype of sums."""
     check_shape(weight, sizes(x)[1:2], "GroupNorm", "gamma and beta")
-    _, groups, channels, _ = sizes(grouped)
-    return spread(dsl.ext.reshape(wide(weight, x), [1, groups, channels, 1]), grouped)
+    shape = [1, sizes(x)[1], *[1] * (len(sizes(x)) - 2)]
+    return spread(dsl.ext.reshape(wide(weight, x), shape), x)
+
+
+def of_groups(value: Any, x: Any) -> Any:
+    """A value of each group, repeated to the shape of x, which itself is written as it lies."""
+    samples, channels, *places = sizes(x)
+    groups = sizes(value)[1]
+    whole = dsl.broadcast(value, [samples, groups, channels // groups, 1])
+    return spread(dsl.ext.reshape(whole, [samples, channels, *[1] * len(places)]), x)
 
 
 def compute(
     x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5
 ) -> tuple[Any, Any, Any]:
     """y, mean and rstd."""
-    grouped = in_groups(wide(x), num_groups)
-    normal, middle, rstd = normalise(grouped, OVER, eps)
-    made = dsl.vadd(dsl.vmul(normal, by_channel(gamma, x, grouped)), by_channel(beta, x, grouped))
-    return dsl.cast_to(dsl.ext.reshape(made, sizes(x)), x.dtype), middle, rstd
+    _, middle, rstd = normalise(in_groups(wide(x), num_groups), OVER, eps)
+    given = wide(x)
+    distance = dsl.vsub(given, of_groups(middle, x))
+    factor = dsl.vmul(of_groups(rstd, x), of_channels(gamma, x))
+    made = dsl.vadd(dsl.vmul(distance, factor), of_channels(beta, x))
+    return dsl.cast_to(made, x.dtype), middle, rstd
 
 
 def gradient(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
 ) -> tuple[Any, Any, Any]:
     """Gradients of x, gamma and beta, as those of layer normalisation."""
+    scaled = in_groups(dsl.vmul(wide(grad), of_channels(gamma, x)), num_groups)
     grouped, slope = in_groups(wide(x), num_groups), in_groups(wide(grad), num_groups)
-    factor = spread(rstd, grouped)
-    normal = dsl.vmul(dsl.vsub(grouped, spread(middle, grouped)), factor)
-    scaled = dsl.vmul(slope, by_channel(gamma, x, grouped))
-    first = spread(mean(scaled, OVER), grouped)
-    second = spread(mean(dsl.vmul(scaled, normal), OVER), grouped)
-    rest = dsl.vsub(dsl.vsub(scaled, first), dsl.vmul(normal, second))
-    of_x = dsl.ext.reshape(dsl.vmul(rest, factor), sizes(x))
+    normal = dsl.vmul(dsl.vsub(grouped, spread(middle, grouped)), spread(rstd, grouped))
+    first, second = mean(scaled, OVER), mean(dsl.vmul(scaled, normal), OVER)
+    plain = dsl.vmul(dsl.vsub(wide(x), of_groups(middle, x)), of_groups(rstd, x))
+    rest = dsl.vsub(dsl.vmul(wide(grad), of_channels(gamma, x)), of_groups(first, x))
+    rest = dsl.vsub(rest, dsl.vmul(plain, of_groups(second, x)))
+    of_x = dsl.vmul(rest, of_groups(rstd, x))
     weights = (
         total(total(tensor, [3], keep=False), [0], keep=False)
         for tensor in (dsl.vmul(slope, normal), slope)
