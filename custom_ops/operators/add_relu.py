@@ -43,17 +43,31 @@ ADD_RELU = OpSpec(
 
 
 class AddReLU(FusedCell):
-    """z = max(x + y, 0).
+    r"""The positive part of a sum.
+
+    .. math::
+        z = \max(x + y, 0)
 
     Args:
         route: ``native`` or ``composite``.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the same shape and dtype.
+        - **y** (Tensor) - of the same shape and dtype: the gradient reads z alone, which knows no other.
 
     Outputs:
-        Tensor of that shape and dtype.
+        Tensor of that shape and dtype. NaN propagates.
+
+    Raises:
+        InputError: the shapes or dtypes differ.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> AddReLU().forward(np.float32([1, -2]), np.float32([1, 1]))
+        array([2., 0.], dtype=float32)
     """
 
     def __init__(self, route: str = ""):
