@@ -93,7 +93,7 @@ __attribute__((noinline)) static int call(int slot, int parameters, void **data,
 }
 
 /* What was asked before, and the answer, so that the program is asked once for each question of a slot. */
-#define ROOM 1024
+#define ROOM 16384
 struct answer {
   size_t question_bytes;
   const void *question;

@@ -22,57 +22,44 @@ from custom_ops.primitive import primitive
 def _prepare(optimizer: Any, rule: int, states: tuple[Any, ...], **attributes: Any) -> None:
     """Makes the operators of an optimizer, one for the parameters of each dtype."""
     parameters, grouped = optimizer.parameters, optimizer.is_group
-    flags = [bool(one) for one in optimizer.decay_flags]
-    optimizer.states = states
+    flags = tuple(bool(one) for one in optimizer.decay_flags)
+    optimizer.states = states[0] if len(states) == 1 else states[0] + states[1]
     # gradients are centred after they decayed, so that both are left to MindSpore then; nn.AdamWeightDecay centres none
     centred = grouped and any(optimizer.grad_centralization_flags)
     optimizer.is_centred = centred and rule != ADAM_WEIGHT_DECAY
     optimizer.decays_here = bool(optimizer.exec_weight_decay) and not optimizer.is_centred
-    dtypes = list(dict.fromkeys(one.dtype for one in parameters))
-    optimizer.members = tuple(
-        tuple(i for i, one in enumerate(parameters) if one.dtype == dtype) for dtype in dtypes
+    spec = optimizer_spec(
+        rule,
+        len(parameters),
+        len(parameters) if optimizer.is_group_lr else 1,
+        (len(parameters) if grouped else 1) if optimizer.decays_here else 0,
     )
     optimizer.steps = tuple(
-        primitive(
-            optimizer_spec(
-                rule,
-                len(members),
-                len(members) if optimizer.is_group_lr else 1,
-                (len(members) if grouped else 1) if optimizer.decays_here else 0,
-            ),
-            {**attributes, "decayed": tuple(flags[i] for i in members)},
-        )
-        for members in optimizer.members
+        primitive(spec, {**attributes, "decayed": flags, "dtype": dtype})
+        for dtype in sorted({str(one.dtype).lower() for one in parameters})
     )
+
+
+_as_parameter = ops.MultitypeFuncGraph("as_parameter")
+
+
+@_as_parameter.register("Tensor", "Tensor")
+def _as_its_parameter(parameter, gradient):
+    return ops.cast(gradient, parameter.dtype)
 
 
 class _InOneLaunch:
     """What the optimizers share."""
 
     def updated(self, lr, decay, numbers, gradients):
-        """Runs the operators: rates, decays, numbers, then gradients, parameters and states."""
+        """Runs the operators on rates, decays, numbers, gradients, parameters and states."""
+        given = lr if self.is_group_lr else (lr,)
+        if self.decays_here:
+            given = given + (decay if self.is_group else (decay,))
+        gradients = self.hyper_map(_as_parameter, self._parameters, gradients)
+        given = given + numbers + gradients + self._parameters + self.states
         done = ()
-        for step, members in zip(self.steps, self.members):  # noqa: B905 - MindSpore reads this
-            given = ()
-            if self.is_group_lr:
-                for i in members:
-                    given = given + (lr[i],)  # noqa: RUF005
-            else:
-                given = given + (lr,)  # noqa: RUF005
-            if self.decays_here:
-                if self.is_group:
-                    for i in members:
-                        given = given + (decay[i],)  # noqa: RUF005
-                else:
-                    given = given + (decay,)  # noqa: RUF005
-            given = given + numbers
-            for i in members:
-                given = given + (ops.cast(gradients[i], self._parameters[i].dtype),)  # noqa: RUF005
-            for i in members:
-                given = given + (self._parameters[i],)  # noqa: RUF005
-            for state in self.states:
-                for i in members:
-                    given = given + (state[i],)  # noqa: RUF005
+        for step in self.steps:
             done = done + (step(*given),)  # noqa: RUF005
         return done
 

@@ -28,15 +28,15 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     """The operator of one step of a rule over `count` tensors.
 
     Its inputs: learning rates and weight decays (one, or one for each tensor; no decays where there are none), the numbers
-    of the rule, then gradients, parameters and their states; all of a kind follow each other. Parameters and states are
-    overwritten. Its output means nothing.
+    of the rule, then gradients, parameters and their states; all of a kind follow each other. Parameters and states of the
+    attribute `dtype` are overwritten, those of others stay as they are. Its output means nothing.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
     names += _SCALARS[rule]
     overwritten = [f"{kind}{i}" for kind in ("parameter", *_STATES[rule]) for i in range(count)]
     attributes = {
         "nesterov": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "scale": 1.0,
-        "decayed": (True,) * count,
+        "decayed": (True,) * count, "dtype": "float32",
     }  # fmt: skip
 
     def written(*given: Described, **values: Any) -> Written:
@@ -56,28 +56,25 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
 
 def _written(
     rule: int, count: int, rates: int, decays: int, given: Sequence[Described], *, nesterov: bool, beta1: float,
-    beta2: float, eps: float, scale: float, decayed: tuple[bool, ...],
+    beta2: float, eps: float, scale: float, decayed: tuple[bool, ...], dtype: str,
 ) -> Written:  # fmt: skip
     name = _NAMES[rule]
+    if dtype not in _ELEMENTS:
+        raise InputError(f"{name}: parameters of another dtype", place=name, expected=", ".join(_ELEMENTS), got=dtype)  # fmt: skip
     start = rates + decays + len(_SCALARS[rule])
     for one in given[:start]:
         if one.dtype != "float32" or np.prod(one.shape) != 1:
             raise InputError(f"{name}: rates and decays are single numbers", place=name, expected="one float32", got=str(one))  # fmt: skip
     kinds = [given[start + i * count :][:count] for i in range(2 + len(_STATES[rule]))]
-    for kind in kinds:
-        for i, (one, parameter) in enumerate(zip(kind, kinds[1], strict=True)):
-            if one != parameter or one.dtype != kinds[1][0].dtype or one.dtype not in _ELEMENTS:
-                raise InputError(
-                    f"{name}: tensor {i} is another than its parameter",
-                    place=name,
-                    expected=f"{Described(parameter.shape, kinds[1][0].dtype)}",
-                    got=str(one),
-                )
     bits = [struct.unpack("<q", struct.pack("<d", value))[0] for value in (beta1, beta2, eps, scale)]  # fmt: skip
     numbers = [rule, count, rates, decays, int(nesterov), *bits]
-    for one, flag in zip(kinds[1], decayed, strict=True):
-        numbers += [int(np.prod(one.shape, dtype=np.int64)), int(flag)]
-    options = (f"-DELEMENT={_ELEMENTS[kinds[1][0].dtype]}",)
+    for i, (own, flag) in enumerate(zip(kinds[1], decayed, strict=True)):
+        other = next((kind[i] for kind in kinds if kind[i] != own), None)
+        if other is not None:
+            raise InputError(f"{name}: tensor {i} is another than its parameter", place=name, expected=str(own), got=str(other))  # fmt: skip
+        size = int(np.prod(own.shape, dtype=np.int64)) if own.dtype == dtype else 0
+        numbers += [size, int(flag)]
+    options = (f"-DELEMENT={_ELEMENTS[dtype]}",)
     done = (Described((1,), "float32"),)
     return Written(name, "optimizers.c", "optimize", tuple(given), done, tuple(numbers), options, overwrites=True)  # fmt: skip
 
@@ -86,7 +83,7 @@ def step(
     rule: int, scalars: Sequence[float], gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray],
     *states: Sequence[np.ndarray], rates: Sequence[float], decays: Sequence[float] = (), **attributes: Any,
 ) -> None:  # fmt: skip
-    """One step on NumPy arrays of one dtype, in place.
+    """One step on NumPy arrays, in place.
 
     Raises:
         InputError: shapes or dtypes that do not fit, or an array with gaps.
@@ -100,7 +97,9 @@ def step(
         if not isinstance(one, np.ndarray):
             name = _NAMES[rule]
             raise InputError(f"{name}: {one} is no array", place=name, expected="arrays, which are overwritten", got=type(one).__name__)  # fmt: skip
-    computation_of(spec, sorted_attributes(spec, attributes))(*numbers, *arrays)
+    for dtype in sorted({str(one.dtype) for one in parameters}):
+        every = sorted_attributes(spec, {**attributes, "dtype": dtype})
+        computation_of(spec, every)(*numbers, *arrays)
 
 
 def adam_step(
