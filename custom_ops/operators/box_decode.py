@@ -36,31 +36,33 @@ def compute(
     """Corners and scores of each prediction."""
     _check(x, anchors, version)
     images, height, width, kinds, size = sizes(x)
-    given = wide(x)
+    number = height * width * kinds
+    # flat from the start: what is reshaped at the end is written twice
+    given = wide(dsl.ext.reshape(x, [images, number, size]))
     kept = given.dtype
 
     def held(tensor: Any) -> Any:
         return dsl.cast_to(dsl.cast_to(tensor, "float16"), kept) if float16_inside else tensor
 
     def part(first: int, count: int) -> Any:
-        begin, end = [0, 0, 0, 0, first], [images, height, width, kinds, first + count]
+        begin, end = [0, 0, first], [images, number, first + count]
         return dsl.ext.strided_slice(given, begin, end)
 
     def constant(per_anchor: Any) -> Any:
         def value(*i: Any) -> Any:
             found = dsl.const(0.0, kept)
             for kind, pair in enumerate(per_anchor):
-                both = dsl.select(i[4].equal(0), *(dsl.const(float(one), kept) for one in pair))
-                found = dsl.select(i[3].equal(kind), both, found)
+                both = dsl.select(i[2].equal(0), *(dsl.const(float(one), kept) for one in pair))
+                found = dsl.select((i[1] % kinds).equal(kind), both, found)
             return found
 
-        return dsl.compute((images, height, width, kinds, 2), value, "anchor")
+        return dsl.compute((images, number, 2), value, "anchor")
 
-    grid = dsl.compute(
-        (images, height, width, kinds, 2),
-        lambda *i: dsl.select(i[4].equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1])),
-        "grid",
-    )
+    def place(*i: Any) -> Any:
+        across, down = i[1] // kinds % width, i[1] // (kinds * width)
+        return dsl.select(i[2].equal(0), dsl.cast(kept, across), dsl.cast(kept, down))
+
+    grid = dsl.compute((images, number, 2), place, "grid")
     centre = held(dsl.ext.sigmoid(part(0, 2)))
     if version == "v3":
         span = held(dsl.vexp(part(2, 2)))
@@ -74,11 +76,7 @@ def compute(
     objectness = held(dsl.ext.sigmoid(part(4, 1)))
     classes = held(dsl.ext.sigmoid(part(5, size - 5)))
     scores = dsl.vmul(classes, dsl.broadcast(objectness, sizes(classes)))
-    number = height * width * kinds
-    return (
-        dsl.ext.reshape(boxes, [images, number, 4]),
-        dsl.ext.reshape(scores, [images, number, size - 5]),
-    )
+    return boxes, scores
 
 
 def composite(
