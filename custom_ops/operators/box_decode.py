@@ -37,46 +37,43 @@ def compute(
     _check(x, anchors, version)
     images, height, width, kinds, size = sizes(x)
     number = height * width * kinds
-    # flat from the start: what is reshaped at the end is written twice
-    given = wide(dsl.ext.reshape(x, [images, number, size]))
-    kept = given.dtype
+    kept = wide(x).dtype
 
     def held(tensor: Any) -> Any:
         return dsl.cast_to(dsl.cast_to(tensor, "float16"), kept) if float16_inside else tensor
 
-    def part(first: int, count: int) -> Any:
-        begin, end = [0, 0, first], [images, number, first + count]
-        return dsl.ext.strided_slice(given, begin, end)
+    def pair(first: int) -> Any:
+        begin, end = [0, 0, 0, 0, first], [images, height, width, kinds, first + 2]
+        return dsl.ext.strided_slice(wide(x), begin, end)
 
-    def constant(per_anchor: Any) -> Any:
-        def value(*i: Any) -> Any:
-            found = dsl.const(0.0, kept)
-            for kind, pair in enumerate(per_anchor):
-                both = dsl.select(i[2].equal(0), *(dsl.const(float(one), kept) for one in pair))
-                found = dsl.select((i[1] % kinds).equal(kind), both, found)
-            return found
-
-        return dsl.compute((images, number, 2), value, "anchor")
+    def anchor(*i: Any) -> Any:
+        found = dsl.const(0.0, kept)
+        for kind, sides in enumerate(anchors):
+            side = dsl.select(i[4].equal(0), *(dsl.const(float(one), kept) for one in sides))
+            found = dsl.select(i[3].equal(kind), side, found)
+        return found
 
     def place(*i: Any) -> Any:
-        across, down = i[1] // kinds % width, i[1] // (kinds * width)
-        return dsl.select(i[2].equal(0), dsl.cast(kept, across), dsl.cast(kept, down))
+        return dsl.select(i[4].equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1]))
 
-    grid = dsl.compute((images, number, 2), place, "grid")
-    centre = held(dsl.ext.sigmoid(part(0, 2)))
+    pairs = (images, height, width, kinds, 2)
+    centre = held(dsl.ext.sigmoid(pair(0)))
     if version == "v3":
-        span = held(dsl.vexp(part(2, 2)))
+        span = held(dsl.vexp(pair(2)))
     else:
         centre = dsl.vadds(dsl.vmuls(centre, 2.0), -0.5)
-        share = held(dsl.ext.sigmoid(part(2, 2)))
+        share = held(dsl.ext.sigmoid(pair(2)))
         span = dsl.vmuls(dsl.vmul(share, share), 4.0)
-    centre = dsl.vmuls(dsl.vadd(centre, grid), float(stride))
-    half = dsl.vmuls(dsl.vmul(span, constant(anchors)), 0.5)
+    centre = dsl.vmuls(dsl.vadd(centre, dsl.compute(pairs, place, "grid")), float(stride))
+    half = dsl.vmuls(dsl.vmul(span, dsl.compute(pairs, anchor, "anchor")), 0.5)
     boxes = dsl.concat([dsl.vsub(centre, half), dsl.vadd(centre, half)], -1)
-    objectness = held(dsl.ext.sigmoid(part(4, 1)))
-    classes = held(dsl.ext.sigmoid(part(5, size - 5)))
-    scores = dsl.vmul(classes, dsl.broadcast(objectness, sizes(classes)))
-    return boxes, scores
+    # scores are flat from the start: what is reshaped at the end is written twice
+    flat = wide(dsl.ext.reshape(x, [images, number, size]))
+    objectness = dsl.ext.strided_slice(flat, [0, 0, 4], [images, number, 5])
+    classes = dsl.ext.strided_slice(flat, [0, 0, 5], [images, number, size])
+    classes = held(dsl.ext.sigmoid(classes))
+    objectness = dsl.broadcast(held(dsl.ext.sigmoid(objectness)), sizes(classes))
+    return dsl.ext.reshape(boxes, [images, number, 4]), dsl.vmul(classes, objectness)
 
 
 def composite(
