@@ -31,6 +31,18 @@ def _made(name: str, *attributes: Any, **route: str) -> Any:
     return getattr(custom_ops, name)(*attributes, **route)
 
 
+@lru_cache(maxsize=0)
+def _operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
+    """The operator of a Cell that has weights, as a Cell that is handed them; attributes in the order of the table."""
+    return _made_operator(module, spec, *attributes, route=check_route(route, spec))
+
+
+@cache
+def _made_operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
+    found = getattr(import_module(f"custom_ops.operators.{module}"), spec)
+    return FusedCell(found, dict(zip(found.attributes, attributes, strict=True)), route)
+
+
 def scaled_dot_product_attention(
     q: Any,
     k: Any,
@@ -154,3 +166,88 @@ def nms(
     """Of boxes that overlap, the ones with the best scores; see `custom_ops.NMS`."""
     cell = _cell("NMS", score_threshold, iou_threshold, max_output, class_aware)
     return cell(boxes, scores)
+
+
+def layer_norm(
+    x: Any, gamma: Any, beta: Any, *, begin_norm_axis: int = -1, begin_params_axis: int = -1, epsilon: float = 1e-7,
+    route: str = "",
+) -> Any:  # fmt: skip
+    """(x − mean) / √(variance + epsilon)·gamma + beta; see `custom_ops.LayerNorm`."""
+    axes = (begin_norm_axis, begin_params_axis)
+    cell = _operator("layer_norm", "LAYER_NORM", axes[0], axes[1], epsilon, route=route)
+    return cell(x, gamma, beta)
+
+
+def add_layer_norm(
+    x: Any, residual: Any, gamma: Any, beta: Any, *, begin_norm_axis: int = -1, begin_params_axis: int = -1,
+    epsilon: float = 1e-7, route: str = "",
+) -> Any:  # fmt: skip
+    """Layer normalisation of x + residual, and that sum; see `custom_ops.AddLayerNorm`."""
+    axes = (begin_norm_axis, begin_params_axis)
+    cell = _operator("add_layer_norm", "ADD_LAYER_NORM", axes[0], axes[1], epsilon, route=route)
+    return cell(x, residual, gamma, beta)
+
+
+def rms_norm(x: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = "") -> Any:
+    """x / √(mean x² + epsilon)·gamma; see `custom_ops.RMSNorm`."""
+    cell = _operator("rms_norm", "RMS_NORM", epsilon, route=route)
+    return cell(x, gamma)
+
+
+def add_rms_norm(
+    x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = ""
+) -> Any:
+    """The same of x + residual, and that sum; see `custom_ops.AddRMSNorm`."""
+    cell = _operator("add_rms_norm", "ADD_RMS_NORM", epsilon, route=route)
+    return cell(x, residual, gamma)
+
+
+def group_norm(
+    x: Any, num_groups: int, gamma: Any, beta: Any, *, eps: float = 1e-5, route: str = ""
+) -> Any:
+    """Normalisation over groups of channels; see `custom_ops.GroupNorm`."""
+    cell = _operator("group_norm", "GROUP_NORM", num_groups, eps, route=route)
+    return cell(x, gamma, beta)
+
+
+def softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
+    """e^x / Σ e^x; see `custom_ops.Softmax`."""
+    cell = _cell("Softmax", axis, route=route)
+    return cell(x)
+
+
+def log_softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
+    """x − ln Σ e^x; see `custom_ops.LogSoftmax`."""
+    cell = _cell("LogSoftmax", axis, route=route)
+    return cell(x)
+
+
+def softmax_cross_entropy(
+    logits: Any, labels: Any, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
+    route: str = "",
+) -> Any:  # fmt: skip
+    """−Σ labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`."""
+    cell = _cell("SoftmaxCrossEntropy", ignore_index, reduction, label_smoothing, route=route)
+    return cell(logits, labels)
+
+
+def linear_cross_entropy(
+    hidden: Any, weight: Any, labels: Any, *, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, route: str = "",
+) -> Any:  # fmt: skip
+    """Cross entropy of hidden · weightᵀ by chunks of rows; see `custom_ops.LinearCrossEntropy`."""
+    how = (ignore_index, reduction, label_smoothing)
+    cell = _operator("linear_cross_entropy", "LINEAR_CROSS_ENTROPY", how[0], how[1], how[2], route=route)  # fmt: skip
+    return cell(hidden, weight, labels)
+
+
+def rotary_embedding(x: Any, cos: Any, sin: Any, *, layout: str = "halves", route: str = "") -> Any:
+    """Pairs of elements rotated by an angle; see `custom_ops.RotaryEmbedding`."""
+    cell = _cell("RotaryEmbedding", layout, route=route)
+    return cell(x, cos, sin)
+
+
+def token_embedding(ids: Any, table: Any, *, scale: float = 1.0, route: str = "") -> Any:
+    """table[ids]·scale; see `custom_ops.TokenEmbedding`."""
+    cell = _operator("token_embedding", "TOKEN_EMBEDDING", scale, route=route)
+    return cell(ids, table)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import custom_ops
+from custom_ops import functional
 
 ms = pytest.importorskip("mindspore")
 nn, ops = ms.nn, ms.ops
@@ -111,3 +112,29 @@ def test_the_second_derivative_of_what_hides_outputs_is_refused():
     cell = custom_ops.RMSNorm(8)
     with pytest.raises(RuntimeError, match="has no gradient"):
         ms.grad(lambda x: ms.grad(cell)(x).sum())(tensor(2, 8))
+
+
+class Both(nn.Cell):
+    """Functions inside of a graph."""
+
+    def __init__(self, route):
+        super().__init__()
+        self.route = route
+
+    def construct(self, x, gamma, labels):
+        made = functional.layer_norm(x, gamma, gamma, epsilon=1e-5, route=self.route)
+        made = functional.rms_norm(made, gamma, route=self.route)
+        return functional.softmax_cross_entropy(made, labels, reduction="sum", route=self.route)
+
+
+def test_functions_inside_of_a_graph():
+    x, gamma, labels = tensor(6, 9), tensor(9), ms.Tensor(np.arange(6, dtype=np.int32))
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        native, composite = Both("native"), Both("composite")
+        np.testing.assert_allclose(
+            native(x, gamma, labels).asnumpy(), composite(x, gamma, labels).asnumpy(), rtol=1e-5
+        )
+        got, want = (ms.grad(cell, (0, 1))(x, gamma, labels) for cell in (native, composite))
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=2e-5)
