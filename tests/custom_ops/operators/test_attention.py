@@ -247,3 +247,16 @@ def test_the_function():
     np.testing.assert_array_equal(
         y.asnumpy(), ScaledDotProductAttention(is_causal=True).forward(q, k, v)
     )
+
+
+@pytest.mark.mindspore
+def test_numbers_of_tokens_that_are_not_known():
+    ms = pytest.importorskip("mindspore")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    cell = ScaledDotProductAttention(is_causal=True)
+    unknown = ms.Tensor(shape=[None, 4, None, 8], dtype=ms.float32)
+    cell.set_inputs(unknown, unknown, unknown)
+    for tokens in (5, 130, 5):
+        x = np.random.default_rng(tokens).standard_normal((2, 4, tokens, 8)).astype(np.float32)
+        y = cell(*(ms.Tensor(x) for _ in range(3))).asnumpy()
+        np.testing.assert_array_equal(y, ScaledDotProductAttention(is_causal=True).forward(x, x, x))
