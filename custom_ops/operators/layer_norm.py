@@ -170,7 +170,7 @@ class LayerNorm(WeightedCell):
         >>> import numpy as np
         >>> from custom_ops import LayerNorm
         >>> LayerNorm((2,)).forward(np.float32([[1, 3]]))
-        array([[-0.99999994,  0.99999994]], dtype=float32)
+        array([[-1.,  1.]], dtype=float32)
     """
 
     def __init__(
