@@ -37,6 +37,7 @@ bench: env
 	$(BIN)/python -m benchmarks.tbe_kernels
 	$(BIN)/python -m benchmarks.tbe_tuning
 	$(BIN)/python -m benchmarks.convolutions
+	$(BIN)/python -m benchmarks.mindspore_operators
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
 stress: env

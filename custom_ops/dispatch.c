@@ -32,6 +32,7 @@ typedef int (*types_callback)(int slot, int count, const int *types, int64_t *re
 typedef int (*run_callback)(int slot, int parameters, void **data, const int *ranks, int64_t *const *shapes, const char *const *dtypes);
 
 static struct kernel *kernels[SLOTS];
+static int64_t calls;
 static build_callback build;
 static shapes_callback infer_shapes;
 static types_callback infer_types;
@@ -40,6 +41,9 @@ static run_callback run;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 int fused_slots(void) { return SLOTS; }
+
+/* How often a kernel of this library was called. */
+int64_t fused_calls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
 
 void fused_callbacks(build_callback b, shapes_callback s, types_callback t, run_callback r) {
   build = b;
@@ -84,6 +88,7 @@ __attribute__((noinline)) static int call(int slot, int parameters, void **data,
     kernel = find(slot, parameters, ranks, shapes, names);
     if (!kernel) return NO_KERNEL;
   }
+  __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
   if (!kernel->function) return run(slot, parameters, data, ranks, shapes, names);
   void *buffers[kernel->buffers + 1];
   int64_t sizes[kernel->sizes + 1];

@@ -81,6 +81,7 @@ class Bank:
         self._library = open_library(self.file, ())
         self.slots: list[Computation] = []
         self.size = int(self._library.fused_slots())
+        self._library.fused_calls.restype = ctypes.c_int64
         self._kept: list[Any] = [
             _Build(self._build),
             _InferShapes(self._infer_shapes),
@@ -88,6 +89,10 @@ class Bank:
             _Run(self._run),
         ]
         self._library.fused_callbacks(*self._kept)
+
+    def calls(self) -> int:
+        """How often a kernel of its operators was called."""
+        return int(self._library.fused_calls())
 
     def add(self, computation: Computation) -> Entry:
         """The entry of an operator, in the next free slot."""
@@ -188,6 +193,11 @@ class Problems:
 problems = Problems()
 _banks: list[Bank] = []
 _adding = threading.Lock()
+
+
+def calls() -> int:
+    """How often frameworks have called a kernel of ours in this process: a receipt that they did."""
+    return sum(bank.calls() for bank in _banks)
 
 
 def entry_of(computation: Computation) -> Entry:

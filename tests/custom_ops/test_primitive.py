@@ -174,3 +174,14 @@ def test_a_net_with_an_operator_can_be_explained():
     ledger = mf.explain(Net(), Tensor(floats(8, 16)), measure=False, accuracy=False)
     assert "Custom" in [node.op for node in ledger.before.graph]
     assert ("Add", "Neg") in [kernel.operators for kernel in ledger.kernels]
+
+
+def test_calls_of_kernels_are_counted(mode):
+    from custom_ops import dispatch
+
+    op = FusedCell(SQUARE, {})
+    x = Tensor(floats(3, 5))
+    before = dispatch.calls()
+    for _ in range(3):
+        op(x).asnumpy()
+    assert dispatch.calls() - before == 3
