@@ -10,6 +10,7 @@
 #define NO_MEMORY 72
 
 typedef int (*kernel_function)(void **buffers, const int64_t *sizes, int64_t threads);
+typedef int (*stateful_function)(void *state, void **buffers);
 
 struct kernel {
   int parameters, buffers, sizes;
@@ -21,6 +22,7 @@ struct kernel {
   const int *size_parameter, *size_dimension; /* where each size is read */
   const int64_t *numbers;                    /* what it is told instead of sizes; NULL: sizes */
   kernel_function function;                  /* NULL: `run` computes it */
+  void *state;                               /* not NULL: the function is a `stateful_function`, and takes it */
   struct kernel *next;
 };
 
@@ -93,6 +95,7 @@ __attribute__((noinline)) static int call(int slot, int parameters, void **data,
   void *buffers[kernel->buffers + 1];
   int64_t sizes[kernel->sizes + 1];
   for (int i = 0; i < kernel->buffers; i++) buffers[i] = data[kernel->buffer_parameter[i]];
+  if (kernel->state) return ((stateful_function)kernel->function)(kernel->state, buffers) ? NO_MEMORY : 0;
   for (int i = 0; i < kernel->sizes; i++) sizes[i] = shapes[kernel->size_parameter[i]][kernel->size_dimension[i]];
   return kernel->function(buffers, kernel->numbers ? kernel->numbers : sizes, kernel->threads) ? NO_MEMORY : 0;
 }

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import AnyKernel, Computation, Described, Procedure, WholeKernel
+from custom_ops.kernels import AnyKernel, Computation, Described, in_c
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import usable_threads
 from tbe_impl.backends.cpu.library import open_library
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, FusionError
-from tbe_impl.kernel import Kernel
 
 SOURCE = Path(__file__).with_name("dispatch.c")
 FAILED = 70
@@ -55,6 +54,7 @@ class _Kernel(ctypes.Structure):
         ("size_dimension", _Ranks),
         ("numbers", _Numbers),
         ("function", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
         ("next", ctypes.c_void_p),
     )
 
@@ -121,14 +121,14 @@ class Bank:
         record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
         record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
         record.dtypes = (ctypes.c_char_p * len(given))(*names)
-        whole = None if isinstance(kernel, Procedure) else _one_function(kernel)
+        whole = in_c(kernel)
         if whole is not None:
-            function, order, numbers = whole
-            if numbers:
-                record.numbers = (ctypes.c_int64 * len(numbers))(*numbers)
-            record.function = ctypes.cast(function, ctypes.c_void_p)
-            record.buffers = len(order)
-            record.buffer_parameter = (ctypes.c_int * max(len(order), 1))(*order)
+            if whole.numbers:
+                record.numbers = (ctypes.c_int64 * len(whole.numbers))(*whole.numbers)
+            record.function = ctypes.cast(whole.function, ctypes.c_void_p)
+            record.state = whole.state or None
+            record.buffers = len(whole.order)
+            record.buffer_parameter = (ctypes.c_int * max(len(whole.order), 1))(*whole.order)
         self._kept += [record, names, kernel]
         self._library.fused_add(slot, ctypes.byref(record))
 
@@ -219,30 +219,6 @@ def _described(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[De
         )
         for i in range(parameters)
     ]
-
-
-def _one_function(
-    kernel: Kernel | WholeKernel,
-) -> tuple[Any, list[int], tuple[int, ...]] | None:
-    """The function in C that is the whole kernel, the parameter that each of its buffers is, and numbers that it is told in
-    place of sizes; None where there is none."""
-    if not isinstance(kernel, Kernel):
-        return kernel.whole
-    compiled = kernel.compiled
-    if len(compiled.steps) != 1 or compiled.steps[0].program is None:
-        return None
-    loaded = compiled.steps[0].program
-    program = loaded.program
-    if program.sizes or program.scalars or program.overwritten is not None:
-        return None
-    numbers = {id(item.tensor): i for i, item in enumerate((*kernel.inputs, *kernel.outputs))}
-    tensors = [item.tensor for item in kernel.outputs]
-    distinct = len({id(tensor) for tensor in tensors}) == len(tensors)
-    if not distinct or any(id(item.tensor) in map(id, tensors) for item in kernel.inputs):
-        return None
-    if [id(tensor) for tensor in program.outputs] != [id(tensor) for tensor in tensors]:
-        return None
-    return loaded.function, [numbers[id(t)] for t in (*program.inputs, *program.outputs)], ()
 
 
 def _array(address: int, described: Described) -> np.ndarray:

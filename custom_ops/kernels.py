@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,6 +69,22 @@ class Procedure:
         return out[0] if len(out) == 1 else tuple(out)
 
 
+class InC(NamedTuple):
+    """A kernel as C calls it: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``, 0 when all is well.
+
+    Attributes:
+        function: that, or its address.
+        order: the parameter that each of its buffers is, inputs first.
+        numbers: what it is told besides.
+        state: where it is not 0, the function is ``int function(void *state, void **buffers)`` instead.
+    """
+
+    function: Any
+    order: list[int]
+    numbers: tuple[int, ...] = ()
+    state: int = 0
+
+
 class WholeKernel(Protocol):
     """A kernel that was not made from a graph, such as `custom_ops.written.Written`."""
 
@@ -77,14 +93,38 @@ class WholeKernel(Protocol):
         """What it makes."""
 
     @property
-    def whole(self) -> tuple[Any, list[int], tuple[int, ...]]:
-        """Its function in C, the parameter that each buffer is, and numbers for it."""
+    def whole(self) -> InC | None:
+        """Its function in C; None where it has to be called as it is."""
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
         """The outputs: an array, or a tuple."""
 
 
 AnyKernel = Kernel | Procedure | WholeKernel
+
+
+def in_c(kernel: AnyKernel) -> InC | None:
+    """A kernel as one function in C; None where it is no such."""
+    if isinstance(kernel, Procedure):
+        return None
+    if not isinstance(kernel, Kernel):
+        return kernel.whole
+    compiled = kernel.compiled
+    if len(compiled.steps) != 1 or compiled.steps[0].program is None:
+        return None
+    loaded = compiled.steps[0].program
+    program = loaded.program
+    if program.sizes or program.scalars or program.overwritten is not None:
+        return None
+    numbers = {id(item.tensor): i for i, item in enumerate((*kernel.inputs, *kernel.outputs))}
+    tensors = [item.tensor for item in kernel.outputs]
+    distinct = len({id(tensor) for tensor in tensors}) == len(tensors)
+    if not distinct or any(id(item.tensor) in map(id, tensors) for item in kernel.inputs):
+        return None
+    if [id(tensor) for tensor in program.outputs] != [id(tensor) for tensor in tensors]:
+        return None
+    order = [numbers[id(tensor)] for tensor in (*program.inputs, *program.outputs)]
+    return InC(loaded.function, order)
 
 
 class Computation:

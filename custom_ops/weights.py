@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,30 @@ from custom_ops.specs import OpSpec
 from tbe_impl.errors import InputError
 
 _FILLS = {"ones": 1.0, "zeros": 0.0}
+
+
+def uniform(bound: float, *, he: bool = False) -> Any:
+    """Initial values between −bound and bound: MindSpore's initialiser, or a function of a shape where there is none.
+
+    Args:
+        he: MindSpore's `HeUniform(√5)`, whose bound is one over the root of the inputs of an output.
+    """
+    if HAS_MINDSPORE:
+        from mindspore.common.initializer import HeUniform, Uniform
+
+        return HeUniform(math.sqrt(5)) if he else Uniform(bound)
+    return lambda shape: np.random.default_rng().uniform(-bound, bound, shape)
+
+
+@contextmanager
+def keeping_names(*parameters: Any) -> Iterator[None]:
+    """Parameters have their names again afterwards: MindSpore names those that a Cell is given anew."""
+    known = [(one, one.name) for one in parameters if hasattr(one, "name")]
+    try:
+        yield
+    finally:
+        for one, name in known:
+            one.name = name
 
 
 def parameter(
@@ -42,6 +68,8 @@ def parameter(
                 got=repr(initial),
             )
         initial = _FILLS[initial]
+    if callable(initial):
+        initial = initial(tuple(shape))
     return np.broadcast_to(np.asarray(initial, np.float32), tuple(shape)).copy()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Described
+from custom_ops.kernels import Described, InC
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
@@ -63,9 +63,9 @@ class Written:
         return function
 
     @property
-    def whole(self) -> tuple[Any, list[int], tuple[int, ...]]:
-        """The function, the parameter that each of its buffers is, and its numbers."""
-        return self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers
+    def whole(self) -> InC:
+        """The function as C calls it."""
+        return InC(self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers)
 
     def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
         """The output array, or a tuple of them.

@@ -35,7 +35,7 @@ ORDER = {
     "custom_ops": (
         ("specs", "framework"),
         ("kernels", "onednn"),
-        ("gradient", "dispatch", "written"),
+        ("gradient", "dispatch", "written", "chain"),
         ("arrays", "bprops"),
         ("primitive",),
         ("cell", "ascend"),

@@ -42,7 +42,7 @@ def prepare_conv2d(
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.
-        dtype: of all arrays: ``float32``, ``float16`` or ``bfloat16``.
+        dtype: of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which NumPy computes.
         bias, residual: whether they are inputs.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: its parameter where it has one.
@@ -62,7 +62,7 @@ def prepare_conv2d(
     inputs += [TensorType("bias", sizes.weight[:1], dtype)] if bias else []
     inputs += [TensorType("residual", sizes.y, dtype)] if residual else []
     output = TensorType("y", sizes.y, dtype)
-    return _forward(operator, sizes, tuple(inputs), output, after, checked_threads(operator, threads), chosen(operator, lowering))  # fmt: skip
+    return _forward(operator, sizes, tuple(inputs), output, after, checked_threads(operator, threads), chosen(operator, lowering, dtype))  # fmt: skip
 
 
 def prepare_conv2d_backward(
@@ -100,7 +100,7 @@ def prepare_conv2d_backward(
     inputs += [TensorType("x", sizes.x, dtype)] if "weight" in wishes else []
     shapes = {"x": sizes.x, "weight": sizes.weight, "bias": sizes.weight[:1]}
     outputs = [TensorType(f"grad_{name}", shapes[name], dtype) for name in wishes]
-    return _backward(operator, sizes, tuple(inputs), tuple(outputs), checked_threads(operator, threads), chosen(operator, lowering))  # fmt: skip
+    return _backward(operator, sizes, tuple(inputs), tuple(outputs), checked_threads(operator, threads), chosen(operator, lowering, dtype))  # fmt: skip
 
 
 @lru_cache(maxsize=KEPT)

@@ -18,6 +18,7 @@ DTYPES = {
     "float16": np.dtype(np.float16),
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "float32": np.dtype(np.float32),
+    "float64": np.dtype(np.float64),
 }
 
 
@@ -28,7 +29,7 @@ class TensorType:
     Attributes:
         name: of the argument.
         shape: its sizes.
-        dtype: ``float32``, ``float16`` or ``bfloat16``.
+        dtype: ``float32``, ``float16``, ``bfloat16`` or ``float64``.
     """
 
     name: str

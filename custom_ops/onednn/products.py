@@ -41,7 +41,7 @@ def prepare_matmul(
 
     Args:
         a_shape, b_shape: at least two sizes each, as the arrays lie in memory.
-        dtype: of all arrays: ``float32``, ``float16`` or ``bfloat16``.
+        dtype: of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which NumPy computes.
         transpose_a, transpose_b: whether the last two dimensions change places first.
         bias, residual: whether they are inputs.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
@@ -72,7 +72,7 @@ def prepare_matmul(
     inputs += [TensorType("residual", y, dtype)] if residual else []
     return _prepare(
         operator, tuple(inputs), TensorType("y", y, dtype), (transpose_a, transpose_b), after,
-        checked_threads(operator, threads), chosen(operator, lowering),
+        checked_threads(operator, threads), chosen(operator, lowering, dtype),
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _seen(shape: tuple[int, ...], rank: int, turned: bool) -> tuple[list[int], l
 
 
 def _formula(transposed: tuple[bool, bool], after: Epilogue, *given: np.ndarray) -> np.ndarray:
-    wide = [item if item.dtype == np.float32 else item.astype(np.float32) for item in given]
+    wide = [item.astype(np.float32) if item.dtype.itemsize == 2 else item for item in given]
     a, b = (
         item.swapaxes(-1, -2) if turned else item
         for item, turned in zip(wide, transposed, strict=False)

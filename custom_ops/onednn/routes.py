@@ -31,16 +31,18 @@ def checked_threads(operator: str, threads: int | None) -> int:
     return found
 
 
-def chosen(operator: str, lowering: str) -> Library | None:
-    """oneDNN, or None for NumPy.
+def chosen(operator: str, lowering: str, dtype: str) -> Library | None:
+    """oneDNN, or None for NumPy, which alone knows float64.
 
     Raises:
-        InputError: there is no such lowering.
+        InputError: there is no such lowering, or not for this dtype.
         MissingError, CompileError: oneDNN is asked for and cannot be had.
     """
     if lowering not in LOWERINGS:
         raise InputError(f"{operator}: lowering is unknown", expected=" or ".join(LOWERINGS), got=repr(lowering))  # fmt: skip
-    if lowering == "im2col" or (lowering == "auto" and why_missing()):
+    if lowering == "onednn" and dtype == "float64":
+        raise InputError(f"{operator}: oneDNN does not compute this dtype", expected="float32, float16 or bfloat16", got=repr(dtype))  # fmt: skip
+    if lowering == "im2col" or dtype == "float64" or (lowering == "auto" and why_missing()):
         return None
     return library()
 

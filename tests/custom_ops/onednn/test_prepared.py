@@ -164,7 +164,7 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         (lambda: prepare_conv2d(X, W, padding="around"), "Conv2d: padding is wrong; expected a number, four (above, below, left, right), \"same\" or \"valid\", got 'around'."),
         (lambda: prepare_conv2d(X, W, padding=(1, -1, 0, 0)), "got (1, -1, 0, 0)."),
         (lambda: prepare_conv2d(X, W, dilation=3), "Conv2d: weight reaches beyond x; expected at most 6 × 6, got 7 × 7."),
-        (lambda: prepare_conv2d(X, W, dtype="float64"), "Conv2d: dtype is not computed; expected float16 or bfloat16 or float32, got 'float64'."),
+        (lambda: prepare_conv2d(X, W, dtype="int8"), "Conv2d: dtype is not computed; expected float16 or bfloat16 or float32 or float64, got 'int8'."),
         (lambda: prepare_conv2d(X, W, activation="softmax"), "Conv2d: activation is unknown; expected relu, leaky_relu,"),
         (lambda: prepare_conv2d(X, W, activation="relu", alpha=0.1), "Conv2d: alpha is given to an activation without it; expected leaky_relu or swish, got 'relu'."),
         (lambda: prepare_conv2d(X, W, activation="swish", alpha=float("nan")), "Conv2d: alpha is not finite"),

@@ -1,0 +1,227 @@
+"""Kernels in a row that are one operator: the library's products between kernels of ours, with shared scratch memory."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from custom_ops.kernels import Described, InC, WholeKernel, in_c
+from custom_ops.onednn import Prepared
+from tbe_impl import environment
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
+from tbe_impl.backends.cpu.library import open_library
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import CompileError, InputError, MissingError
+from tbe_impl.kernel import Kernel
+
+SOURCE = Path(__file__).with_name("chain.c")
+ALIGNMENT = 64
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
+        ("numbers", ctypes.POINTER(ctypes.c_int64)),
+        ("operands", ctypes.POINTER(ctypes.c_int64)),
+        ("count", ctypes.c_int64),
+        ("threads", ctypes.c_int64),
+    )
+
+
+class _Chain(ctypes.Structure):
+    _fields_ = (
+        ("steps", ctypes.c_int64),
+        ("scratch_bytes", ctypes.c_int64),
+        ("step", ctypes.POINTER(_Step)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One kernel of a chain.
+
+    Attributes:
+        kernel: of the library or of ours; sizes of its arrays may be grouped otherwise than those of the chain.
+        reads, writes: names of its inputs and outputs.
+    """
+
+    kernel: Prepared | Kernel | WholeKernel
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    @property
+    def made(self) -> list[Described]:
+        """What it writes."""
+        if isinstance(self.kernel, Kernel):
+            return [Described(one.shape, one.tensor.dtype) for one in self.kernel.outputs]
+        return [Described(one.shape, one.dtype) for one in self.kernel.outputs]
+
+    @property
+    def in_c(self) -> InC | None:
+        """It as C calls it; None where it has to be called as it is."""
+        if not isinstance(self.kernel, Prepared):
+            return in_c(self.kernel)
+        if not self.kernel.state:
+            return None
+        order = list(range(len(self.reads) + len(self.writes)))
+        return InC(self.kernel.function, order, state=self.kernel.state)
+
+    def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray]) -> None:
+        """Computes it on arrays."""
+        if not isinstance(self.kernel, Prepared):
+            shapes = [one.shape for one in self.kernel.inputs]  # type: ignore[union-attr]
+            given = [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
+            made = [array.reshape(one.shape) for array, one in zip(out, self.made, strict=True)]
+            self.kernel(*given, out=made)
+            return
+        inputs, outputs = self.kernel.inputs, self.kernel.outputs
+        given = [array.reshape(one.shape) for array, one in zip(arrays, inputs, strict=True)]
+        self.kernel.call(given, [array.reshape(one.shape) for array, one in zip(out, outputs, strict=True)])  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Kernels in a row for inputs of certain shapes and dtypes.
+
+    What a step writes that is no output lies in scratch memory, from the step that writes it to the last that reads it;
+    then its place is free for others. The memory is kept for the next call of any chain.
+
+    Attributes:
+        name: of the operator.
+        given: name of an input → what it is, in order.
+        wanted: names of the outputs, each written by a step, and their shapes.
+        steps: in order.
+    """
+
+    name: str
+    given: Mapping[str, Described]
+    wanted: Mapping[str, Described]
+    steps: tuple[Step, ...]
+
+    @property
+    def inputs(self) -> tuple[Described, ...]:
+        """What it reads."""
+        return tuple(self.given.values())
+
+    @property
+    def outputs(self) -> tuple[Described, ...]:
+        """What it makes."""
+        return tuple(self.wanted.values())
+
+    @property
+    def whole(self) -> InC | None:
+        """The chain as C calls it; None where a step of it has to be called as it is."""
+        if self._record is None:
+            return None
+        state = ctypes.addressof(self._record[0])
+        return InC(_run(), list(range(len(self.given) + len(self.wanted))), state=state)
+
+    @cached_property
+    def scratch_bytes(self) -> int:
+        """Memory that a call holds besides its buffers."""
+        return self._places[1]
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], int]:
+        """Offset of each array that is neither input nor output, and the bytes of all: the lowest gap that is free."""
+        last = {name: at for at, step in enumerate(self.steps) for name in (*step.reads, *step.writes)}  # fmt: skip
+        found: dict[str, int] = {}
+        held: list[tuple[int, int, int]] = []
+        for at, step in enumerate(self.steps):
+            held = [one for one in held if one[2] >= at]
+            for name, made in zip(step.writes, step.made, strict=True):
+                if name in self.wanted:
+                    continue
+                bytes_held = -(-max(_bytes(made), 1) // ALIGNMENT) * ALIGNMENT
+                offset = 0
+                for begin, end, _ in sorted(held):
+                    if offset + bytes_held <= begin:
+                        break
+                    offset = max(offset, end)
+                found[name] = offset
+                held.append((offset, offset + bytes_held, last[name]))
+        ends = [found[name] + _bytes(made) for step in self.steps for name, made in zip(step.writes, step.made, strict=True) if name in found]  # fmt: skip
+        return found, max(ends, default=0)
+
+    @cached_property
+    def _record(self) -> tuple[Any, ...] | None:
+        """What C reads; None where a step is no function in C."""
+        names = (*self.given, *self.wanted)
+        kept: list[Any] = []
+        records = (_Step * len(self.steps))()
+        offsets, scratch_bytes = self._places
+        for record, step in zip(records, self.steps, strict=True):
+            whole = step.in_c
+            if whole is None:
+                return None
+            own = (*step.reads, *step.writes)
+            operands = [names.index(name) if name in names else -1 - offsets[name] for name in (own[i] for i in whole.order)]  # fmt: skip
+            record.function = ctypes.cast(whole.function, ctypes.c_void_p)
+            record.state = whole.state or None
+            record.numbers = (ctypes.c_int64 * max(len(whole.numbers), 1))(*whole.numbers)
+            record.operands = (ctypes.c_int64 * max(len(operands), 1))(*operands)
+            record.count, record.threads = len(operands), usable_threads(environment.threads())
+            kept.append(whole)
+        return _Chain(len(records), scratch_bytes, records), records, kept
+
+    def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
+        """The output array, or a tuple of them.
+
+        Raises:
+            InputError: an array has another shape or dtype.
+            CompileError: a step failed, or memory ran out.
+        """
+        known = self._checked(arrays)
+        made = list(out) if out is not None else [
+            aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs
+        ]  # fmt: skip
+        try:
+            whole = self.whole
+        except MissingError:
+            whole = None
+        if whole is not None:
+            addresses = [array.ctypes.data for array in (*known.values(), *made)]
+            if whole.function(whole.state, (ctypes.c_void_p * len(addresses))(*addresses)):
+                raise CompileError(f"{self.name} failed in a kernel", place=self.name)
+        else:
+            known |= dict(zip(self.wanted, made, strict=True))
+            for step in self.steps:
+                for name, one in zip(step.writes, step.made, strict=True):
+                    known.setdefault(name, np.empty(one.shape, dtype_of(one.dtype).numpy))
+                step(*(known[name] for name in step.reads), out=[known[name] for name in step.writes])  # fmt: skip
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _checked(self, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
+        found = {}
+        for (name, one), array in zip(self.given.items(), arrays, strict=True):
+            dense = np.asarray(array, order="C")
+            if dense.shape != one.shape or dense.dtype != dtype_of(one.dtype).numpy:
+                raise InputError(f"{self.name}: {name} does not fit", place=self.name, expected=str(one), got=str(Described.of(dense)))  # fmt: skip
+            found[name] = dense
+        return found
+
+
+def _bytes(one: Described) -> int:
+    return math.prod(one.shape) * dtype_of(one.dtype).numpy.itemsize
+
+
+@cache
+def _run() -> Any:
+    """The function that runs chains.
+
+    Raises:
+        MissingError: there is no C compiler.
+    """
+    library = compiler.build(SOURCE.read_text("utf-8"), symbols=("chain_run",))
+    function = open_library(library, ("chain_run",)).chain_run
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int
+    return function

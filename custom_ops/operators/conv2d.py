@@ -1,0 +1,293 @@
+"""Convolution in two dimensions by the library, in the place of nn.Conv2d, with an activation where one follows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from custom_ops.chain import Chain, Step
+from custom_ops.framework import ops
+from custom_ops.kernels import Described
+from custom_ops.onednn import im2col, prepare_conv2d, prepare_conv2d_backward
+from custom_ops.onednn.epilogues import Epilogue
+from custom_ops.onednn.geometry import geometry
+from custom_ops.operators import epilogues
+from custom_ops.operators.epilogues import ACTIVATION_GRADIENT, OF_RESULT
+from custom_ops.operators.linear import own_kernel, threads
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, keeping_names, parameter, uniform
+from tbe_impl.errors import InputError
+
+LOWERINGS = ("auto", "onednn", "im2col")
+
+
+def _same_dtypes(name: str, x: Described, *others: Described) -> None:
+    for one in others:
+        if one.dtype != x.dtype:
+            raise InputError(f"{name}: dtypes differ", place=name, expected=x.dtype, got=one.dtype)
+
+
+def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
+    """The operator ``y = activation(conv(x, weight) + bias)``; attributes as `custom_ops.onednn.prepare_conv2d` has them.
+
+    Args:
+        name: of the operator.
+        bias: whether it is an input, after x and weight.
+        activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
+    """
+    more = ("bias",) * bias
+    inputs = ("x", "weight", *more)
+    from_result = activation in OF_RESULT
+    saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
+
+    def forward(known: dict[str, Described], activation: str, sizes: dict[str, Any]) -> Any:
+        return prepare_conv2d(
+            known["x"].shape, known["weight"].shape, bias=bias, activation=activation,
+            alpha=epilogues.alpha_of(activation), operator=name, **sizes,
+        )  # fmt: skip
+
+    def written(*given: Described, **attributes: Any) -> Chain:
+        known = dict(zip(inputs, given, strict=True))
+        _same_dtypes(name, *given)
+        sizes = {**attributes, "dtype": given[0].dtype, "threads": threads()}
+        kernel = forward(known, activation, sizes)
+        if bias and known["bias"].shape != given[1].shape[:1]:
+            raise InputError(f"{name}: bias does not fit weight", place=name, expected=str(given[1].shape[:1]), got=str(given[2]))  # fmt: skip
+        y = Described(kernel.outputs[0].shape, given[0].dtype)
+        return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
+
+    def backward_written(*given: Described, **attributes: Any) -> Chain:
+        known = dict(zip((*saves, "grad"), given, strict=True))
+        _same_dtypes(f"{name}_grad", *given)
+        x, weight, grad = given[0], given[1], given[-1]
+        sizes = {**attributes, "dtype": x.dtype, "threads": threads()}
+        steps: list[Step] = []
+        source, made = "y", "grad"
+        if activation and not from_result:
+            source = "z"
+            steps.append(Step(forward(known, "", sizes), inputs, (source,)))
+        if activation:
+            made = "made"
+            kernel = own_kernel(ACTIVATION_GRADIENT, (grad, grad), activation=activation)
+            steps.append(Step(kernel, (source, "grad"), (made,)))
+        backward = prepare_conv2d_backward(
+            x.shape, weight.shape, wanted=("x", "weight", *more), operator=f"{name}_grad", **sizes
+        )
+        if backward.inputs[0].shape != grad.shape:
+            raise InputError(f"{name}_grad: the gradient does not fit", place=name, expected=str(backward.inputs[0]), got=str(grad))  # fmt: skip
+        wanted = {"grad_x": x, "grad_weight": weight}
+        if bias:
+            wanted["grad_bias"] = Described(weight.shape[:1], x.dtype)
+        steps.append(Step(backward, (made, "weight", "x"), tuple(wanted)))
+        return Chain(f"{name}_grad", known, wanted, tuple(steps))
+
+    def composed(x, weight, *bias, stride, padding, dilation, groups, lowering):  # type: ignore[no-untyped-def]
+        if lowering == "im2col":
+            z = by_unfolding(x, weight, stride, padding, dilation, groups)
+        else:
+            z = convolved(x, weight, stride, padding, dilation, groups)
+        for one in bias:
+            z = ops.add(z, ops.reshape(one, (1, -1, 1, 1)))
+        return epilogues.composite(z, activation)
+
+    def formula(*arrays: Any, **attributes: Any) -> Any:
+        given = {key: value for key, value in attributes.items() if key != "lowering"}
+        sizes = geometry(name, arrays[0].shape, arrays[1].shape, **given)
+        z = im2col.forward(sizes, Epilogue(bias=bias), *arrays)
+        return epilogues.formula(z, activation)
+
+    return OpSpec(
+        name=name,
+        inputs=inputs,
+        written=written,
+        backward_written=backward_written,
+        saves=saves,
+        attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"},
+        composite=composed,
+        formula=formula,
+        samples=tuple(
+            (x, weight, weight[:1]) if bias else (x, weight)
+            for x, weight in (((2, 6, 9, 8), (10, 6, 3, 3)), ((3, 16, 7, 7), (24, 16, 1, 1)), ((1, 3, 5, 6), (4, 3, 5, 2)))
+        ),
+        nan="undefined",
+        doc="y = activation(conv(x, weight) + bias)",
+    )  # fmt: skip
+
+
+def _pads(size, reach, stride, padding, axis):  # type: ignore[no-untyped-def]
+    if padding == "same":
+        whole = max((-(-size // stride) - 1) * stride + reach - size, 0)
+        return whole // 2, whole - whole // 2
+    if padding == "valid":
+        return 0, 0
+    if isinstance(padding, int):
+        return padding, padding
+    return padding[2 * axis], padding[2 * axis + 1]
+
+
+def _two(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, int):
+        return value, value
+    return value[0], value[1]
+
+
+def _padded(x, weight, strides, padding, dilations):  # type: ignore[no-untyped-def]
+    high, wide = weight.shape[2:]
+    above, below = _pads(x.shape[2], (high - 1) * dilations[0] + 1, strides[0], padding, 0)
+    left, right = _pads(x.shape[3], (wide - 1) * dilations[1] + 1, strides[1], padding, 1)
+    if above + below + left + right == 0:
+        return x
+    return ops.pad(x, (left, right, above, below))
+
+
+def convolved(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
+    """MindSpore's own convolution."""
+    strides, dilations = _two(stride), _two(dilation)
+    padded = _padded(x, weight, strides, padding, dilations)
+    return ops.conv2d(padded, weight, None, strides, "valid", 0, dilations, groups)
+
+
+def by_unfolding(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
+    """The convolution as patches under the weights (im2col) and one product, for devices without convolution."""
+    strides, dilations = _two(stride), _two(dilation)
+    padded = _padded(x, weight, strides, padding, dilations)
+    out, channels, high, wide = weight.shape
+    rows = (padded.shape[2] - (high - 1) * dilations[0] - 1) // strides[0] + 1
+    columns = (padded.shape[3] - (wide - 1) * dilations[1] - 1) // strides[1] + 1
+    patches = ops.unfold(padded, (high, wide), dilations, 0, strides)
+    patches = ops.reshape(patches, (x.shape[0], groups, channels * high * wide, rows * columns))
+    flat = ops.reshape(weight, (1, groups, out // groups, channels * high * wide))
+    return ops.reshape(ops.matmul(flat, patches), (x.shape[0], out, rows, columns))
+
+
+CONV2D = convolution_spec("Conv2d", bias=False)
+CONV2D_BIAS = convolution_spec("Conv2dBias")
+
+
+def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
+    """Height and width of what nn.Conv2d takes: one number, two, or four of which the first two are 1."""
+    found = (value, value) if isinstance(value, int) else tuple(value)
+    found = found[2:] if len(found) == 4 else found
+    if len(found) != 2 or not all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in found):  # fmt: skip
+        raise InputError(f"{name}: {argument} is wrong", place=name, expected="one positive number, or two", got=repr(value))  # fmt: skip
+    return found[0], found[1]
+
+
+def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
+    """The padding of nn.Conv2d as the operator takes it.
+
+    Raises:
+        InputError: an unknown mode, or a number for a mode that takes none.
+    """
+    mode = str(pad_mode).lower()
+    if mode not in ("same", "valid", "pad"):
+        raise InputError(f"{name}: unknown pad_mode", place=name, expected="same, valid or pad", got=repr(pad_mode))  # fmt: skip
+    whole = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+    if mode == "pad":
+        return whole
+    if any(whole):
+        raise InputError(f"{name}: padding is given to a pad_mode without it", place=name, expected='0, or pad_mode="pad"', got=repr(padding))  # fmt: skip
+    return mode
+
+
+def conv_attributes(name: str, stride: Any, pad_mode: str, padding: Any, dilation: Any, group: int, lowering: str) -> dict[str, Any]:  # fmt: skip
+    """The arguments of nn.Conv2d as attributes of the operator."""
+    if lowering not in LOWERINGS:
+        raise InputError(f"{name}: unknown lowering", place=name, expected=" or ".join(LOWERINGS), got=repr(lowering))  # fmt: skip
+    return {
+        "stride": _pair(name, "stride", stride),
+        "padding": padding_of(name, pad_mode, padding),
+        "dilation": _pair(name, "dilation", dilation),
+        "groups": group,
+        "lowering": lowering,
+    }
+
+
+class Conv2d(WeightedCell):
+    r"""Convolution in two dimensions, in the place of nn.Conv2d.
+
+    .. math::
+        y_{n,o} = b_o + \sum_c w_{o,c} \star x_{n,c}
+
+    Forward and both gradients are oneDNN's own, in layouts of its choice; weights are read anew in each call.
+
+    Args:
+        in_channels, out_channels (int): channels of x and y.
+        kernel_size (Union[int, tuple[int]]): height and width of the weights.
+        stride (Union[int, tuple[int]]): steps. Default: ``1``.
+        pad_mode (str): ``same``, ``valid`` or ``pad``. Default: ``'same'``.
+        padding (Union[int, tuple[int]]): zeros around x for ``pad``: one number, or above, below, left, right. Default: ``0``.
+        dilation (Union[int, tuple[int]]): distance of the values under the weights. Default: ``1``.
+        group (int): into how many the channels are parted. Default: ``1``.
+        has_bias (bool): whether there is a bias. Default: ``False``.
+        weight_init, bias_init: initial weights, as nn.Conv2d takes them. Default: ``None``, as nn.Conv2d has it.
+        data_format (str): ``NCHW``. Default: ``'NCHW'``.
+        dtype: of the weights. Default: ``mindspore.float32``.
+        lowering (str): ``onednn``, ``im2col`` (patches under the weights and one matrix product: NumPy, and on the composite
+            route basic operators, for devices without convolution), or ``auto``: oneDNN where it is there. Default: ``'auto'``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32, or float64, which NumPy computes.
+
+    Outputs:
+        Tensor (batch, out_channels, height, width) of that dtype.
+
+    Raises:
+        InputError: an argument or a size that does not fit; names it, what was expected and what came.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import Conv2d
+        >>> x = np.ones((1, 1, 3, 3), np.float32)
+        >>> Conv2d(1, 1, 3).forward(x, x)[0, 0]
+        array([[4., 6., 4.],
+               [6., 9., 6.],
+               [4., 6., 4.]], dtype=float32)
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCHW", dtype: Any = None, lowering: str = "auto", route: str = "",
+    ):  # fmt: skip
+        attributes = conv_attributes("Conv2d", stride, pad_mode, padding, dilation, group, lowering)
+        if data_format != "NCHW":
+            raise InputError("Conv2d: data_format is not computed on CPU", place="Conv2d", expected="NCHW", got=repr(data_format))  # fmt: skip
+        kernel = _pair("Conv2d", "kernel_size", kernel_size)
+        for argument, value in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if group < 1 or value < 1 or value % group:
+                raise InputError(f"Conv2d: {argument} does not fit group", place="Conv2d", expected=f"a multiple of {group}", got=repr(value))  # fmt: skip
+        shape = (out_channels, in_channels // group, *kernel)
+        bound = 1 / math.sqrt(math.prod(shape[1:]))
+        initial = uniform(bound, he=True) if weight_init is None else weight_init
+        weights = {"weight": parameter(initial, shape, dtype, "weight")}
+        if has_bias:
+            initial = uniform(bound) if bias_init is None else bias_init
+            weights["bias"] = parameter(initial, (out_channels,), dtype, "bias")
+        super().__init__(CONV2D_BIAS if has_bias else CONV2D, attributes, weights, route)
+        self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel
+        self.stride, self.pad_mode, self.padding = stride, pad_mode, padding
+        self.dilation, self.group, self.has_bias = dilation, group, bool(has_bias)
+        self.data_format = data_format
+
+    @classmethod
+    def from_cells(cls, conv: Any, lowering: str = "auto", route: str = "") -> Conv2d:
+        """One with the weights of an nn.Conv2d: the same Parameters."""
+        bias = conv.bias if conv.has_bias else None
+        with keeping_names(conv.weight, bias):
+            made = cls(
+                conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride, conv.pad_mode, conv.padding,
+                conv.dilation, conv.group, conv.has_bias, conv.weight, bias, conv.data_format, lowering=lowering, route=route,
+            )  # fmt: skip
+        made.set_train(conv.training)
+        return made
+
+    def construct(self, x: Any) -> Any:
+        """One kernel, or basic operators."""
+        if self.has_bias:
+            return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
+        return self.run(x, self.weight.astype(x.dtype))

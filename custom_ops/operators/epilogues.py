@@ -1,0 +1,128 @@
+"""Activations that follow a product: their derivative as a kernel, their composites, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from custom_ops.framework import ops
+from custom_ops.operators.gelu import formula as gelu_formula
+from custom_ops.operators.gelu import gelu_slope
+from custom_ops.operators.swish import swish_slope
+from custom_ops.pointwise import wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+from tbe_impl.dsl.functions import FUNCTIONS
+
+LEAK = 0.1
+"""What a leaky relu lets through."""
+OF_RESULT = ("relu", "leaky_relu")
+"""Activations whose derivative is seen from their result; those of the others needs what they were given."""
+
+
+def alpha_of(activation: str) -> float | None:
+    """The parameter that the library takes for an activation."""
+    return LEAK if activation == "leaky_relu" else None
+
+
+def slope_times(activation: str, source: Any, grad: Any) -> Any:
+    """grad times the derivative, of tensors in the dtype that is computed in."""
+    if activation == "relu":
+        return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)
+    if activation == "leaky_relu":
+        return dsl.vcmpsel(source, 0.0, "gt", grad, dsl.vmuls(grad, LEAK))
+    if activation == "silu":
+        return dsl.vmul(grad, swish_slope(source))
+    if not activation:
+        return dsl.vmuls(grad, 1.0)
+    return dsl.vmul(grad, gelu_slope(source, activation == "gelu_tanh"))
+
+
+def formula(z: Any, activation: str) -> Any:
+    """The activation of an array."""
+    if activation == "relu":
+        return np.maximum(z, 0)
+    if activation == "leaky_relu":
+        return np.where(z > 0, z, LEAK * z)
+    if activation == "silu":
+        return z * FUNCTIONS["sigmoid"].numpy(z)
+    return gelu_formula(z, activation == "gelu_tanh") if activation else z
+
+
+def composite(z: Any, activation: str) -> Any:
+    """The activation from basic operators of MindSpore."""
+    if activation == "relu":
+        return ops.relu(z)
+    if activation == "leaky_relu":
+        return ops.maximum(z, ops.mul(z, 0.1))
+    if activation == "silu":
+        return ops.mul(z, ops.sigmoid(z))
+    if activation == "gelu":
+        return ops.mul(ops.mul(z, 0.5), ops.add(ops.erf(ops.mul(z, 0.7071067811865476)), 1.0))
+    if activation == "gelu_tanh":
+        # the same as with tanh; of MindSpore sigmoid is nearer to the truth
+        inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), 0.07135481282), 1.5957691216))
+        return ops.mul(z, ops.sigmoid(inner))
+    return z
+
+
+def _gradient(source: Any, grad: Any, *, activation: str) -> Any:
+    (a, g) = wide(source, grad)
+    return dsl.cast_to(slope_times(activation, a, g), grad.dtype)
+
+
+def _gradient_and_sum(source: Any, grad: Any, *, activation: str) -> tuple[Any, Any]:
+    a, g = wide(source, grad)
+    made = slope_times(activation, a, g)
+    return dsl.cast_to(made, grad.dtype), dsl.cast_to(dsl.reduce_sum(made, [0]), grad.dtype)
+
+
+def _sum(grad: Any) -> Any:
+    (g,) = wide(grad)
+    return dsl.cast_to(dsl.reduce_sum(g, [0]), grad.dtype)
+
+
+def _slope_formula(source: Any, grad: Any, *, activation: str) -> Any:
+    assert activation == "silu", activation
+    share = FUNCTIONS["sigmoid"].numpy(source)
+    return grad * share * (1 + source * (1 - share))
+
+
+def _spec(name: str, inputs: Sequence[str], outputs: Sequence[str], **more: Any) -> OpSpec:
+    return OpSpec(name, tuple(inputs), tuple(outputs), undifferentiable=frozenset(inputs), **more)
+
+
+ACTIVATION_GRADIENT = _spec(
+    "ActivationGradient",
+    ("source", "grad"),
+    ("made",),
+    forward=_gradient,
+    attributes={"activation": "silu"},
+    formula=_slope_formula,
+    samples=(((4, 8), (4, 8)), ((0, 3), (0, 3))),
+    doc="grad times the derivative of an activation.",
+)
+ACTIVATION_GRADIENT_AND_SUM = _spec(
+    "ActivationGradientAndSum",
+    ("source", "grad"),
+    ("made", "total"),
+    forward=_gradient_and_sum,
+    attributes={"activation": "silu"},
+    formula=lambda source, grad, activation: (
+        _slope_formula(source, grad, activation=activation),
+        _slope_formula(source, grad, activation=activation).sum(0),
+    ),
+    samples=(((4, 8), (4, 8)), ((0, 3), (0, 3)), ((70, 33), (70, 33))),
+    doc="The same of rows, and its sum over them: the gradient of a bias.",
+)
+ROWS_SUM = _spec(
+    "RowsSum",
+    ("grad",),
+    ("total",),
+    forward=_sum,
+    formula=lambda grad: grad.sum(0),
+    samples=(((4, 8),), ((0, 3),), ((70, 33),)),
+    doc="The sum of rows: the gradient of a bias.",
+)

@@ -1,0 +1,163 @@
+"""Matrix products with what follows them, of nn.Dense's weights: activation(x · weightᵀ + bias + residual), forward and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.chain import Chain, Step
+from custom_ops.framework import ops
+from custom_ops.kernels import Described
+from custom_ops.onednn import prepare_matmul
+from custom_ops.operators import epilogues
+from custom_ops.operators.epilogues import (  # fmt: skip
+    ACTIVATION_GRADIENT,
+    ACTIVATION_GRADIENT_AND_SUM,
+    OF_RESULT,
+    ROWS_SUM,
+)
+from custom_ops.specs import OpSpec
+from tbe_impl import environment
+from tbe_impl.backends.cpu.call import usable_threads
+from tbe_impl.errors import InputError
+
+SAMPLES = (((6, 24), (17, 24)), ((2, 3, 9), (4, 9)), ((33, 64), (96, 64)), ((7,), (5, 7)), ((0, 4), (3, 4)))  # fmt: skip
+"""Shapes of x and of weight."""
+
+
+def threads() -> int:
+    """How many share a product."""
+    return max(usable_threads(environment.threads()), 1)
+
+
+def own_kernel(spec: OpSpec, given: Sequence[Described], **attributes: Any) -> Any:
+    """A kernel of ours, to be a step."""
+    return computation_of(spec, sorted_attributes(spec, attributes)).kernel(given)
+
+
+def check_linear(
+    name: str, x: Described, weight: Described, more: Mapping[str, Described] | None = None
+) -> tuple[int, Described]:
+    """Number of rows of x, and the result.
+
+    Raises:
+        InputError: shapes or dtypes that do not fit.
+    """
+    if not x.shape or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
+        size = x.shape[-1] if x.shape else "last axis of x"
+        raise InputError(f"{name}: weight does not fit x", place=name, expected=f"(channels out, {size}) for x {x}", got=str(weight))  # fmt: skip
+    y = Described((*x.shape[:-1], weight.shape[0]), x.dtype)
+    wanted = {"weight": weight.shape, "bias": weight.shape[:1], "residual": y.shape, "grad": y.shape, "y": y.shape}  # fmt: skip
+    for key, one in {"weight": weight, **(more or {})}.items():
+        if one != Described(wanted[key], x.dtype):
+            raise InputError(f"{name}: {key} does not fit", place=name, expected=str(Described(wanted[key], x.dtype)), got=str(one))  # fmt: skip
+    return math.prod(x.shape[:-1]), y
+
+
+def product(
+    name: str, rows: int, weight: Described, *, bias: bool = False, residual: bool = False, activation: str = "",
+    lowering: str = "auto",
+) -> Any:  # fmt: skip
+    """The library's product of rows with weightᵀ, and what follows."""
+    return prepare_matmul(
+        (rows, weight.shape[1]), weight.shape, dtype=weight.dtype, transpose_b=True, bias=bias, residual=residual,
+        activation=activation, alpha=epilogues.alpha_of(activation), threads=threads(), lowering=lowering, operator=name,
+    )  # fmt: skip
+
+
+def gradient_steps(name: str, rows: int, weight: Described, lowering: str) -> tuple[Step, Step]:
+    """From ``made``, the gradient of the product: those of x and of weight."""
+    out, size = weight.shape
+    common: dict[str, Any] = {"dtype": weight.dtype, "threads": threads(), "lowering": lowering, "operator": f"{name}_grad"}  # fmt: skip
+    of_x = prepare_matmul((rows, out), (out, size), **common)
+    of_weight = prepare_matmul((rows, out), (rows, size), transpose_a=True, **common)
+    return Step(of_x, ("made", "weight"), ("grad_x",)), Step(of_weight, ("made", "x"), ("grad_weight",))  # fmt: skip
+
+
+def linear_spec(
+    name: str, *, bias: bool = True, residual: bool = False, activation: str = ""
+) -> OpSpec:
+    """The operator ``y = activation(x · weightᵀ + bias + residual)``.
+
+    Args:
+        name: of the operator.
+        bias, residual: whether they are inputs, after x and weight.
+        activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, the default of the attribute; empty for none.
+    """
+    more = ("bias",) * bias + ("residual",) * residual
+    inputs = ("x", "weight", *more)
+    from_result = activation in OF_RESULT
+    saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
+
+    def written(*given: Described, activation: str, lowering: str) -> Chain:
+        known = dict(zip(inputs, given, strict=True))
+        rows, y = check_linear(name, given[0], given[1], dict(zip(more, given[2:], strict=True)))
+        kernel = product(name, rows, given[1], bias=bias, residual=residual, activation=activation, lowering=lowering)  # fmt: skip
+        return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
+
+    def backward_written(*given: Described, activation: str, lowering: str) -> Chain:
+        known = dict(zip((*saves, "grad"), given, strict=True))
+        rows, y = check_linear(f"{name}_grad", given[0], given[1], {k: v for k, v in known.items() if k not in ("x", "weight")})  # fmt: skip
+        weight, flat = known["weight"], Described((rows, given[1].shape[0]), y.dtype)
+        steps: list[Step] = []
+        source, made = "y" if activation else "grad", "made"
+        if activation and not from_result:
+            source = "z"
+            kernel = product(name, rows, weight, bias=bias, residual=residual, lowering=lowering)
+            steps.append(Step(kernel, inputs, (source,)))
+        if activation or residual:
+            of = (source, "grad")
+            spec = ACTIVATION_GRADIENT_AND_SUM if bias else ACTIVATION_GRADIENT
+            kernel = own_kernel(spec, (flat, flat), activation=activation)
+            steps.append(Step(kernel, of, (made, "grad_bias") if bias else (made,)))
+        else:
+            made = "grad"
+            if bias:
+                steps.append(Step(own_kernel(ROWS_SUM, (flat,)), ("grad",), ("grad_bias",)))
+        wanted = {"grad_x": known["x"], "grad_weight": weight}
+        if bias:
+            wanted["grad_bias"] = Described(weight.shape[:1], y.dtype)
+        if residual:
+            wanted["grad_residual"] = y
+            made = "grad_residual"
+        steps += gradient_steps(name, rows, weight, lowering)
+        return Chain(f"{name}_grad", known, wanted, tuple(_renamed(step, made) for step in steps))
+
+    def composed(*tensors, activation, lowering):  # type: ignore[no-untyped-def]
+        z = ops.matmul(tensors[0], ops.transpose(tensors[1], (1, 0)))
+        for one in tensors[2:]:
+            z = ops.add(z, one)
+        return epilogues.composite(z, activation)
+
+    def formula(*arrays: Any, activation: str, lowering: str) -> Any:
+        z = arrays[0] @ arrays[1].T
+        for one in arrays[2:]:
+            z = z + one
+        return epilogues.formula(z, activation)
+
+    samples = []
+    for x, weight in SAMPLES:
+        shapes = {"bias": weight[:1], "residual": (*x[:-1], weight[0])}
+        samples.append((x, weight, *(shapes[key] for key in more)))
+    return OpSpec(
+        name=name,
+        inputs=inputs,
+        written=written,
+        backward_written=backward_written,
+        saves=saves,
+        attributes={"activation": activation, "lowering": "auto"},
+        composite=composed,
+        formula=formula,
+        samples=tuple(samples),
+        nan="row",
+        doc="y = activation(x weight' + bias + residual)",
+    )
+
+
+def _renamed(step: Step, made: str) -> Step:
+    """The step with another name for the gradient of the product."""
+    change = {"made": made}
+    reads, writes = (tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes))  # fmt: skip
+    return Step(step.kernel, reads, writes)
