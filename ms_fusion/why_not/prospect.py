@@ -40,12 +40,10 @@ class Prospect:
         """Whether the two are sure to be fused: they hang together, no rule of the splitter cuts their piece, and whatever
         one of them may be fused with as far as other kernels have to run between, the other may too."""
         piece = self._pieces.get(producer.name)
-        return (
-            piece is not None
-            and piece == self._pieces.get(consumer.name)
-            and piece not in self._unsure
-            and self._waits(producer.name, piece) == self._waits(consumer.name, piece)
-        )
+        if piece is None or piece != self._pieces.get(consumer.name) or piece in self._unsure:
+            return False
+        waits = self._waits(producer.name, piece)
+        return waits is not None and waits == self._waits(consumer.name, piece)
 
     @cached_property
     def _edges(self) -> tuple[Edge, ...]:
@@ -112,27 +110,32 @@ class Prospect:
         return bits
 
     @cached_property
-    def _between(self) -> dict[str, list[int]]:
-        """Piece → the operators outside that wait for some of it, and that others of it wait for."""
+    def _sources(self) -> list[int]:
+        """For each operator the bits of itself and of all that it waits for."""
+        bits = [1 << number for number in range(len(self._graph))]
+        for edge in self._graph.edges:  # in the order of their consumers
+            bits[self._number[edge.consumer]] |= bits[self._number[edge.producer]]
+        return bits
+
+    @cached_property
+    def _between(self) -> dict[str, int]:
+        """Piece → the bits of the operators outside that wait for some of it, and that others of it wait for."""
         found = {}
         for piece, members in self._members.items():
-            behind = 0
+            behind = before = 0
             for number in _bits(members):
                 behind |= self._followers[number]
-            outside = behind & ~members
-            found[piece] = [n for n in _bits(outside) if self._followers[n] & members]
+                before |= self._sources[number]
+            found[piece] = behind & before & ~members
         return found
 
-    def _waits(self, name: str, piece: str) -> tuple[frozenset[int], frozenset[int]] | None:
+    def _waits(self, name: str, piece: str) -> tuple[int, int] | None:
         """Of the operators between: those that wait for this one, and those that it waits for."""
         own = self._number[name]
         if not self._members[piece] >> own & 1:
             return None
         between = self._between[piece]
-        return (
-            frozenset(n for n in between if self._followers[own] >> n & 1),
-            frozenset(n for n in between if self._followers[n] >> own & 1),
-        )
+        return self._followers[own] & between, self._sources[own] & between
 
     def _changes_size(self, edge: Edge) -> bool:
         """Whether elementwise operators of different sizes meet there."""

@@ -66,11 +66,6 @@ class Reach:
         placed = set(ready)
         return [number for number in range(count) if number not in placed] + ready[::-1]
 
-    def comes_back(self, name: str) -> bool:
-        """Whether a way leads from the group of `name` through another group back into it."""
-        here = self._group[name]
-        return any(self._reached[follower] >> here & 1 for follower in self._after[here])
-
     def between(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
         """A node of a third group that waits for the group of `producer` and that the group of `consumer` waits for.
 
