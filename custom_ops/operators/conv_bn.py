@@ -1,0 +1,287 @@
+"""Convolution, batch normalisation and activation as one: folded weights in inference, two kernels in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from custom_ops.arrays import OnArrays
+from custom_ops.cell import FusedCell
+from custom_ops.framework import HAS_MINDSPORE, Cell
+from custom_ops.operators.batch_norm import BatchNorm
+from custom_ops.operators.conv2d import CONV2D_BIAS, Conv2d, convolution_spec
+from custom_ops.operators.fold_batch_norm import FOLD_BATCH_NORM, FOLD_BATCH_NORM_BIAS, eps_of
+from custom_ops.specs import OpSpec
+from custom_ops.weights import as_array, keeping_names
+from tbe_impl.errors import InputError
+
+CONV2D_BIAS_RELU = convolution_spec("Conv2dBiasReLU", activation="relu")
+CONV2D_BIAS_LEAKY_RELU = convolution_spec("Conv2dBiasLeakyReLU", activation="leaky_relu")
+CONV2D_BIAS_SILU = convolution_spec("Conv2dBiasSiLU", activation="silu")
+SPECS: Mapping[str, OpSpec] = {
+    "": CONV2D_BIAS,
+    "relu": CONV2D_BIAS_RELU,
+    "leaky_relu": CONV2D_BIAS_LEAKY_RELU,
+    "silu": CONV2D_BIAS_SILU,
+}
+"""The convolution with an activation."""
+
+
+class _Folded:
+    """Folding and convolution on arrays."""
+
+    def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
+        spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
+        self.fold, self.conv = OnArrays(), OnArrays()
+        self.fold.spec, self.fold.attributes = spec, {"eps": float(eps)}
+        self.conv.spec, self.conv.attributes = SPECS[activation], attributes
+
+    def forward(self, x: Any, *weights: Any) -> np.ndarray:
+        """y; weight, bias where there is one, gamma, beta, mean and variance."""
+        made: np.ndarray = self.conv.forward(x, *self.fold.forward(*weights))
+        return made
+
+    def backward(self, grad: Any) -> tuple[np.ndarray, ...]:
+        """The gradients of x, weight, bias where there is one, gamma and beta."""
+        of_x, *of_folded = self.conv.backward(grad)
+        return of_x, *self.fold.backward(tuple(of_folded))
+
+
+class FusedConvBN:
+    r"""Convolution and batch normalisation with given statistics, and an activation, on NumPy arrays.
+
+    .. math::
+        y = f\left(\frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta\right)
+
+    The weights are folded, then one convolution writes the result.
+
+    Args:
+        conv_weight: (channels out, channels in of a group, height, width).
+        conv_bias: (channels out), or None.
+        bn_weight, bn_bias, bn_mean, bn_var: gamma, beta and the statistics, (channels out).
+        eps: added to the variance. Default: ``1e-5``.
+        stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default: ``1``, ``0``, ``1``, ``1``.
+        activation: ``relu``, ``leaky_relu`` (a tenth passes), ``silu`` or empty for none. Default: ``''``.
+        lowering: ``onednn``, ``im2col`` or ``auto``. Default: ``'auto'``.
+
+    Raises:
+        InputError: what does not fit.
+
+    >>> one = np.float32([1])
+    >>> op = FusedConvBN(np.ones((1, 1, 1, 1), np.float32), None, 4 * one, one, 2 * one, 4 * one, 0.0)
+    >>> op.forward(np.float32([[[[5]]]]))
+    array([[[[7.]]]], dtype=float32)
+    >>> op.backward(np.float32([[[[1]]]]))[0]
+    array([[[[2.]]]], dtype=float32)
+    """
+
+    def __init__(
+        self, conv_weight: Any, conv_bias: Any, bn_weight: Any, bn_bias: Any, bn_mean: Any, bn_var: Any, eps: float = 1e-5, *,
+        stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, activation: str = "", lowering: str = "auto",
+    ):  # fmt: skip
+        if activation not in SPECS:
+            raise InputError("FusedConvBN: unknown activation", place="FusedConvBN", expected=", ".join(filter(None, SPECS)), got=repr(activation))  # fmt: skip
+        given = (conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var)
+        self.weights = tuple(np.asarray(one) for one in given if one is not None)
+        hashable = [tuple(one) if isinstance(one, list) else one for one in (stride, padding, dilation)]  # fmt: skip
+        names = ("stride", "padding", "dilation", "groups", "lowering")
+        attributes = dict(zip(names, (*hashable, groups, lowering), strict=True))
+        self._folded = _Folded(attributes, eps, activation, conv_bias is not None)
+
+    def forward(self, x: Any) -> np.ndarray:
+        """y; x is kept for `backward`."""
+        return self._folded.forward(x, *self.weights)
+
+    __call__ = forward
+
+    def backward(self, grad: Any, x: Any = None) -> tuple[np.ndarray, ...]:
+        """The gradients of x, conv_weight, conv_bias where there is one, bn_weight and bn_bias.
+
+        Args:
+            grad: of y.
+            x: left out: that of the last call of `forward`.
+
+        Raises:
+            InputError: no x, and `forward` was not called before.
+        """
+        if x is not None:
+            self.forward(x)
+        return self._folded.backward(grad)
+
+
+class ConvBN(OnArrays, Cell):
+    """Convolution and batch normalisation, and what `ConvBNReLU`, where the arguments are told, and its like share.
+
+    Attributes:
+        activation: a key of `SPECS`.
+    """
+
+    activation = ""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCHW", dtype: Any = None, eps: float = 1e-5, momentum: float = 0.9, lowering: str = "auto",
+        route: str = "",
+    ):  # fmt: skip
+        conv = Conv2d(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, data_format, dtype, lowering, route,
+        )  # fmt: skip
+        bn = BatchNorm(out_channels, eps, momentum, dtype=dtype, activation=self.activation, route=route)  # fmt: skip
+        self._assemble(conv, bn, route)
+
+    def _assemble(self, conv: Conv2d, bn: BatchNorm, route: str) -> None:
+        super().__init__()
+        self.conv, self.bn = conv, bn
+        self.has_bias = conv.has_bias
+        fold = FOLD_BATCH_NORM_BIAS if conv.has_bias else FOLD_BATCH_NORM
+        object.__setattr__(self, "spec", SPECS[self.activation])
+        object.__setattr__(self, "attributes", conv.attributes)
+        self.fold = FusedCell(fold, {"eps": eps_of(bn)}, route)
+        self.folded = FusedCell(self.spec, self.attributes, route)
+
+    @classmethod
+    def from_cells(cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "") -> Any:
+        """One with the weights of an nn.Conv2d and an nn.BatchNorm2d: the same Parameters.
+
+        Raises:
+            InputError: their channels differ.
+        """
+        if conv.out_channels != bn.gamma.shape[0]:
+            raise InputError(f"{cls.__name__}: bn has other channels than conv", place=cls.__name__, expected=str(conv.out_channels), got=str(bn.gamma.shape[0]))  # fmt: skip
+        bias = conv.bias if conv.has_bias else None
+        with keeping_names(conv.weight, bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance):  # fmt: skip
+            made = cls.__new__(cls)
+            own = Conv2d.from_cells(conv, lowering, route)
+            ConvBN._assemble(made, own, BatchNorm.from_cells(bn, cls.activation, route), route)
+        made.set_train(bn.training)
+        return made
+
+    def construct(self, x: Any) -> Any:
+        """Convolution of folded weights; in training convolution, then normalisation and activation in one kernel."""
+        use_batch = self.bn.use_batch_statistics
+        if use_batch is None:
+            use_batch = self.training
+        if use_batch:
+            return self.bn(self.conv(x))
+        bn = self.bn
+        if self.has_bias:
+            weight, bias = self.fold(
+                self.conv.weight, self.conv.bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance
+            )  # fmt: skip
+        else:
+            weight, bias = self.fold(self.conv.weight, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)  # fmt: skip
+        return self.folded(x, weight.astype(x.dtype), bias.astype(x.dtype))
+
+    def forward(self, x: Any) -> np.ndarray:
+        """y for an array; it is kept for `backward`, and in training the moving values follow."""
+        use_batch = self.bn.use_batch_statistics
+        if self.training if use_batch is None else use_batch:
+            made: np.ndarray = self.bn.forward(self.conv.forward(x))
+            object.__setattr__(self, "_last", None)
+            return made
+        bias = (self.conv.bias,) if self.has_bias else ()
+        bn = self.bn
+        last = _Folded(self.attributes, eps_of(bn), self.activation, self.has_bias)
+        object.__setattr__(self, "_last", last)
+        weights = (self.conv.weight, *bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)
+        return last.forward(x, *map(as_array, weights))
+
+    def backward(self, grad: Any, *arrays: Any) -> tuple[np.ndarray, ...]:
+        """The gradients of x, weight, bias where there is one, gamma and beta."""
+        if arrays:
+            self.forward(*arrays)
+        if not hasattr(self, "_last"):
+            return OnArrays.backward(self, grad)  # it says that forward comes first
+        if self._last is not None:
+            made: tuple[np.ndarray, ...] = self._last.backward(grad)
+            return made
+        of_y, *of_weights = self.bn.backward(grad)
+        return (*self.conv.backward(of_y), *of_weights)
+
+    if not HAS_MINDSPORE:
+        training = False
+
+        def __call__(self, x: Any) -> Any:
+            return self.forward(x)
+
+        def set_train(self, mode: bool = True) -> Any:
+            """Whether it trains."""
+            object.__setattr__(self, "training", mode)
+            self.bn.set_train(mode)
+            return self
+
+
+class ConvBNReLU(ConvBN):
+    r"""Convolution, batch normalisation and relu.
+
+    .. math::
+        y = \max\left(\frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta, 0\right)
+
+    In inference the normalisation is folded into the weights, and one convolution writes the result; in training, with the
+    statistics of the batch, normalisation and activation are one kernel after the convolution.
+
+    Args:
+        in_channels to dtype: as for `Conv2d`, whose names and defaults are those of nn.Conv2d.
+        eps, momentum: of the normalisation, as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
+        lowering (str): as for `Conv2d`. Default: ``'auto'``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32 or float64.
+
+    Outputs:
+        Tensor (batch, out_channels, height, width) of that dtype.
+
+    Raises:
+        InputError: an argument or a size that does not fit.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import ConvBNReLU
+        >>> net = ConvBNReLU(1, 1, 1, weight_init="ones", eps=0.0)
+        >>> net.forward(np.float32([[[[-1, 2]]]]))
+        array([[[[0., 2.]]]], dtype=float32)
+    """
+
+    activation = "relu"
+
+
+class ConvBNLeakyReLU(ConvBN):
+    """Convolution, batch normalisation and a leaky relu that lets a tenth through; all else as for `ConvBNReLU`.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import ConvBNLeakyReLU
+        >>> net = ConvBNLeakyReLU(1, 1, 1, weight_init="ones", eps=0.0)
+        >>> net.forward(np.float32([[[[-1, 2]]]]))
+        array([[[[-0.1,  2. ]]]], dtype=float32)
+    """
+
+    activation = "leaky_relu"
+
+
+class ConvBNSiLU(ConvBN):
+    """Convolution, batch normalisation and SiLU; all else as for `ConvBNReLU`.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import ConvBNSiLU
+        >>> net = ConvBNSiLU(1, 1, 1, weight_init="ones", eps=0.0)
+        >>> net.forward(np.float32([[[[0, 40]]]]))
+        array([[[[ 0., 40.]]]], dtype=float32)
+    """
+
+    activation = "silu"

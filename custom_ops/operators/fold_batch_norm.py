@@ -1,0 +1,187 @@
+"""Batch normalisation of given statistics folded into the weights of the convolution before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.framework import ops
+from custom_ops.operators.conv2d import Conv2d
+from custom_ops.rows import check_shape, sizes, spread, wide
+from custom_ops.specs import OpSpec
+from custom_ops.weights import as_array
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+
+
+def _rows(weight: Any) -> Any:
+    """The weights of each channel in a row, in the dtype that is computed in.
+
+    Raises:
+        InputError: they are not those of a convolution.
+    """
+    if len(weight.shape) != 4:
+        raise InputError("FoldBatchNorm: weight has another number of axes", place="FoldBatchNorm", expected="4", got=str(sizes(weight)))  # fmt: skip
+    out, *rest = sizes(weight)
+    return dsl.ext.reshape(wide(weight), [out, int(np.prod(rest, dtype=np.int64))])
+
+
+def _columns(weight: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Vectors of channels as columns."""
+    out = sizes(weight)[0]
+    for name, one in named.items():
+        check_shape(one, (out,), "FoldBatchNorm", name)
+    return {name: dsl.ext.reshape(wide(one, weight), [out, 1]) for name, one in named.items()}
+
+
+def _vector(column: Any, like: Any) -> Any:
+    return dsl.cast_to(dsl.ext.reshape(column, sizes(like)), like.dtype)
+
+
+def _fold(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float) -> tuple[Any, Any]:  # fmt: skip
+    given = {"gamma": gamma, "beta": beta, "moving_mean": mean, "moving_variance": variance}
+    rows = _rows(weight)
+    of = _columns(weight, given if bias is None else {**given, "bias": bias})
+    factor = dsl.vmul(of["gamma"], dsl.vrsqrt(dsl.vadds(of["moving_variance"], eps)))
+    folded = dsl.cast_to(
+        dsl.ext.reshape(dsl.vmul(rows, spread(factor, rows)), sizes(weight)), weight.dtype
+    )
+    middle = of["moving_mean"]
+    offset = dsl.vmul(middle, factor) if bias is None else dsl.vmul(dsl.vsub(middle, of["bias"]), factor)  # fmt: skip
+    made = dsl.ext.reshape(dsl.vsub(of["beta"], offset), sizes(gamma))
+    return folded, dsl.cast_to(made, weight.dtype)
+
+
+def _fold_gradient(
+    weight: Any, bias: Any, gamma: Any, mean: Any, variance: Any, grad: Any, grad_offset: Any, eps: float
+) -> tuple[Any, ...]:  # fmt: skip
+    """Of weight, of bias where there is one, of gamma and of beta."""
+    given = {"gamma": gamma, "moving_mean": mean, "moving_variance": variance, "grad": grad_offset}
+    of = _columns(weight, given if bias is None else {**given, "bias": bias})
+    rstd = dsl.vrsqrt(dsl.vadds(of["moving_variance"], eps))
+    factor = dsl.vmul(of["gamma"], rstd)
+    rows, slope = _rows(weight), _rows(grad)
+    of_weight = dsl.cast_to(dsl.ext.reshape(dsl.vmul(slope, spread(factor, slope)), sizes(weight)), weight.dtype)  # fmt: skip
+    middle = of["moving_mean"] if bias is None else dsl.vsub(of["moving_mean"], of["bias"])
+    by_weight = dsl.reduce_sum(dsl.vmul(slope, rows), [1], keepdims=True)
+    of_gamma = dsl.vmul(dsl.vsub(by_weight, dsl.vmul(middle, of["grad"])), rstd)
+    of_bias = () if bias is None else (_vector(dsl.vmul(of["grad"], factor), bias),)
+    return of_weight, *of_bias, _vector(of_gamma, gamma), _vector(of["grad"], gamma)
+
+
+def _composed(weight: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any) -> Any:  # fmt: skip
+    factor = ops.mul(gamma, ops.rsqrt(ops.add(moving_variance, eps)))
+    folded = ops.mul(weight, ops.reshape(factor, (-1, 1, 1, 1)))
+    return folded, ops.sub(beta, ops.mul(moving_mean, factor))
+
+
+def _composed_bias(weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any) -> Any:  # fmt: skip
+    return _composed(weight, gamma, beta, ops.sub(moving_mean, bias), moving_variance, eps)
+
+
+def _formula(weight: Any, *more: Any, eps: float) -> Any:
+    bias, (gamma, beta, mean, variance) = (more[0] if len(more) == 5 else 0), more[-4:]
+    factor = gamma / np.sqrt(variance + eps)
+    return weight * factor.reshape(-1, 1, 1, 1), beta + (bias - mean) * factor
+
+
+def _spec(name: str, *, bias: bool) -> OpSpec:
+    more = ("bias",) * bias
+    inputs = ("weight", *more, "gamma", "beta", "moving_mean", "moving_variance")
+
+    def forward(weight: Any, *given: Any, eps: float) -> Any:
+        gamma, beta, mean, variance = given[-4:]
+        return _fold(weight, given[0] if bias else None, gamma, beta, mean, variance, eps)
+
+    def backward(weight: Any, *given: Any, eps: float) -> Any:
+        gamma, mean, variance, grad, of_offset = given[-5:]
+        own = given[0] if bias else None
+        made = _fold_gradient(weight, own, gamma, mean, variance, grad, of_offset, eps)
+        return (*made, None, None)
+
+    return OpSpec(
+        name=name,
+        inputs=inputs,
+        outputs=("folded", "offset"),
+        forward=forward,
+        backward=backward,
+        saves=("weight", *more, "gamma", "moving_mean", "moving_variance"),
+        undifferentiable=frozenset({"moving_mean", "moving_variance"}),
+        attributes={"eps": 1e-5},
+        composite=_composed_bias if bias else _composed,
+        formula=_formula,
+        samples=tuple(
+            (shape, *((shape[0],),) * (4 + bias)) for shape in ((8, 6, 3, 3), (5, 1, 1, 1))
+        ),
+        ranges={"moving_variance": (0.5, 2.0)},
+        nan="undefined",
+        doc="folded = weight·gamma/√(variance + eps), offset = beta + (bias − mean)·gamma/√(variance + eps)",
+    )
+
+
+FOLD_BATCH_NORM = _spec("FoldBatchNorm", bias=False)
+FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
+
+
+def fold_arrays(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Weights and bias of the convolution that is the convolution and then the normalisation, on arrays.
+
+    Args:
+        weight: (channels out, channels in, height, width).
+        bias: of the convolution, or None.
+        gamma, beta, mean, variance: of the normalisation, (channels out).
+        eps: added to the variance.
+
+    Raises:
+        InputError: a shape that does not fit.
+    """
+    spec = FOLD_BATCH_NORM if bias is None else FOLD_BATCH_NORM_BIAS
+    given = [one for one in (weight, bias, gamma, beta, mean, variance) if one is not None]
+    made = computation_of(spec, sorted_attributes(spec, {"eps": float(eps)}))(*given)
+    return made[0], made[1]
+
+
+def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
+    """The convolution that is `conv` and then `bn` with its moving statistics.
+
+    Args:
+        conv: an nn.Conv2d or `Conv2d`; or arrays: the weights, or (weights, bias).
+        bn: an nn.BatchNorm2d or `BatchNorm`; or arrays (gamma, beta, mean, variance).
+        eps: added to the variance, for arrays; Cells have their own.
+
+    Returns:
+        Of Cells a `Conv2d` with Parameters of its own; of arrays (weights, bias).
+
+    Raises:
+        InputError: a Cell together with arrays, or a shape that does not fit.
+
+    >>> import numpy as np
+    >>> one = np.float32([1])
+    >>> fold_batch_norm(np.ones((1, 1, 1, 1), np.float32), (4 * one, one, 2 * one, 4 * one), eps=0.0)
+    (array([[[[2.]]]], dtype=float32), array([-3.], dtype=float32))
+    """
+    are_arrays = isinstance(conv, (np.ndarray, Sequence)), isinstance(bn, Sequence)
+    if are_arrays[0] != are_arrays[1]:
+        raise InputError("fold_batch_norm: a Cell and arrays do not go together", place="fold_batch_norm", expected="two Cells, or arrays", got=f"{type(conv).__name__} and {type(bn).__name__}")  # fmt: skip
+    if are_arrays[0]:
+        weight, bias = (conv, None) if isinstance(conv, np.ndarray) else conv
+        gamma, beta, mean, variance = bn
+        return fold_arrays(weight, bias, gamma, beta, mean, variance, eps)
+    bias = as_array(conv.bias) if conv.has_bias else None
+    gamma, beta = as_array(bn.gamma), as_array(bn.beta)
+    mean, variance = as_array(bn.moving_mean), as_array(bn.moving_variance)
+    weight, bias = fold_arrays(as_array(conv.weight), bias, gamma, beta, mean, variance, eps_of(bn))
+    made = Conv2d(
+        conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride, conv.pad_mode, conv.padding, conv.dilation,
+        conv.group, True, weight, bias, dtype=getattr(conv.weight, "dtype", None),
+    )  # fmt: skip
+    made.set_train(conv.training)
+    return made
+
+
+def eps_of(bn: Any) -> float:
+    """What a BatchNorm of MindSpore, or ours, adds to the variance."""
+    return float(bn.eps if hasattr(bn, "eps") else bn.attributes["eps"])

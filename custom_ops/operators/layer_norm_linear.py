@@ -1,0 +1,178 @@
+"""Layer normalisation of rows and a dense layer: what is normalised lies in scratch memory only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.chain import Chain, Step
+from custom_ops.framework import ops
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described
+from custom_ops.onednn import prepare_matmul
+from custom_ops.operators.epilogues import ROWS_SUM
+from custom_ops.operators.layer_norm import LAYER_NORM
+from custom_ops.operators.linear import SAMPLES, check_linear, own_kernel, product, threads
+from custom_ops.operators.matmul_bias import dense_weights
+from custom_ops.specs import OpSpec
+from custom_ops.weights import WeightedCell, keeping_names, parameter
+from tbe_impl.errors import InputError
+
+NAME = "LayerNormLinear"
+
+
+def _formula(x: Any, gamma: Any, beta: Any, weight: Any, *bias: Any, epsilon: float, lowering: str) -> Any:  # fmt: skip
+    distance = x - x.mean(-1, keepdims=True)
+    normal = distance / np.sqrt(x.var(-1, keepdims=True) + epsilon) * gamma + beta
+    return sum(bias, normal @ weight.T)
+
+
+def _composed(x, gamma, beta, weight, *bias, epsilon, lowering):  # type: ignore[no-untyped-def]
+    distance = ops.sub(x, ops.mean(x, -1, True))
+    variance = ops.mean(ops.mul(distance, distance), -1, True)
+    normal = ops.mul(distance, ops.rsqrt(ops.add(variance, epsilon)))
+    y = ops.matmul(ops.add(ops.mul(normal, gamma), beta), ops.transpose(weight, (1, 0)))
+    for one in bias:
+        y = ops.add(y, one)
+    return y
+
+
+def _spec(name: str, *, bias: bool) -> OpSpec:
+    more = ("bias",) * bias
+    inputs = ("x", "gamma", "beta", "weight", *more)
+    saves = ("x", "gamma", "beta", "weight")
+
+    def checked(given: Any, place: str, last: Any) -> tuple[int, Described, tuple[Described, ...]]:
+        """Number of rows, the result, and x, gamma and beta as the kernel of rows takes them."""
+        x, gamma, beta, weight = given[:4]
+        rows, y = check_linear(place, x, weight, last)
+        for argument, one in (("gamma", gamma), ("beta", beta)):
+            if one.shape != x.shape[-1:]:
+                raise InputError(f"{place}: {argument} does not fit x", place=place, expected=str(x.shape[-1:]), got=str(one))  # fmt: skip
+        return rows, y, (Described((rows, x.shape[-1]), x.dtype), gamma, beta)
+
+    def written(*given: Described, epsilon: float, lowering: str) -> Chain:
+        rows, y, flat = checked(given, name, dict(zip(more, given[4:], strict=True)))
+        normal = own_kernel(LAYER_NORM, flat, epsilon=epsilon)
+        multiplied = product(name, rows, given[3], bias=bias, lowering=lowering)
+        steps = (
+            Step(normal, inputs[:3], ("normal", "mean", "rstd")),
+            Step(multiplied, ("normal", "weight", *more), ("y",)),
+        )
+        return Chain(name, dict(zip(inputs, given, strict=True)), {"y": y}, steps)
+
+    def backward_written(*given: Described, epsilon: float, lowering: str) -> Chain:
+        place = f"{name}_grad"
+        rows, y, flat = checked(given, place, {"grad": given[-1]})
+        x, gamma, beta, weight = given[:4]
+        out, size = weight.shape
+        common: dict[str, Any] = {"dtype": x.dtype, "threads": threads(), "lowering": lowering, "operator": place}  # fmt: skip
+        normal = own_kernel(LAYER_NORM, flat, epsilon=epsilon)
+        made = [Described(one.shape, one.tensor.dtype) for one in normal.outputs]
+        slope = gradient_of(LAYER_NORM)
+        back = own_kernel(slope, (flat[0], gamma, *made[1:], flat[0]), epsilon=epsilon)
+        steps = [
+            Step(normal, inputs[:3], ("normal", "mean", "rstd")),
+            Step(prepare_matmul((rows, out), (rows, size), transpose_a=True, **common), ("grad", "normal"), ("grad_weight",)),
+            Step(prepare_matmul((rows, out), (out, size), **common), ("grad", "weight"), ("grad_normal",)),
+            Step(back, ("x", "gamma", "mean", "rstd", "grad_normal"), ("grad_x", "grad_gamma", "grad_beta")),
+        ]  # fmt: skip
+        wanted = {"grad_x": x, "grad_gamma": gamma, "grad_beta": beta, "grad_weight": weight}
+        if bias:
+            kernel = own_kernel(ROWS_SUM, (Described((rows, out), y.dtype),))
+            steps.append(Step(kernel, ("grad",), ("grad_bias",)))
+            wanted["grad_bias"] = Described((out,), y.dtype)
+        return Chain(place, dict(zip((*saves, "grad"), given, strict=True)), wanted, tuple(steps))
+
+    return OpSpec(
+        name=name,
+        inputs=inputs,
+        written=written,
+        backward_written=backward_written,
+        saves=saves,
+        attributes={"epsilon": 1e-7, "lowering": "auto"},
+        composite=_composed,
+        formula=_formula,
+        samples=tuple((x, x[-1:], x[-1:], w, w[:1])[: 4 + bias] for x, w in SAMPLES),
+        nan="row",
+        doc="y = ((x − mean) / √(variance + epsilon)·gamma + beta) weight' + bias",
+    )
+
+
+LAYER_NORM_LINEAR_WITHOUT_BIAS = _spec("LayerNormLinearWithoutBias", bias=False)
+LAYER_NORM_LINEAR = _spec(NAME, bias=True)
+
+
+class LayerNormLinear(WeightedCell):
+    r"""Layer normalisation over the last axis, then a dense layer.
+
+    .. math::
+        y = \left(\frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta\right) W^T + b
+
+    What is normalised is scratch memory of one call; backward normalises again.
+
+    Args:
+        in_channels (int): last size of x, which is normalised.
+        out_channels (int): last size of y.
+        weight_init, bias_init, has_bias: as for nn.Dense.
+        gamma_init, beta_init, epsilon: as for nn.LayerNorm. Default: ``'ones'``, ``'zeros'``, ``1e-7``.
+        dtype: of the weights. Default: ``mindspore.float32``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, whose product NumPy computes.
+
+    Outputs:
+        Tensor (…, out_channels) of that dtype.
+
+    Raises:
+        InputError: the last size of x is another.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import LayerNormLinear
+        >>> net = LayerNormLinear(2, 1, weight_init="ones", has_bias=False, beta_init="ones")
+        >>> net.forward(np.float32([[1, 3]]))
+        array([[2.]], dtype=float32)
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
+        gamma_init: Any = "ones", beta_init: Any = "zeros", epsilon: float = 1e-7, dtype: Any = None, route: str = "",
+    ):  # fmt: skip
+        weights = {
+            "gamma": parameter(gamma_init, (in_channels,), dtype, "gamma"),
+            "beta": parameter(beta_init, (in_channels,), dtype, "beta"),
+            **dense_weights(in_channels, out_channels, weight_init, bias_init, has_bias, dtype),
+        }
+        spec = LAYER_NORM_LINEAR if has_bias else LAYER_NORM_LINEAR_WITHOUT_BIAS
+        super().__init__(spec, {"epsilon": float(epsilon)}, weights, route)
+        self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
+
+    @classmethod
+    def from_cells(cls, norm: Any, dense: Any, route: str = "") -> LayerNormLinear:
+        """One with the weights of an nn.LayerNorm over the last axis and an nn.Dense: the same Parameters.
+
+        Raises:
+            InputError: another axis is normalised, or another number of elements.
+        """
+        if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
+            raise InputError(f"{NAME}: the normalisation is of other axes", place=NAME, expected=f"the last one, of {dense.in_channels}", got=f"{tuple(norm.normalized_shape)} from axis {norm.begin_norm_axis}")  # fmt: skip
+        with keeping_names(norm.gamma, norm.beta, dense.weight, dense.bias):
+            made = cls(
+                dense.in_channels, dense.out_channels, dense.weight, dense.bias, bool(dense.has_bias), norm.gamma, norm.beta,
+                norm.epsilon, route=route,
+            )  # fmt: skip
+        made.set_train(dense.training)
+        return made
+
+    def construct(self, x: Any) -> Any:
+        """One kernel, or basic operators."""
+        gamma, beta, weight = self.gamma.astype(x.dtype), self.beta.astype(x.dtype), self.weight.astype(x.dtype)  # fmt: skip
+        if self.has_bias:
+            return self.run(x, gamma, beta, weight, self.bias.astype(x.dtype))
+        return self.run(x, gamma, beta, weight)

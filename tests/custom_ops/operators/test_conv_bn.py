@@ -1,0 +1,191 @@
+"""Convolution with batch normalisation and activation: folded, in training, on arrays, in the place of three Cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import custom_ops
+from custom_ops import FusedConvBN, fold_batch_norm
+from custom_ops.onednn import im2col
+from custom_ops.onednn.epilogues import NOTHING
+from custom_ops.onednn.geometry import geometry
+from custom_ops.operators import epilogues
+from tbe_impl.errors import InputError
+
+KINDS = {"ConvBNReLU": "relu", "ConvBNLeakyReLU": "leaky_relu", "ConvBNSiLU": "silu"}
+
+
+def weights(channels=6, out=8, dtype=np.float32, bias=True):
+    rng = np.random.default_rng(1)
+    conv = rng.standard_normal((out, channels, 3, 3)).astype(dtype)
+    gamma, beta, mean, other = (rng.standard_normal(out).astype(dtype) for _ in range(4))
+    variance = rng.uniform(0.5, 2, out).astype(dtype)
+    return conv, other if bias else None, gamma, beta, mean, variance
+
+
+def formula(x, conv, bias, gamma, beta, mean, variance, activation, eps):
+    sizes = geometry("Conv2d", x.shape, conv.shape, padding=1)
+    z = im2col.forward(sizes, NOTHING, x, conv)
+    z = z if bias is None else z + bias.reshape(-1, 1, 1)
+    column = lambda one: one.reshape(-1, 1, 1)  # noqa: E731
+    z = (z - column(mean)) / np.sqrt(column(variance) + eps) * column(gamma) + column(beta)
+    return epilogues.formula(z, activation)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("activation", ["", "relu", "leaky_relu", "silu"])
+def test_on_arrays(activation, bias):
+    given = weights(bias=bias)
+    x = np.random.default_rng(2).standard_normal((2, 6, 7, 5)).astype(np.float32)
+    op = FusedConvBN(*given, 1e-3, padding=1, activation=activation)
+    wide = [None if one is None else one.astype(np.float64) for one in given]
+    want = formula(x.astype(np.float64), *wide, activation, 1e-3)
+    np.testing.assert_allclose(op.forward(x), want, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_gradients_by_finite_differences(bias):
+    given = weights(dtype=np.float64, bias=bias)
+    rng = np.random.default_rng(3)
+    x, grad = rng.standard_normal((2, 6, 7, 5)), rng.standard_normal((2, 8, 7, 5))
+    op = FusedConvBN(*given, 1e-3, padding=1, activation="silu")
+    found = op.backward(grad, x)
+    inputs = [x, *given]
+    places = [i for i in range(5) if inputs[i] is not None]
+    assert len(found) == len(places)
+    for place, got in zip(places, found, strict=True):
+        at = tuple(size // 2 for size in inputs[place].shape)
+        sums = []
+        for step in (1e-6, -1e-6):
+            moved = [None if one is None else one.copy() for one in inputs]
+            moved[place][at] += step
+            sums.append((formula(*moved, "silu", 1e-3) * grad).sum())
+        assert got[at] == pytest.approx((sums[0] - sums[1]) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+def test_backward_comes_after_forward():
+    with pytest.raises(InputError, match="was called before forward"):
+        FusedConvBN(*weights()).backward(np.zeros((1, 8, 1, 1), np.float32))
+
+
+def test_arrays_that_do_not_fit():
+    conv, _, gamma, beta, mean, variance = weights()
+    with pytest.raises(InputError, match="FoldBatchNorm: gamma has another shape"):
+        fold_batch_norm(conv, (gamma[1:], beta, mean, variance))
+    with pytest.raises(InputError, match="a Cell and arrays do not go together"):
+        fold_batch_norm(conv, object())
+    with pytest.raises(InputError, match="unknown activation; expected relu, leaky_relu, silu"):
+        FusedConvBN(*weights(), activation="gelu")
+
+
+ms = pytest.importorskip("mindspore")
+from mindspore import Tensor, nn, ops  # noqa: E402
+
+
+@pytest.fixture(params=["graph", "pynative"])
+def mode(request):
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=before)
+
+
+class Theirs(nn.Cell):
+    def __init__(self, activation, has_bias):
+        super().__init__()
+        self.conv = nn.Conv2d(6, 8, 3, stride=2, has_bias=has_bias)
+        self.bn = nn.BatchNorm2d(8)
+        self.activation = activation
+        rng = np.random.default_rng(4)
+        for one in (self.bn.gamma, self.bn.beta, self.bn.moving_mean, self.bn.moving_variance):
+            one.set_data(Tensor(rng.uniform(0.5, 2, 8).astype(np.float32)))
+
+    def construct(self, x):
+        z = self.bn(self.conv(x))
+        if self.activation == "relu":
+            return ops.relu(z)
+        if self.activation == "leaky_relu":
+            return ops.leaky_relu(z, 0.1)
+        return z * ops.sigmoid(z)
+
+
+class Squared(nn.Cell):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def construct(self, x):
+        y = self.net(x)
+        return (y * y).sum()
+
+
+def gradients(net, x):
+    squared = Squared(net)
+    of_x, of_weights = ms.grad(squared, 0, squared.trainable_params())(Tensor(x))
+    return [one.asnumpy() for one in (of_x, *of_weights)]
+
+
+def near(got, want, tolerance=1e-4):
+    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * max(np.abs(want).max(), 1))
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
+    theirs = Theirs(KINDS[kind], has_bias)
+    theirs.set_train(train)
+    known = [one.name for one in theirs.get_parameters()]
+    x = np.random.default_rng(5).standard_normal((3, 6, 9, 8)).astype(np.float32)
+    ours = getattr(custom_ops, kind).from_cells(theirs.conv, theirs.bn)
+    assert ours.training == train and [one.name for one in theirs.get_parameters()] == known
+    moving = [one for one in theirs.get_parameters() if "moving" in one.name]
+    before = [Tensor(one.asnumpy()) for one in moving]
+    want, kept = theirs(Tensor(x)).asnumpy(), [one.asnumpy() for one in moving]
+    for one, value in zip(moving, before, strict=True):
+        one.set_data(value)
+    near(ours(Tensor(x)).asnumpy(), want)
+    for one, value in zip(moving, kept, strict=True):
+        near(one.asnumpy(), value)
+    slopes = gradients(theirs, x)
+    for got, one in zip(gradients(ours, x), slopes, strict=True):
+        near(got, one, 2e-3 if train else 1e-4)
+    on_arrays = ours.forward(x)
+    near(on_arrays, want)
+    found = ours.backward(2 * on_arrays)
+    assert len(found) == len(slopes)
+    for got, one in zip(found, slopes, strict=True):
+        near(got, one, 2e-3 if train else 1e-4)
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_fold_of_cells(has_bias):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    theirs = Theirs("relu", has_bias)
+    x = Tensor(np.random.default_rng(5).standard_normal((3, 6, 9, 8)).astype(np.float32))
+    folded = fold_batch_norm(theirs.conv, theirs.bn)
+    assert isinstance(folded, custom_ops.Conv2d) and folded.weight is not theirs.conv.weight
+    near(np.maximum(folded(x).asnumpy(), 0), theirs(x).asnumpy())
+
+
+@pytest.mark.mindspore
+def test_a_new_one_trains():
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = custom_ops.ConvBNReLU(3, 4, 3)
+    names = [one.name for one in net.get_parameters()]
+    assert names == [
+        "conv.weight",
+        "bn.moving_mean",
+        "bn.moving_variance",
+        "bn.gamma",
+        "bn.beta",
+    ], names
+    net.set_train()
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))  # fmt: skip
+    rng = np.random.default_rng(0)
+    x, y = (Tensor(rng.random(shape).astype(np.float32)) for shape in ((4, 3, 6, 6), (4, 4, 6, 6)))
+    losses = [float(step(x, y).asnumpy()) for _ in range(10)]
+    assert losses[-1] < losses[0]

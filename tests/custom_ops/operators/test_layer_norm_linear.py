@@ -1,0 +1,51 @@
+"""Layer normalisation and a dense layer as one, in the place of two Cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops import LayerNormLinear
+from tbe_impl.errors import InputError
+
+ms = pytest.importorskip("mindspore")
+from mindspore import Tensor, nn  # noqa: E402
+
+pytestmark = pytest.mark.mindspore
+
+
+def gradients(net, x, params):
+    class Squared(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def construct(self, x):
+            y = self.net(x)
+            return (y * y).sum()
+
+    squared = Squared()
+    of_x, of_weights = ms.grad(squared, 0, params)(Tensor(x))
+    return [one.asnumpy() for one in (of_x, *of_weights)]
+
+
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_in_the_place_of_two_cells(has_bias, mode):
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    norm, dense = nn.LayerNorm((24,)), nn.Dense(24, 17, has_bias=has_bias)
+    theirs = nn.SequentialCell(norm, dense)
+    ours = LayerNormLinear.from_cells(norm, dense)
+    assert ours.gamma is norm.gamma and ours.weight is dense.weight
+    x = np.random.default_rng(0).standard_normal((3, 5, 24)).astype(np.float32)
+    np.testing.assert_allclose(ours(Tensor(x)).asnumpy(), theirs(Tensor(x)).asnumpy(), atol=1e-5)
+    params = [norm.gamma, norm.beta, dense.weight, *((dense.bias,) if has_bias else ())]
+    for got, want in zip(gradients(ours, x, params), gradients(theirs, x, params), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 * max(np.abs(want).max(), 1))
+
+
+def test_axes_that_do_not_fit():
+    with pytest.raises(InputError, match="the normalisation is of other axes; expected the last one, of 24"):  # fmt: skip
+        LayerNormLinear.from_cells(nn.LayerNorm((12,)), nn.Dense(24, 17))
+    with pytest.raises(InputError, match="weight does not fit x"):
+        LayerNormLinear(4, 3).forward(np.zeros((2, 5), np.float32))

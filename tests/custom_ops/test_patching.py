@@ -1,0 +1,169 @@
+"""Networks with our operators in the place of MindSpore's: what is replaced, what is not, the check, the way back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import custom_ops
+from custom_ops import patching
+from custom_ops.patching import patch
+from tbe_impl.errors import InputError
+
+ms = pytest.importorskip("mindspore")
+from mindspore import Tensor, nn, ops  # noqa: E402
+
+pytestmark = pytest.mark.mindspore
+
+
+@pytest.fixture(params=["graph", "pynative"], autouse=True)
+def mode(request):
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=before)
+
+
+class OwnNorm(nn.LayerNorm):
+    """A subclass: not ours to replace."""
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.front = nn.SequentialCell(
+            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, has_bias=True), nn.BatchNorm2d(8),
+            nn.LeakyReLU(0.2), nn.Conv2d(8, 6, 1),
+        )  # fmt: skip
+        self.norm = nn.LayerNorm((6,))
+        self.own = OwnNorm((6,))
+        self.unused = nn.GELU()
+        self.rest = nn.SequentialCell(nn.Dense(6, 12), nn.GELU(), nn.Dense(12, 4))
+        self.softmax = nn.Softmax()
+
+    def construct(self, x):
+        y = ops.transpose(self.front(x), (0, 2, 3, 1))
+        return self.softmax(self.rest(self.own(self.norm(y))))
+
+
+def net_and_input():
+    ms.set_seed(3)
+    net = Net()
+    rng = np.random.default_rng(5)
+    for one in net.get_parameters():
+        if "moving_variance" in one.name:
+            one.set_data(Tensor(rng.uniform(0.5, 2, one.shape).astype(np.float32)))
+    return net, Tensor(rng.standard_normal((2, 3, 8, 8)).astype(np.float32))
+
+
+def kinds(record):
+    return {one.place: type(one.after).__name__ for one in record.replaced}
+
+
+def names(net):
+    return {one.name: id(one) for one in net.get_parameters()}
+
+
+def test_what_is_replaced_and_the_way_back():
+    net, x = net_and_input()
+    known, want, text = names(net), net(x).asnumpy(), str(net)
+    record = patch(net, x)
+    assert kinds(record) == {
+        "front.0": "ConvBNReLU", "front.3": "ConvBN", "front.6": "Conv2d", "norm": "LayerNorm", "rest.0": "MatMulBiasGELU",
+        "softmax": "Softmax",
+    }  # fmt: skip
+    assert isinstance(net.front[0], custom_ops.ConvBNReLU) and isinstance(net.front[1], nn.Identity)
+    assert [(one.place, one.reason) for one in record.refused] == [("unused", "the sample inputs do not reach it")]  # fmt: skip
+    assert names(net) == known
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
+    assert "front.0: Conv2d + BatchNorm2d + ReLU → ConvBNReLU" in str(record)
+    record.undo()
+    record.undo()
+    assert str(net) == text and names(net) == known
+    np.testing.assert_array_equal(net(x).asnumpy(), want)
+
+
+def test_without_a_sample_nothing_is_run():
+    net, x = net_and_input()
+    want = net(x).asnumpy()
+    record = patch(net)
+    assert kinds(record)["unused"] == "GELU" and not record.refused
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
+    assert not patch(net, x).replaced
+
+
+def test_a_patched_net_trains_as_before():
+    def trained(patched):
+        net, x = net_and_input()
+        net.set_train()
+        if patched:
+            patch(net, x)
+        assert all(cell.training for cell in (net, net.norm, net.front))
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.05, 0.9))  # fmt: skip
+        target = Tensor(np.full((2, 8, 8, 4), 0.25, np.float32))
+        losses = [float(step(x, target).asnumpy()) for _ in range(4)]
+        return losses, {one.name: one.asnumpy() for one in net.get_parameters()}
+
+    got, want = trained(True), trained(False)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-4)
+    assert got[1].keys() == want[1].keys()
+    for name, value in want[1].items():
+        np.testing.assert_allclose(got[1][name], value, rtol=2e-3, atol=2e-4, err_msg=name)
+
+
+def test_what_is_frozen_stays_so():
+    net, x = net_and_input()
+    net.set_train()
+    net.front[1].set_train(False)
+    record = patch(net, x)
+    assert not net.front[0].training and net.front[3].training and net.norm.training
+    record.undo()
+    assert not net.front[1].training and net.front[4].training
+
+
+def test_cells_with_hooks_stay():
+    net, x = net_and_input()
+    net.norm.register_forward_hook(lambda cell, inputs, output: None)
+    net.front[2].register_forward_pre_hook(lambda cell, inputs: None)
+    record = patch(net, x)
+    assert "norm" not in kinds(record)
+    assert kinds(record)["front.0"] == "ConvBN"
+
+
+def test_cells_of_another_precision_stay():
+    net, _ = net_and_input()
+    net.norm.to_float(ms.float16)
+    assert "norm" not in kinds(patch(net))
+
+
+def test_a_replacement_that_disagrees_is_refused(monkeypatch):
+    net, x = net_and_input()
+    wrong = patching.Rule(("Softmax",), lambda s: custom_ops.LogSoftmax())
+    rules = tuple(wrong if rule.classes == ("Softmax",) else rule for rule in patching.RULES)
+    monkeypatch.setattr(patching, "RULES", rules)
+    record = patch(net, x)
+    (softmax,) = (one for one in record.refused if one.place == "softmax")
+    assert " off where " in softmax.reason and type(net.softmax) is nn.Softmax
+
+
+def test_a_cell_that_is_used_twice_has_one_replacement():
+    class Twice(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.LayerNorm((4,))
+            self.other = self.one
+
+        def construct(self, x):
+            return self.other(self.one(x) + x)
+
+    net = Twice()
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32))
+    want = net(x).asnumpy()
+    patch(net, x)
+    assert net.one is net.other and isinstance(net.one, custom_ops.LayerNorm)
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_no_cell():
+    with pytest.raises(InputError, match=r"patch: this is no Cell; expected an nn\.Cell"):
+        patch(lambda x: x)
