@@ -38,6 +38,7 @@ bench: env
 	$(BIN)/python -m benchmarks.tbe_tuning
 	$(BIN)/python -m benchmarks.convolutions
 	$(BIN)/python -m benchmarks.mindspore_operators
+	$(BIN)/python -m benchmarks.call_overhead
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
 stress: env

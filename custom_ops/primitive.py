@@ -36,7 +36,7 @@ class FusedPrimitive(ops.Custom):
         self.spec, self.attributes = spec, attributes
         self.order, self.eager = order, eager
         self.computation = computation_of(spec, attributes)
-        self._called: set[tuple[Any, ...]] = set()
+        self._called: dict[tuple[Any, ...], FusedPrimitive] = {}
         entry = _entry(spec, attributes)
         super().__init__(
             f"{entry.file}:{entry.function}",
@@ -58,13 +58,14 @@ class FusedPrimitive(ops.Custom):
         """Runs it at once (PyNative): what was described before goes the quick way."""
         if self.eager:
             return super().__call__(*arguments)
-        called = tuple((one.shape, one.dtype) for one in arguments)
-        if called not in self._called:
+        called = tuple([(one.shape, one.dtype) for one in arguments])
+        quick = self._called.get(called)
+        if quick is None:
             self.computation.describe(
                 [Described(tuple(shape), str(dtype).lower()) for shape, dtype in called]
             )
-            self._called.add(called)
-        return _made(self.spec, self.attributes, self.order, True)(*arguments)
+            quick = self._called[called] = _made(self.spec, self.attributes, self.order, True)
+        return quick(*arguments)
 
     def _dtypes(self, *given: Any) -> Any:
         raise AssertionError("MindSpore asks __infer__")
