@@ -148,7 +148,7 @@ class AddLayerNorm(WeightedCell):
         super().__init__(ADD_LAYER_NORM, attributes, weights, route)
 
     @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> AddLayerNorm:
+    def from_cells(cls, norm: Any, route: str = "") -> Any:
         """One with the weights of an `nn.LayerNorm`: the same Parameters."""
         return cls(
             norm.normalized_shape,

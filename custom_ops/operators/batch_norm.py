@@ -421,7 +421,7 @@ class BatchNorm(OnArrays, Cell):
         self.of_moving = FusedCell(BATCH_NORM_INFERENCE, chosen, route)
 
     @classmethod
-    def from_cells(cls, norm: Any, activation: str = "", route: str = "") -> BatchNorm:
+    def from_cells(cls, norm: Any, activation: str = "", route: str = "") -> Any:
         """One with the weights of an `nn.BatchNorm1d` or `BatchNorm2d`: the same Parameters."""
         made = cls(
             norm.num_features, norm.eps, 1.0 - norm.momentum, norm.gamma.requires_grad, norm.gamma, norm.beta,
@@ -484,7 +484,7 @@ class BatchNorm(OnArrays, Cell):
         def __call__(self, *arrays: Any) -> Any:
             return self.forward(*arrays)
 
-        def set_train(self, mode: bool = True) -> BatchNorm:
+        def set_train(self, mode: bool = True) -> Any:
             """Whether it trains."""
             object.__setattr__(self, "training", mode)
             return self

@@ -182,7 +182,7 @@ class GroupNorm(WeightedCell):
         super().__init__(GROUP_NORM, {"num_groups": num_groups, "eps": eps}, weights, route)
 
     @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> GroupNorm:
+    def from_cells(cls, norm: Any, route: str = "") -> Any:
         """One with the weights of an `nn.GroupNorm`: the same Parameters."""
         channels = norm.gamma.shape[0]
         return cls(norm.num_groups, channels, norm.eps, norm.affine, norm.gamma, norm.beta, route=route)  # fmt: skip

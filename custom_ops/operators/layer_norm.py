@@ -197,7 +197,7 @@ class LayerNorm(WeightedCell):
         self.normalized_shape = tuple(normalized_shape)
 
     @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> LayerNorm:
+    def from_cells(cls, norm: Any, route: str = "") -> Any:
         """One with the weights of an `nn.LayerNorm`: the same Parameters."""
         return cls(
             norm.normalized_shape,

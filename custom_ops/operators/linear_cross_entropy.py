@@ -265,7 +265,7 @@ class LinearCrossEntropy(WeightedCell):
         super().__init__(LINEAR_CROSS_ENTROPY, attributes, {"weight": weight}, route)
 
     @classmethod
-    def from_cells(cls, dense: Any, loss: Any = None, route: str = "") -> LinearCrossEntropy:
+    def from_cells(cls, dense: Any, loss: Any = None, route: str = "") -> Any:
         """One with the weight of an `nn.Dense` without bias, and the arguments of an `nn.CrossEntropyLoss`.
 
         Raises:

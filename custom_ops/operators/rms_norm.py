@@ -138,7 +138,7 @@ class RMSNorm(WeightedCell):
         super().__init__(RMS_NORM, {"epsilon": epsilon}, weights, route)
 
     @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> RMSNorm:
+    def from_cells(cls, norm: Any, route: str = "") -> Any:
         """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
         gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
         epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps

@@ -96,7 +96,7 @@ class Softmax(FusedCell):
         super().__init__(SOFTMAX, {"axis": axis}, route)
 
     @classmethod
-    def from_cells(cls, softmax: Any, route: str = "") -> Softmax:
+    def from_cells(cls, softmax: Any, route: str = "") -> Any:
         """One in the place of an `nn.Softmax`."""
         return cls(_axis_of(softmax), route)
 
@@ -181,6 +181,6 @@ class LogSoftmax(FusedCell):
         super().__init__(LOG_SOFTMAX, {"axis": axis}, route)
 
     @classmethod
-    def from_cells(cls, log_softmax: Any, route: str = "") -> LogSoftmax:
+    def from_cells(cls, log_softmax: Any, route: str = "") -> Any:
         """One in the place of an `nn.LogSoftmax`."""
         return cls(_axis_of(log_softmax), route)

@@ -360,7 +360,7 @@ class SoftmaxCrossEntropy(OnArrays, Cell):
             self.index_dtypes = (ms.int32, ms.int64)
 
     @classmethod
-    def from_cells(cls, loss: Any, route: str = "") -> SoftmaxCrossEntropy:
+    def from_cells(cls, loss: Any, route: str = "") -> Any:
         """One in the place of an `nn.CrossEntropyLoss` without weights of classes.
 
         Raises:

@@ -118,7 +118,7 @@ class TokenEmbedding(WeightedCell):
         )
 
     @classmethod
-    def from_cells(cls, embedding: Any, scale: float = 1.0, route: str = "") -> TokenEmbedding:
+    def from_cells(cls, embedding: Any, scale: float = 1.0, route: str = "") -> Any:
         """One with the table of an `nn.Embedding`: the same Parameter."""
         table = embedding.embedding_table
         vocab_size, size = table.shape

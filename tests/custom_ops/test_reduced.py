@@ -1,0 +1,65 @@
+"""Every operator under a mean: MindSpore leaves the gradient of its outputs to be spread, and the operator gets it whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.gradient import gradient_of, own_gradients
+from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple
+
+pytestmark = pytest.mark.mindspore
+ms = pytest.importorskip("mindspore")
+
+from tests.custom_ops.nets import Net  # noqa: E402
+from tests.custom_ops.test_specs import close  # noqa: E402
+
+CASES = [
+    pytest.param(spec, id=name)
+    for name, spec in SPECS.items()
+    if spec.has_kernel and spec.samples and spec.differentiable
+]
+
+
+def wanted(spec, arrays):
+    """The sum of the means of the outputs, and its gradients, on arrays."""
+    attributes = sorted_attributes(spec, {})
+    made = as_tuple(computation_of(spec, attributes)(*arrays))
+    visible = made[: len(spec.visible)]
+    grads = [np.full(one.shape, 1 / max(one.size, 1), one.dtype) for one in visible]
+    gradient = gradient_of(spec)
+    known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
+    saved = [known[name] for name in gradient.inputs if name in known]
+    found = as_tuple(computation_of(gradient, attributes)(*saved, *grads))
+    own = dict(zip(own_gradients(spec), found, strict=True))
+    names = [spec.inputs[place] for place in spec.differentiable]
+    return sum(float(one.mean()) for one in visible), [own[spec.same_gradient.get(name, name)] for name in names]  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["", "O1"])
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@pytest.mark.parametrize("spec", CASES)
+def test_mean(spec, mode, level, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    arrays = arrays_of(spec, spec.samples[0], "float32")
+    net = Net(spec)
+    if level:
+        net = ms.amp.auto_mixed_precision(net, level)
+
+    def loss(*inputs):
+        made = net(*inputs)
+        if not isinstance(made, tuple):
+            return made.mean()
+        total = made[0].mean()
+        for one in made[1:]:
+            total = total + one.mean()
+        return total
+
+    derive = ms.value_and_grad(loss, spec.differentiable)
+    value, grads = derive(*map(ms.Tensor, arrays))
+    number, slopes = wanted(spec, arrays)
+    close(value.asnumpy(), np.float32(number), "float32")
+    for got, want in zip(as_tuple(grads), slopes, strict=True):
+        close(got.asnumpy(), want, "float32")
