@@ -10,6 +10,9 @@ from typing import Any
 import custom_ops
 from custom_ops.cell import FusedCell, check_route
 
+# `ms.amp` with level O1 copies the functions that a net calls, without what they use, except those of modules without a file
+del __file__
+
 
 @lru_cache(maxsize=0)
 def _cell(name: str, *attributes: Any, **route: str) -> Any:

@@ -275,7 +275,7 @@ class Conv2d(WeightedCell):
         self.data_format = data_format
 
     @classmethod
-    def from_cells(cls, conv: Any, lowering: str = "auto", route: str = "") -> Conv2d:
+    def from_cells(cls, conv: Any, lowering: str = "auto", route: str = "") -> Any:
         """One with the weights of an nn.Conv2d: the same Parameters."""
         bias = conv.bias if conv.has_bias else None
         with keeping_names(conv.weight, bias):

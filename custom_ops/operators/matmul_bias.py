@@ -125,7 +125,7 @@ class MatMulBiasReLU(DenseCell):
         )  # fmt: skip
 
     @classmethod
-    def from_cells(cls, dense: Any, route: str = "") -> MatMulBiasReLU:
+    def from_cells(cls, dense: Any, route: str = "") -> Any:
         """One with the weights of an nn.Dense: the same Parameters."""
         made: MatMulBiasReLU = _of_dense(cls, dense, route=route)
         return made
@@ -173,7 +173,7 @@ class MatMulBiasGELU(DenseCell):
         )  # fmt: skip
 
     @classmethod
-    def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> MatMulBiasGELU:
+    def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> Any:
         """One with the weights of an nn.Dense: the same Parameters."""
         made: MatMulBiasGELU = _of_dense(cls, dense, None, approximate, route=route)
         return made
@@ -219,7 +219,7 @@ class MatMulBiasSiLU(DenseCell):
         )  # fmt: skip
 
     @classmethod
-    def from_cells(cls, dense: Any, route: str = "") -> MatMulBiasSiLU:
+    def from_cells(cls, dense: Any, route: str = "") -> Any:
         """One with the weights of an nn.Dense: the same Parameters."""
         made: MatMulBiasSiLU = _of_dense(cls, dense, route=route)
         return made
@@ -267,7 +267,7 @@ class LinearResidual(DenseCell):
         )  # fmt: skip
 
     @classmethod
-    def from_cells(cls, dense: Any, route: str = "") -> LinearResidual:
+    def from_cells(cls, dense: Any, route: str = "") -> Any:
         """One with the weights of an nn.Dense: the same Parameters."""
         made: LinearResidual = _of_dense(cls, dense, route=route)
         return made

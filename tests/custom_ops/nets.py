@@ -15,3 +15,27 @@ class Net(nn.Cell):
     def construct(self, *inputs):
         """It."""
         return self.op(*inputs)
+
+
+class Wrapper(nn.Cell):
+    """A Cell in another."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+
+    def construct(self, *inputs):
+        """It."""
+        return self.cell(*inputs)
+
+
+class Functions(nn.Cell):
+    """A function in a Cell."""
+
+    def __init__(self, function, keywords):
+        super().__init__()
+        self.function, self.keywords = function, keywords
+
+    def construct(self, *tensors):
+        """It."""
+        return self.function(*tensors, **self.keywords)

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
 from tests.custom_ops.nets import Net  # noqa: E402
+from tests.custom_ops.test_rewritten import mean_of  # noqa: E402
 from tests.custom_ops.test_specs import close  # noqa: E402
 
 CASES = [
@@ -48,16 +49,7 @@ def test_mean(spec, mode, level, tmp_path, monkeypatch):
     if level:
         net = ms.amp.auto_mixed_precision(net, level)
 
-    def loss(*inputs):
-        made = net(*inputs)
-        if not isinstance(made, tuple):
-            return made.mean()
-        total = made[0].mean()
-        for one in made[1:]:
-            total = total + one.mean()
-        return total
-
-    derive = ms.value_and_grad(loss, spec.differentiable)
+    derive = ms.value_and_grad(mean_of(net), spec.differentiable)
     value, grads = derive(*map(ms.Tensor, arrays))
     number, slopes = wanted(spec, arrays)
     close(value.asnumpy(), np.float32(number), "float32")

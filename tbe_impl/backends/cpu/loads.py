@@ -101,6 +101,9 @@ def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> 
 def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
     """Lane by lane; what lies outside is moved to the border (a select throws the element away)."""
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
+    row = _load_of_row(writer, tensor, indices)
+    if row is not None:
+        return row
     terms, depth = [], 0
     for index, stride in zip(indices, buffer.strides, strict=True):
         vector = writer.as_vector(index, "i64")
@@ -108,6 +111,43 @@ def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         terms.append(f"{vector.text}*{vectors.splat('i64', f'({writer.text(stride)})')}")
     place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(_elements(tensor))})"  # fmt: skip
     return writer.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
+
+
+def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value | None:
+    """Elements side by side in a row whose number was read; None where they are not."""
+    buffer, number = writer.buffers[id(tensor)], writer.vector
+    *rows, last = indices
+    if number is None or not isinstance(last, Poly) or last.coefficient(number) != ONE:
+        return None
+    if buffer.strides[-1] != ONE or _may_miss_end(writer, tensor, last):
+        return None
+    terms, depth = [], writer.depth_of(last.variables)
+    for index, size, stride in zip(rows, tensor.shape, buffer.strides, strict=False):
+        level = index.depth if isinstance(index, Value) else writer.depth_of(index.variables)
+        rest = size_poly(size)
+        if (
+            level >= writer.depth_of(frozenset({number}))
+            or rest is None
+            or not is_natural(rest - ONE)
+        ):
+            return None  # another row for each lane, or perhaps none at all
+        place = f"clip_index({writer.as_vector(index, 'i64').text}, {writer.text(rest)})"
+        row = writer.let(place, "i64", level)
+        terms.append(f"{row.text}[0]*({writer.text(stride)})")
+        depth = max(depth, level)
+    prefix, tag = vectors.memory_of(buffer.dtype), vectors.tag_of(tensor.dtype)
+    place = " + ".join((buffer.name, *terms, writer.text(last)))
+    if writer.count == "LANES":
+        return writer.let(f"{prefix}_load({place})", tag, depth)
+    return writer.let(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+
+
+def _may_miss_end(writer: Elaborator, tensor: Tensor, last: Poly) -> bool:
+    """Whether a place in a row may lie outside of it."""
+    bounds, size = (writer.joined or writer.ranges).bounds(last), size_poly(tensor.shape[-1])
+    if bounds is None or size is None:
+        return True
+    return not is_natural(bounds[0]) or not is_natural(size - ONE - bounds[1])
 
 
 def _may_miss(writer: Elaborator, tensor: Tensor, address: Poly) -> bool:

@@ -1,0 +1,36 @@
+"""Rows by number in C against the NumPy back end: their elements lie side by side and are loaded so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends import numpy_backend
+from tbe_impl.cache import KernelCache
+from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64"])
+@pytest.mark.parametrize("shape", [(7, 1), (7, 33), (7, 64), (3, 4, 19), (0, 40)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows(dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache) -> None:
+    """Numbers that are none of the table's among them."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(-9, 9, shape).astype(dtype)
+    ids = rng.integers(-2, max(shape) + 2, (5, 6)).astype("int32")
+    kernel, outputs, inputs = prepare(
+        lambda x, i: dsl.gather(x, i, axis), table, ids, cache=cache, parallel_elements=0
+    )
+    given = {id(tensor): array for tensor, array in zip(inputs, (table, ids), strict=True)}
+    (wanted,) = numpy_backend.run(outputs, given)
+    for threads in (1, 2):
+        assert_same(kernel.run([table, ids], {}, threads)[0], wanted)
+
+
+def test_they_are_loaded_side_by_side() -> None:
+    from custom_ops.kernels import Computation, Described
+    from custom_ops.operators.token_embedding import TOKEN_EMBEDDING
+
+    given = [Described((40,), "int32"), Described((100, 64), "float32")]
+    assert "gather" not in Computation(TOKEN_EMBEDDING, {}).kernel(given).source
