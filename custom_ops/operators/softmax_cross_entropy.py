@@ -161,7 +161,13 @@ def gradient(
     shape = sizes(factor)
     column = dsl.ext.reshape(factor, [shape[0], 1, *shape[1:]])
     made = dsl.vmul(dsl.vsub(share, target), spread(column, x))
-    return dsl.ext.reshape(dsl.cast_to(made, logits.dtype), sizes(logits))
+    return as_before(dsl.cast_to(made, logits.dtype), logits)
+
+
+def as_before(tensor: Any, like: Any) -> Any:
+    """A tensor in the shape of another; one that has it is not copied."""
+    shape = sizes(like)
+    return tensor if sizes(tensor) == shape else dsl.ext.reshape(tensor, shape)
 
 
 def _row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
@@ -268,7 +274,7 @@ def dense_gradient(
     column = dsl.ext.reshape(factor, [shape[0], 1, *shape[1:]])
     share = dsl.vmul(dsl.vexp(dsl.vsub(x, spread(sums, x))), spread(total(target, [1]), x))
     made = dsl.vmul(dsl.vsub(share, target), spread(column, x))
-    return dsl.ext.reshape(dsl.cast_to(made, logits.dtype), sizes(logits))
+    return as_before(dsl.cast_to(made, logits.dtype), logits)
 
 
 def dense_composite(
