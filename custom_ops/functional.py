@@ -254,3 +254,58 @@ def token_embedding(ids: Any, table: Any, *, scale: float = 1.0, route: str = ""
     """table[ids]·scale; see `custom_ops.TokenEmbedding`."""
     cell = _operator("token_embedding", "TOKEN_EMBEDDING", scale, route=route)
     return cell(ids, table)
+
+
+def conv2d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    lowering: str = "auto", route: str = "",
+) -> Any:  # fmt: skip
+    """conv(x, weight) + bias.
+
+    Args:
+        x, weight, bias: as `custom_ops.Conv2d` has them.
+        stride, dilation: one number, or height and width.
+        padding: one number; above, below, left, right; ``same`` or ``valid``.
+        groups: into how many the channels are parted.
+        lowering: as `custom_ops.Conv2d` takes it.
+    """
+    if bias is None:
+        cell = _operator("conv2d", "CONV2D", stride, padding, dilation, groups, lowering, route=route)  # fmt: skip
+        return cell(x, weight)
+    cell = _operator("conv2d", "CONV2D_BIAS", stride, padding, dilation, groups, lowering, route=route)  # fmt: skip
+    return cell(x, weight, bias)
+
+
+def matmul_bias_relu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
+    """max(x·weightᵀ + bias, 0); see `custom_ops.MatMulBiasReLU`."""
+    cell = _operator("matmul_bias", "MATMUL_BIAS_RELU", "relu", "auto", route=route)
+    return cell(x, weight, bias)
+
+
+def matmul_bias_gelu(
+    x: Any, weight: Any, bias: Any, *, approximate: bool = True, route: str = ""
+) -> Any:
+    """gelu(x·weightᵀ + bias); see `custom_ops.MatMulBiasGELU`."""
+    activation = "gelu_tanh" if approximate else "gelu"
+    cell = _operator("matmul_bias", "MATMUL_BIAS_GELU", activation, "auto", route=route)
+    return cell(x, weight, bias)
+
+
+def matmul_bias_silu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
+    """silu(x·weightᵀ + bias); see `custom_ops.MatMulBiasSiLU`."""
+    cell = _operator("matmul_bias", "MATMUL_BIAS_SILU", "silu", "auto", route=route)
+    return cell(x, weight, bias)
+
+
+def linear_residual(x: Any, weight: Any, bias: Any, residual: Any, *, route: str = "") -> Any:
+    """x·weightᵀ + bias + residual; see `custom_ops.LinearResidual`."""
+    cell = _operator("matmul_bias", "LINEAR_RESIDUAL", "", "auto", route=route)
+    return cell(x, weight, bias, residual)
+
+
+def layer_norm_linear(
+    x: Any, gamma: Any, beta: Any, weight: Any, bias: Any, *, epsilon: float = 1e-7, route: str = ""
+) -> Any:
+    """The rows of x normalised, then ·weightᵀ + bias; see `custom_ops.LayerNormLinear`."""
+    cell = _operator("layer_norm_linear", "LAYER_NORM_LINEAR", epsilon, "auto", route=route)
+    return cell(x, gamma, beta, weight, bias)
