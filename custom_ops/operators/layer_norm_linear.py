@@ -13,7 +13,14 @@ from custom_ops.kernels import Described
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators.epilogues import ROWS_SUM
 from custom_ops.operators.layer_norm import LAYER_NORM
-from custom_ops.operators.linear import SAMPLES, check_linear, own_kernel, product, threads
+from custom_ops.operators.linear import (
+    SAMPLES,
+    check_linear,
+    in_float32,
+    own_kernel,
+    product,
+    threads,
+)
 from custom_ops.operators.matmul_bias import dense_weights
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, keeping_names, parameter
@@ -88,8 +95,8 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     return OpSpec(
         name=name,
         inputs=inputs,
-        written=written,
-        backward_written=backward_written,
+        written=in_float32(written),
+        backward_written=in_float32(backward_written),
         saves=saves,
         attributes={"epsilon": 1e-7, "lowering": "auto"},
         composite=_composed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from custom_ops.arrays import computation_of, sorted_attributes
@@ -18,8 +18,9 @@ from custom_ops.operators.epilogues import (  # fmt: skip
     OF_RESULT,
     ROWS_SUM,
 )
+from custom_ops.pointwise import HALVES
 from custom_ops.specs import OpSpec
-from tbe_impl import environment
+from tbe_impl import dsl, environment
 from tbe_impl.backends.cpu.call import usable_threads
 from tbe_impl.errors import InputError
 
@@ -74,6 +75,41 @@ def gradient_steps(name: str, rows: int, weight: Described, lowering: str) -> tu
     of_x = prepare_matmul((rows, out), (out, size), **common)
     of_weight = prepare_matmul((rows, out), (rows, size), transpose_a=True, **common)
     return Step(of_x, ("made", "weight"), ("grad_x",)), Step(of_weight, ("made", "x"), ("grad_weight",))  # fmt: skip
+
+
+CAST = OpSpec(
+    "Cast",
+    ("x",),
+    forward=lambda x, *, dtype: dsl.cast_to(x, dtype),
+    attributes={"dtype": "float32"},
+    undifferentiable=frozenset("x"),
+    formula=lambda x, dtype: x,
+)
+
+
+def in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
+    """The same chain, for numbers of 16 bits between conversions: what its steps hand on is not rounded then."""
+
+    def made(*given: Described, **attributes: Any) -> Chain:
+        if given[0].dtype not in HALVES or any(one.dtype != given[0].dtype for one in given):
+            return make(*given, **attributes)
+        inner = make(*(Described(one.shape, "float32") for one in given), **attributes)
+        names = {*inner.given, *inner.wanted}
+        outer = dict(zip(inner.given, given, strict=True))
+        wanted = {name: Described(one.shape, given[0].dtype) for name, one in inner.wanted.items()}
+        steps = [
+            Step(own_kernel(CAST, (one,)), (name,), (f"{name}_wide",))
+            for name, one in outer.items()
+        ]
+        for step in inner.steps:
+            reads, writes = (tuple(f"{name}_wide" if name in names else name for name in keys) for keys in (step.reads, step.writes))  # fmt: skip
+            steps.append(Step(step.kernel, reads, writes))
+        for name, one in inner.wanted.items():
+            kernel = own_kernel(CAST, (one,), dtype=given[0].dtype)
+            steps.append(Step(kernel, (f"{name}_wide",), (name,)))
+        return Chain(inner.name, outer, wanted, tuple(steps))
+
+    return made
 
 
 def linear_spec(
@@ -144,7 +180,8 @@ def linear_spec(
     return OpSpec(
         name=name,
         inputs=inputs,
-        written=written,
+        # gelu of the library is rounded twice
+        written=in_float32(written) if activation == "gelu_tanh" else written,
         backward_written=backward_written,
         saves=saves,
         attributes={"activation": activation, "lowering": "auto"},
