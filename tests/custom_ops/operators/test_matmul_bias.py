@@ -33,7 +33,7 @@ def test_gelu_with_erf():
     got = computation_of(MATMUL_BIAS_GELU, sorted_attributes(MATMUL_BIAS_GELU, {"activation": "gelu"}))(*arrays)  # fmt: skip
     wide = [one.astype(np.float64) for one in arrays]
     close(got, MATMUL_BIAS_GELU.formula(*wide, activation="gelu", lowering="auto"), "float32")
-    tanh = run(MATMUL_BIAS_GELU, *arrays)[0]
+    tanh = run(MATMUL_BIAS_GELU, {}, *arrays)[0]
     assert 1e-6 < np.abs(tanh - got).max() < 1e-2
 
 
