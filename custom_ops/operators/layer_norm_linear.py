@@ -161,7 +161,7 @@ class LayerNormLinear(WeightedCell):
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
 
     @classmethod
-    def from_cells(cls, norm: Any, dense: Any, route: str = "") -> LayerNormLinear:
+    def from_cells(cls, norm: Any, dense: Any, route: str = "") -> Any:
         """One with the weights of an nn.LayerNorm over the last axis and an nn.Dense: the same Parameters.
 
         Raises:
