@@ -15,8 +15,8 @@ from custom_ops.specs import OpSpec
 from tbe_impl.errors import MissingError
 from tbe_impl.operator import load_operator
 
-_DTYPES = {"float16": "F16", "bfloat16": "BF16", "float32": "F32"}
-"""What the vector unit computes in, as TBE registrations call it."""
+_DTYPES = {"float16": "F16", "float32": "F32"}
+"""What the operators of `tbe_impl.ops` compute in, as TBE registrations call it."""
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str"}
 _registered: set[str] = set()
 
@@ -25,15 +25,26 @@ class AscendPrimitive(PrimitiveWithInfer):
     """The primitive that a graph for Ascend holds; CANN builds the operator of the same name.
 
     Raises:
-        MissingError: it is called on another device; or the operator has no TBE operator.
+        MissingError: it is called on another device; or the operator has no TBE operator, or one without an attribute that is
+            not the default.
     """
 
     def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
         super().__init__(spec.name)
         self.spec = spec
+        known = attributes_of(spec)
+        for name, value in attributes.items():
+            if name not in known and value != spec.attributes.get(name):
+                raise MissingError(
+                    f"the TBE operator of {spec.name} has no {name}",
+                    place=spec.place or spec.name,
+                    expected=f"{name}={spec.attributes.get(name)}",
+                    got=repr(value),
+                )
         self.computation = computation_of(spec, sorted_attributes(spec, attributes))
         self.init_prim_io_names(inputs=list(spec.inputs), outputs=list(spec.outputs))
-        for name, value in self.computation.attributes.items():
+        for name in known:
+            value = self.computation.attributes[name]
             self.add_prim_attr(name, value)
         register(spec)
 
@@ -83,6 +94,13 @@ def operator_file(spec: OpSpec) -> Path:
     return file
 
 
+def attributes_of(spec: OpSpec) -> list[str]:
+    """The attributes that its TBE operator has too; it computes what the defaults of the others say."""
+    file = operator_file(spec)
+    function = inspect.unwrap(load_operator(file, function=file.stem).function)
+    return [name for name in spec.attributes if name in inspect.signature(function).parameters]
+
+
 def registration(spec: OpSpec, kernel_name: str) -> Any:
     """What MindSpore has to know of a TBE operator, in its own form."""
     record = (
@@ -94,7 +112,8 @@ def registration(spec: OpSpec, kernel_name: str) -> Any:
         .kernel_name(kernel_name)
         .partial_flag(True)
     )
-    for name, value in spec.attributes.items():
+    for name in attributes_of(spec):
+        value = spec.attributes[name]
         record = record.attr(name, "required", _ATTRIBUTES.get(type(value), "listInt"), "all")
     for place, name in enumerate(spec.inputs):
         record = record.input(place, name, False, "required", "all")

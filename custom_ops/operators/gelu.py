@@ -87,6 +87,7 @@ GELU_SPEC = OpSpec(
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    tbe="gelu",
     doc="y = x·Φ(x)",
 )
 

@@ -44,6 +44,7 @@ HARD_SWISH = OpSpec(
     composite=composite,
     formula=lambda x: x * (np.minimum(np.maximum(x + 3.0, 0.0), 6.0) / 6.0),
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    tbe="hard_swish",
     doc="y = x·min(max(x + 3, 0), 6) / 6",
 )
 

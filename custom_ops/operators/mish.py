@@ -59,6 +59,7 @@ MISH = OpSpec(
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
+    tbe="mish",
     doc="y = x·tanh(ln(1 + e^x))",
 )
 

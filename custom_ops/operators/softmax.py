@@ -59,6 +59,7 @@ SOFTMAX = OpSpec(
     formula=formula,
     samples=_SAMPLES,
     nan="row",
+    tbe="softmax",
     doc="y = e^x / Σ e^x",
 )
 
@@ -144,6 +145,7 @@ LOG_SOFTMAX = OpSpec(
     formula=log_formula,
     samples=_SAMPLES,
     nan="row",
+    tbe="log_softmax",
     doc="y = x − ln Σ e^x",
 )
 
