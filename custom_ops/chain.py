@@ -17,7 +17,7 @@ from custom_ops.onednn import Prepared
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
-from tbe_impl.backends.cpu.library import open_library
+from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.kernel import Kernel

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from custom_ops.onednn import constants, im2col, pointwise
+from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Geometry, Padding, Pair, geometry
-from custom_ops.onednn.library import Library
 from custom_ops.onednn.plans import Builder, Place, Unimplemented, dims
 from custom_ops.onednn.prepared import Prepared, TensorType
 from custom_ops.onednn.routes import build, check_dtype, checked_threads, chosen

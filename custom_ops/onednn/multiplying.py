@@ -30,9 +30,9 @@ def multiply(
     """
     attributes = builder.attributes()
     added = [item for item in (row_bias, residual) if item is not None]
-    after.join(builder.library, attributes, [item.description for item in added])
+    after.join(builder.dnnl, attributes, [item.description for item in added])
     primitive = builder.primitive(
-        "matmul", builder.library.engine, a.description, b.description, bias.description if bias else None,
+        "matmul", builder.dnnl.engine, a.description, b.description, bias.description if bias else None,
         y.dense.description, attributes,
     )  # fmt: skip
     given = {constants.SOURCE: a, constants.WEIGHTS: b, constants.RESULT: y.dense}

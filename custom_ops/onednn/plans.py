@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from custom_ops.onednn import constants
-from custom_ops.onednn.library import Handle, Library
+from custom_ops.onednn.dnnl_library import Handle, Library
 from custom_ops.onednn.prepared import Prepared, TensorType
 from custom_ops.onednn.statuses import describe
 from tbe_impl.errors import CompileError
@@ -88,7 +88,7 @@ class Builder:
         names: the implementation that oneDNN chose for each primitive.
     """
 
-    library: Library
+    dnnl: Library
     threads: int
     names: list[str] = field(default_factory=list)
     _places: list[tuple[Any, int, int]] = field(default_factory=list)
@@ -105,14 +105,14 @@ class Builder:
         """A layout given by strides in elements, by default row-major."""
         found = Handle()
         strides = row_major(shape) if strides is None else strides
-        self.library.call("memory_desc_create_with_strides", ctypes.byref(found), len(shape), dims(shape), constants.DATA_TYPES[dtype], dims(strides))  # fmt: skip
+        self.dnnl.call("memory_desc_create_with_strides", ctypes.byref(found), len(shape), dims(shape), constants.DATA_TYPES[dtype], dims(strides))  # fmt: skip
         self._owned.append(("memory_desc_destroy", found))
         return found
 
     def free(self, shape: Sequence[int], dtype: str) -> Any:
         """A layout that the primitive chooses."""
         found = Handle()
-        self.library.call("memory_desc_create_with_tag", ctypes.byref(found), len(shape), dims(shape), constants.DATA_TYPES[dtype], constants.ANY_LAYOUT)  # fmt: skip
+        self.dnnl.call("memory_desc_create_with_tag", ctypes.byref(found), len(shape), dims(shape), constants.DATA_TYPES[dtype], constants.ANY_LAYOUT)  # fmt: skip
         self._owned.append(("memory_desc_destroy", found))
         return found
 
@@ -126,7 +126,7 @@ class Builder:
 
     def scratch(self, description: Any, dtype: str = "", count: int = 0) -> Place:
         """Memory that lasts for one call."""
-        size = self.library.value("memory_desc_get_size", ctypes.c_size_t, description)
+        size = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, description)
         self._places.append((description, SCRATCH, self._scratch))
         self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
         return Place(len(self._places) - 1, description, dtype, count)
@@ -143,21 +143,21 @@ class Builder:
     def attributes(self) -> Any:
         """Attributes of a primitive, whose scratch memory is ours."""
         found = Handle()
-        self.library.call("primitive_attr_create", ctypes.byref(found))
+        self.dnnl.call("primitive_attr_create", ctypes.byref(found))
         self._owned.append(("primitive_attr_destroy", found))
-        self.library.call("primitive_attr_set_scratchpad_mode", found, constants.SCRATCHPAD_OF_USER)
+        self.dnnl.call("primitive_attr_set_scratchpad_mode", found, constants.SCRATCHPAD_OF_USER)
         return found
 
     @contextlib.contextmanager
     def _our_threads(self) -> Iterator[None]:
         """Tells oneDNN, on this thread, for how many to plan; what MindSpore told it comes back."""
         before = ctypes.c_int()
-        self.library.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
-        self.library.call("threadpool_interop_set_max_concurrency", self.threads)
+        self.dnnl.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
+        self.dnnl.call("threadpool_interop_set_max_concurrency", self.threads)
         try:
             yield
         finally:
-            self.library.call("threadpool_interop_set_max_concurrency", before)
+            self.dnnl.call("threadpool_interop_set_max_concurrency", before)
 
     def primitive(self, name: str, *arguments: Any) -> Any:
         """``dnnl_<name>_primitive_desc_create`` for our number of threads.
@@ -168,14 +168,14 @@ class Builder:
         """
         found = Handle()
         with self._our_threads():
-            status = self.library.status(f"{name}_primitive_desc_create", ctypes.byref(found), *arguments)  # fmt: skip
+            status = self.dnnl.status(f"{name}_primitive_desc_create", ctypes.byref(found), *arguments)  # fmt: skip
         if status == constants.UNIMPLEMENTED:
             raise Unimplemented(name)
         if status:
             raise CompileError(f"oneDNN refused a {name}", got=describe(status))
         self._owned.append(("primitive_desc_destroy", found))
         text = ctypes.c_char_p()
-        self.library.call(
+        self.dnnl.call(
             "primitive_desc_query", found, constants.QUERY_NAME, 0, ctypes.byref(text)
         )
         self.names.append((text.value or b"").decode())
@@ -183,12 +183,12 @@ class Builder:
 
     def wanted(self, primitive: Any, argument: int) -> Any:
         """How a primitive lays out one of its arguments."""
-        found = self.library.value("primitive_desc_query_md", Handle, primitive, ctypes.c_int(constants.QUERY_ARGUMENT), ctypes.c_int(argument))  # fmt: skip
+        found = self.dnnl.value("primitive_desc_query_md", Handle, primitive, ctypes.c_int(constants.QUERY_ARGUMENT), ctypes.c_int(argument))  # fmt: skip
         return Handle(found)
 
     def same(self, left: Any, right: Any) -> bool:
         """Whether two layouts are one."""
-        return bool(self.library.value("memory_desc_equal", ctypes.c_int, left, right))
+        return bool(self.dnnl.value("memory_desc_equal", ctypes.c_int, left, right))
 
     # -- steps
 
@@ -196,18 +196,18 @@ class Builder:
         """A step that runs a primitive."""
         made = Handle()
         with self._our_threads():
-            self.library.call("primitive_create", ctypes.byref(made), primitive)
+            self.dnnl.call("primitive_create", ctypes.byref(made), primitive)
         self._owned.append(("primitive_destroy", made))
         given = {name: place.number for name, place in arguments.items()}
         pad = self.wanted(primitive, constants.SCRATCHPAD)
-        if pad and self.library.value("memory_desc_get_size", ctypes.c_size_t, pad):
+        if pad and self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, pad):
             given[constants.SCRATCHPAD] = self.scratch(pad).number
         self._steps.append((made, EXECUTE, len(self._arguments), len(given), 0))
         self._arguments += given.items()
 
     def copy(self, source: Place, target: Place) -> None:
         """A step that moves values into another layout."""
-        attributes, engine = self.attributes(), self.library.engine
+        attributes, engine = self.attributes(), self.dnnl.engine
         primitive = self.primitive("reorder", source.description, engine, target.description, engine, attributes)  # fmt: skip
         self.names.pop()
         self.execute(primitive, {constants.FROM: source, constants.TO: target})
@@ -288,17 +288,17 @@ class Builder:
         )
         plan = _Plan(len(places), len(steps), self._scratch, self.threads, places, steps, arguments)
         made = Prepared(
-            operator, tuple(inputs), tuple(outputs), self.library.function, ctypes.addressof(plan),
+            operator, tuple(inputs), tuple(outputs), self.dnnl.function, ctypes.addressof(plan),
             implementations=tuple(self.names), scratch_bytes=self._scratch, kept=(plan, places, steps, arguments),
         )  # fmt: skip
         # at the end of the process the system is quicker, and other threads may still be at it
-        weakref.finalize(made, _destroy, self.library, tuple(self._owned)).atexit = False
+        weakref.finalize(made, _destroy, self.dnnl, tuple(self._owned)).atexit = False
         self._owned = []
         return made
 
     def drop(self) -> None:
         """Gives back what was made, unless a plan has it."""
-        _destroy(self.library, self._owned)
+        _destroy(self.dnnl, self._owned)
         self._owned = []
 
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from custom_ops.onednn.convolution import KEPT
+from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
-from custom_ops.onednn.library import Library
 from custom_ops.onednn.multiplying import multiply
 from custom_ops.onednn.plans import Builder, row_major
 from custom_ops.onednn.prepared import Prepared, TensorType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from custom_ops.onednn.library import Library, library, why_missing
+from custom_ops.onednn.dnnl_library import Library, library, why_missing
 from custom_ops.onednn.plans import Builder, Unimplemented
 from custom_ops.onednn.prepared import DTYPES, Prepared, TensorType
 from tbe_impl import environment

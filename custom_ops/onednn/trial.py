@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import geometry
-from custom_ops.onednn.library import Library
 from tbe_impl.errors import CompileError
 
 THREADS = 3

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.backends.cpu.library import open_library
 from tbe_impl.backends.cpu.nest_writer import MAX_THREADS
+from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.program import Program
 from tbe_impl.errors import CompileError

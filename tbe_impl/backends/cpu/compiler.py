@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu.library import check_library
+from tbe_impl.backends.cpu.open_library import check_library
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError, MissingError
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from custom_ops.onednn import library as own
+from custom_ops.onednn import dnnl_library as own
 from custom_ops.onednn import prepare_conv2d, prepare_conv2d_backward, prepare_matmul, why_missing
+from custom_ops.onednn.dnnl_library import library as found_library
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "oneDNN is there")
@@ -108,7 +109,7 @@ def test_what_is_prepared_is_prepared_once() -> None:
 
 @needs_onednn
 def test_scratch_memory_is_shared_and_given_back() -> None:
-    runtime = own.library().runtime
+    runtime = found_library().runtime
     runtime.onednn_free_scratch()
     x, weight = arrays(6, (2, 16, 20, 20), (32, 16, 3, 3))
     prepared = [prepare_conv2d(x.shape, weight.shape, padding=count) for count in (0, 1, 2)]
@@ -126,7 +127,7 @@ def test_what_nobody_keeps_is_destroyed() -> None:
     from custom_ops.onednn import products
 
     destroyed: list[str] = []
-    library = own.library()
+    library = found_library()
     status = library.status
     library.status = lambda name, *given: destroyed.append(name) or status(name, *given)  # type: ignore[method-assign,func-returns-value]
     try:
@@ -244,7 +245,7 @@ def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from custom_ops.onednn import trial
 
-    library = own.library()
+    library = found_library()
     monkeypatch.setattr("custom_ops.onednn.im2col.columns", lambda sizes, x: np.ones((3, 1, 144, 72), np.float32))  # fmt: skip
     with pytest.raises(CompileError, match="oneDNN gave a wrong result in a trial"):
         trial.try_out(library)

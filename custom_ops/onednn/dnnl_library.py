@@ -13,7 +13,7 @@ from typing import Any
 from custom_ops.onednn import constants
 from custom_ops.onednn.statuses import describe
 from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.library import open_library
+from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.errors import CompileError, FusionError, MissingError
 
 HERE = Path(__file__).resolve().parent
