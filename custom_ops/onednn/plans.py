@@ -175,9 +175,7 @@ class Builder:
             raise CompileError(f"oneDNN refused a {name}", got=describe(status))
         self._owned.append(("primitive_desc_destroy", found))
         text = ctypes.c_char_p()
-        self.dnnl.call(
-            "primitive_desc_query", found, constants.QUERY_NAME, 0, ctypes.byref(text)
-        )
+        self.dnnl.call("primitive_desc_query", found, constants.QUERY_NAME, 0, ctypes.byref(text))
         self.names.append((text.value or b"").decode())
         return found
 
