@@ -38,26 +38,33 @@ def dense_weights(
 
 
 class DenseCell(WeightedCell):
-    """A product with what follows it.
+    """A product with what follows it; arguments as nn.Dense has them.
 
-    Args:
+    Attributes:
         specs: without and with bias.
-        following: the operator of the activation and its attributes, where its derivative needs what it was given: in
-            training the product is written too then, so that the gradient does not have to compute it again.
-        in_channels and the rest: as nn.Dense has them.
+        following: the operator of the activation, where its derivative needs what it was given: in training the product
+            is written too then, so that the gradient does not have to compute it again.
     """
 
+    specs: tuple[OpSpec, OpSpec]
+    following: OpSpec | None = None
+
     def __init__(
-        self, specs: tuple[OpSpec, OpSpec], attributes: Any, following: Any, in_channels: int, out_channels: int,
-        weight_init: Any, bias_init: Any, has_bias: bool, dtype: Any, route: str,
+        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
+        dtype: Any = None, route: str = "", *, _attributes: Any = None, _following: Any = None,
     ):  # fmt: skip
         weights = dense_weights(in_channels, out_channels, weight_init, bias_init, has_bias, dtype)
-        super().__init__(specs[has_bias], attributes, weights, route)
+        super().__init__(self.specs[has_bias], _attributes or {}, weights, route)
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
-        self.in_two = following is not None
-        if following is not None:
+        self.in_two = self.following is not None
+        if self.following is not None:
             self.product = FusedCell((MATMUL, MATMUL_BIAS)[has_bias], {}, route)
-            self.activation = FusedCell(following[0], following[1], route)
+            self.activation = FusedCell(self.following, _following or {}, route)
+
+    @classmethod
+    def from_cells(cls, dense: Any, route: str = "") -> Any:
+        """One with the weights of an nn.Dense: the same Parameters."""
+        return _of_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
         """One kernel; in training two where the activation needs it."""
@@ -116,19 +123,7 @@ class MatMulBiasReLU(DenseCell):
         array([[10.]], dtype=float32)
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        dtype: Any = None, route: str = "",
-    ):  # fmt: skip
-        super().__init__(
-            (MATMUL_RELU, MATMUL_BIAS_RELU), {}, None, in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route
-        )  # fmt: skip
-
-    @classmethod
-    def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.Dense: the same Parameters."""
-        made: MatMulBiasReLU = _of_dense(cls, dense, route=route)
-        return made
+    specs = MATMUL_RELU, MATMUL_BIAS_RELU
 
 
 class MatMulBiasGELU(DenseCell):
@@ -161,22 +156,21 @@ class MatMulBiasGELU(DenseCell):
         array([[10.]], dtype=float32)
     """
 
+    specs, following = (MATMUL_GELU, MATMUL_BIAS_GELU), GELU_SPEC
+
     def __init__(
         self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
         dtype: Any = None, approximate: bool = True, route: str = "",
     ):  # fmt: skip
-        activation = "gelu_tanh" if approximate else "gelu"
-        following = (GELU_SPEC, {"approximate": bool(approximate)})
         super().__init__(
-            (MATMUL_GELU, MATMUL_BIAS_GELU), {"activation": activation}, following, in_channels, out_channels, weight_init,
-            bias_init, has_bias, dtype, route,
+            in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route,
+            _attributes={"activation": "gelu_tanh" if approximate else "gelu"}, _following={"approximate": bool(approximate)},
         )  # fmt: skip
 
     @classmethod
-    def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> Any:
+    def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> Any:  # type: ignore[override]
         """One with the weights of an nn.Dense: the same Parameters."""
-        made: MatMulBiasGELU = _of_dense(cls, dense, None, approximate, route=route)
-        return made
+        return _of_dense(cls, dense, None, approximate, route=route)
 
 
 class MatMulBiasSiLU(DenseCell):
@@ -208,21 +202,7 @@ class MatMulBiasSiLU(DenseCell):
         array([[50.]], dtype=float32)
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        dtype: Any = None, route: str = "",
-    ):  # fmt: skip
-        following: Any = (SWISH, {})
-        super().__init__(
-            (MATMUL_SILU, MATMUL_BIAS_SILU), {}, following, in_channels, out_channels, weight_init, bias_init, has_bias, dtype,
-            route,
-        )  # fmt: skip
-
-    @classmethod
-    def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.Dense: the same Parameters."""
-        made: MatMulBiasSiLU = _of_dense(cls, dense, route=route)
-        return made
+    specs, following = (MATMUL_SILU, MATMUL_BIAS_SILU), SWISH
 
 
 class LinearResidual(DenseCell):
@@ -257,20 +237,7 @@ class LinearResidual(DenseCell):
         array([[15.]], dtype=float32)
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        dtype: Any = None, route: str = "",
-    ):  # fmt: skip
-        super().__init__(
-            (LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL), {}, None, in_channels, out_channels, weight_init, bias_init,
-            has_bias, dtype, route,
-        )  # fmt: skip
-
-    @classmethod
-    def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.Dense: the same Parameters."""
-        made: LinearResidual = _of_dense(cls, dense, route=route)
-        return made
+    specs = LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
 
     def construct(self, x: Any, residual: Any) -> Any:  # type: ignore[override]
         """One kernel, or basic operators."""
