@@ -5,9 +5,9 @@ and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.
 """
 
 from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
-from custom_ops.onednn.dnnl_library import why_missing
 from custom_ops.onednn.prepared import Prepared, TensorType
 from custom_ops.onednn.products import prepare_matmul
+from custom_ops.onednn.tried_library import why_missing
 
 __all__ = [
     "Prepared",

@@ -1,12 +1,10 @@
-"""oneDNN on this machine: the library that comes with MindSpore, loaded without MindSpore, tried out before it is used."""
+"""oneDNN on this machine: the library that comes with MindSpore, loaded without MindSpore."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
 import platform
-import threading
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from custom_ops.onednn import constants
 from custom_ops.onednn.statuses import describe
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.open_library import open_library
-from tbe_impl.errors import CompileError, FusionError, MissingError
+from tbe_impl.errors import CompileError, MissingError
 
 HERE = Path(__file__).resolve().parent
 FILE = "libdnnl.so.3"
@@ -132,7 +130,13 @@ def find() -> Path:
     )
 
 
-def _open(path: Path) -> Library:
+def load(path: Path) -> Library:
+    """The library in a file.
+
+    Raises:
+        MissingError: it cannot be loaded, or is of another kind than the one that was read.
+        CompileError: our runtime cannot be built.
+    """
     if platform.machine() not in ("x86_64", "aarch64") or platform.system() != "Linux":
         raise MissingError("oneDNN is called on Linux of 64 bits only", got=f"{platform.system()} {platform.machine()}")  # fmt: skip
     try:
@@ -154,41 +158,3 @@ def _open(path: Path) -> Library:
             got=f"version {'.'.join(map(str, version))}, kind of threads {told.cpu_runtime}",
         )
     return Library(path, functions, version)
-
-
-@lru_cache(maxsize=1)
-def _load() -> Library | FusionError:
-    from custom_ops.onednn.trial import try_out
-
-    try:
-        made = _open(find())
-        try_out(made)
-    except FusionError as error:
-        return error
-    return made
-
-
-_loading = threading.Lock()
-
-
-def library() -> Library:
-    """oneDNN, loaded and tried out once in a process.
-
-    Raises:
-        MissingError: there is none that is known.
-        CompileError: our runtime cannot be built, or gave a wrong result.
-    """
-    with _loading:
-        found = _load()
-    if isinstance(found, FusionError):
-        raise found
-    return found
-
-
-def why_missing() -> str:
-    """Why oneDNN is not used here; empty when it is."""
-    try:
-        library()
-    except FusionError as error:
-        return str(error)
-    return ""

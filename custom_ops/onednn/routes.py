@@ -1,14 +1,12 @@
-"""Which library computes, and in which dtype."""
+"""Which library computes, and with how many threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from custom_ops.onednn.dnnl_library import Library, library, why_missing
-from custom_ops.onednn.plans import Builder, Unimplemented
-from custom_ops.onednn.prepared import DTYPES, Prepared, TensorType
+from custom_ops.onednn.dnnl_library import Library
+from custom_ops.onednn.prepared import DTYPES
+from custom_ops.onednn.tried_library import library, why_missing
 from tbe_impl import environment
-from tbe_impl.errors import CompileError, InputError
+from tbe_impl.errors import InputError
 
 LOWERINGS = ("auto", "onednn", "im2col")
 
@@ -45,33 +43,3 @@ def chosen(operator: str, lowering: str, dtype: str) -> Library | None:
     if lowering == "im2col" or dtype == "float64" or (lowering == "auto" and why_missing()):
         return None
     return library()
-
-
-def build(
-    library: Library,
-    threads: int,
-    operator: str,
-    inputs: Sequence[TensorType],
-    outputs: Sequence[TensorType],
-    steps: Callable[[Builder, str], None],
-) -> Prepared:
-    """A plan in the dtype of its arrays where oneDNN is quick at that, else in float32 between conversions.
-
-    Args:
-        steps: writes the steps of the plan, in the dtype that it is told.
-
-    Raises:
-        CompileError: oneDNN cannot compute it.
-    """
-    for dtype in dict.fromkeys((inputs[0].dtype, "float32")):
-        builder = Builder(library, threads)
-        try:
-            steps(builder, dtype)
-            if dtype == "float32" or not any(name.startswith("ref") for name in builder.names):
-                return builder.finish(inputs, outputs, operator)
-        except Unimplemented as missing:
-            if dtype == "float32":
-                raise CompileError(f"{operator}: oneDNN has no {missing}", got=", ".join(map(str, inputs))) from None  # fmt: skip
-        finally:
-            builder.drop()
-    raise AssertionError("float32 either is computed or raises")

@@ -17,8 +17,14 @@ import numpy as np
 import pytest
 
 from custom_ops.onednn import dnnl_library as own
-from custom_ops.onednn import prepare_conv2d, prepare_conv2d_backward, prepare_matmul, why_missing
-from custom_ops.onednn.dnnl_library import library as found_library
+from custom_ops.onednn import (
+    prepare_conv2d,
+    prepare_conv2d_backward,
+    prepare_matmul,
+    tried_library,
+    why_missing,
+)
+from custom_ops.onednn.tried_library import library as found_library
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "oneDNN is there")
@@ -200,16 +206,16 @@ def test_arrays_that_are_not_dense_are_read() -> None:
 
 @pytest.fixture
 def forgotten() -> Iterator[None]:
-    own._load.cache_clear()
+    tried_library._load.cache_clear()
     yield
-    own._load.cache_clear()
+    tried_library._load.cache_clear()
 
 
 def test_without_onednn_numpy_computes(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> None:
     def absent() -> Path:
         raise MissingError("there is none")
 
-    monkeypatch.setattr(own, "find", absent)
+    monkeypatch.setattr(tried_library, "find", absent)
     prepared = prepare_matmul((3, 4), (4, 5))
     assert (prepared.function, prepared.state, prepared.implementations) == (0, 0, ())
     a, b = arrays(8, (3, 4), (4, 5))
@@ -231,14 +237,14 @@ def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(MissingError, match="oneDNN cannot be loaded as it is expected"):
-        own._open(path)
+        own.load(path)
 
 
 @needs_onednn
 def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "VERSIONS", ((2, 0), (2, 6)))
     with pytest.raises(MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."):  # fmt: skip
-        own._open(own.find())
+        own.load(own.find())
 
 
 @needs_onednn
