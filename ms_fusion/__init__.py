@@ -12,13 +12,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tbe_impl import __version__ as __version__
+
 if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read
     from ms_fusion.ledger import Ledger
     from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
     from tbe_impl.errors import FusionError, FusionNotFound
-
-__version__ = "0.1.0"
 
 __all__ = [
     "FusionError",

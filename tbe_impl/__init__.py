@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tbe_impl.operator import Operator, load_operator
     from tbe_impl.tuning import tune
 
+__version__ = "0.1.0"
+"""Of all that is installed together; cached kernels of another version are not used."""
+
 __all__ = ["FusionError", "Kernel", "Operator", "compat", "load_operator", "tune"]
 
 _HOMES = {
@@ -39,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return [*__all__, "__version__"]

@@ -44,6 +44,7 @@ LIMIT_BYTES = 1 << 30
 FREE_BYTES_MIN = 16 << 20
 LOCK_TIMEOUT_S = 120.0
 IN_USE_S = 60.0
+"""How long an entry counts as in use after it was asked for; from then on it does while a process has it in memory."""
 LEFTOVER_S = 3600.0
 NOTE_S = 90 * 86400.0
 """How long a note stays that nobody reads."""
@@ -67,7 +68,7 @@ _KEY = re.compile(r"[0-9a-f]{64}\Z")
 _PREFIX = re.compile(r"[0-9a-f]{2}\Z")
 _OURS = re.compile(r"(\.(stage|gone)-[0-9a-f]{16}-.*|[0-9a-f]{64}\.lock)\Z")
 _NOTE = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}\Z")
-_LEASE = re.compile(r"user-(\d+)-(\d+)\Z")
+_IN_MEMORY = re.compile(rb"/([0-9a-f]{64})/" + re.escape(KERNEL).encode())
 _warned: set[str] = set()
 
 Build = Callable[[Path], Mapping[str, Any] | None]
@@ -185,26 +186,28 @@ class KernelCache:
     def __init__(self, root: Path | str | None = None, *, limit_bytes: int = LIMIT_BYTES):
         self.root = Path(root) if root is not None else environment.cache_dir() / "kernels"
         self.limit_bytes = limit_bytes
+        self._place = str(self.root)
         self._fallback: KernelCache | None = None
         self._is_private = False
         self._bytes_known: int | None = None
-        self._leases: set[tuple[int, str]] = set()
 
     key = staticmethod(make_key)
 
     def load(self, key: str) -> Path | None:
         """The kernel of `key` after every check, or None when there is none that can be trusted."""
-        entry = self._entry(key)
+        prefix = self._prefix(key)
+        entry = f"{prefix}/{key}"
         try:
-            check_owner(self.root.stat(), self.root)
-            check_owner(entry.parent.lstat(), entry.parent)
+            check_owner(self.root.stat(), self._place)
+            check_owner(os.lstat(prefix), prefix)
             read_entry(entry, key)
         except (CacheError, OSError) as error:
             if os.path.lexists(entry):
                 _log.info("cache entry refused: %s", error)
             return self._fallback.load(key) if self._fallback else None
-        self._lease(entry, key)
-        return entry / KERNEL
+        with contextlib.suppress(OSError):
+            os.utime(f"{entry}/{META}")
+        return Path(entry, KERNEL)
 
     def get_or_build(self, key: str, build: Build) -> Path:
         """The kernel of `key`, built and stored first when need be; no two processes build the same key at once.
@@ -234,16 +237,17 @@ class KernelCache:
 
     def recall(self, key: str) -> bytes | None:
         """The note of `key`, None when there is none that can be trusted."""
-        place = self._entry(key).parent
+        prefix = self._prefix(key)
+        note = f"{prefix}/{key}{SUFFIX}"
         try:
-            check_owner(self.root.stat(), self.root)
-            found = read_note(place, key)
+            check_owner(self.root.stat(), self._place)
+            found = read_note(prefix, key)
         except (CacheError, OSError) as error:
-            if os.path.lexists(place / f"{key}{SUFFIX}"):
+            if os.path.lexists(note):
                 _log.info("note of the cache refused: %s", error)
             return self._fallback.recall(key) if self._fallback else None
         with contextlib.suppress(OSError):
-            os.utime(place / f"{key}{SUFFIX}")
+            os.utime(note)
         return found
 
     def remember(self, key: str, content: bytes) -> None:
@@ -310,10 +314,14 @@ class KernelCache:
             problem,
         )
 
-    def _entry(self, key: str) -> Path:
+    def _prefix(self, key: str) -> str:
+        """The directory in which the entry and the note of a key lie."""
         if not _KEY.match(key):
             raise InputError("not a cache key", expected="64 hexadecimal digits", got=repr(key))
-        return self.root / key[:2] / key
+        return f"{self._place}/{key[:2]}"
+
+    def _entry(self, key: str) -> Path:
+        return Path(self._prefix(key), key)
 
     def _prefixes(self) -> Iterator[Path]:
         try:
@@ -383,35 +391,17 @@ class KernelCache:
         self._reap(_NOTE, older_than_s=NOTE_S)
         entries = self.entries()
         total = sum(entry.bytes for entry in entries)
+        in_use = machine.mapped(_IN_MEMORY) if total > self.limit_bytes else set()
+        now = time.time()
         for entry in entries:
             if total <= self.limit_bytes:
                 break
-            if entry.path != newest and not self._is_in_use(entry) and self._remove(entry.path):
+            # who was told of it a moment ago may be about to load it
+            if entry.path == newest or entry.key in in_use or now - entry.used < IN_USE_S:
+                continue
+            if self._remove(entry.path):
                 total -= entry.bytes
         self._bytes_known = total
-
-    def _is_in_use(self, entry: Entry) -> bool:
-        """Whether a live process has loaded it, or anybody has within the last minute."""
-        if time.time() - entry.used < IN_USE_S:
-            return True
-        try:
-            names = [item.name for item in os.scandir(entry.path)]
-        except OSError:
-            return False
-        matches = filter(None, map(_LEASE.match, names))
-        return any(machine.process_start(match[1]) == match[2] for match in matches)
-
-    def _lease(self, entry: Path, key: str) -> None:
-        """Note that this process uses an entry; a cache that cannot be written simply has no such notes."""
-        pid, start = os.getpid(), machine.process_start() or "0"
-        try:
-            os.utime(entry / META)
-            lease = entry / f"user-{pid}-{start}"
-            if (pid, key) not in self._leases or not lease.exists():
-                lease.touch(mode=0o600)
-                self._leases.add((pid, key))
-        except OSError:
-            return
 
     def _remove(self, path: Path) -> bool:
         """Take an entry away at once, whatever stands in its place, then delete it."""

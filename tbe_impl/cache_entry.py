@@ -38,7 +38,10 @@ class Meta(msgspec.Struct, frozen=True):
     build: dict[str, Any] = {}
 
 
-def check_owner(status: os.stat_result, place: Path) -> None:
+_DECODER = msgspec.json.Decoder(Meta)
+
+
+def check_owner(status: os.stat_result, place: Path | str) -> None:
     """Raise `CacheError` unless the file belongs to this user and nobody else can write to it."""
     if status.st_uid != os.geteuid():
         raise CacheError(
@@ -56,7 +59,7 @@ def check_owner(status: os.stat_result, place: Path) -> None:
         )
 
 
-def open_directory(place: Path) -> int:
+def open_directory(place: Path | str) -> int:
     """A directory, opened without following a link; raises `CacheError` where it cannot be."""
     try:
         return os.open(place, _OPEN | os.O_DIRECTORY)
@@ -64,24 +67,29 @@ def open_directory(place: Path) -> int:
         raise CacheError("cannot be opened", place=str(place), got=error.strerror) from error
 
 
-def read_file(directory: int, name: str, place: Path, limit: int) -> bytes:
+def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes:
     """The bytes of a regular file of ours inside an open directory."""
-    path = place / name
+    path = f"{place}/{name}"
     try:
         handle = os.open(name, _OPEN, dir_fd=directory)
     except OSError as error:
-        raise CacheError("cannot be opened", place=str(path), got=error.strerror) from error
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
+        raise CacheError("cannot be opened", place=path, got=error.strerror) from error
+    try:
+        status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise CacheError("is not a regular file", place=str(path))
+            raise CacheError("is not a regular file", place=path)
         check_owner(status, path)
         if status.st_size > limit:
-            raise CacheError("is too large", place=str(path), got=f"{status.st_size} bytes")
-        return file.read(limit + 1)
+            raise CacheError("is too large", place=path, got=f"{status.st_size} bytes")
+        content = os.read(handle, status.st_size)
+        while len(content) < status.st_size and (more := os.read(handle, status.st_size - len(content))):  # fmt: skip
+            content += more
+        return content
+    finally:
+        os.close(handle)
 
 
-def read_entry(entry: Path, key: str) -> Meta:
+def read_entry(entry: Path | str, key: str) -> Meta:
     """Check an entry whole and return its metadata.
 
     Raises:
@@ -92,18 +100,18 @@ def read_entry(entry: Path, key: str) -> Meta:
         check_owner(os.fstat(directory), entry)
         text = read_file(directory, META, entry, META_BYTES_MAX)
         try:
-            meta = msgspec.json.decode(text, type=Meta)
+            meta = _DECODER.decode(text)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-            raise CacheError("is damaged", place=str(entry / META), got=str(error)) from error
+            raise CacheError("is damaged", place=f"{entry}/{META}", got=str(error)) from error
         if meta.schema != SCHEMA or meta.key != key:
-            raise CacheError("belongs to another entry or schema", place=str(entry / META))
+            raise CacheError("belongs to another entry or schema", place=f"{entry}/{META}")
         kernel = read_file(directory, KERNEL, entry, KERNEL_BYTES_MAX)
     finally:
         os.close(directory)
     if len(kernel) != meta.size or hashlib.sha256(kernel).hexdigest() != meta.sha256:
         raise CacheError(
             "is damaged",
-            place=str(entry / KERNEL),
+            place=f"{entry}/{KERNEL}",
             expected=f"{meta.size} bytes with SHA-256 {meta.sha256[:12]}…",
             got=f"{len(kernel)} bytes",
         )

@@ -20,7 +20,7 @@ BYTES_MAX = 1 << 14
 _DIGITS = 64
 
 
-def read_note(place: Path, key: str) -> bytes:
+def read_note(place: Path | str, key: str) -> bytes:
     """The content of the note of `key` in a directory of ours.
 
     Raises:
@@ -34,7 +34,7 @@ def read_note(place: Path, key: str) -> bytes:
         os.close(directory)
     content = whole[_DIGITS + 1 :]
     if whole != _sealed(key, content):
-        raise CacheError("is damaged, or another's", place=str(place / f"{key}{SUFFIX}"))
+        raise CacheError("is damaged, or another's", place=f"{place}/{key}{SUFFIX}")
     return content
 
 

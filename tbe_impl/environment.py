@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl.errors import InputError
@@ -84,8 +85,12 @@ def threads() -> int:
 def cache_dir() -> Path:
     """Directory for compiled kernels and for MindSpore's own kernel files; it need not exist yet."""
     chosen = CACHE_DIR.read()
-    if chosen:
-        return Path(chosen)
+    return Path(chosen) if chosen else _user_cache(os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME"))  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def _user_cache(*_: str | None) -> Path:
+    """The user's cache directory, which those variables decide."""
     from platformdirs import user_cache_path
 
     return user_cache_path("ms_fusion")

@@ -18,6 +18,7 @@ from tbe_impl.backends.cpu.program import Layout, layout_of
 from tbe_impl.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, Var
+from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
@@ -144,7 +145,18 @@ class Kernel:
             [item.tensor for item in self.inputs],
             name=self.name,
             options=replace(self.options, threads=self.threads or self.options.threads),
+            graph=lambda: self.graph,
         )
+
+    @cached_property
+    def graph(self) -> str:
+        """The graph as text, the same in every process.
+
+        Raises:
+            InputError: something in it has no such text.
+        """
+        outputs = [item.tensor for item in self.outputs]
+        return graph_text(outputs, [item.tensor for item in self.inputs])
 
     def with_options(
         self, *, inplace: bool | None = None, threads: int | None = None, vector_bits: int | None = None

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from functools import lru_cache
 from pathlib import Path
+
+from tbe_impl import __version__
 
 
 @lru_cache(maxsize=1)
 def cpu_features() -> tuple[str, ...]:
     """Instruction-set features as Linux names them (``avx2``, ``avx512f``, ``asimd`` …), sorted; empty elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+            # the first processor's; where there are hundreds the whole takes milliseconds
+            for line in lines:
+                name, _, value = line.partition(":")
+                if name.strip() in ("flags", "Features"):
+                    return tuple(sorted(set(value.split())))
     except OSError:
-        return ()
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return tuple(sorted(set(value.split())))
+        pass
     return ()
 
 
-@lru_cache(maxsize=1)
-def package_version() -> str:
-    """Version of the installed distribution; ``source`` when it runs from a checkout that was never installed."""
-    from importlib import metadata
-
+def libc() -> str:
+    """The C library with its version, as far as the system tells."""
     try:
-        return metadata.version("ms_fusion")
-    except metadata.PackageNotFoundError:
-        return "source"
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, OSError, ValueError):
+        return " ".join(platform.libc_ver())
 
 
 @lru_cache(maxsize=1)
@@ -39,24 +40,24 @@ def identity() -> dict[str, object]:
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
-        "libc": list(platform.libc_ver()),
-        "cpu_features": list(cpu_features()),
-        "package": package_version(),
+        "libc": libc(),
+        "cpu_features": " ".join(cpu_features()),
+        "package": __version__,
     }
 
 
-def process_start(pid: int | str = "self") -> str | None:
-    """When a process started, in the kernel's clock ticks, or None when there is no such process.
+def mapped(name: re.Pattern[bytes]) -> set[str]:
+    """What a pattern finds among the files that this user's processes have in memory; nothing where there is no ``/proc``.
 
-    With the process id it names one process for good: ids are used again, pairs are not.
+    A process that ends, however it ends, has none any more.
     """
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
-    except OSError:
-        return None
-    # The command's name, in parentheses, may hold spaces and parentheses itself.
-    fields = text.rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 else None
+    found: set[str] = set()
+    for place in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            found.update(item.decode() for item in name.findall(place.read_bytes()))
+        except OSError:  # another user's, or gone
+            continue
+    return found
 
 
 def is_noexec(directory: Path) -> bool:

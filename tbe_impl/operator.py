@@ -27,6 +27,7 @@ from tbe_impl.compat.modules import ROOTS
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.late import LateKernel
+from tbe_impl.module_places import places_of
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, described, kernel_of
 from tbe_impl.specialising import Specialised
@@ -246,9 +247,11 @@ def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) 
             if name in sys.modules:
                 saved[name] = sys.modules[name]
             sys.modules[name] = module
-        theirs = _theirs(dict(sys.modules), search_path)
-        hidden = {name: sys.modules.pop(name) for name in theirs if name not in modules}
         before = dict(sys.modules)
+        theirs = [name for name in _theirs(before, search_path) if name not in modules]
+        hidden = {name: before.pop(name) for name in theirs}
+        for name in theirs:
+            del sys.modules[name]
         sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
         lazy = LazyPackages(search_path, ROOTS)
         sys.meta_path.insert(0, lazy)
@@ -269,17 +272,7 @@ def _theirs(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
     """Names of those modules that lie in one of the directories."""
     places = tuple(f"{entry.rstrip(os.sep)}{os.sep}" for entry in search_path)
     # all are asked before one is taken out: a package without __init__ asks its parent where it lies
-    return [name for name, module in loaded.items() if (_place_of(module) or "").startswith(places)]
-
-
-def _place_of(module: Any) -> str | None:
-    """The file of a module, or the first directory of a package without one."""
-    told = getattr(module, "__dict__", {})
-    place = told.get("__file__")
-    if place is None and "__path__" in told:
-        with suppress(KeyError):
-            place = next(iter(told["__path__"] or ()), None)
-    return place if isinstance(place, str) else None
+    return [name for name, place in places_of(loaded) if place.startswith(places)]
 
 
 def _choose(

@@ -19,8 +19,7 @@ from tbe_impl import environment, machine
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.cache_entry import check_owner
-from tbe_impl.dsl.graph_text import graph_text
-from tbe_impl.errors import CacheError, MissingError
+from tbe_impl.errors import CacheError, InputError, MissingError
 
 if TYPE_CHECKING:
     from tbe_impl.kernel import Kernel
@@ -153,7 +152,7 @@ def applied(kernel: Kernel) -> Kernel:
         return kernel
     try:
         key = key_of(kernel)
-    except MissingError:  # without a compiler there is nothing to choose
+    except (MissingError, InputError):  # without a compiler, or a key, there is nothing to choose
         return kernel
     record = place.load(key)
     return kernel if record is None else with_tuning(kernel, record)
@@ -171,10 +170,11 @@ def key_of(kernel: Kernel) -> str:
 
     Raises:
         MissingError: there is no C compiler.
+        InputError: something in the graph has no text that is the same in every process.
     """
     parts = {
         "schema": SCHEMA,
-        "graph": graph_text([i.tensor for i in kernel.outputs], [i.tensor for i in kernel.inputs]),
+        "graph": kernel.graph,
         "machine": machine.identity(),
         "processor": processor(),
         "compiler": compiler.find_compiler().identity,

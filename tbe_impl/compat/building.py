@@ -10,6 +10,7 @@ from typing import Any
 from tbe_impl.compat.families import cast_back
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import session
+from tbe_impl.dsl.auto_schedule import auto_schedule as auto_schedule_of
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor
 
@@ -23,10 +24,8 @@ class OutputsOnly:
 
 
 def _scheduled(outputs: Sequence[Tensor]) -> Any:
-    from tbe_impl.dsl.auto_schedule import auto_schedule as plan
-
     record = session()
-    made: Any = plan(list(outputs), chip=record.soc)
+    made: Any = auto_schedule_of(list(outputs), chip=record.soc)
     # operators of matrix products ask which tensors are written
     made.cce_special = {
         "tensor_list": (),

@@ -10,10 +10,10 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import logging
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -59,6 +59,8 @@ _depth = 0
 _finder: _Finder | None = None
 _helper_finder = _Finder(HELPER_ROOTS)
 _hidden: dict[str, ModuleType] = {}
+_before: dict[str, ModuleType] = {}
+"""What was imported when the names were put in."""
 
 
 def _paths() -> tuple[tuple[str, int], ...]:
@@ -66,7 +68,7 @@ def _paths() -> tuple[tuple[str, int], ...]:
     found = []
     for place in sys.path:
         try:
-            found.append((place, Path(place or ".").stat().st_mtime_ns))
+            found.append((place, os.stat(place or ".").st_mtime_ns))  # noqa: PTH116 - with every build
         except OSError:
             found.append((place, 0))
     return tuple(found)
@@ -120,6 +122,7 @@ def _put_in(roots: Sequence[str]) -> None:
         for name in list(sys.modules):
             if name.partition(".")[0] in _finder.roots:
                 _hidden[name] = sys.modules.pop(name)
+        _before.update(sys.modules)
         sys.meta_path.insert(0, _finder)
         sys.meta_path.append(_helper_finder)
 
@@ -135,9 +138,12 @@ def _take_out() -> None:
         for finder in (_finder, _helper_finder):
             if finder in sys.meta_path:
                 sys.meta_path.remove(finder)
-        for name, module in list(sys.modules.items()):
+        for name, module in sys.modules.copy().items():
+            if _before.get(name) is module:
+                continue
             if name.partition(".")[0] in _finder.roots or isinstance(module, CompatModule):
                 del sys.modules[name]
+        _before.clear()
         sys.modules.update(_hidden)
         _hidden.clear()
         _finder = None

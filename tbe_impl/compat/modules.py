@@ -389,11 +389,13 @@ def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
     children = frozenset(LAZY_CHILDREN.get(module, "").split())
 
     def late(name: str) -> Any:
-        word = family(name) if family else None
-        if word is not None:
-            made.__dict__[name] = word
-            return word
-        return load(f"{module}.{name}") if name in children else None
+        found: Any = family(name) if family else None
+        if found is None and name in children:
+            found = load(f"{module}.{name}")
+        if found is not None:
+            # operators are built again and again, each time without the modules of the last
+            made.__dict__[name] = found
+        return found
 
     made.__dict__["_late"] = late
     if family:

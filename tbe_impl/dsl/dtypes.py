@@ -66,6 +66,9 @@ def dtype_of(name: Any) -> DType:
     >>> dtype_of("Float16").bytes
     2
     """
+    known = DTYPES.get(name) if type(name) is str else None
+    if known is not None:
+        return known
     text = str(name).lower()
     found = DTYPES.get(ALIASES.get(text, text))
     if found is None:

@@ -62,24 +62,29 @@ class _GraphText:
             self.value(op.word.parameters)
 
     def value(self, item: Any) -> None:
-        parts = self.parts
-        if isinstance(item, Const):
+        parts, kind = self.parts, type(item)
+        if kind in _PLAIN:
+            parts.append(repr(item))
+        elif kind is tuple or kind is list:
+            parts.append(f"{len(item)}[")
+            for one in item:
+                self.value(one)
+        elif isinstance(item, Const):
             parts.append(f"{item.dtype}:{item.value!r}")
         elif isinstance(item, Tensor):
             parts.append(f"t{self.number(item.op)}.{item.value_index}")
         elif isinstance(item, (Expr, Range)):
-            if id(item) in self.numbers:
-                parts.append(f"#{self.numbers[id(item)]}")
+            known = self.numbers.get(id(item))
+            if known is not None:
+                parts.append(f"#{known}")
                 return
             self.number(item)
-            parts.append(f"{type(item).__name__}:{getattr(item, 'dtype', '')}")
-            for name in _fields(type(item)):  # type: ignore[arg-type]
+            parts.append(f"{kind.__name__}:{getattr(item, 'dtype', '')}")
+            for name in _fields(kind):  # type: ignore[arg-type]
                 self.value(getattr(item, name))
             parts.append(";")
         elif isinstance(item, (tuple, list)):
-            parts.append(f"{len(item)}[")
-            for one in item:
-                self.value(one)
+            self.value(tuple(item))
         elif isinstance(item, Mapping):
             parts.append(f"{len(item)}{{")
             for key in sorted(item, key=str):
@@ -87,6 +92,10 @@ class _GraphText:
                 self.value(item[key])
         else:
             parts.append(_plain(item))
+
+
+_PLAIN = frozenset({type(None), str, bool, int, float})
+"""What is written as Python shows it."""
 
 
 @lru_cache(maxsize=64)
@@ -99,7 +108,7 @@ def _fields(kind: type) -> tuple[str, ...]:
 
 
 def _plain(item: Any) -> str:
-    if item is None or isinstance(item, (str, bool, int, float)):
+    if isinstance(item, (str, int, float)):
         return repr(item)
     if isinstance(item, np.ndarray):
         content = hashlib.sha256(np.ascontiguousarray(item).tobytes()).hexdigest()

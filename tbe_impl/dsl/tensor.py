@@ -409,7 +409,7 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
         elif id(op) not in seen:
             seen.add(id(op))
             waiting.append((op, True))
-            if not all(id(tensor) in known for tensor in op.outputs):
+            if not known or not all(id(tensor) in known for tensor in op.outputs):
                 waiting.extend((tensor.op, False) for tensor in reversed(op.input_tensors))
     return tuple(found.values())
 

@@ -27,7 +27,7 @@ from tests.stress.parts import (
     remembering_compiler,
     using_compiler,
 )
-from tests.tbe_impl.cache_cases import builder, unused
+from tests.tbe_impl.cache_cases import builder, in_memory, unused
 
 WARM_S = 2e-3
 
@@ -41,9 +41,11 @@ def limit(stress: Stress) -> str:
     keys = [make_key(number=number) for number in range(kept * 4)]
 
     def use() -> None:
-        cache.load(keys[0])
-        mark.touch()
-        time.sleep(600)
+        found = cache.load(keys[0])
+        assert found is not None
+        with in_memory(found):
+            mark.touch()
+            time.sleep(600)
 
     mark = stress.place / "in-use"
     cache.get_or_build(keys[0], builder(content))
@@ -53,14 +55,7 @@ def limit(stress: Stress) -> str:
         time.sleep(0.01)
     for number, key in enumerate(keys):
         cache.get_or_build(key, builder(content))
-        age = 9_000 - number
-        if number:
-            unused(cache, key, age)
-        else:
-            past = time.time() - 10_000
-            os.utime(cache.root / key[:2] / key / "meta.json", (past, past))
-            lease = next((cache.root / key[:2] / key).glob(f"user-{os.getpid()}-*"))
-            lease.unlink()
+        unused(cache, key, 9_000 - number if number else 10_000)
         found = {entry.key for entry in cache.entries()}
         wanted = {keys[0], *keys[max(1, number - kept + 2) : number + 1]}
         assert found == wanted, (

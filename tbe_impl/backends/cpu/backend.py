@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,7 @@ from tbe_impl.backends.cpu.program import Program, write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
+from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import CompileError
 
@@ -106,8 +109,16 @@ def prepare(
     name: str = "kernel",
     options: Options = DEFAULT,
     cache: KernelCache | None = None,
+    graph: Callable[[], str] | None = None,
 ) -> CpuKernel:
     """Compiles a graph.
+
+    Args:
+        outputs, inputs: its tensors.
+        name: for people.
+        options: how code is made.
+        cache: where libraries are kept; by default the user's.
+        graph: its `graph_text`, for whom has it already.
 
     Raises:
         MissingError: there is no C compiler.
@@ -120,7 +131,10 @@ def prepare(
         missing = [tensor for tensor in _distinct(wanted) if id(tensor) not in known]
         if missing:
             used = [tensor for tensor in known.values() if _reaches(missing, tensor, known)]
-            steps.append(Step(_loaded(missing, used, name, options, cache)))
+            whole = len(used) == len(inputs) and all(map(operator.is_, missing, outputs))
+            told = graph if whole and len(missing) == len(outputs) else None
+            text = told or functools.partial(graph_text, missing, used)
+            steps.append(Step(_loaded(missing, used, name, options, cache, text)))
             known.update({id(tensor): tensor for tensor in missing})
 
     for op in stages_of(outputs):
@@ -135,11 +149,11 @@ def prepare(
 
 def _loaded(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options,
-    cache: KernelCache | None,
+    cache: KernelCache | None, graph: Callable[[], str],
 ) -> Loaded:  # fmt: skip
     """The program of a part; when it was written and compiled before, it is found without being written."""
     store, told = cache or compiler.user_cache(), options.compiler_options()
-    mark = plans.mark_of(outputs, inputs, options)
+    mark = plans.mark_of(graph, options)
 
     def write() -> Program:
         return write_program(outputs, inputs, name=name, options=options, mark=mark)

@@ -18,7 +18,6 @@ import msgspec
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.program import Program, result_shapes, sizes_and_scalars
 from tbe_impl.cache import KernelCache
-from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 
@@ -60,16 +59,18 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-def mark_of(outputs: Sequence[Tensor], inputs: Sequence[Tensor], options: Options) -> str:
-    """What names a graph in its library; empty when something in it has no text.
+_DECODER = msgspec.json.Decoder(Plan)
+
+
+def mark_of(graph: Callable[[], str], options: Options) -> str:
+    """What names a graph, given as text, in its library; empty when something in it has no text.
 
     Options that decide what is computed count, those that decide how do not: so texts that are equal stay so.
     """
     try:
-        graph = graph_text(outputs, inputs)
+        whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"
     except (InputError, RecursionError):
         return ""
-    whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph}"
     return hashlib.sha256(whole.encode()).hexdigest()[:40]
 
 
@@ -82,7 +83,7 @@ def recall(store: KernelCache, key: str) -> Plan | None:
     """The plan of a key, None when there is none that can be trusted."""
     found = store.recall(key)
     try:
-        return None if found is None else msgspec.json.decode(found, type=Plan)
+        return None if found is None else _DECODER.decode(found)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -1,0 +1,35 @@
+"""Where the modules of this process lie on disk: asked with every build, of hundreds or thousands of modules."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+_known: dict[str, tuple[Callable[[], Any], str]] = {}
+"""Module by name → a weak reference to it, where it lies: a module says so once."""
+
+
+def places_of(loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and place of each module: its file, or the first directory of a package without one; empty for none."""
+    if len(_known) > 2 * len(loaded) + 1000:
+        _known.clear()  # names that nobody has any more
+    for name, module in loaded.items():
+        known = _known.get(name)
+        if known is not None and known[0]() is module:
+            yield name, known[1]
+        else:
+            place = _place_of(module)
+            with suppress(TypeError):
+                _known[name] = weakref.ref(module), place
+            yield name, place
+
+
+def _place_of(module: Any) -> str:
+    told = getattr(module, "__dict__", {})
+    place = told.get("__file__")
+    if place is None and "__path__" in told:
+        with suppress(KeyError):
+            place = next(iter(told["__path__"] or ()), None)
+    return place if isinstance(place, str) else ""
