@@ -51,9 +51,8 @@ def of(
     return _MAKERS[count](shared)
 
 
-def refused(count: int, name: str) -> Callable[..., Any]:
+def refused(count: int, message: str) -> Callable[..., Any]:
     """The gradient function of a primitive that has no gradient: it says so, where MindSpore would take zeros."""
-    message = f"{name} has no gradient; use the composite route"
 
     def shared(inputs, out, dout):
         raise RuntimeError(message)

@@ -41,6 +41,14 @@ static types_callback infer_types;
 static int input_counts[SLOTS];
 static run_callback run;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+static int forked;
+
+/* The threads of kernels are the parent's: a child has to do without, or it waits for them for ever. */
+static void in_child(void) {
+  adding = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  forked = 1;
+}
+__attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 
 int fused_slots(void) { return SLOTS; }
 
@@ -81,6 +89,21 @@ static struct kernel *find(int slot, int parameters, const int *ranks, int64_t *
   return kernel;
 }
 
+/* A kernel on its buffers; `shapes` is read where it has sizes of its own. */
+static int run_in_c(const struct kernel *kernel, void *const *data, int64_t *const *shapes) {
+  __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+  void *buffers[kernel->buffers + 1];
+  int64_t sizes[kernel->sizes + 1];
+  for (int i = 0; i < kernel->buffers; i++) buffers[i] = data[kernel->buffer_parameter[i]];
+  if (kernel->state) return ((stateful_function)kernel->function)(kernel->state, buffers) ? NO_MEMORY : 0;
+  for (int i = 0; i < kernel->sizes; i++) sizes[i] = shapes[kernel->size_parameter[i]][kernel->size_dimension[i]];
+  const int64_t *numbers = kernel->numbers ? kernel->numbers : sizes;
+  return kernel->function(buffers, numbers, forked ? 0 : kernel->threads) ? NO_MEMORY : 0;
+}
+
+/* A kernel that the program has looked up itself. */
+int fused_call(const struct kernel *kernel, void *const *data) { return run_in_c(kernel, data, NULL); }
+
 __attribute__((noinline)) static int call(int slot, int parameters, void **data, int *ranks, int64_t **shapes, const char **dtypes) {
   const char *const *names = (const char *const *)dtypes;
   struct kernel *kernel = find(slot, parameters, ranks, shapes, names);
@@ -90,14 +113,9 @@ __attribute__((noinline)) static int call(int slot, int parameters, void **data,
     kernel = find(slot, parameters, ranks, shapes, names);
     if (!kernel) return NO_KERNEL;
   }
+  if (kernel->function) return run_in_c(kernel, data, shapes);
   __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
-  if (!kernel->function) return run(slot, parameters, data, ranks, shapes, names);
-  void *buffers[kernel->buffers + 1];
-  int64_t sizes[kernel->sizes + 1];
-  for (int i = 0; i < kernel->buffers; i++) buffers[i] = data[kernel->buffer_parameter[i]];
-  if (kernel->state) return ((stateful_function)kernel->function)(kernel->state, buffers) ? NO_MEMORY : 0;
-  for (int i = 0; i < kernel->sizes; i++) sizes[i] = shapes[kernel->size_parameter[i]][kernel->size_dimension[i]];
-  return kernel->function(buffers, kernel->numbers ? kernel->numbers : sizes, kernel->threads) ? NO_MEMORY : 0;
+  return run(slot, parameters, data, ranks, shapes, names);
 }
 
 /* What was asked before, and the answer, so that the program is asked once for each question of a slot. */

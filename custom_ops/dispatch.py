@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -82,6 +82,8 @@ class Bank:
         self.slots: list[Computation] = []
         self.size = int(self._library.fused_slots())
         self._library.fused_calls.restype = ctypes.c_int64
+        self.call = self._library.fused_call
+        self.call.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
         self._kept: list[Any] = [
             _Build(self._build),
             _InferShapes(self._infer_shapes),
@@ -115,21 +117,8 @@ class Bank:
         return 0
 
     def _keep(self, slot: int, kernel: AnyKernel, given: Sequence[Described]) -> None:
-        record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
-        sizes = [size for one in given for size in one.shape]
-        names = [one.dtype.encode() for one in given]
-        record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
-        record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
-        record.dtypes = (ctypes.c_char_p * len(given))(*names)
-        whole = in_c(kernel)
-        if whole is not None:
-            if whole.numbers:
-                record.numbers = (ctypes.c_int64 * len(whole.numbers))(*whole.numbers)
-            record.function = ctypes.cast(whole.function, ctypes.c_void_p)
-            record.state = whole.state or None
-            record.buffers = len(whole.order)
-            record.buffer_parameter = (ctypes.c_int * max(len(whole.order), 1))(*whole.order)
-        self._kept += [record, names, kernel]
+        record, alive = _record(kernel, given)
+        self._kept += [record, alive]
         self._library.fused_add(slot, ctypes.byref(record))
 
     def _infer_shapes(self, slot: int, ranks: Any, shapes: Any, result: Any) -> int:
@@ -176,6 +165,64 @@ class Bank:
         return 0
 
 
+@dataclass(frozen=True)
+class Ready:
+    """A kernel for inputs of known shapes and dtypes, called with where they lie.
+
+    Attributes:
+        outputs: what it makes.
+        call: takes the addresses of the inputs, then of the outputs.
+    """
+
+    outputs: tuple[Described, ...]
+    call: Callable[[Sequence[int]], None]
+
+
+def ready(computation: Computation, given: Sequence[Described]) -> Ready:
+    """The kernel for these inputs.
+
+    Raises:
+        InputError: the operator refuses them.
+        MissingError: there is no C compiler.
+    """
+    kernel, outputs = computation.kernel(given), computation.describe(given)
+    every = (*given, *outputs)
+    record, alive = _record(kernel, every)
+
+    def run(addresses: Sequence[int]) -> None:
+        arrays = [_array(address, one) for address, one in zip(addresses, every, strict=True)]
+        kernel(*arrays[: len(given)], out=arrays[len(given) :])
+
+    if not record.function:
+        return Ready(outputs, run)
+    function, place, pointers = _bank().call, ctypes.byref(record), ctypes.c_void_p * len(every)
+
+    def run_in_c(addresses: Sequence[int], alive: Any = (record, alive)) -> None:
+        if function(place, pointers(*addresses)):
+            raise CompileError("a kernel ran out of memory", place=computation.spec.name)
+
+    return Ready(outputs, run_in_c)
+
+
+def _record(kernel: AnyKernel, given: Sequence[Described]) -> tuple[_Kernel, Any]:
+    """A kernel as the library knows it, and what has to live as long."""
+    record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
+    sizes = [size for one in given for size in one.shape]
+    names = [one.dtype.encode() for one in given]
+    record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
+    record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+    record.dtypes = (ctypes.c_char_p * len(given))(*names)
+    whole = in_c(kernel)
+    if whole is not None:
+        if whole.numbers:
+            record.numbers = (ctypes.c_int64 * len(whole.numbers))(*whole.numbers)
+        record.function = ctypes.cast(whole.function, ctypes.c_void_p)
+        record.state = whole.state or None
+        record.buffers = len(whole.order)
+        record.buffer_parameter = (ctypes.c_int * max(len(whole.order), 1))(*whole.order)
+    return record, (names, kernel)
+
+
 class Problems:
     """What went wrong inside of a callback, to be said where the framework raises."""
 
@@ -207,9 +254,14 @@ def entry_of(computation: Computation) -> Entry:
         MissingError: there is no C compiler.
     """
     with _adding:
-        if not _banks or len(_banks[-1].slots) == _banks[-1].size:
-            _banks.append(Bank(len(_banks)))
-        return _banks[-1].add(computation)
+        return _bank().add(computation)
+
+
+def _bank() -> Bank:
+    """One with a free slot."""
+    if not _banks or len(_banks[-1].slots) == _banks[-1].size:
+        _banks.append(Bank(len(_banks)))
+    return _banks[-1]
 
 
 def _described(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[Described]:

@@ -11,11 +11,14 @@ from mindspore import ops
 from mindspore.ops import CustomRegOp, DataType
 from mindspore.ops import signature as sig
 
-from custom_ops import bprops, dispatch
+from custom_ops import bprops, direct, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.direct import Direct
 from custom_ops.gradient import gradient_of, own_gradients
 from custom_ops.kernels import Computation, Described
+from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
+from tbe_impl.errors import InputError
 
 MAX_ORDER = 2
 """How often an operator can be differentiated."""
@@ -36,7 +39,7 @@ class FusedPrimitive(ops.Custom):
         self.spec, self.attributes = spec, attributes
         self.order, self.eager = order, eager
         self.computation = computation_of(spec, attributes)
-        self._called: dict[tuple[Any, ...], FusedPrimitive] = {}
+        self._called: Recent[tuple[Any, ...], FusedPrimitive] = Recent(direct.SIGNATURES)
         entry = _entry(spec, attributes)
         super().__init__(
             f"{entry.file}:{entry.function}",
@@ -46,6 +49,7 @@ class FusedPrimitive(ops.Custom):
             bprop=_bprop(spec, attributes, order, eager),
             reg_info=_registration(spec),
         )
+        self._direct = _direct(spec, attributes, order)
         if spec.overwrites:
             self.set_signatures(_signatures(spec))
             self.add_prim_attr("side_effect_mem", True)
@@ -55,10 +59,17 @@ class FusedPrimitive(ops.Custom):
         return inferred(self.computation, given)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Runs it at once (PyNative): what was described before goes the quick way."""
+        """Runs it at once (PyNative), past MindSpore's dispatch where that is possible."""
         if self.eager:
             return super().__call__(*arguments)
-        called = tuple([(one.shape, one.dtype) for one in arguments])
+        if self._direct is not None:
+            made = self._direct(arguments)
+            if made is not None:
+                return made
+        try:
+            called = tuple([(one.shape, one.dtype) for one in arguments])
+        except AttributeError:
+            raise self._no_tensor(arguments) from None
         quick = self._called.get(called)
         if quick is None:
             self.computation.describe(
@@ -66,6 +77,12 @@ class FusedPrimitive(ops.Custom):
             )
             quick = self._called[called] = _made(self.spec, self.attributes, self.order, True)
         return quick(*arguments)
+
+    def _no_tensor(self, arguments: Sequence[Any]) -> InputError:
+        """The error for arguments of which one is no tensor."""
+        at, one = next((i, one) for i, one in enumerate(arguments) if not hasattr(one, "shape"))
+        name = self.spec.inputs[at] if at < len(self.spec.inputs) else f"argument {at + 1}"
+        return InputError(f"{self.spec.name}: {name} is no tensor", place=self.spec.name, expected="a Tensor", got=repr(one))  # fmt: skip
 
     def _dtypes(self, *given: Any) -> Any:
         raise AssertionError("MindSpore asks __infer__")
@@ -115,22 +132,45 @@ def _signatures(spec: OpSpec) -> Any:
     return tuple(sig.make_sig(name, kind) for name, kind in zip(spec.inputs, kinds, strict=True))
 
 
-def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
-    """The gradient as a function that MindSpore reads; inputs without one get zeros."""
-    count = len(spec.inputs)
-    if order >= MAX_ORDER or not spec.differentiable or count > bprops.MAX_INPUTS:
-        return bprops.refused(count, spec.name)
+def _gradient(spec: OpSpec, attributes: Attributes, order: int) -> direct.Gradient | None:
+    """The gradient; None where there is none."""
+    if order >= MAX_ORDER or not spec.differentiable or len(spec.inputs) > bprops.MAX_INPUTS:
+        return None
     gradient = gradient_of(spec)
     names = (*spec.inputs, *spec.outputs)
     own = own_gradients(spec)
     sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
-    return bprops.of(
-        _made(gradient, attributes, order + 1, eager),
-        count,
+    return direct.Gradient(
+        _made(gradient, attributes, order + 1, False),
         saved=tuple(names.index(n) for n in gradient.inputs[: -len(spec.visible)]),
         places=tuple(own.index(name) if name in own else -1 for name in sources),
-        several=len(spec.outputs) > 1,
         visible=len(spec.visible),
+    )
+
+
+def _refusal(spec: OpSpec) -> str:
+    return f"{spec.name} has no gradient; use the composite route"
+
+
+def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
+    if not direct.IS_KNOWN or spec.overwrites:
+        return None
+    return Direct(computation_of(spec, attributes), _gradient(spec, attributes, order), _refusal(spec))  # fmt: skip
+
+
+def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
+    """The gradient as a function that MindSpore reads; inputs without one get zeros."""
+    count, gradient = len(spec.inputs), _gradient(spec, attributes, order)
+    if gradient is None:
+        return bprops.refused(count, _refusal(spec))
+    call = _made(gradient_of(spec), attributes, order + 1, eager)
+    return bprops.of(
+        call,
+        count,
+        saved=gradient.saved,
+        places=gradient.places,
+        several=len(spec.outputs) > 1,
+        visible=gradient.visible,
     )
 
 

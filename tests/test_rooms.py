@@ -33,10 +33,11 @@ ORDER = {
         ("timing",),
     ),
     "custom_ops": (
-        ("specs", "framework"),
+        ("specs", "framework", "recent"),
         ("kernels", "onednn"),
         ("gradient", "dispatch", "written", "chain"),
         ("arrays", "bprops"),
+        ("direct",),
         ("primitive",),
         ("cell", "ascend"),
         ("registry",),
@@ -64,6 +65,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/demo_block.py",
     "custom_ops/ascend.py",
     "custom_ops/bprops.py",
+    "custom_ops/direct.py",
     "custom_ops/primitive.py",
 }
 LINE_CEILING = 600

@@ -1,0 +1,45 @@
+"""What was used last: tables that stay small however many shapes come."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Key, Value]):
+    """A table of at most so many entries; what was not used for longest goes first. For any number of threads.
+
+    >>> table = Recent(2)
+    >>> table["a"], table["b"] = 1, 2
+    >>> table.get("a")
+    1
+    >>> table["c"] = 3
+    >>> table.get("b"), len(table)
+    (None, 2)
+    """
+
+    def __init__(self, size: int):
+        self.size = size
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Value | None:
+        """The entry, or None."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        with self._lock:
+            self._entries[key] = value
+            while len(self._entries) > self.size:
+                self._entries.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._entries)
