@@ -213,6 +213,24 @@ def group_norm(
     return cell(x, gamma, beta)
 
 
+def batch_norm(
+    x: Any, gamma: Any, beta: Any, moving_mean: Any = None, moving_variance: Any = None, *, eps: float = 1e-5,
+    activation: str = "", alpha: float = 0.1, data_format: str = "NCHW", route: str = "",
+) -> Any:  # fmt: skip
+    """activation((x − mean) / √(variance + eps)·gamma + beta); see `custom_ops.BatchNorm`.
+
+    Args:
+        x, gamma, beta: as the Cell has them.
+        moving_mean, moving_variance: both, or None for those of the batch, which are given back then: y, mean, variance.
+        eps, activation, alpha, data_format: as the Cell takes them.
+    """
+    if moving_mean is None:
+        cell = _operator("batch_norm", "BATCH_NORM_TRAINING", eps, activation, data_format, alpha, route=route)  # fmt: skip
+        return cell(x, gamma, beta)
+    cell = _operator("batch_norm", "BATCH_NORM_INFERENCE", eps, activation, data_format, alpha, route=route)  # fmt: skip
+    return cell(x, gamma, beta, moving_mean, moving_variance)
+
+
 def softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
     """e^x / Σ e^x; see `custom_ops.Softmax`."""
     cell = _cell("Softmax", axis, route=route)
@@ -274,6 +292,62 @@ def conv2d(
         return cell(x, weight)
     cell = _operator("conv2d", "CONV2D_BIAS", stride, padding, dilation, groups, lowering, route=route)  # fmt: skip
     return cell(x, weight, bias)
+
+
+def _conv_bn(
+    spec: str, x: Any, weight: Any, bias: Any, statistics: Any, eps: float, how: Any, route: str
+) -> Any:  # fmt: skip
+    """The folded weights, then the convolution; `statistics` are gamma, beta, mean and variance, `how` the convolution's."""
+    if bias is None:
+        fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM", eps, route=route)
+        folded, offset = fold(weight, statistics[0], statistics[1], statistics[2], statistics[3])
+    else:
+        fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM_BIAS", eps, route=route)
+        folded, offset = fold(weight, bias, statistics[0], statistics[1], statistics[2], statistics[3])  # fmt: skip
+    if spec == "CONV2D_BIAS_LEAKY_RELU":
+        cell = _operator("conv_bn", spec, how[0], how[1], how[2], how[3], how[4], how[5], route=route)  # fmt: skip
+    else:
+        cell = _operator("conv_bn", spec, how[0], how[1], how[2], how[3], how[4], route=route)
+    return cell(x, folded.astype(x.dtype), offset.astype(x.dtype))
+
+
+def conv_bn_relu(
+    x: Any, weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, *, stride: Any = 1,
+    padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto", route: str = "",
+) -> Any:  # fmt: skip
+    """max(z, 0), z = (conv(x, weight) + bias − moving_mean) / √(moving_variance + eps)·gamma + beta.
+
+    Args:
+        x, weight: as `custom_ops.ConvBNReLU` has them.
+        bias: (channels out), or None.
+        gamma, beta, moving_mean, moving_variance: (channels out).
+        stride, padding, dilation, groups, lowering: as `conv2d` takes them.
+        eps: added to the variance.
+    """
+    how = (stride, padding, dilation, groups, lowering)
+    statistics = (gamma, beta, moving_mean, moving_variance)
+    return _conv_bn("CONV2D_BIAS_RELU", x, weight, bias, statistics, eps, how, route)
+
+
+def conv_bn_leaky_relu(
+    x: Any, weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, *, alpha: float = 0.1,
+    stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto",
+    route: str = "",
+) -> Any:  # fmt: skip
+    """max(z, 0) + alpha·min(z, 0); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNLeakyReLU`."""
+    how = (stride, padding, dilation, groups, lowering, alpha)
+    statistics = (gamma, beta, moving_mean, moving_variance)
+    return _conv_bn("CONV2D_BIAS_LEAKY_RELU", x, weight, bias, statistics, eps, how, route)
+
+
+def conv_bn_silu(
+    x: Any, weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, *, stride: Any = 1,
+    padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto", route: str = "",
+) -> Any:  # fmt: skip
+    """z·σ(z); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNSiLU`."""
+    how = (stride, padding, dilation, groups, lowering)
+    statistics = (gamma, beta, moving_mean, moving_variance)
+    return _conv_bn("CONV2D_BIAS_SILU", x, weight, bias, statistics, eps, how, route)
 
 
 def matmul_bias_relu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 import custom_ops
 from custom_ops.framework import HAS_MINDSPORE, ms, nn
 from custom_ops.operators.conv_bn import ConvBN
-from custom_ops.operators.epilogues import LEAK
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.errors import InputError, MissingError
 
@@ -43,7 +42,7 @@ def _conv_bn(conv: Any, bn: Any, *_: Any) -> str:
 
 
 def _conv_bn_leaky(conv: Any, bn: Any, leaky: Any) -> str:
-    return "" if leaky.alpha == LEAK else f"alpha is {leaky.alpha}, not {LEAK}"
+    return f"alpha is {leaky.alpha}" if leaky.alpha < 0 else _conv_bn(conv, bn)
 
 
 def _dense(dense: Any, *_: Any) -> str:
@@ -63,7 +62,7 @@ def _gelu(dense: Any, gelu: Any) -> Any:
 RULES = (
     Rule(("Conv2d", "BatchNorm2d", "ReLU"), lambda c, b, _: custom_ops.ConvBNReLU.from_cells(c, b), _conv_bn),
     Rule(("Conv2d", "BatchNorm2d", "SiLU"), lambda c, b, _: custom_ops.ConvBNSiLU.from_cells(c, b), _conv_bn),
-    Rule(("Conv2d", "BatchNorm2d", "LeakyReLU"), lambda c, b, _: custom_ops.ConvBNLeakyReLU.from_cells(c, b), _conv_bn_leaky),
+    Rule(("Conv2d", "BatchNorm2d", "LeakyReLU"), lambda c, b, r: custom_ops.ConvBNLeakyReLU.from_cells(c, b, alpha=r.alpha), _conv_bn_leaky),
     Rule(("Conv2d", "BatchNorm2d"), lambda c, b: ConvBN.from_cells(c, b), _conv_bn),
     Rule(("LayerNorm", "Dense"), lambda n, d: custom_ops.LayerNormLinear.from_cells(n, d), _norm_dense),
     Rule(("Dense", "ReLU"), lambda d, _: custom_ops.MatMulBiasReLU.from_cells(d), _dense),

@@ -12,6 +12,8 @@ import numpy as np
 from custom_ops.arrays import OnArrays
 from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, Cell, ops
+from custom_ops.operators import epilogues
+from custom_ops.operators.epilogues import LEAK
 from custom_ops.rows import check_shape, count, mean, sizes, spread, total, wide
 from custom_ops.specs import OpSpec
 from custom_ops.weights import as_array, parameter
@@ -24,31 +26,32 @@ class Activation:
     """What follows.
 
     Attributes:
-        apply: to a tensor.
+        apply: to a tensor; all of them with what a leaky one lets through.
         slope: its derivative there.
         formula: the same on arrays.
     """
 
-    apply: Callable[[Any], Any]
-    slope: Callable[[Any], Any]
-    formula: Callable[[Any], Any]
+    apply: Callable[[Any, float], Any]
+    slope: Callable[[Any, float], Any]
+    formula: Callable[[Any, float], Any]
 
 
-def _silu_slope(z: Any) -> Any:
+def _silu_slope(z: Any, _: float) -> Any:
     share = dsl.ext.sigmoid(z)
     rest = dsl.vadds(dsl.vmuls(share, -1.0), 1.0)
     return dsl.vmul(share, dsl.vadds(dsl.vmul(z, rest), 1.0))
 
 
-LEAK = 0.1
 ACTIVATIONS = MappingProxyType({
-    "relu": Activation(dsl.vrelu, lambda z: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0), lambda z: np.maximum(z, 0)),
-    "leaky_relu": Activation(
-        lambda z: dsl.vlrelu(z, LEAK), lambda z: dsl.vcmpsel(z, 0.0, "gt", 1.0, LEAK), lambda z: np.where(z > 0, z, LEAK * z)
+    "relu": Activation(
+        lambda z, _: dsl.vrelu(z), lambda z, _: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0), lambda z, _: np.maximum(z, 0)
     ),
-    "silu": Activation(lambda z: dsl.vmul(z, dsl.ext.sigmoid(z)), _silu_slope, lambda z: z / (1 + np.exp(-z))),
+    "leaky_relu": Activation(
+        dsl.vlrelu, lambda z, alpha: dsl.vcmpsel(z, 0.0, "gt", 1.0, alpha), lambda z, alpha: np.where(z > 0, z, alpha * z)
+    ),
+    "silu": Activation(lambda z, _: dsl.vmul(z, dsl.ext.sigmoid(z)), _silu_slope, lambda z, _: z / (1 + np.exp(-z))),
 })  # fmt: skip
-"""By name; empty for none. What is leaky lets a tenth through."""
+"""By name; empty for none."""
 
 
 def layout_of(x: Any, data_format: str) -> tuple[list[int], list[int]]:
@@ -83,7 +86,7 @@ def _scaled(x: Any, middle: Any, variance: Any, gamma: Any, beta: Any, eps: floa
     return dsl.vadd(dsl.vmul(x, spread(factor, x)), spread(offset, x))
 
 
-def _activated(z: Any, activation: str) -> Any:
+def _activated(z: Any, activation: str, alpha: float) -> Any:
     if not activation:
         return z
     if activation not in ACTIVATIONS:
@@ -93,7 +96,7 @@ def _activated(z: Any, activation: str) -> Any:
             expected=", ".join(ACTIVATIONS),
             got=repr(activation),
         )
-    return ACTIVATIONS[activation].apply(z)
+    return ACTIVATIONS[activation].apply(z, alpha)
 
 
 def infer(
@@ -106,6 +109,7 @@ def infer(
     eps: float = 1e-5,
     activation: str = "",
     data_format: str = "NCHW",
+    alpha: float = 0.1,
 ) -> Any:
     """activation((x − mean) / √(variance + eps)·gamma + beta)."""
     given, (_, shape) = wide(x), layout_of(x, data_format)
@@ -116,7 +120,7 @@ def infer(
         _of_channels(beta, given, shape, "beta"),
     )
     z = _scaled(given, middle, variance, factor, offset, eps)
-    return dsl.cast_to(_activated(z, activation), x.dtype)
+    return dsl.cast_to(_activated(z, activation, alpha), x.dtype)
 
 
 def train(
@@ -127,6 +131,7 @@ def train(
     eps: float = 1e-5,
     activation: str = "",
     data_format: str = "NCHW",
+    alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
     """The same with mean and variance of the batch; y, mean and variance."""
     given, (axes, shape) = wide(x), layout_of(x, data_format)
@@ -138,14 +143,14 @@ def train(
         _of_channels(beta, given, shape, "beta"),
     )
     z = _scaled(given, middle, variance, factor, offset, eps)
-    made = dsl.cast_to(_activated(z, activation), x.dtype)
+    made = dsl.cast_to(_activated(z, activation, alpha), x.dtype)
     channels = sizes(gamma)
     return made, dsl.ext.reshape(middle, channels), dsl.ext.reshape(variance, channels)
 
 
 def _slopes(
     x: Any, gamma: Any, beta: Any, middle: Any, variance: Any, grad: Any,
-    eps: float, activation: str, data_format: str,
+    eps: float, activation: str, data_format: str, alpha: float,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Normalised x, the gradient of what the activation is given, and rstd and gamma of each channel."""
     given, slope, (_, shape) = wide(x), wide(grad), layout_of(x, data_format)
@@ -156,7 +161,7 @@ def _slopes(
     normal = dsl.vmul(dsl.vsub(given, spread(middle, given)), spread(rstd, given))
     if activation:
         z = dsl.vadd(dsl.vmul(normal, spread(factor, given)), spread(offset, given))
-        slope = dsl.vmul(slope, ACTIVATIONS[activation].slope(z))
+        slope = dsl.vmul(slope, ACTIVATIONS[activation].slope(z, alpha))
     return normal, slope, rstd, factor
 
 
@@ -171,10 +176,11 @@ def infer_gradient(
     eps: float = 1e-5,
     activation: str = "",
     data_format: str = "NCHW",
+    alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
     """Gradients of x, gamma and beta."""
     normal, slope, rstd, factor = _slopes(
-        x, gamma, beta, moving_mean, moving_variance, grad, eps, activation, data_format
+        x, gamma, beta, moving_mean, moving_variance, grad, eps, activation, data_format, alpha
     )
     of_x = dsl.vmul(slope, spread(dsl.vmul(rstd, factor), slope))
     axes, _ = layout_of(x, data_format)
@@ -198,10 +204,11 @@ def train_gradient(
     eps: float = 1e-5,
     activation: str = "",
     data_format: str = "NCHW",
+    alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
     """Gradients of x, gamma and beta; mean and variance depend on x too."""
     normal, slope, rstd, factor = _slopes(
-        x, gamma, beta, middle, variance, grad, eps, activation, data_format
+        x, gamma, beta, middle, variance, grad, eps, activation, data_format, alpha
     )
     axes, shape = layout_of(x, data_format)
     share = 1 / count(normal, axes)
@@ -227,16 +234,6 @@ def train_gradient(
     )
 
 
-def _composed(z: Any, activation: str) -> Any:
-    if activation == "relu":
-        return ops.relu(z)
-    if activation == "leaky_relu":
-        return ops.leaky_relu(z, LEAK)
-    if activation == "silu":
-        return ops.mul(z, ops.sigmoid(z))
-    return z
-
-
 def infer_composite(
     x: Any,
     gamma: Any,
@@ -246,6 +243,7 @@ def infer_composite(
     eps: float = 1e-5,
     activation: str = "",
     data_format: str = "NCHW",
+    alpha: float = 0.1,
 ) -> Any:
     """The same from basic operators of MindSpore."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
@@ -254,9 +252,8 @@ def infer_composite(
     factor = ops.mul(ops.rsqrt(ops.add(moving_variance, eps)), gamma)
     offset = ops.sub(beta, ops.mul(moving_mean, factor))
     factor, offset = ops.reshape(factor, shape), ops.reshape(offset, shape)
-    return _composed(
-        ops.add(ops.mul(x, factor.astype(x.dtype)), offset.astype(x.dtype)), activation
-    )
+    z = ops.add(ops.mul(x, factor.astype(x.dtype)), offset.astype(x.dtype))
+    return epilogues.composite(z, activation, alpha)
 
 
 def train_composite(
@@ -266,6 +263,7 @@ def train_composite(
     eps: float = 1e-5,
     activation: str = "",
     data_format: str = "NCHW",
+    alpha: float = 0.1,
 ) -> Any:
     """The same from basic operators of MindSpore."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
@@ -279,18 +277,18 @@ def train_composite(
     normal = ops.mul(distance, ops.reshape(ops.rsqrt(ops.add(variance, eps)), shape))
     scaled = ops.mul(normal, ops.reshape(gamma, shape).astype(x.dtype))
     made = ops.add(scaled, ops.reshape(beta, shape).astype(x.dtype))
-    return _composed(made, activation), middle, variance
+    return epilogues.composite(made, activation, alpha), middle, variance
 
 
 def infer_formula(
     x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any,
-    *, eps: float = 1e-5, activation: str = "", data_format: str = "NCHW",
+    *, eps: float = 1e-5, activation: str = "", data_format: str = "NCHW", alpha: float = LEAK,
 ) -> Any:  # fmt: skip
     """activation((x − mean) / √(variance + eps)·gamma + beta)."""
     channels = x if data_format == "NHWC" else np.moveaxis(x, 1, -1)
     z = (channels - moving_mean) / np.sqrt(moving_variance + eps) * gamma + beta
     z = z if data_format == "NHWC" else np.moveaxis(z, -1, 1)
-    return ACTIVATIONS[activation].formula(z) if activation else z
+    return ACTIVATIONS[activation].formula(z, alpha) if activation else z
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
@@ -301,7 +299,7 @@ def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
     return infer_formula(x, gamma, beta, middle, variance, **more), middle, variance
 
 
-_ATTRIBUTES = {"eps": 1e-5, "activation": "", "data_format": "NCHW"}
+_ATTRIBUTES = {"eps": 1e-5, "activation": "", "data_format": "NCHW", "alpha": LEAK}
 
 BATCH_NORM_INFERENCE = OpSpec(
     name="BatchNormInference",
@@ -354,6 +352,7 @@ class BatchNorm(OnArrays, Cell):
         data_format (str): ``NCHW``, also for fewer or more axes of places, or ``NHWC``. Default: ``'NCHW'``.
         dtype: of the weights. Default: ``mindspore.float32``.
         activation (str): ``relu``, ``leaky_relu``, ``silu`` or empty for none. Default: ``''``.
+        alpha (float): what ``leaky_relu`` lets through. Default: ``0.1``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -390,6 +389,7 @@ class BatchNorm(OnArrays, Cell):
         data_format: str = "NCHW",
         dtype: Any = None,
         activation: str = "",
+        alpha: float = LEAK,
         route: str = "",
     ):
         super().__init__()
@@ -407,7 +407,9 @@ class BatchNorm(OnArrays, Cell):
                 expected="0 to 1",
                 got=repr(momentum),
             )
-        chosen = {"eps": float(eps), "activation": activation, "data_format": data_format}
+        chosen = {
+            "eps": float(eps), "activation": activation, "data_format": data_format, "alpha": float(alpha)
+        }  # fmt: skip
         object.__setattr__(self, "spec", BATCH_NORM_INFERENCE)
         object.__setattr__(self, "attributes", chosen)
         self.momentum, self.use_batch_statistics = float(momentum), use_batch_statistics
@@ -421,11 +423,13 @@ class BatchNorm(OnArrays, Cell):
         self.of_moving = FusedCell(BATCH_NORM_INFERENCE, chosen, route)
 
     @classmethod
-    def from_cells(cls, norm: Any, activation: str = "", route: str = "") -> Any:
+    def from_cells(
+        cls, norm: Any, activation: str = "", alpha: float = LEAK, route: str = ""
+    ) -> Any:
         """One with the weights of an `nn.BatchNorm1d` or `BatchNorm2d`: the same Parameters."""
         made = cls(
             norm.num_features, norm.eps, 1.0 - norm.momentum, norm.gamma.requires_grad, norm.gamma, norm.beta,
-            norm.moving_mean, norm.moving_variance, norm.use_batch_statistics, norm.format, activation=activation, route=route,
+            norm.moving_mean, norm.moving_variance, norm.use_batch_statistics, norm.format, activation=activation, alpha=alpha, route=route,
         )  # fmt: skip
         made.set_train(norm.training)
         return made

@@ -12,7 +12,7 @@ from custom_ops.onednn import im2col, prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import geometry
 from custom_ops.operators import epilogues
-from custom_ops.operators.epilogues import ACTIVATION_GRADIENT, OF_RESULT
+from custom_ops.operators.epilogues import ACTIVATION_GRADIENT, LEAK, OF_RESULT
 from custom_ops.operators.linear import own_kernel, threads
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, keeping_names, parameter, uniform
@@ -39,24 +39,26 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
     inputs = ("x", "weight", *more)
     from_result = activation in OF_RESULT
     saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
+    leak = {"alpha": LEAK} if activation == "leaky_relu" else {}
 
-    def forward(known: dict[str, Described], activation: str, sizes: dict[str, Any]) -> Any:
+    def forward(
+        known: dict[str, Described], activation: str, sizes: dict[str, Any], alpha: float | None
+    ) -> Any:
         return prepare_conv2d(
-            known["x"].shape, known["weight"].shape, bias=bias, activation=activation,
-            alpha=epilogues.alpha_of(activation), operator=name, **sizes,
+            known["x"].shape, known["weight"].shape, bias=bias, activation=activation, alpha=alpha, operator=name, **sizes
         )  # fmt: skip
 
-    def written(*given: Described, **attributes: Any) -> Chain:
+    def written(*given: Described, alpha: float | None = None, **attributes: Any) -> Chain:
         known = dict(zip(inputs, given, strict=True))
         _same_dtypes(name, *given)
         sizes = {**attributes, "dtype": given[0].dtype, "threads": threads()}
-        kernel = forward(known, activation, sizes)
+        kernel = forward(known, activation, sizes, alpha)
         if bias and known["bias"].shape != given[1].shape[:1]:
             raise InputError(f"{name}: bias does not fit weight", place=name, expected=str(given[1].shape[:1]), got=str(given[2]))  # fmt: skip
         y = Described(kernel.outputs[0].shape, given[0].dtype)
         return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
 
-    def backward_written(*given: Described, **attributes: Any) -> Chain:
+    def backward_written(*given: Described, alpha: float | None = None, **attributes: Any) -> Chain:
         known = dict(zip((*saves, "grad"), given, strict=True))
         _same_dtypes(f"{name}_grad", *given)
         x, weight, grad = given[0], given[1], given[-1]
@@ -65,10 +67,12 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         source, made = "y", "grad"
         if activation and not from_result:
             source = "z"
-            steps.append(Step(forward(known, "", sizes), inputs, (source,)))
+            steps.append(Step(forward(known, "", sizes, None), inputs, (source,)))
         if activation:
             made = "made"
-            kernel = own_kernel(ACTIVATION_GRADIENT, (grad, grad), activation=activation)
+            kernel = own_kernel(
+                ACTIVATION_GRADIENT, (grad, grad), activation=activation, alpha=alpha or 0.0
+            )
             steps.append(Step(kernel, (source, "grad"), (made,)))
         backward = prepare_conv2d_backward(
             x.shape, weight.shape, wanted=("x", "weight", *more), operator=f"{name}_grad", **sizes
@@ -81,20 +85,22 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         steps.append(Step(backward, (made, "weight", "x"), tuple(wanted)))
         return Chain(f"{name}_grad", known, wanted, tuple(steps))
 
-    def composed(x, weight, *bias, stride, padding, dilation, groups, lowering):  # type: ignore[no-untyped-def]
+    def composed(x, weight, *bias, stride, padding, dilation, groups, lowering, alpha=0.1):  # type: ignore[no-untyped-def]
         if lowering == "im2col":
             z = by_unfolding(x, weight, stride, padding, dilation, groups)
         else:
             z = convolved(x, weight, stride, padding, dilation, groups)
         for one in bias:
             z = ops.add(z, ops.reshape(one, (1, -1, 1, 1)))
-        return epilogues.composite(z, activation)
+        return epilogues.composite(z, activation, alpha)
 
     def formula(*arrays: Any, **attributes: Any) -> Any:
-        given = {key: value for key, value in attributes.items() if key != "lowering"}
+        given = {
+            key: value for key, value in attributes.items() if key not in ("lowering", "alpha")
+        }
         sizes = geometry(name, arrays[0].shape, arrays[1].shape, **given)
         z = im2col.forward(sizes, Epilogue(bias=bias), *arrays)
-        return epilogues.formula(z, activation)
+        return epilogues.formula(z, activation, attributes.get("alpha", LEAK))
 
     return OpSpec(
         name=name,
@@ -102,7 +108,8 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         written=written,
         backward_written=backward_written,
         saves=saves,
-        attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"},
+        attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"} | leak,
+        variants=({"alpha": 0.25},) if leak else (),
         composite=composed,
         formula=formula,
         samples=tuple(

@@ -12,6 +12,7 @@ from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, Cell
 from custom_ops.operators.batch_norm import BatchNorm
 from custom_ops.operators.conv2d import CONV2D_BIAS, Conv2d, convolution_spec
+from custom_ops.operators.epilogues import LEAK
 from custom_ops.operators.fold_batch_norm import FOLD_BATCH_NORM, FOLD_BATCH_NORM_BIAS, eps_of
 from custom_ops.specs import OpSpec
 from custom_ops.weights import as_array, keeping_names
@@ -63,7 +64,8 @@ class FusedConvBN:
         bn_weight, bn_bias, bn_mean, bn_var: gamma, beta and the statistics, (channels out).
         eps: added to the variance. Default: ``1e-5``.
         stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default: ``1``, ``0``, ``1``, ``1``.
-        activation: ``relu``, ``leaky_relu`` (a tenth passes), ``silu`` or empty for none. Default: ``''``.
+        activation: ``relu``, ``leaky_relu``, ``silu`` or empty for none. Default: ``''``.
+        alpha: what ``leaky_relu`` lets through. Default: ``0.1``.
         lowering: ``onednn``, ``im2col`` or ``auto``. Default: ``'auto'``.
 
     Raises:
@@ -79,7 +81,8 @@ class FusedConvBN:
 
     def __init__(
         self, conv_weight: Any, conv_bias: Any, bn_weight: Any, bn_bias: Any, bn_mean: Any, bn_var: Any, eps: float = 1e-5, *,
-        stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, activation: str = "", lowering: str = "auto",
+        stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, activation: str = "", alpha: float = LEAK,
+        lowering: str = "auto",
     ):  # fmt: skip
         if activation not in SPECS:
             raise InputError("FusedConvBN: unknown activation", place="FusedConvBN", expected=", ".join(filter(None, SPECS)), got=repr(activation))  # fmt: skip
@@ -87,7 +90,7 @@ class FusedConvBN:
         self.weights = tuple(np.asarray(one) for one in given if one is not None)
         hashable = [tuple(one) if isinstance(one, list) else one for one in (stride, padding, dilation)]  # fmt: skip
         names = ("stride", "padding", "dilation", "groups", "lowering")
-        attributes = dict(zip(names, (*hashable, groups, lowering), strict=True))
+        attributes = dict(zip(names, (*hashable, groups, lowering), strict=True)) | leak_of(activation, alpha)  # fmt: skip
         self._folded = _Folded(attributes, eps, activation, conv_bias is not None)
 
     def forward(self, x: Any) -> np.ndarray:
@@ -111,14 +114,27 @@ class FusedConvBN:
         return self._folded.backward(grad)
 
 
+def leak_of(activation: str, alpha: float) -> dict[str, float]:
+    """What the operator of an activation is told of a leak.
+
+    Raises:
+        InputError: a negative one, whose results do not say where they come from.
+    """
+    if alpha < 0:
+        raise InputError("ConvBNLeakyReLU: alpha is negative", place="ConvBNLeakyReLU", expected="0 or more", got=repr(alpha))  # fmt: skip
+    return {"alpha": float(alpha)} if activation == "leaky_relu" else {}
+
+
 class ConvBN(OnArrays, Cell):
     """Convolution and batch normalisation, and what `ConvBNReLU`, where the arguments are told, and its like share.
 
     Attributes:
         activation: a key of `SPECS`.
+        alpha: what ``leaky_relu`` lets through.
     """
 
     activation = ""
+    alpha = LEAK
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
@@ -130,7 +146,7 @@ class ConvBN(OnArrays, Cell):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, data_format, dtype, lowering, route,
         )  # fmt: skip
-        bn = BatchNorm(out_channels, eps, momentum, dtype=dtype, activation=self.activation, route=route)  # fmt: skip
+        bn = BatchNorm(out_channels, eps, momentum, dtype=dtype, activation=self.activation, alpha=self.alpha, route=route)  # fmt: skip
         self._assemble(conv, bn, route)
 
     def _assemble(self, conv: Conv2d, bn: BatchNorm, route: str) -> None:
@@ -139,12 +155,15 @@ class ConvBN(OnArrays, Cell):
         self.has_bias = conv.has_bias
         fold = FOLD_BATCH_NORM_BIAS if conv.has_bias else FOLD_BATCH_NORM
         object.__setattr__(self, "spec", SPECS[self.activation])
-        object.__setattr__(self, "attributes", conv.attributes)
+        attributes = dict(conv.attributes) | leak_of(self.activation, self.alpha)
+        object.__setattr__(self, "attributes", attributes)
         self.fold = FusedCell(fold, {"eps": eps_of(bn)}, route)
         self.folded = FusedCell(self.spec, self.attributes, route)
 
     @classmethod
-    def from_cells(cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "") -> Any:
+    def from_cells(
+        cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "", alpha: float = LEAK
+    ) -> Any:
         """One with the weights of an nn.Conv2d and an nn.BatchNorm2d: the same Parameters.
 
         Raises:
@@ -155,8 +174,10 @@ class ConvBN(OnArrays, Cell):
         bias = conv.bias if conv.has_bias else None
         with keeping_names(conv.weight, bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance):  # fmt: skip
             made = cls.__new__(cls)
+            object.__setattr__(made, "alpha", float(alpha))
             own = Conv2d.from_cells(conv, lowering, route)
-            ConvBN._assemble(made, own, BatchNorm.from_cells(bn, cls.activation, route), route)
+            norm = BatchNorm.from_cells(bn, cls.activation, alpha, route)
+            ConvBN._assemble(made, own, norm, route)
         made.set_train(bn.training)
         return made
 
@@ -254,7 +275,21 @@ class ConvBNReLU(ConvBN):
 
 
 class ConvBNLeakyReLU(ConvBN):
-    """Convolution, batch normalisation and a leaky relu that lets a tenth through; all else as for `ConvBNReLU`.
+    r"""Convolution, batch normalisation and leaky relu.
+
+    .. math::
+        y = \max(z, 0) + \alpha \min(z, 0), \quad
+        z = \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
+
+    Args:
+        in_channels to route: as for `ConvBNReLU`.
+        alpha (float): what is let through below 0, at least 0. Default: ``0.1``, as Darknet and the YOLO nets have it, for
+            which this block is made; nn.LeakyReLU alone has ``0.2``.
+
+    Inputs and outputs as for `ConvBNReLU`.
+
+    Raises:
+        InputError: an argument or a size that does not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -268,6 +303,18 @@ class ConvBNLeakyReLU(ConvBN):
     """
 
     activation = "leaky_relu"
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCHW", dtype: Any = None, eps: float = 1e-5, momentum: float = 0.9, lowering: str = "auto",
+        route: str = "", alpha: float = LEAK,
+    ):  # fmt: skip
+        object.__setattr__(self, "alpha", float(alpha))
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, data_format, dtype, eps, momentum, lowering, route,
+        )  # fmt: skip
 
 
 class ConvBNSiLU(ConvBN):

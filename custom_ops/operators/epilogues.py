@@ -17,22 +17,17 @@ from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 
 LEAK = 0.1
-"""What a leaky relu lets through."""
+"""What a leaky relu after a convolution lets through where nothing else is said: that of the YOLO and Darknet nets."""
 OF_RESULT = ("relu", "leaky_relu")
 """Activations whose derivative is seen from their result; those of the others needs what they were given."""
 
 
-def alpha_of(activation: str) -> float | None:
-    """The parameter that the library takes for an activation."""
-    return LEAK if activation == "leaky_relu" else None
-
-
-def slope_times(activation: str, source: Any, grad: Any) -> Any:
+def slope_times(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
     """grad times the derivative, of tensors in the dtype that is computed in."""
     if activation == "relu":
         return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)
     if activation == "leaky_relu":
-        return dsl.vcmpsel(source, 0.0, "gt", grad, dsl.vmuls(grad, LEAK))
+        return dsl.vcmpsel(source, 0.0, "gt", grad, dsl.vmuls(grad, alpha))
     if activation == "silu":
         return dsl.vmul(grad, swish_slope(source))
     if not activation:
@@ -40,23 +35,23 @@ def slope_times(activation: str, source: Any, grad: Any) -> Any:
     return dsl.vmul(grad, gelu_slope(source, activation == "gelu_tanh"))
 
 
-def formula(z: Any, activation: str) -> Any:
+def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
     """The activation of an array."""
     if activation == "relu":
         return np.maximum(z, 0)
     if activation == "leaky_relu":
-        return np.where(z > 0, z, LEAK * z)
+        return np.where(z > 0, z, alpha * z)
     if activation == "silu":
         return z * FUNCTIONS["sigmoid"].numpy(z)
     return gelu_formula(z, activation == "gelu_tanh") if activation else z
 
 
-def composite(z: Any, activation: str) -> Any:
+def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
     """The activation from basic operators of MindSpore."""
     if activation == "relu":
         return ops.relu(z)
     if activation == "leaky_relu":
-        return ops.maximum(z, ops.mul(z, 0.1))
+        return ops.leaky_relu(z, alpha)
     if activation == "silu":
         return ops.mul(z, ops.sigmoid(z))
     if activation == "gelu":
@@ -68,9 +63,9 @@ def composite(z: Any, activation: str) -> Any:
     return z
 
 
-def _gradient(source: Any, grad: Any, *, activation: str) -> Any:
+def _gradient(source: Any, grad: Any, *, activation: str, alpha: float) -> Any:
     (a, g) = wide(source, grad)
-    return dsl.cast_to(slope_times(activation, a, g), grad.dtype)
+    return dsl.cast_to(slope_times(activation, a, g, alpha), grad.dtype)
 
 
 def _gradient_and_sum(source: Any, grad: Any, *, activation: str) -> tuple[Any, Any]:
@@ -84,7 +79,7 @@ def _sum(grad: Any) -> Any:
     return dsl.cast_to(dsl.reduce_sum(g, [0]), grad.dtype)
 
 
-def _slope_formula(source: Any, grad: Any, *, activation: str) -> Any:
+def _slope_formula(source: Any, grad: Any, *, activation: str, **_: Any) -> Any:
     assert activation == "silu", activation
     share = FUNCTIONS["sigmoid"].numpy(source)
     return grad * share * (1 + source * (1 - share))
@@ -99,7 +94,7 @@ ACTIVATION_GRADIENT = _spec(
     ("source", "grad"),
     ("made",),
     forward=_gradient,
-    attributes={"activation": "silu"},
+    attributes={"activation": "silu", "alpha": LEAK},
     formula=_slope_formula,
     samples=(((4, 8), (4, 8)), ((0, 3), (0, 3))),
     doc="grad times the derivative of an activation.",

@@ -65,7 +65,7 @@ def product(
     """The library's product of rows with weightᵀ, and what follows."""
     return prepare_matmul(
         (rows, weight.shape[1]), weight.shape, dtype=weight.dtype, transpose_b=True, bias=bias, residual=residual,
-        activation=activation, alpha=epilogues.alpha_of(activation), threads=threads(), lowering=lowering, operator=name,
+        activation=activation, threads=threads(), lowering=lowering, operator=name,
     )  # fmt: skip
 
 

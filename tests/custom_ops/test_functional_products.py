@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import custom_ops
+from custom_ops import functional
 from custom_ops.operators import all_specs
 from tests.custom_ops.test_functional import Net
 
@@ -26,6 +28,72 @@ CASES = [
     ("linear_residual", "LinearResidual", (*LINEAR, (3, 5, 6)), {}, None),
     ("layer_norm_linear", "LayerNormLinear", ((3, 5, 8), (8,), (8,), (6, 8), (6,)), {"epsilon": 1e-3}, None),
 ]  # fmt: skip
+
+
+CONV_BN = [
+    ("conv_bn_relu", {}, lambda z: np.maximum(z, 0)),
+    ("conv_bn_leaky_relu", {}, lambda z: np.where(z > 0, z, 0.1 * z)),
+    ("conv_bn_leaky_relu", {"alpha": 0.3}, lambda z: np.where(z > 0, z, 0.3 * z)),
+    ("conv_bn_silu", {}, lambda z: z / (1 + np.exp(-z))),
+]
+
+
+class Normalised(ms.nn.Cell):
+    """A function of tensors, one of which may be None."""
+
+    def __init__(self, name, keywords, has_bias):
+        super().__init__()
+        self.function, self.keywords, self.has_bias = getattr(functional, name), keywords, has_bias
+
+    def construct(self, x, weight, bias, gamma, beta, mean, variance):
+        if self.has_bias:
+            return self.function(x, weight, bias, gamma, beta, mean, variance, **self.keywords)
+        return self.function(x, weight, None, gamma, beta, mean, variance, **self.keywords)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(("name", "keywords", "activation"), CONV_BN)
+def test_convolution_normalised(name, keywords, activation, has_bias):
+    rng = np.random.default_rng(0)
+    shapes = (*CONVOLUTION, *[(6,)] * 5)
+    arrays = [rng.uniform(0.5, 1.5, shape).astype(np.float32) - (i < 4) for i, shape in enumerate(shapes)]  # fmt: skip
+    x, weight, bias, gamma, beta, mean, variance = (one.astype(np.float64) for one in arrays)
+    column = lambda one: one.reshape(-1, 1, 1)  # noqa: E731
+    conv = all_specs()["Conv2d"]
+    z = conv.formula(x, weight, **conv.with_defaults(STEPS)) + column(bias * has_bias - mean)
+    want = activation(z / np.sqrt(column(variance) + 1e-3) * column(gamma) + column(beta))
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        for route in ("native", "composite"):
+            net = Normalised(name, {**STEPS, **keywords, "eps": 1e-3, "route": route}, has_bias)
+            np.testing.assert_allclose(net(*map(ms.Tensor, arrays)).asnumpy(), want, rtol=1e-4, atol=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ["native", "composite"])
+def test_normalisation_of_a_batch(route):
+    specs, rng = all_specs(), np.random.default_rng(0)
+    arrays = [rng.uniform(0.5, 1.5, shape).astype(np.float32) for shape in ((3, 4, 5), *[(4,)] * 4)]
+    wide = [one.astype(np.float64) for one in arrays]
+    given = {"eps": 1e-3, "activation": "leaky_relu", "alpha": 0.3}
+    training = specs["BatchNormTraining"].formula(*wide[:3], **given)
+    inference = specs["BatchNormInference"].formula(*wide, **given)
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        net = Net("batch_norm", {**given, "route": route})
+        tensors = [ms.Tensor(one) for one in arrays]
+        np.testing.assert_allclose(net(*tensors).asnumpy(), inference, rtol=1e-4, atol=1e-4)
+        for got, want in zip(net(*tensors[:3]), training, strict=True):
+            np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_every_operator_has_a_function():
+    functions = {name.replace("_", "") for name in vars(functional)}
+    for name in custom_ops.__all__:
+        found = getattr(custom_ops, name)
+        if not isinstance(found, type) or not found.__module__.startswith("custom_ops.operators"):
+            continue
+        if name != "FusedConvBN":  # of arrays
+            assert name.lower() in functions, name
 
 
 @pytest.mark.parametrize("route", ["native", "composite"])

@@ -69,11 +69,12 @@ def test_what_is_replaced_and_the_way_back():
     known, want, text = names(net), net(x).asnumpy(), str(net)
     record = patch(net, x)
     assert kinds(record) == {
-        "front.0": "ConvBNReLU", "front.3": "ConvBN", "front.6": "Conv2d", "norm": "LayerNorm", "rest.0": "MatMulBiasGELU",
+        "front.0": "ConvBNReLU", "front.3": "ConvBNLeakyReLU", "front.6": "Conv2d", "norm": "LayerNorm", "rest.0": "MatMulBiasGELU",
         "softmax": "Softmax",
     }  # fmt: skip
     assert isinstance(net.front[0], custom_ops.ConvBNReLU) and isinstance(net.front[1], nn.Identity)
     assert [(one.place, one.reason) for one in record.refused] == [("unused", "the sample inputs do not reach it")]  # fmt: skip
+    assert net.front[3].alpha == 0.2
     assert names(net) == known
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
     assert "front.0: Conv2d + BatchNorm2d + ReLU → ConvBNReLU" in str(record)

@@ -96,7 +96,7 @@ class Theirs(nn.Cell):
         super().__init__()
         self.conv = nn.Conv2d(6, 8, 3, stride=2, has_bias=has_bias)
         self.bn = nn.BatchNorm2d(8)
-        self.activation = activation
+        self.activation, self.alpha = activation, 0.1
         rng = np.random.default_rng(4)
         for one in (self.bn.gamma, self.bn.beta, self.bn.moving_mean, self.bn.moving_variance):
             one.set_data(Tensor(rng.uniform(0.5, 2, 8).astype(np.float32)))
@@ -106,7 +106,7 @@ class Theirs(nn.Cell):
         if self.activation == "relu":
             return ops.relu(z)
         if self.activation == "leaky_relu":
-            return ops.leaky_relu(z, 0.1)
+            return ops.leaky_relu(z, self.alpha)
         return z * ops.sigmoid(z)
 
 
@@ -158,6 +158,28 @@ def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
     assert len(found) == len(slopes)
     for got, one in zip(found, slopes, strict=True):
         near(got, one, 2e-3 if train else 1e-4)
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("train", [False, True])
+def test_another_leak(mode, train):
+    theirs = Theirs("leaky_relu", False)
+    theirs.alpha = 0.3
+    theirs.set_train(train)
+    ours = custom_ops.ConvBNLeakyReLU.from_cells(theirs.conv, theirs.bn, alpha=0.3)
+    x = np.random.default_rng(5).standard_normal((3, 6, 9, 8)).astype(np.float32)
+    want, slopes = theirs(Tensor(x)).asnumpy(), gradients(theirs, x)
+    near(ours(Tensor(x)).asnumpy(), want)
+    for got, one in zip(gradients(ours, x), slopes, strict=True):
+        near(got, one, 2e-3 if train else 1e-4)
+    near(ours.forward(x), want)
+    new = custom_ops.ConvBNLeakyReLU(1, 1, 1, weight_init="ones", eps=0.0, alpha=0.5)
+    assert new.forward(np.float32([[[[-1, 2]]]])).tolist() == [[[[-0.5, 2.0]]]]
+
+
+def test_a_leak_below_0_is_refused():
+    with pytest.raises(InputError, match=r"alpha is negative; expected 0 or more, got -0.1"):
+        FusedConvBN(*weights(), activation="leaky_relu", alpha=-0.1)
 
 
 @pytest.mark.mindspore
