@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -15,6 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("GLOG_v", "3")
 for _name in ("MS_FUSION", "MS_FUSION_CACHE_DIR", "MS_DEV_GRAPH_KERNEL_FLAGS"):
     os.environ.pop(_name, None)
+
+# a busy machine is slow, which is no fault of what is tested
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
