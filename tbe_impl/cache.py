@@ -71,6 +71,8 @@ _NOTE = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}\Z")
 _IN_MEMORY = re.compile(rb"/([0-9a-f]{64})/" + re.escape(KERNEL).encode())
 _warned: set[str] = set()
 
+machine.identity()  # found out here, so that the first kernel of a process does not wait for it
+
 Build = Callable[[Path], Mapping[str, Any] | None]
 """Writes the kernel to the path it is given and may hand back plain JSON values to be kept beside it."""
 

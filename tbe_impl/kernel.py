@@ -140,11 +140,12 @@ class Kernel:
             MissingError: there is no C compiler.
             CompileError: there is no code for it.
         """
+        options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.prepare(
             [item.tensor for item in self.outputs],
             [item.tensor for item in self.inputs],
             name=self.name,
-            options=replace(self.options, threads=self.threads or self.options.threads),
+            options=options,
             graph=lambda: self.graph,
         )
 
@@ -322,7 +323,7 @@ class Kernel:
             lacking = [wanted - own for wanted, own in zip(shape, array.shape, strict=True)]
             if all(0 <= number < BLOCK for number in lacking):
                 array = filled_up(array, shape)
-        if int(np.prod(shape)) != array.size:
+        if prod(shape) != array.size:
             raise InputError(
                 f"the array for {item.name} does not fit what the operator made of it",
                 place=self.name,
@@ -339,11 +340,12 @@ class Kernel:
             in_blocks = sizes_in_blocks([one.tensor.shape for one in self.inputs], given)
             real = [real_size(size, in_blocks) for size in item.tensor.shape]
             actual = tuple(own if size is None else size for own, size in zip(actual, real, strict=True))  # fmt: skip
-        total, known = int(np.prod(actual)), [size for size in item.shape if size >= 0]
+        total, known = prod(actual), [size for size in item.shape if size >= 0]
         if len(known) == len(item.shape):
-            return item.shape if int(np.prod(item.shape)) == total else actual
-        if len(known) == len(item.shape) - 1 and int(np.prod(known)):
-            return tuple(total // int(np.prod(known)) if size < 0 else size for size in item.shape)
+            return item.shape if prod(item.shape) == total else actual
+        share: int = prod(known)
+        if len(known) == len(item.shape) - 1 and share:
+            return tuple(total // share if size < 0 else size for size in item.shape)
         if len(actual) != len(item.shape):
             # flattened inside: the shape of an array with as many elements
             like = (a.shape for a in given if a.size == total and a.ndim == len(item.shape))
@@ -379,7 +381,7 @@ class Kernel:
             if not (target.flags.c_contiguous and target.flags.writeable and apart):
                 return None
         shapes = [[_number(size, values) for size in item.tensor.shape] for item in self.outputs]
-        if any(int(np.prod(shape)) != target.size for shape, target in zip(shapes, targets, strict=True)):  # fmt: skip
+        if any(prod(shape) != target.size for shape, target in zip(shapes, targets, strict=True)):  # fmt: skip
             return None
         return [target.reshape(shape) for shape, target in zip(shapes, targets, strict=True)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,19 +11,22 @@ _known: dict[str, tuple[Callable[[], Any], str]] = {}
 """Module by name → a weak reference to it, where it lies: a module says so once."""
 
 
-def places_of(loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and place of each module: its file, or the first directory of a package without one; empty for none."""
+def modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
+    """Names of those modules whose file, or first directory, begins with one of the places."""
     if len(_known) > 2 * len(loaded) + 1000:
         _known.clear()  # names that nobody has any more
+    found = []
     for name, module in loaded.items():
         known = _known.get(name)
         if known is not None and known[0]() is module:
-            yield name, known[1]
+            place = known[1]
         else:
             place = _place_of(module)
             with suppress(TypeError):
                 _known[name] = weakref.ref(module), place
-            yield name, place
+        if place.startswith(places):
+            found.append(name)
+    return found
 
 
 def _place_of(module: Any) -> str:

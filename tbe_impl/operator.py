@@ -5,7 +5,6 @@ Each operator keeps the modules that came with it, so that trees whose helper pa
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import importlib.util
@@ -27,9 +26,9 @@ from tbe_impl.compat.modules import ROOTS
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.late import LateKernel
-from tbe_impl.module_places import places_of
+from tbe_impl.module_places import modules_below
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
-from tbe_impl.signature import check_schedule, described, kernel_of
+from tbe_impl.signature import check_schedule, declared_shapes, described, kernel_of
 from tbe_impl.specialising import Specialised
 
 OPTIONS = ("inplace", "threads", "vector_bits")
@@ -73,7 +72,7 @@ class Operator:
             InputError: the operator refuses its arguments, breaks a rule of the language, or asks more of the chip than it
                 has; with file and line.
         """
-        own = set(self._parameters())
+        own = self._parameters
         options = {key: keywords.pop(key) for key in OPTIONS if key in keywords and key not in own}
         keywords = self._with_kernel_name(arguments, keywords)
         arguments = tuple(described(item) for item in arguments)
@@ -94,7 +93,8 @@ class Operator:
     def _built(self, soc: str, *arguments: Any, **keywords: Any) -> Kernel:
         """Runs the function."""
         # operators write into their arguments
-        declared = copy.deepcopy((arguments, keywords))
+        declared = tuple(declared_shapes([*arguments, *keywords.values()]))
+        called = str(keywords.get("kernel_name") or self.name)
         with compat.installed(soc=soc) as session, _in_place(self._modules, self._search_path):
             try:
                 self.function(*arguments, **keywords)
@@ -102,7 +102,7 @@ class Operator:
                 raise
             except Exception as error:
                 raise _explained(error, self) from error
-            kernel = kernel_of(self.name, session, *declared)
+            kernel = kernel_of(called, session, declared)
             check_schedule(kernel)
         return kernel
 
@@ -118,14 +118,12 @@ class Operator:
         keywords = self._with_kernel_name(arguments, keywords)
         return cann.build(self.function, arguments, keywords, soc=soc, directory=Path(directory))
 
-    def _parameters(self) -> Sequence[str]:
+    @functools.cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
         return _parameters(self.function)
 
     def _with_kernel_name(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
-        try:
-            parameters = inspect.signature(inspect.unwrap(self.function)).parameters
-        except (TypeError, ValueError):
-            return keywords
+        parameters = self._parameters
         place = list(parameters).index("kernel_name") if "kernel_name" in parameters else -1
         if place < 0 or place < len(arguments) or "kernel_name" in keywords:
             return keywords
@@ -272,7 +270,7 @@ def _theirs(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
     """Names of those modules that lie in one of the directories."""
     places = tuple(f"{entry.rstrip(os.sep)}{os.sep}" for entry in search_path)
     # all are asked before one is taken out: a package without __init__ asks its parent where it lies
-    return [name for name, place in places_of(loaded) if place.startswith(places)]
+    return modules_below(loaded, places)
 
 
 def _choose(
@@ -339,11 +337,11 @@ def _written(function: Any) -> Any:
     return next((item for item in kept if isinstance(item, types.FunctionType)), inner)
 
 
-def _parameters(function: Callable[..., Any]) -> Sequence[str]:
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
-        return list(inspect.signature(inspect.unwrap(function)).parameters)
+        return inspect.signature(inspect.unwrap(function)).parameters
     except (TypeError, ValueError):
-        return []
+        return {}
 
 
 def _explained(error: Exception, operator: Operator) -> InputError:

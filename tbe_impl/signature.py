@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tbe_impl.backends.cpu.options import DEFAULT, Options
@@ -15,20 +15,18 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
 
-def kernel_of(
-    name: str, session: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Kernel:
+def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
     """The kernel of the last thing that an operator built, or scheduled when it built nothing.
 
     Args:
-        name: of the operator.
+        name: of the kernel where it does not say so itself.
         session: the record of its run; see `tbe_impl.compat.session`.
-        arguments, keywords: what it was called with.
+        declared: the shapes that it was called with; see `declared_shapes`.
 
     Raises:
         InputError: it built nothing and scheduled nothing.
     """
-    kernel_name, tensors, schedule = _built(name, session, keywords)
+    kernel_name, tensors, schedule = _built(name, session)
     inputs = [tensor for tensor in tensors if tensor.op.kind == "placeholder"]
     outputs = [tensor for tensor in tensors if tensor.op.kind != "placeholder"]
     outputs = outputs[_written_over_inputs(schedule, len(outputs)) :]
@@ -40,7 +38,6 @@ def kernel_of(
         for tensor in op.outputs
         if id(tensor) not in listed
     ]
-    declared = list(_declared([*arguments, *keywords.values()]))
     places, rest = _matched(inputs, declared)
     results, _ = _matched(outputs, rest if rest or not places else declared)
     return Kernel(
@@ -60,9 +57,7 @@ def _options(schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor])
     return options_of(schedule.record(), outputs, inputs)
 
 
-def _built(
-    name: str, session: Any, keywords: Mapping[str, Any]
-) -> tuple[str, Sequence[Tensor], Any]:
+def _built(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
     if session.builds:
         request = session.builds[-1]
         return request.name or name, request.tensors, request.schedule
@@ -74,7 +69,7 @@ def _built(
             tensor for op in stages_of(outputs) if op.kind == "placeholder" for tensor in op.outputs
         ]
         inputs.sort(key=lambda tensor: tensor.op.number)
-        return str(keywords.get("kernel_name") or name), [*inputs, *outputs], schedule
+        return name, [*inputs, *outputs], schedule
     raise InputError(
         "the operator built nothing",
         place=name,
@@ -93,7 +88,7 @@ def _written_over_inputs(schedule: Any, outputs: int) -> int:
     return count if count < outputs else 0
 
 
-def _declared(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
+def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
     """The shapes that an operator was called with, in order: of dicts, or as tuples in the oldest style."""
     for value in values:
         if isinstance(value, dict) and "shape" in value:
@@ -102,7 +97,7 @@ def _declared(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
             if all(isinstance(item, int) and not isinstance(item, bool) for item in value):
                 yield tuple(value)
             elif all(isinstance(item, (dict, list, tuple)) for item in value):
-                yield from _declared(value)
+                yield from declared_shapes(value)
 
 
 def _matched(

@@ -32,11 +32,10 @@ class Specialised:
     """
 
     def __init__(self, build: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]):  # fmt: skip
+        self._build = build
         # operators write into their arguments
-        self._build, self._arguments, self._keywords = (
-            build,
-            *deepcopy((tuple(arguments), dict(keywords))),
-        )
+        self._arguments = tuple(map(_copy, arguments))
+        self._keywords = {name: _copy(value) for name, value in keywords.items()}
         self._kernels: dict[tuple[tuple[Shape, ...], Values], Any] = {}
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
@@ -94,6 +93,17 @@ class Specialised:
                     item["const_value"] = list(value)
             self._kernels[key] = self._build(*arguments, **keywords)
         return self._kernels[key]
+
+
+def _copy(value: Any) -> Any:
+    """A copy all the way down, quicker for what needs none."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if type(value) is dict:
+        return {key: _copy(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_copy, value))
+    return deepcopy(value)
 
 
 def _takes_values(item: dict[str, Any]) -> bool:

@@ -144,11 +144,7 @@ def store() -> Store:
 def applied(kernel: Kernel) -> Kernel:
     """`kernel` with what tuning found for its graph on this machine; itself when nothing was, or options were chosen."""
     place = store()
-    if (
-        kernel.options != DEFAULT.with_loops_of(kernel.options)
-        or kernel.threads
-        or place.is_empty()
-    ):
+    if place.is_empty() or kernel.threads or kernel.options != DEFAULT.with_loops_of(kernel.options):  # fmt: skip
         return kernel
     try:
         key = key_of(kernel)

@@ -286,6 +286,13 @@ def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Outputs as ``te.lang.cce.auto_schedule`` leaves them: in the first input's dtype when the operator cast nothing itself."""
     found = []
     for output in outputs:
+        first = output.op
+        while first.input_tensors:
+            first = first.input_tensors[0].op
+        if first.kind == "placeholder" and first.outputs[0].dtype == output.dtype:
+            # the first of the stages below: there is nothing to cast
+            found.append(output)
+            continue
         stages = stages_of([output])
         inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]
         made = [op for op in stages if op.kind != "placeholder"]

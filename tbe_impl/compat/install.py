@@ -84,7 +84,10 @@ def _found(
 
 def real_toolkit() -> str:
     """Where a real toolkit's packages are, empty when there are none."""
-    paths = _paths()
+    return _real_toolkit(_paths())
+
+
+def _real_toolkit(paths: tuple[tuple[str, int], ...]) -> str:
     for root, inside in (("tbe", ("dsl", "common")), ("te", ("lang", "platform"))):
         loaded = sys.modules.get(root)
         if (
@@ -101,11 +104,11 @@ def real_toolkit() -> str:
     return ""
 
 
-def _missing(root: str) -> bool:
+def _missing(root: str, paths: tuple[tuple[str, int], ...]) -> bool:
     if root in sys.modules:
         return isinstance(sys.modules[root], CompatModule)
     try:
-        return _found(root, "", _paths()) is None
+        return _found(root, "", paths) is None
     except (ImportError, ValueError):
         return True
 
@@ -119,8 +122,9 @@ def _put_in(roots: Sequence[str]) -> None:
         _finder = _Finder(roots)
         for name, value in _MOVED.items():
             vars(collections).setdefault(name, value)
+        beginnings = tuple(_finder.roots)
         for name in list(sys.modules):
-            if name.partition(".")[0] in _finder.roots:
+            if name.startswith(beginnings) and name.partition(".")[0] in _finder.roots:
                 _hidden[name] = sys.modules.pop(name)
         _before.update(sys.modules)
         sys.meta_path.insert(0, _finder)
@@ -169,7 +173,8 @@ def installed(
     'Ascend310P'
     """
     record = Session(_chip(soc if soc is not None else soc_name), registrations=list(registrations))
-    found = "" if _depth else real_toolkit()
+    paths = _paths()
+    found = "" if _depth else _real_toolkit(paths)
     if found and not replace_real:
         record.real_toolkit = found
         logger.warning(
@@ -177,7 +182,7 @@ def installed(
         )
         yield record
         return
-    _put_in((*ROOTS, *(root for root in OPTIONAL_ROOTS if _missing(root))))
+    _put_in((*ROOTS, *(root for root in OPTIONAL_ROOTS if _missing(root, paths))))
     token = open_session(record)
     try:
         yield record

@@ -404,7 +404,7 @@ def const(value: Any, dtype: str | None = None) -> Const:
         value = value.value
     if isinstance(value, str):
         return StringImm(value, "handle")
-    if hasattr(value, "item"):
+    if type(value) not in (int, float, bool) and hasattr(value, "item"):
         value = value.item()
     if dtype is None:
         dtype = (
@@ -420,7 +420,7 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
     """A value that an operator hands over, as an expression."""
     if isinstance(value, Expr):
         return value
-    if hasattr(value, "as_expr"):  # a slice of a tensor
+    if type(value) is not int and hasattr(value, "as_expr"):  # a slice of a tensor
         found: Expr = value.as_expr()
         return found
     return const(value, dtype)
@@ -530,8 +530,13 @@ def walk(expression: Expr) -> Iterator[Expr]:
             yield node
         elif id(node) not in seen:
             seen.add(id(node))
-            waiting.append((node, True))
-            waiting.extend((child, False) for child in reversed(node.children))
+            children = node.children
+            if children:
+                waiting.append((node, True))
+                for child in reversed(children):
+                    waiting.append((child, False))
+            else:
+                yield node
 
 
 def identical(one: Expr, other: Expr) -> bool:

@@ -62,8 +62,10 @@ class _GraphText:
             self.value(op.word.parameters)
 
     def value(self, item: Any) -> None:
-        parts, kind = self.parts, type(item)
-        if kind in _PLAIN:
+        parts, kind, known = self.parts, type(item), self.numbers.get(id(item))
+        if known is not None:
+            parts.append(f"#{known}")
+        elif kind in _PLAIN:
             parts.append(repr(item))
         elif kind is tuple or kind is list:
             parts.append(f"{len(item)}[")
@@ -74,14 +76,14 @@ class _GraphText:
         elif isinstance(item, Tensor):
             parts.append(f"t{self.number(item.op)}.{item.value_index}")
         elif isinstance(item, (Expr, Range)):
-            known = self.numbers.get(id(item))
-            if known is not None:
-                parts.append(f"#{known}")
-                return
             self.number(item)
             parts.append(f"{kind.__name__}:{getattr(item, 'dtype', '')}")
             for name in _fields(kind):  # type: ignore[arg-type]
-                self.value(getattr(item, name))
+                one = getattr(item, name)
+                if type(one) in _PLAIN:
+                    parts.append(repr(one))
+                else:
+                    self.value(one)
             parts.append(";")
         elif isinstance(item, (tuple, list)):
             self.value(tuple(item))

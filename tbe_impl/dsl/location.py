@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 
@@ -44,6 +45,7 @@ def is_numeric(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "scipy")
 
 
+@lru_cache(maxsize=1024)
 def _is_ours(file: str) -> bool:
     inside = file.removeprefix(_OURS)
     return inside != file and not inside.startswith("/ops/")

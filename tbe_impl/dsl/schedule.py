@@ -8,6 +8,7 @@ A schedule never changes what is computed. It shapes the loop nest where that me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -41,12 +42,17 @@ class Schedule:
         """
         self._outputs = tuple(outputs)
         self._plan = plan
-        self._stages: list[Stage] = []
-        self._by_op: dict[int, Stage] = {}
         self._directives: list[Directive] = []
-        made = {id(tensor.op) for tensor in outputs}
-        for op in stages_of(outputs):
-            self._add(Stage(op, op, is_output=id(op) in made), len(self._stages))
+
+    @cached_property
+    def _stages(self) -> list[Stage]:
+        """Made when they are first asked for: of most automatic schedules nobody asks anything."""
+        made = {id(tensor.op) for tensor in self._outputs}
+        return [Stage(op, op, is_output=id(op) in made) for op in stages_of(self._outputs)]
+
+    @cached_property
+    def _by_op(self) -> dict[int, Stage]:
+        return {id(stage.op): stage for stage in self._stages}
 
     def _add(self, stage: Stage, position: int) -> None:
         self._stages.insert(position, stage)

@@ -178,6 +178,9 @@ def _headers() -> str:
     return whole.hexdigest()
 
 
+_headers()  # found out here, so that the first kernel of a process does not wait for it
+
+
 def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as place:
         text, output = Path(place) / "kernel.c", Path(place) / "output"

@@ -15,8 +15,9 @@ from typing import Annotated
 
 import msgspec
 
+from tbe_impl.backends.cpu.access import derived_sizes
 from tbe_impl.backends.cpu.options import Options
-from tbe_impl.backends.cpu.program import Program, result_shapes, sizes_and_scalars
+from tbe_impl.backends.cpu.program import Program, look_at_sizes, result_shapes, sizes_and_scalars
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
@@ -33,11 +34,13 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         text: SHA-256 of it.
         symbol: its function.
         overwritten: number of the input that the first output is written over, −1 for none.
+        derived: how many sizes are computed from others at call time.
     """
 
     text: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     symbol: Annotated[str, msgspec.Meta(max_length=200)]
     overwritten: Annotated[int, msgspec.Meta(ge=-1, lt=1 << 20)]
+    derived: Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
 
     def program(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], mark: str, text: Callable[[], str]
@@ -46,14 +49,20 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
+        with derived_sizes() as derived:
+            if self.derived:
+                look_at_sizes(outputs)
+            shapes = result_shapes(outputs)
+        if len(derived) != self.derived:
+            return None
         return Program(
             text,
             self.symbol,
             tuple(inputs),
             tuple(outputs),
-            sizes,
+            (*sizes, *derived.values()),
             scalars,
-            result_shapes(outputs),
+            shapes,
             inputs[self.overwritten] if self.overwritten >= 0 else None,
             mark,
         )
@@ -89,13 +98,13 @@ def recall(store: KernelCache, key: str) -> Plan | None:
 
 
 def remember(store: KernelCache, key: str, program: Program) -> None:
-    """Keeps what was written, where it can be told again: sizes that were made up on the way cannot."""
-    same = len(sizes_and_scalars(program.outputs)[0]) == len(program.sizes)
+    """Keeps what was written."""
     # a file that was changed since this process began wrote nothing of this
-    if not same or generator() != _GENERATOR:
+    if generator() != _GENERATOR:
         return
+    derived = len(program.sizes) - len(sizes_and_scalars(program.outputs)[0])
     place = next((n for n, item in enumerate(program.inputs) if item is program.overwritten), -1)
-    plan = Plan(text_digest(program.source), program.symbol, place)
+    plan = Plan(text_digest(program.source), program.symbol, place, derived)
     store.remember(key, msgspec.json.encode(plan))
 
 

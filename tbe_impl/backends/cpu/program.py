@@ -193,20 +193,7 @@ class _Writer:
             tensor for tensor in self.stored if not any(tensor is item for item in outputs)
         ]
         self.all = [*self.inputs, *self.outputs, *self.temporary]
-        for op in stages_of(outputs):
-            for axis in (*op.axis, *op.reduce_axis):
-                size_poly(axis.extent)
-            for tensor in op.outputs:
-                for size in tensor.shape:
-                    size_poly(size)
-            for body in op.body:
-                for read in reads(body):
-                    for index in read.indices:
-                        index_poly(index, {})
-                for node in walk(body):
-                    if isinstance(node, Binary) and node.op in COMPARISONS and node.a.dtype in WIDE:
-                        for side in node.children:
-                            index_poly(side, {})
+        look_at_sizes(outputs)
         whole, self.scalars = sizes_and_scalars(outputs)
         self.sizes = (*whole, *derived.values())
         self.names = {
@@ -362,6 +349,24 @@ def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple
     known = tuple(variables_of(outputs))
     scalars = tuple(item for item in known if is_float(item.dtype))
     return tuple(item for item in known if not is_float(item.dtype)), scalars
+
+
+def look_at_sizes(outputs: Sequence[Tensor]) -> None:
+    """Inside `derived_sizes`: collects what its program takes for sizes, in an order that the graph alone decides."""
+    for op in stages_of(outputs):
+        for axis in (*op.axis, *op.reduce_axis):
+            size_poly(axis.extent)
+        for tensor in op.outputs:
+            for size in tensor.shape:
+                size_poly(size)
+        for body in op.body:
+            for read in reads(body):
+                for index in read.indices:
+                    index_poly(index, {})
+            for node in walk(body):
+                if isinstance(node, Binary) and node.op in COMPARISONS and node.a.dtype in WIDE:
+                    for side in node.children:
+                        index_poly(side, {})
 
 
 def result_shapes(

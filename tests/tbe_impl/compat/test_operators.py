@@ -65,7 +65,7 @@ def test_numbers(
     name: str, arguments: list[Any], inputs: list[Any], formula: Callable[..., Any], chip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     # with MindSpore installed, its own registration is used, which takes seconds to import
-    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda root: True)
+    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
     kernel = load_operator(FOLDER / f"{name}.py", name).build(*arguments, soc=chip)
     arrays = [array(*item) for item in inputs]
     found = kernel(*arrays, backend="numpy")
@@ -93,7 +93,7 @@ def traced(name: str, *arguments: Any, soc: str = "Ascend910A", **keywords: Any)
 
 
 def test_what_a_build_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda root: True)
+    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
     record = traced("scaled_2019", (2, 3), "float32", "named", False, True)
     (request,) = record.builds
     assert request.name == "named"
@@ -122,7 +122,7 @@ def test_what_a_build_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_registrations(
     name: str, kind: str, registered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda root: True)
+    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
     shape = described((2, 3), "float32")
     record = traced(name, *[shape] * (3 if name == "gated_dynamic" else 2))
     (found,) = [item for item in record.registered(registered) if item.kind == kind]

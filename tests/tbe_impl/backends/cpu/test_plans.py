@@ -311,6 +311,25 @@ def test_sizes_of_call_time_are_found_again(store: KernelCache, written: list[st
     assert len(written) == 1
 
 
+def test_sizes_computed_at_call_time_are_found_again(
+    store: KernelCache, written: list[str]
+) -> None:
+    def prepared() -> tuple[Any, Any]:
+        n = dsl.var("n")
+        x = dsl.placeholder((n, 4), "float32")
+        half = dsl.compute((n // 2, n % 3, 4), lambda i, j, k: x[i + j, k] + x[n // 2, k])
+        return n, backend.prepare([half], [x], cache=KernelCache(store.root))
+
+    for _ in range(2):
+        n, kernel = prepared()
+        for rows in (5, 8, 11):
+            given = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+            found = kernel.run([given], {id(n): rows}, 1)[0]
+            i, j = np.ogrid[: rows // 2, : rows % 3]
+            np.testing.assert_array_equal(found, given[i + j] + given[rows // 2])
+    assert len(written) == 1
+
+
 def test_clearing_the_cache_takes_plans_away(store: KernelCache) -> None:
     run(scaled(2.0), store)
     store.clear()
