@@ -107,6 +107,13 @@ class Chain:
     wanted: Mapping[str, Described]
     steps: tuple[Step, ...]
 
+    def __post_init__(self) -> None:
+        known = {**self.given, **self.wanted}
+        for step in self.steps:
+            for name, made in zip(step.writes, step.made, strict=True):
+                held = known.setdefault(name, made)
+                assert (made.dtype, _bytes(made)) == (held.dtype, _bytes(held)), (self.name, name, made, held)  # fmt: skip
+
     @property
     def inputs(self) -> tuple[Described, ...]:
         """What it reads."""

@@ -40,6 +40,7 @@ def gradient_of(spec: OpSpec) -> OpSpec:
         infer_dtype=_like(saves, own),
         attributes=spec.attributes,
         integers=spec.integers,
+        dtypes=spec.dtypes,
         undifferentiable=frozenset({*saves, *grads})
         if spec.hidden or spec.backward_procedure or spec.backward_written
         else spec.undifferentiable & set(saves),

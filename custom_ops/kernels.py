@@ -195,6 +195,7 @@ class Computation:
     def _build(self, given: tuple[Described, ...]) -> AnyKernel:
         spec = self.spec
         self._check_number(given)
+        self._check_dtypes(given)
         if spec.procedure is not None:
             return Procedure.of(spec, self.attributes, given)
         if spec.written is not None:
@@ -248,6 +249,17 @@ class Computation:
                 expected=f"{len(names)} ({', '.join(names)})",
                 got=str(len(given)),
             )
+
+    def _check_dtypes(self, given: Sequence[Described]) -> None:
+        for name, one in zip(self.spec.inputs, given, strict=True):
+            taken = self.spec.dtypes_of(name)
+            if one.dtype not in taken:
+                raise InputError(
+                    f"{self.spec.name}: {name} has another dtype",
+                    place=self.spec.place or self.spec.name,
+                    expected=", ".join(taken),
+                    got=one.dtype,
+                )
 
     def __call__(self, *arrays: Any) -> Any:
         """The outputs for NumPy arrays: an array, or a tuple."""

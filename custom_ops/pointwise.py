@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tbe_impl import dsl
-from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Const
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, shape_text
@@ -16,31 +16,20 @@ HALVES = ("float16", "bfloat16")
 
 
 def promoted(*tensors: Tensor) -> str:
-    """The dtype of a result: the widest of the inputs; float32 for float16 together with bfloat16.
-
-    Raises:
-        InputError: an input that has no floating dtype.
-    """
-    for tensor in tensors:
-        if not is_float(tensor.dtype):
-            raise InputError(
-                f"{tensor.name} is not of a floating dtype",
-                expected="float16, bfloat16, float32 or float64",
-                got=tensor.dtype,
-            )
+    """The dtype of a result: the widest of the inputs; float32 for float16 together with bfloat16."""
     found = {tensor.dtype for tensor in tensors}
     if len(found) == 1:
         return found.pop()
     return "float64" if "float64" in found else "float32"
 
 
-def common_shape(*tensors: Tensor) -> tuple[object, ...]:
+def common_shape(*tensors: Tensor) -> tuple[Any, ...]:
     """The shape that all are repeated to, axes aligned at the right, as in NumPy and MindSpore.
 
     Raises:
         InputError: two sizes differ, and neither is 1.
     """
-    found: list[object] = []
+    found: list[Any] = []
     for back in range(1, max(tensor.ndim for tensor in tensors) + 1):
         sizes = [tensor.shape[-back] for tensor in tensors if tensor.ndim >= back]
         wide = [size for size in sizes if not is_one(size)] or sizes

@@ -11,6 +11,7 @@ from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, nn
 from custom_ops.kernels import several
 from custom_ops.specs import Compute, OpSpec
+from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.dsl.tracing import trace
 from tbe_impl.errors import InputError
 
@@ -169,6 +170,7 @@ def _spec(
         infer_shape=_optional(written, "infer_shape"),
         infer_dtype=_optional(written, "infer_dtype"),
         undifferentiable=frozenset(undifferentiable),
+        dtypes=tuple(DTYPES),
         formula=function if kind == "formula" else None,
         place=place,
         doc=inspect.getdoc(written) or "",

@@ -60,12 +60,21 @@ def axis_of(tensor: Any, axis: int, place: str, *, argument: str = "axis") -> in
     return axis % rank
 
 
-def check_shape(tensor: Any, shape: Sequence[int], place: str, argument: str) -> None:
-    """Raises `InputError`, which names the argument, for a tensor of another shape."""
+def check_shape(
+    tensor: Any, shape: Sequence[int], place: str, argument: str, like: Any = None
+) -> None:
+    """Raises `InputError`, which names the argument, for a tensor of another shape, or of another dtype than `like` has."""
     if sizes(tensor) != list(shape):
         raise InputError(
             f"{place}: {argument} has another shape",
             place=place,
             expected=str(tuple(shape)),
             got=str(tuple(sizes(tensor))),
+        )
+    if like is not None and tensor.dtype != like.dtype:
+        raise InputError(
+            f"{place}: {argument} has another dtype than {like.name}",
+            place=place,
+            expected=like.dtype,
+            got=tensor.dtype,
         )

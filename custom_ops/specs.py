@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import InputError
 
 Compute = Callable[..., Any]
 """Tensors of the DSL by position and attributes by keyword → a tensor, or a tuple of them."""
+
+INTEGERS = tuple(name for name, dtype in DTYPES.items() if dtype.kind in ("int", "uint"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,8 @@ class OpSpec:
         samples: shapes of the inputs that it is tried with, one tuple of shapes for each try.
         ranges: input → least and greatest number that it is tried with; others get normal ones.
         integers: input → (dtype, numbers below); what is not in here has the operator's dtype.
-        dtypes: that it computes in; how far it may be off in each is `tbe_impl.comparing.TOLERANCE`.
+        dtypes: that it computes in, those of the inputs that are no integers; how far it may be off in each is
+            `tbe_impl.comparing.TOLERANCE`.
         nan: what NaN in an input does: ``propagates``, ``row`` (to its row), ``undefined``.
         tbe: file of `tbe_impl.ops` with the operator that CANN builds; empty where there is none.
         place: where it was written, for messages.
@@ -111,6 +115,13 @@ class OpSpec:
     def visible(self) -> tuple[str, ...]:
         """The outputs that callers get."""
         return tuple(name for name in self.outputs if name not in self.hidden)
+
+    def dtypes_of(self, name: str) -> tuple[str, ...]:
+        """The dtypes that an input may have, as far as the operator itself does not ask for more."""
+        own = self.integers.get(name, ("", 0))[0]
+        if own == "bool":
+            return ("bool", *self.dtypes)
+        return INTEGERS if own else self.dtypes
 
     def __deepcopy__(self, memo: Any) -> OpSpec:
         return self  # there is one of each, and nothing in it changes

@@ -39,7 +39,8 @@ class FusionError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
-        text = f"{self.place}: {self.what}" if self.place else self.what
+        named = not self.place or self.what.startswith((f"{self.place}:", f"{self.place} "))
+        text = self.what if named else f"{self.place}: {self.what}"
         if self.expected is not None and self.got is not None:
             text += f"; expected {self.expected}, got {self.got}"
         elif self.expected is not None:

@@ -25,9 +25,9 @@ def compute(
 ) -> tuple[Any, ...]:
     """y, x + residual, mean and rstd."""
     axes, params = layer_norm.axes_of(x, begin_norm_axis, begin_params_axis)
-    check_shape(residual, sizes(x), "AddLayerNorm", "residual")
+    check_shape(residual, sizes(x), "AddLayerNorm", "residual", x)
     check_shape(gamma, sizes(x)[params:], "AddLayerNorm", "gamma")
-    check_shape(beta, sizes(x)[params:], "AddLayerNorm", "beta")
+    check_shape(beta, sizes(x)[params:], "AddLayerNorm", "beta", gamma)
     both = dsl.vadd(wide(x), wide(residual, x))
     normal, middle, rstd = layer_norm.normalise(both, axes, epsilon)
     made = dsl.vadd(dsl.vmul(normal, spread(wide(gamma, x), x)), spread(wide(beta, x), x))

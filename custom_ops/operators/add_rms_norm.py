@@ -16,7 +16,7 @@ from tbe_impl import dsl
 def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
     """y, x + residual and rstd."""
     axes = rms_norm.axes_of(x, gamma, "AddRMSNorm")
-    check_shape(residual, sizes(x), "AddRMSNorm", "residual")
+    check_shape(residual, sizes(x), "AddRMSNorm", "residual", x)
     both = dsl.vadd(wide(x), wide(residual, x))
     made, rstd = rms_norm.scale(both, gamma, axes, epsilon)
     return dsl.cast_to(made, x.dtype), dsl.cast_to(both, x.dtype), rstd

@@ -115,10 +115,9 @@ def infer(
     given, (_, shape) = wide(x), layout_of(x, data_format)
     middle = _of_channels(moving_mean, given, shape, "moving_mean")
     variance = _of_channels(moving_variance, given, shape, "moving_variance")
-    factor, offset = (
-        _of_channels(gamma, given, shape, "gamma"),
-        _of_channels(beta, given, shape, "beta"),
-    )
+    factor = _of_channels(gamma, given, shape, "gamma")
+    offset = _of_channels(beta, given, shape, "beta")
+    check_shape(beta, sizes(gamma), "BatchNorm", "beta", gamma)
     z = _scaled(given, middle, variance, factor, offset, eps)
     return dsl.cast_to(_activated(z, activation, alpha), x.dtype)
 
@@ -138,10 +137,9 @@ def train(
     middle = mean(given, axes)
     distance = dsl.vsub(given, spread(middle, given))
     variance = mean(dsl.vmul(distance, distance), axes)
-    factor, offset = (
-        _of_channels(gamma, given, shape, "gamma"),
-        _of_channels(beta, given, shape, "beta"),
-    )
+    factor = _of_channels(gamma, given, shape, "gamma")
+    offset = _of_channels(beta, given, shape, "beta")
+    check_shape(beta, sizes(gamma), "BatchNorm", "beta", gamma)
     z = _scaled(given, middle, variance, factor, offset, eps)
     made = dsl.cast_to(_activated(z, activation, alpha), x.dtype)
     channels = sizes(gamma)
@@ -292,10 +290,10 @@ def infer_formula(
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
-    """The same with mean and variance of the batch, which are outputs too."""
+    """The same with mean and variance of the batch, which are outputs too; those of nothing are 0."""
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
-    middle, variance = channels.mean(axes), channels.var(axes)
+    middle, variance = (channels.mean(axes), channels.var(axes)) if x.size else np.zeros((2, channels.shape[-1]))  # fmt: skip
     return infer_formula(x, gamma, beta, middle, variance, **more), middle, variance
 
 

@@ -45,6 +45,7 @@ def _fold(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: An
     given = {"gamma": gamma, "beta": beta, "moving_mean": mean, "moving_variance": variance}
     rows = _rows(weight)
     of = _columns(weight, given if bias is None else {**given, "bias": bias})
+    check_shape(beta, sizes(gamma), "FoldBatchNorm", "beta", gamma)
     factor = dsl.vmul(of["gamma"], dsl.vrsqrt(dsl.vadds(of["moving_variance"], eps)))
     folded = dsl.cast_to(
         dsl.ext.reshape(dsl.vmul(rows, spread(factor, rows)), sizes(weight)), weight.dtype

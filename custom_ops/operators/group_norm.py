@@ -58,6 +58,7 @@ def compute(
     _, middle, rstd = normalise(in_groups(wide(x), num_groups), OVER, eps)
     given = wide(x)
     distance = dsl.vsub(given, of_groups(middle, x))
+    check_shape(beta, sizes(gamma), "GroupNorm", "beta", gamma)
     factor = dsl.vmul(of_groups(rstd, x), of_channels(gamma, x))
     made = dsl.vadd(dsl.vmul(distance, factor), of_channels(beta, x))
     return dsl.cast_to(made, x.dtype), middle, rstd

@@ -41,7 +41,7 @@ def compute(
     """y, mean and rstd."""
     axes, params = axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(gamma, sizes(x)[params:], "LayerNorm", "gamma")
-    check_shape(beta, sizes(x)[params:], "LayerNorm", "beta")
+    check_shape(beta, sizes(x)[params:], "LayerNorm", "beta", gamma)
     normal, middle, rstd = normalise(wide(x), axes, epsilon)
     scaled = dsl.vmul(normal, spread(wide(gamma, x), x))
     return dsl.cast_to(dsl.vadd(scaled, spread(wide(beta, x), x)), x.dtype), middle, rstd

@@ -57,6 +57,8 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         for argument, one in (("gamma", gamma), ("beta", beta)):
             if one.shape != x.shape[-1:]:
                 raise InputError(f"{place}: {argument} does not fit x", place=place, expected=str(x.shape[-1:]), got=str(one))  # fmt: skip
+        if beta.dtype != gamma.dtype:
+            raise InputError(f"{place}: beta has another dtype than gamma", place=place, expected=gamma.dtype, got=beta.dtype)  # fmt: skip
         return rows, y, (Described((rows, x.shape[-1]), x.dtype), gamma, beta)
 
     def written(*given: Described, epsilon: float, lowering: str) -> Chain:

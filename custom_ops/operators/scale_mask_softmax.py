@@ -13,6 +13,7 @@ from custom_ops.pointwise import common_shape, like, promoted, wide
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.dsl.word import may_equal
 from tbe_impl.errors import InputError
 
 LOWEST = -3.4e38
@@ -39,6 +40,17 @@ def check(x: Any) -> None:
         raise InputError(f"{x.name} has no last axis", expected="at least one axis", got=shape_text(x.shape))  # fmt: skip
 
 
+def check_mask(x: Any, mask: Any) -> None:
+    """The mask has to be repeated to the shape of x, not x to that of the mask."""
+    shape = common_shape(x, mask)
+    if len(shape) != x.ndim or not all(map(may_equal, shape, x.shape)):
+        raise InputError(
+            f"{mask.name} does not fit {x.name}",
+            expected=f"what is repeated to {shape_text(x.shape)}",
+            got=shape_text(mask.shape),
+        )
+
+
 def compute(x: Any, *, scale: float) -> Any:
     """y = softmax(scale·x), rounded once."""
     check(x)
@@ -51,7 +63,7 @@ def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
     check(x)
     if mask.dtype != "bool":
         raise InputError(f"{mask.name} is no mask", expected="bool", got=mask.dtype)
-    common_shape(x, mask)
+    check_mask(x, mask)
     (a,) = wide(x)
     left = dsl.vsel(dsl.broadcast(mask, a.shape), -math.inf, dsl.vmuls(a, scale))
     return dsl.cast_to(softmax(left), promoted(x))
@@ -60,6 +72,7 @@ def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
 def compute_added(x: Any, mask: Any, *, scale: float) -> Any:
     """y = softmax(scale·x + mask)."""
     check(x)
+    check_mask(x, mask)
     a, b = wide(x, mask)
     return dsl.cast_to(softmax(dsl.vadd(dsl.vmuls(a, scale), b)), x.dtype)
 

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from tests.stress import accuracy, compilers, concurrency, damage, keeping, places, races, words
+from tests.stress import (
+    accuracy,
+    compilers,
+    concurrency,
+    damage,
+    keeping,
+    operators,
+    places,
+    races,
+    words,
+)
 
 ROWS = tuple(
     sorted(
         (
             row
-            for module in (races, damage, places, keeping, compilers, concurrency, words, accuracy)
+            for module in (
+                races,
+                damage,
+                places,
+                keeping,
+                compilers,
+                concurrency,
+                words,
+                operators,
+                accuracy,
+            )
             for row in module.ROWS
         ),
         key=lambda row: row.number,

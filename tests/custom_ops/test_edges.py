@@ -1,0 +1,88 @@
+"""Every operator at the edges of what it takes: right forward and backward, or refused with an error that says why."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from tbe_impl.errors import InputError
+from tests.custom_ops.edge_cases import (
+    OTHER_DTYPES,
+    SIZES,
+    check,
+    check_error,
+    check_other_dtype,
+    edges_of,
+)
+from tests.custom_ops.spec_cases import SPECS, arrays_of
+from tests.custom_ops.test_specs import run
+
+CASES = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.has_kernel]
+
+
+@pytest.mark.parametrize("spec", CASES)
+def test_shapes(spec):
+    """A few of them, always the same; `make stress` goes through more."""
+    edges = edges_of(spec)
+    rng = np.random.default_rng(zlib.crc32(spec.name.encode()))
+    taken = 0
+    for number in rng.permutation(len(edges))[:12]:
+        taken += check(edges[number])
+        if taken == 2:
+            return
+    assert taken, "every shape was refused"
+
+
+def test_shapes_are_those_that_are_said():
+    edges = edges_of(SPECS["LayerNorm"])
+    assert {edge.dtype for edge in edges} == set(SPECS["LayerNorm"].dtypes)
+    assert {(6, size) for size in SIZES} <= {edge.shapes[0] for edge in edges}
+    assert max(len(edge.shapes[0]) for edge in edges) == 8
+
+
+@pytest.mark.parametrize("spec", CASES)
+def test_other_dtypes(spec):
+    for place, name in enumerate(spec.inputs):
+        for dtype in OTHER_DTYPES:
+            taken = check_other_dtype(spec, place, dtype)
+            assert not taken or dtype in spec.dtypes_of(name)
+
+
+@pytest.mark.parametrize("spec", CASES)
+def test_what_is_no_array_of_numbers(spec):
+    arrays = arrays_of(spec, spec.samples[0], "float32")
+    for wrong in (None, "text", arrays[0].astype(">f8"), arrays[0].astype(np.longdouble)):
+        with pytest.raises(InputError) as caught:
+            run(spec, spec.with_defaults({}), wrong, *arrays[1:])
+        check_error(caught.value, spec)
+
+
+@pytest.mark.parametrize("spec", CASES)
+def test_another_number_of_arrays(spec):
+    arrays = arrays_of(spec, spec.samples[0], "float32")
+    for given in (arrays[:-1], [*arrays, arrays[0]]):
+        with pytest.raises(InputError) as caught:
+            run(spec, spec.with_defaults({}), *given)
+        check_error(caught.value, spec)
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@pytest.mark.parametrize("spec", CASES)
+def test_errors_come_when_the_graph_is_built(spec, mode):
+    ms = pytest.importorskip("mindspore")
+    from custom_ops.cell import FusedCell
+
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    place = next(i for i, name in enumerate(spec.inputs) if name not in spec.integers)
+    arrays = arrays_of(spec, spec.samples[0], "float32")
+    arrays[place] = arrays[place].astype(np.int32)
+    cell = FusedCell(spec, {})
+    with pytest.raises(InputError) as caught:
+        if mode == "graph":
+            cell.compile(*map(ms.Tensor, arrays))
+        else:
+            cell(*map(ms.Tensor, arrays))
+    check_error(caught.value, spec)
