@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import custom_ops
-from custom_ops import patching
-from custom_ops.patching import patch
+from custom_ops.patching import patch, rules
 from tbe_impl.errors import InputError
 
 ms = pytest.importorskip("mindspore")
@@ -139,9 +138,9 @@ def test_cells_of_another_precision_stay():
 
 def test_a_replacement_that_disagrees_is_refused(monkeypatch):
     net, x = net_and_input()
-    wrong = patching.Rule(("Softmax",), lambda s: custom_ops.LogSoftmax())
-    rules = tuple(wrong if rule.classes == ("Softmax",) else rule for rule in patching.RULES)
-    monkeypatch.setattr(patching, "RULES", rules)
+    wrong = rules.Rule(("Softmax",), lambda s: custom_ops.LogSoftmax())
+    table = tuple(wrong if rule.classes == ("Softmax",) else rule for rule in rules.RULES)
+    monkeypatch.setattr(rules, "RULES", table)
     record = patch(net, x)
     (softmax,) = (one for one in record.refused if one.place == "softmax")
     assert " off where " in softmax.reason and type(net.softmax) is nn.Softmax

@@ -1,0 +1,112 @@
+"""Which Cells our operators stand for, alone and one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import custom_ops
+from custom_ops.framework import nn
+from custom_ops.operators.conv_bn import ConvBN
+
+HOOKS = (
+    "_lazy_forward_pre_hook", "_lazy_forward_hook", "_lazy_backward_pre_hook", "_lazy_backward_hook",
+    "_lazy_forward_pre_hook_with_kwargs", "_lazy_forward_hook_with_kwargs", "_cell_backward_pre_hook", "_cell_backward_hook",
+    "_lazy_state_dict_hooks", "_lazy_load_state_dict_pre_hooks",
+)  # fmt: skip
+"""Where a Cell keeps its hooks."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Cells in a row, by their exact classes of `mindspore.nn`, and what stands for them.
+
+    Attributes:
+        classes: names of them.
+        make: from the Cells to ours, with the same Parameters.
+        applies: why not, from the Cells; empty where it does.
+    """
+
+    classes: tuple[str, ...]
+    make: Callable[..., Any]
+    applies: Callable[..., str] = lambda *_: ""
+
+    def fits(self, cells: tuple[Any, ...]) -> bool:
+        """Whether it is about these Cells."""
+        return len(cells) == len(self.classes) and all(
+            type(cell) is getattr(nn, name, None) and is_plain(cell)
+            for cell, name in zip(cells, self.classes, strict=True)
+        )
+
+
+def is_plain(cell: Any) -> bool:
+    """Whether it has no hooks, no precision of its own, no backward of its own."""
+    hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
+    flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
+    return not (hooked or cell.has_bprop or flags.get("fp16") or flags.get("fp32") or flags.get("bf16"))  # fmt: skip
+
+
+def _conv(conv: Any, *_: Any) -> str:
+    return "" if conv.data_format == "NCHW" else f"data_format {conv.data_format} is not computed"
+
+
+def _conv_bn(conv: Any, bn: Any, *_: Any) -> str:
+    if getattr(bn, "format", "NCHW") != "NCHW" or conv.out_channels != bn.num_features:
+        return "the normalisation is of other channels"
+    return _conv(conv)
+
+
+def _conv_bn_leaky(conv: Any, bn: Any, leaky: Any) -> str:
+    return f"alpha is {leaky.alpha}" if leaky.alpha < 0 else _conv_bn(conv, bn)
+
+
+def _dense(dense: Any, *_: Any) -> str:
+    return "its own activation follows" if dense.activation_flag else ""
+
+
+def _norm_dense(norm: Any, dense: Any) -> str:
+    if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
+        return "the normalisation is of other axes"
+    return _dense(dense)
+
+
+def _gelu(dense: Any, gelu: Any) -> Any:
+    return custom_ops.MatMulBiasGELU.from_cells(dense, gelu.approximate == "tanh")
+
+
+RULES = (
+    Rule(("Conv2d", "BatchNorm2d", "ReLU"), lambda c, b, _: custom_ops.ConvBNReLU.from_cells(c, b), _conv_bn),
+    Rule(("Conv2d", "BatchNorm2d", "SiLU"), lambda c, b, _: custom_ops.ConvBNSiLU.from_cells(c, b), _conv_bn),
+    Rule(("Conv2d", "BatchNorm2d", "LeakyReLU"), lambda c, b, r: custom_ops.ConvBNLeakyReLU.from_cells(c, b, alpha=r.alpha), _conv_bn_leaky),
+    Rule(("Conv2d", "BatchNorm2d"), lambda c, b: ConvBN.from_cells(c, b), _conv_bn),
+    Rule(("LayerNorm", "Dense"), lambda n, d: custom_ops.LayerNormLinear.from_cells(n, d), _norm_dense),
+    Rule(("Dense", "ReLU"), lambda d, _: custom_ops.MatMulBiasReLU.from_cells(d), _dense),
+    Rule(("Dense", "GELU"), _gelu, _dense),
+    Rule(("Dense", "SiLU"), lambda d, _: custom_ops.MatMulBiasSiLU.from_cells(d), _dense),
+    Rule(("Conv2d",), lambda c: custom_ops.Conv2d.from_cells(c), _conv),
+    Rule(("BatchNorm2d",), lambda b: custom_ops.BatchNorm.from_cells(b), lambda b: "" if b.format == "NCHW" else "another format"),
+    Rule(("BatchNorm1d",), lambda b: custom_ops.BatchNorm.from_cells(b)),
+    Rule(("LayerNorm",), lambda n: custom_ops.LayerNorm.from_cells(n)),
+    Rule(("GELU",), lambda g: custom_ops.GELU(g.approximate == "tanh")),
+    Rule(("SiLU",), lambda _: custom_ops.Swish()),
+    Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
+)  # fmt: skip
+"""Longer ones first."""
+
+
+def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
+    """The longest rule for the first ones of Cells that follow one another.
+
+    Args:
+        cells: them.
+        least: how many the rule is to take.
+    """
+    for rule in RULES:
+        count = len(rule.classes)
+        if count < least or not rule.fits(cells[:count]):
+            continue
+        # a rule of several Cells that does not hold leaves room for those of one
+        if count == 1 or not rule.applies(*cells[:count]):
+            return rule
+    return None

@@ -1,0 +1,342 @@
+"""The source of a Cell's `construct` for one kind of call: conditions decided, its own methods written in."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import textwrap
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+from custom_ops.framework import nn
+from custom_ops.patching.known import PLAIN, Known, Scope, Something, of_argument
+
+NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""Expressions whose parts may run never or several times."""
+DEPTH = 6
+"""How deep methods that call methods are written in."""
+
+
+class Unreadable(Exception):
+    """Why the source of a Cell is not read."""
+
+
+class Body:
+    """What `construct` of a Cell does in one kind of call.
+
+    Attributes:
+        cell: the Cell.
+        function: its `construct`.
+        tree: its source as it stands.
+        scope: of the names.
+        statements: what it does.
+        guards: conditions on the arguments under which it does that, as expressions.
+    """
+
+    def __init__(self, cell: Any, given: Mapping[str, Any] | None):
+        self.cell, self.function = cell, plain_function(type(cell), "construct")
+        self.tree = _parsed(self.function)
+        self._count, self._given = 0, {}
+        self._used: set[str] = set()
+        names: dict[str, Known] = {}
+        for name in arguments_of(self.tree):
+            if given is not None and name in given:
+                self._given[name] = given[name]
+                names[name] = Known(of_argument(given[name]).value, frozenset({name}))
+        self._local = _names_set(self.tree.body) | set(arguments_of(self.tree))
+        self.scope = Scope(cell, self.function, frozenset())
+        self._grow(self._local)
+        body = copy.deepcopy(self.tree.body)
+        self.statements, _ = self._block(body, names, 0, inside=False)
+        self.guards = [self._guard(name) for name in sorted(self._used)]
+
+    def _grow(self, names: set[str]) -> None:
+        self.scope.local = self.scope.local | frozenset(names)
+
+    def _guard(self, name: str) -> ast.expr:
+        value = self._given[name]
+        if value is None or not isinstance(value, PLAIN):
+            text = f"{name} is None" if value is None else f"{name} is not None"
+        elif isinstance(value, bool):
+            text = name if value else f"not {name}"
+        else:
+            text = f"{name} == {value!r}"
+        return ast.parse(text, mode="eval").body
+
+    def _decide(self, test: ast.expr, names: Mapping[str, Known]) -> bool | None:
+        known = self.scope.evaluate(test, names)
+        if known is None or known.truth is None:
+            return None
+        self._used |= known.given
+        return known.truth
+
+    def _block(
+        self, statements: list[ast.stmt], names: dict[str, Known], depth: int, *, inside: bool
+    ) -> tuple[list[ast.stmt], bool]:
+        """The statements, and whether the function ends with them."""
+        made: list[ast.stmt] = []
+        for statement in statements:
+            more, ended = self._statement(statement, names, depth, inside=inside)
+            made += more
+            if ended:
+                return made, True
+        return made, False
+
+    def _statement(
+        self, statement: ast.stmt, names: dict[str, Known], depth: int, *, inside: bool
+    ) -> tuple[list[ast.stmt], bool]:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            return [], False
+        if isinstance(statement, ast.If):
+            return self._condition(statement, names, depth, inside=inside)
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr, ast.AnnAssign)):
+            return self._simple(statement, names, depth)
+        for name in _names_set([statement]):
+            names.pop(name, None)
+        if isinstance(statement, (ast.For, ast.While)):
+            statement.body, _ = self._block(statement.body, names, DEPTH, inside=True)
+            for name in _names_set([statement]):
+                names.pop(name, None)
+        return [statement], isinstance(statement, ast.Raise)
+
+    def _condition(
+        self, statement: ast.If, names: dict[str, Known], depth: int, *, inside: bool
+    ) -> tuple[list[ast.stmt], bool]:
+        truth = self._decide(statement.test, names)
+        if truth is not None:
+            taken = statement.body if truth else statement.orelse
+            return self._block(taken, names, depth, inside=inside)
+        before, statement.test = self._inlined(statement.test, names, depth)
+        first, second = dict(names), dict(names)
+        statement.body, ended = self._block(statement.body, first, depth, inside=True)
+        statement.orelse, other = self._block(statement.orelse, second, depth, inside=True)
+        alive = [one for one, end in ((first, ended), (second, other)) if not end]
+        names.clear()
+        if alive:
+            names.update(
+                {
+                    name: value
+                    for name, value in alive[0].items()
+                    if all(one.get(name) == value for one in alive)
+                }
+            )
+        statement.body = statement.body or [ast.Pass()]
+        return [*before, statement], ended and other
+
+    def _simple(
+        self, statement: Any, names: dict[str, Known], depth: int
+    ) -> tuple[list[ast.stmt], bool]:
+        before: list[ast.stmt] = []
+        if statement.value is not None:
+            before, statement.value = self._inlined(statement.value, names, depth)
+        if isinstance(statement, ast.Return):
+            return [*before, statement], True
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            if isinstance(target, ast.Name):
+                known = self.scope.evaluate(statement.value, names)
+                self._learn(target.id, known, names)
+                return [*before, statement], False
+            pairs = _split(target, statement.value)
+            if pairs:
+                temporary = [self._fresh("part") for _ in pairs]
+                made = [
+                    _assign(name, value) for name, (_, value) in zip(temporary, pairs, strict=True)
+                ]
+                made += [
+                    _assign(goal, ast.Name(name, ast.Load()))
+                    for name, (goal, _) in zip(temporary, pairs, strict=True)
+                ]
+                rest: list[ast.stmt] = []
+                for one in made:
+                    rest += self._simple(one, names, DEPTH)[0]
+                return [*before, *rest], False
+        for name in _names_set([statement]):
+            names.pop(name, None)
+        return [*before, statement], False
+
+    def _learn(self, name: str, known: Known | None, names: dict[str, Known]) -> None:
+        if known is not None and (isinstance(known.value, PLAIN) or known.value is Something):
+            names[name] = known
+        else:
+            names.pop(name, None)
+
+    def _fresh(self, name: str) -> str:
+        self._count += 1
+        made = f"{name}_{self._count}"
+        while made in self.scope.local or made in self.function.__globals__:
+            self._count += 1
+            made = f"{name}_{self._count}"
+        self._grow({made})
+        return made
+
+    def _inlined(
+        self, value: ast.expr, names: dict[str, Known], depth: int
+    ) -> tuple[list[ast.stmt], ast.expr]:
+        """Statements to come before, and the expression with decided conditions and without calls of own methods."""
+        before: list[ast.stmt] = []
+        body = self
+
+        class Inside(ast.NodeTransformer):
+            def visit_IfExp(self, node: ast.IfExp) -> Any:
+                truth = body._decide(node.test, names)
+                if truth is None:
+                    return node  # what is in it runs only sometimes
+                return self.visit(node.body if truth else node.orelse)
+
+            def visit(self, node: ast.AST) -> Any:
+                return node if isinstance(node, NOT_ONCE) else super().visit(node)
+
+            def visit_Call(self, node: ast.Call) -> Any:
+                self.generic_visit(node)
+                made = body._method(node, names, depth) if depth < DEPTH else None
+                if made is None:
+                    return node
+                before.extend(made[0])
+                return made[1]
+
+        value = Inside().visit(value)
+        return before, value
+
+    def _method(
+        self, call: ast.Call, names: dict[str, Known], depth: int
+    ) -> tuple[list[ast.stmt], ast.expr] | None:
+        """A call of a method of the Cell: what it does, and its result; None where it stays a call."""
+        if not (isinstance(call.func, ast.Attribute) and _is_self(call.func.value)):
+            return None
+        try:
+            function = plain_function(type(self.cell), call.func.attr)
+            tree = _parsed(function)
+            given = inspect.signature(function).bind(
+                None, *call.args, **{str(one.arg): one.value for one in call.keywords}
+            )
+        except (Unreadable, TypeError):
+            return None
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            return None
+        own = _names_set(tree.body) | set(arguments_of(tree))
+        if not self._same_globals(function, tree, own):
+            return None
+        fresh = {name: self._fresh(f"{call.func.attr.strip('_')}_{name}") for name in sorted(own)}
+        entering: list[ast.stmt] = []
+        inner = dict(names)
+        for name in arguments_of(tree):
+            if name in given.arguments:
+                argument = given.arguments[name]
+            else:
+                default = inspect.signature(function).parameters[name].default
+                if not isinstance(default, PLAIN):
+                    return None
+                argument = ast.Constant(default)
+            entering.append(_assign(fresh[name], argument))
+            self._learn(fresh[name], self.scope.evaluate(argument, names), inner)
+        used = set(self._used)
+        statements = [_renamed(one, fresh) for one in copy.deepcopy(tree.body)]
+        statements, ended = self._block(statements, inner, depth + 1, inside=False)
+        returns = [
+            one for part in statements for one in ast.walk(part) if isinstance(one, ast.Return)
+        ]
+        if not ended or len(returns) != 1 or returns[0] is not statements[-1]:
+            self._used = used
+            return None
+        for name in fresh.values():
+            if name in inner:
+                names[name] = inner[name]
+        return [*entering, *statements[:-1]], returns[0].value or ast.Constant(None)
+
+    def _same_globals(self, function: Any, tree: ast.FunctionDef, own: set[str]) -> bool:
+        if function.__globals__ is self.function.__globals__:
+            return True
+        read = {
+            node.id for part in tree.body for node in ast.walk(part) if isinstance(node, ast.Name)
+        }
+        here, there = self.function.__globals__, function.__globals__
+        return all(
+            here.get(name) is there.get(name) and name not in self.scope.local
+            for name in read - own - {"self"}
+        )
+
+
+def plain_function(kind: type, name: str) -> Any:
+    """A method as it was written.
+
+    Raises:
+        Unreadable: there is none, or it is more than a function.
+    """
+    found = inspect.getattr_static(kind, name, None)
+    if not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
+        raise Unreadable(f"{name} is no plain method")
+    if found.__code__.co_freevars:
+        raise Unreadable(f"{name} refers to what is around it")
+    return found
+
+
+def _parsed(function: Any) -> ast.FunctionDef:
+    try:
+        parsed = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError) as error:
+        raise Unreadable(f"there is no source of {function.__qualname__}") from error
+    tree = parsed.body[0] if parsed.body else None
+    if not isinstance(tree, ast.FunctionDef) or tree.decorator_list:
+        raise Unreadable(f"{function.__qualname__} is decorated")
+    arguments = tree.args
+    if arguments.posonlyargs or not arguments.args or arguments.args[0].arg != "self":
+        raise Unreadable(f"{function.__qualname__} has unusual arguments")
+    if arguments.vararg or arguments.kwarg:
+        raise Unreadable(f"{function.__qualname__} takes any number of arguments")
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal, ast.Yield, ast.Await, ast.NamedExpr)):
+            raise Unreadable(f"{function.__qualname__} is unusual")
+    return tree
+
+
+def arguments_of(tree: ast.FunctionDef) -> list[str]:
+    """Names of the arguments but for `self`."""
+    return [one.arg for one in (*tree.args.args[1:], *tree.args.kwonlyargs)]
+
+
+def _names_set(statements: Any) -> set[str]:
+    """Names that statements give a value."""
+    return {
+        node.id
+        for part in statements
+        for node in ast.walk(part)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """(a, b) = (x, y) as pairs; empty where it is something else."""
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return []
+    if len(target.elts) != len(value.elts):
+        return []
+    names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+    if len(names) != len(value.elts) or any(isinstance(one, ast.Starred) for one in value.elts):
+        return []
+    return list(zip(names, value.elts, strict=True))
+
+
+def _renamed(statement: ast.stmt, fresh: Mapping[str, str]) -> ast.stmt:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and node.id in fresh:
+            node.id = fresh[node.id]
+    return statement
+
+
+def is_open(cell: Any) -> bool:
+    """Whether a Cell is one whose `construct` is read: not one of MindSpore's layers of one operator, nor ours."""
+    home = type(cell).__module__
+    if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):
+        return False
+    return not home.startswith("mindspore.nn") or home == "mindspore.nn.layer.transformer"
