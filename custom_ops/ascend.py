@@ -3,72 +3,119 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mindspore.ops import DataType, PrimitiveWithInfer, TBERegOp, op_info_register
 
 import tbe_impl.ops
-from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops import bprops
+from custom_ops.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.framework import device_target
+from custom_ops.gradient import gradient_of, wiring
+from custom_ops.kernels import Described
+from custom_ops.primitive import inferred
 from custom_ops.specs import OpSpec
+from custom_ops.without_tbe import WITHOUT_TBE, WITHOUT_TBE_GRADIENT
 from tbe_impl.errors import MissingError
 from tbe_impl.operator import load_operator
 
-_DTYPES = {"float16": "F16", "float32": "F32"}
-"""What the operators of `tbe_impl.ops` compute in, as TBE registrations call it."""
+PREFIX = "CustomOps"
+"""Before the name of an operator: MindSpore and CANN have a Softmax of their own."""
+_DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
+"""What TBE registrations call them."""
+_FLOATS = ("float16", "float32")
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str"}
+_WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
+"""Attributes that are one number or several → how many an operator is told."""
+_NAMED_PADDING = {"same": -1, "valid": 0}
 _registered: set[str] = set()
 
 
 class AscendPrimitive(PrimitiveWithInfer):
     """The primitive that a graph for Ascend holds; CANN builds the operator of the same name.
 
+    Args:
+        spec: of the operator.
+        attributes: those that are not the default.
+        forward: where `spec` is a gradient, the operator that it is of.
+
     Raises:
         MissingError: it is called on another device; or the operator has no TBE operator, or one without an attribute that is
             not the default.
     """
 
-    def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
-        super().__init__(spec.name)
-        self.spec = spec
+    def __init__(
+        self, spec: OpSpec, attributes: Mapping[str, Any], *, forward: OpSpec | None = None
+    ):
+        super().__init__(registered_name(spec))
+        self.spec, self.forward = spec, forward
         known = attributes_of(spec)
         for name, value in attributes.items():
-            if name not in known and value != spec.attributes.get(name):
+            if name not in known and value != spec.attributes.get(name) and forward is None:
                 raise MissingError(
                     f"the TBE operator of {spec.name} has no {name}",
                     place=spec.place or spec.name,
                     expected=f"{name}={spec.attributes.get(name)}",
                     got=repr(value),
                 )
-        self.computation = computation_of(spec, sorted_attributes(spec, attributes))
+        self.attributes = sorted_attributes(spec, attributes)
+        self.computation = computation_of(spec, self.attributes)
         self.init_prim_io_names(inputs=list(spec.inputs), outputs=list(spec.outputs))
         for name in known:
-            value = self.computation.attributes[name]
-            self.add_prim_attr(name, value)
-        register(spec)
+            self.add_prim_attr(name, as_told(name, self.computation.attributes[name]))
+        register(spec, forward)
 
     def __call__(self, *arguments: Any) -> Any:
-        import mindspore
-
-        target = mindspore.get_context("device_target")
-        if target != "Ascend":
+        if device_target() != "Ascend":
             raise MissingError(
                 f"{self.spec.name} is the primitive for Ascend",
                 place=self.spec.name,
                 expected="device_target Ascend",
-                got=str(target),
+                got=device_target(),
                 remedy="On CPU use the Cell, or custom_ops.primitive.primitive(spec, attributes)",
             )
         return super().__call__(*arguments)
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
-        from custom_ops.primitive import inferred
-
         return inferred(self.computation, given)
 
+    def get_bprop(self) -> Callable[..., Any]:
+        """The gradient as a function that MindSpore reads: one primitive, or an error where there is none."""
+        if not self.spec.tbe_gradient:
+            return bprops.refused(len(self.spec.inputs), self.spec.name)
+        saved, places = wiring(self.spec)
+        return bprops.of(
+            _gradient(self.spec, self.attributes),
+            len(self.spec.inputs),
+            saved=saved,
+            places=places,
+            several=len(self.spec.outputs) > 1,
+            visible=len(self.spec.visible),
+        )
 
-def register(spec: OpSpec) -> None:
+
+@cache
+def _gradient(spec: OpSpec, attributes: Attributes) -> AscendPrimitive:
+    return AscendPrimitive(gradient_of(spec), dict(attributes), forward=spec)
+
+
+def registered_name(spec: OpSpec) -> str:
+    """What MindSpore and CANN know it by."""
+    return PREFIX + spec.name.replace("_grad", "Grad")
+
+
+def as_told(name: str, value: Any) -> Any:
+    """An attribute as the TBE operator is told of it: windows as lists, where −1 stands for the padding ``same``."""
+    if name not in _WINDOW:
+        return value
+    value = _NAMED_PADDING.get(value, value) if isinstance(value, str) else value
+    return [value] * _WINDOW[name] if isinstance(value, int) else list(value)
+
+
+def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
     """Tells MindSpore which TBE operator computes it; once in a process.
 
     Raises:
@@ -76,35 +123,76 @@ def register(spec: OpSpec) -> None:
     """
     if spec.name in _registered:
         return
-    file = operator_file(spec)
-    operator = load_operator(file, function=file.stem)
-    op_info_register(registration(spec, file.stem))(inspect.unwrap(operator.function))
+    op_info_register(registration(spec, forward))(_function(spec))
     _registered.add(spec.name)
 
 
 def operator_file(spec: OpSpec) -> Path:
     """The TBE operator of the same meaning, as CANN lays it out."""
-    file = Path(tbe_impl.ops.__file__).with_name(f"{spec.tbe}.py")
+    file = Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
     if not spec.tbe or not file.is_file():
+        known = {**WITHOUT_TBE, **WITHOUT_TBE_GRADIENT}
+        reason = known.get(spec.name) or known.get(spec.name.removesuffix("_grad"))
         raise MissingError(
             f"{spec.name} has no TBE operator, so CANN cannot build it",
             place=spec.place or spec.name,
             expected="a file of tbe_impl.ops named in the OpSpec (`tbe=`)",
+            got=reason or "none",
+            remedy='Use route="composite"',
         )
     return file
 
 
+@cache
+def _function(spec: OpSpec) -> Any:
+    """The function of the TBE operator."""
+    file = operator_file(spec)
+    return inspect.unwrap(load_operator(file, function=file.stem).function)
+
+
+def known_of(spec: OpSpec) -> Mapping[str, Any]:
+    """The names of the file of its TBE operator: DTYPES and FORMATS, where it has other ones than most."""
+    names: Mapping[str, Any] = _function(spec).__globals__
+    return names
+
+
 def attributes_of(spec: OpSpec) -> list[str]:
     """The attributes that its TBE operator has too; it computes what the defaults of the others say."""
-    file = operator_file(spec)
-    function = inspect.unwrap(load_operator(file, function=file.stem).function)
-    return [name for name in spec.attributes if name in inspect.signature(function).parameters]
+    parameters = inspect.signature(_function(spec)).parameters
+    return [name for name in spec.attributes if name in parameters]
 
 
-def registration(spec: OpSpec, kernel_name: str) -> Any:
-    """What MindSpore has to know of a TBE operator, in its own form."""
+def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[str, str]:
+    """The dtype of each input and output of an operator where that of its numbers is this one.
+
+    Args:
+        spec: of the operator.
+        dtype: of its numbers.
+        forward: where it is a gradient, the operator that it is of.
+    """
+    if forward is not None:
+        known = dtypes_of(forward, dtype)
+        names = (*spec.inputs, *spec.outputs)
+        return {name: known.get(name) or known[name.removeprefix("grad_")] for name in names}
+    found = {name: spec.integers.get(name, (dtype,))[0] for name in spec.inputs}
+    if spec.forward is None or not spec.samples:
+        return found | dict.fromkeys(spec.outputs, dtype)
+    given = [Described(shape, kind) for shape, kind in zip(spec.samples[0], found.values(), strict=True)]  # fmt: skip
+    made = computation_of(spec, sorted_attributes(spec, {})).describe(given)
+    return found | {name: one.dtype for name, one in zip(spec.outputs, made, strict=True)}
+
+
+def registration(spec: OpSpec, forward: OpSpec | None = None) -> Any:
+    """What MindSpore has to know of a TBE operator, in its own form.
+
+    Args:
+        spec: of the operator.
+        forward: where it is a gradient, the operator that it is of.
+    """
+    told = known_of(spec)
+    kernel_name = operator_file(spec).stem
     record = (
-        TBERegOp(spec.name)
+        TBERegOp(registered_name(spec))
         .fusion_type("OPAQUE")
         .async_flag(False)
         .binfile_name(f"{kernel_name}.so")
@@ -113,14 +201,26 @@ def registration(spec: OpSpec, kernel_name: str) -> Any:
         .partial_flag(True)
     )
     for name in attributes_of(spec):
-        value = spec.attributes[name]
-        record = record.attr(name, "required", _ATTRIBUTES.get(type(value), "listInt"), "all")
+        kind = "listInt" if name in _WINDOW else _ATTRIBUTES[type(spec.attributes[name])]
+        record = record.attr(name, "required", kind, "all")
     for place, name in enumerate(spec.inputs):
         record = record.input(place, name, False, "required", "all")
     for place, name in enumerate(spec.outputs):
         record = record.output(place, name, False, "required", "all")
-    for dtype, name in _DTYPES.items():
-        if dtype in spec.dtypes:
-            count = len(spec.inputs) + len(spec.outputs)
-            record = record.dtype_format(*[getattr(DataType, f"{name}_Default")] * count)
+    formats = told.get("FORMATS", {})
+    for dtype in told.get("DTYPES", _FLOATS):
+        kinds = dtypes_of(spec, dtype, forward)
+        record = record.dtype_format(
+            *(getattr(DataType, f"{_DTYPES[kinds[name]]}_{formats.get(name, 'Default')}") for name in (*spec.inputs, *spec.outputs))
+        )  # fmt: skip
     return record.get_op_info()
+
+
+def lacking_table() -> str:
+    """What has no TBE operator, and why, as a table of the documentation."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for what, reasons in (("", WITHOUT_TBE), ("gradient of ", WITHOUT_TBE_GRADIENT)):
+        for name, reason in reasons.items():
+            rows.setdefault((what, reason), []).append(name)
+    lines = [f"| {what}{', '.join(names)} | {reason} |" for (what, reason), names in rows.items()]
+    return "\n".join(("| without a TBE operator | because |", "|---|---|", *lines))

@@ -8,7 +8,7 @@ from typing import Any
 
 from custom_ops import dispatch
 from custom_ops.arrays import OnArrays
-from custom_ops.framework import HAS_MINDSPORE, Cell
+from custom_ops.framework import HAS_MINDSPORE, Cell, device_target
 from custom_ops.specs import OpSpec
 from tbe_impl.errors import InputError
 
@@ -39,12 +39,11 @@ def possible_route(spec: OpSpec, route: str) -> str:
     route = check_route(route, spec.name)
     if route == "native" and not spec.has_kernel:
         return "composite"
-    if route == "native" and spec.composite is not None and not dispatch.is_possible():
-        warnings.warn(
-            f"{spec.name}: there is no C compiler, so it runs as basic operators",
-            stacklevel=3,
-        )
-        return "composite"
+    if route == "native" and spec.composite is not None:
+        lacking = _lacking(spec)
+        if lacking:
+            warnings.warn(f"{spec.name}: {lacking}, so it runs as basic operators", stacklevel=3)
+            return "composite"
     if route == "composite" and spec.composite is None:
         raise InputError(
             f"{spec.name} has no composite",
@@ -53,6 +52,13 @@ def possible_route(spec: OpSpec, route: str) -> str:
             got='route="composite"',
         )
     return route
+
+
+def _lacking(spec: OpSpec) -> str:
+    """What the device lacks that a kernel needs; empty where it can run."""
+    if device_target() == "Ascend":
+        return "" if spec.tbe else "CANN builds no kernel of it"
+    return "" if dispatch.is_possible() else "there is no C compiler"
 
 
 class Composed(Cell):
@@ -85,6 +91,36 @@ class Visible(Cell):
         return made[: self.count]
 
 
+class Trained(Cell):
+    """One kernel, and basic operators in training, for a device that has no kernel of the gradient."""
+
+    def __init__(self, call: Any, composed: Composed):
+        super().__init__()
+        self.call, self.composed = call, composed
+
+    def construct(self, *inputs: Any) -> Any:
+        """One kernel, or basic operators."""
+        if self.training:
+            return self.composed(*inputs)
+        return self.call(*inputs)
+
+
+def native(spec: OpSpec, attributes: Mapping[str, Any]) -> Any:
+    """The call of one kernel on the device that MindSpore is set to."""
+    if device_target() != "Ascend":
+        from custom_ops.primitive import primitive
+
+        call: Any = primitive(spec, attributes)
+        return Visible(call, len(spec.visible)) if spec.hidden else call
+    from custom_ops.ascend import AscendPrimitive
+
+    call = AscendPrimitive(spec, attributes)
+    call = Visible(call, len(spec.visible)) if spec.hidden else call
+    if spec.differentiable and not spec.tbe_gradient and spec.composite is not None:
+        return Trained(call, Composed(spec.composite, spec.with_defaults(attributes)))
+    return call
+
+
 class FusedCell(OnArrays, Cell):
     """An operator without weights.
 
@@ -100,13 +136,10 @@ class FusedCell(OnArrays, Cell):
         object.__setattr__(self, "attributes", spec.with_defaults(attributes))
         if not HAS_MINDSPORE:
             return
-        from custom_ops.primitive import primitive
-
         self.route = possible_route(spec, route)
         self.is_native = self.route == "native"
         if self.is_native:
-            call = primitive(spec, attributes)
-            self.run = Visible(call, len(spec.visible)) if spec.hidden else call
+            self.run = native(spec, attributes)
         else:
             assert spec.composite is not None
             self.run = Composed(spec.composite, self.attributes)

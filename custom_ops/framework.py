@@ -12,3 +12,8 @@ ms: Any = import_module("mindspore") if HAS_MINDSPORE else None
 nn: Any = import_module("mindspore.nn") if HAS_MINDSPORE else None
 ops: Any = import_module("mindspore.ops") if HAS_MINDSPORE else None
 Cell: Any = nn.Cell if HAS_MINDSPORE else object
+
+
+def device_target() -> str:
+    """The device that MindSpore is set to, such as ``CPU`` and ``Ascend``."""
+    return str(ms.get_context("device_target")) if HAS_MINDSPORE else "CPU"

@@ -41,6 +41,7 @@ def gradient_of(spec: OpSpec) -> OpSpec:
         attributes=spec.attributes,
         integers=spec.integers,
         dtypes=spec.dtypes,
+        tbe=spec.tbe_gradient,
         undifferentiable=frozenset({*saves, *grads})
         if spec.hidden or spec.backward_procedure or spec.backward_written
         else spec.undifferentiable & set(saves),
@@ -53,6 +54,17 @@ def own_gradients(spec: OpSpec) -> tuple[str, ...]:
     """The inputs whose gradients are computed, in order."""
     names = (spec.inputs[i] for i in spec.differentiable)
     return tuple(name for name in names if name not in spec.same_gradient)
+
+
+def wiring(spec: OpSpec) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What the gradient reads, as places among inputs and outputs; for each input which of its outputs it gets, -1 for none."""
+    names, own = (*spec.inputs, *spec.outputs), own_gradients(spec)
+    sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
+    saved = gradient_of(spec).inputs[: -len(spec.visible)]
+    return (
+        tuple(names.index(name) for name in saved),
+        tuple(own.index(name) if name in own else -1 for name in sources),
+    )
 
 
 def _forward(spec: OpSpec) -> Any:

@@ -14,7 +14,7 @@ from mindspore.ops import signature as sig
 from custom_ops import bprops, direct, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
 from custom_ops.direct import Direct
-from custom_ops.gradient import gradient_of, own_gradients
+from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Computation, Described
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
@@ -136,16 +136,9 @@ def _gradient(spec: OpSpec, attributes: Attributes, order: int) -> direct.Gradie
     """The gradient; None where there is none."""
     if order >= MAX_ORDER or not spec.differentiable or len(spec.inputs) > bprops.MAX_INPUTS:
         return None
-    gradient = gradient_of(spec)
-    names = (*spec.inputs, *spec.outputs)
-    own = own_gradients(spec)
-    sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
-    return direct.Gradient(
-        _made(gradient, attributes, order + 1, False),
-        saved=tuple(names.index(n) for n in gradient.inputs[: -len(spec.visible)]),
-        places=tuple(own.index(name) if name in own else -1 for name in sources),
-        visible=len(spec.visible),
-    )
+    saved, places = wiring(spec)
+    call = _made(gradient_of(spec), attributes, order + 1, False)
+    return direct.Gradient(call, saved=saved, places=places, visible=len(spec.visible))
 
 
 def _refusal(spec: OpSpec) -> str:

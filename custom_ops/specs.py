@@ -52,7 +52,9 @@ class OpSpec:
         dtypes: that it computes in, those of the inputs that are no integers; how far it may be off in each is
             `tbe_impl.comparing.TOLERANCE`.
         nan: what NaN in an input does: ``propagates``, ``row`` (to its row), ``undefined``.
-        tbe: file of `tbe_impl.ops` with the operator that CANN builds; empty where there is none.
+        tbe: file of `tbe_impl.ops` with the operator that CANN builds; empty where there is none, and `custom_ops.without_tbe`
+            says why.
+        tbe_gradient: likewise that of the gradient.
         place: where it was written, for messages.
         doc: what it computes, for people.
     """
@@ -84,6 +86,7 @@ class OpSpec:
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
     nan: str = "propagates"
     tbe: str = ""
+    tbe_gradient: str = ""
     place: str = ""
     doc: str = ""
 

@@ -89,6 +89,8 @@ ADD_LAYER_NORM = OpSpec(
     ),
     samples=(((6, 40), (6, 40), (40,), (40,)), ((2, 3, 17), (2, 3, 17), (17,), (17,)), ((0, 4), (0, 4), (4,), (4,))),
     nan="row",
+    tbe="fused/add_layer_norm",
+    tbe_gradient="fused/add_layer_norm_grad",
     doc="y = LayerNorm(x + residual), and x + residual",
 )  # fmt: skip
 

@@ -311,6 +311,8 @@ BATCH_NORM_INFERENCE = OpSpec(
     formula=infer_formula,
     samples=(((3, 4, 5, 6), *((4,),) * 4), ((5, 3), *((3,),) * 4), ((2, 3, 33), *((3,),) * 4)),
     ranges={"moving_variance": (0.5, 2.0)},
+    tbe="fused/batch_norm_inference",
+    tbe_gradient="fused/batch_norm_inference_grad",
     doc="y = activation((x − mean) / √(variance + eps)·gamma + beta)",
 )
 
@@ -326,6 +328,8 @@ BATCH_NORM_TRAINING = OpSpec(
     formula=train_formula,
     samples=(((3, 4, 5, 6), (4,), (4,)), ((5, 3), (3,), (3,)), ((2, 3, 33), (3,), (3,))),
     nan="undefined",
+    tbe="fused/batch_norm_training",
+    tbe_gradient="fused/batch_norm_training_grad",
     doc="y = activation((x − mean) / √(variance + eps)·gamma + beta) with the batch's own mean and variance",
 )
 

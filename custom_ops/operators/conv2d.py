@@ -117,6 +117,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
             for x, weight in (((2, 6, 9, 8), (10, 6, 3, 3)), ((3, 16, 7, 7), (24, 16, 1, 1)), ((1, 3, 5, 6), (4, 3, 5, 2)))
         ),
         nan="undefined",
+        tbe="_".join(filter(None, ("fused/conv2d", "bias" * bias, activation))),
         doc="y = activation(conv(x, weight) + bias)",
     )  # fmt: skip
 

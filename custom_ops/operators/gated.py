@@ -58,6 +58,8 @@ def pair_spec(
         composite=composed,
         formula=lambda gate, up, **given: formula(gate, **given) * up,
         samples=(((4, 8), (4, 8)), ((5, 6), (6,)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
+        tbe=f"fused/{name.lower()}",
+        tbe_gradient=f"fused/{name.lower()}_grad",
         doc="y = activation(gate)·up",
     )
 
@@ -98,6 +100,8 @@ def halves_spec(
         composite=composed,
         formula=in_numpy,
         samples=(((4, 8),), ((3, 5, 14),), ((2,),), ((0, 4),), ((5, 96),)),
+        tbe=f"fused/{name.removesuffix('Halves').lower()}_halves",
+        tbe_gradient=f"fused/{name.removesuffix('Halves').lower()}_halves_grad",
         doc="y = activation(first half)·second half",
     )
 

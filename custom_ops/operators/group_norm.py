@@ -119,6 +119,8 @@ GROUP_NORM = OpSpec(
     formula=formula,
     samples=(((2, 4, 5, 6), (4,), (4,)), ((3, 6, 8), (6,), (6,)), ((3, 8), (8,), (8,))),
     nan="row",
+    tbe="fused/group_norm",
+    tbe_gradient="fused/group_norm_grad",
     doc="y = (x − mean) / √(variance + eps)·gamma + beta over groups of channels",
 )
 

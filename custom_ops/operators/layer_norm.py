@@ -132,6 +132,8 @@ LAYER_NORM = OpSpec(
     samples=(((6, 40), (40,), (40,)), ((2, 3, 5, 17), (17,), (17,)), ((5, 1024), (1024,), (1024,)),
              ((0, 4), (4,), (4,)), ((8,), (8,), (8,))),
     nan="row",
+    tbe="fused/layer_norm",
+    tbe_gradient="fused/layer_norm_grad",
     doc="y = (x − mean) / √(variance + epsilon)·gamma + beta",
 )  # fmt: skip
 

@@ -29,6 +29,13 @@ SAMPLES = (((6, 24), (17, 24)), ((2, 3, 9), (4, 9)), ((33, 64), (96, 64)), ((7,)
 """Shapes of x and of weight."""
 
 
+_TBE = {
+    (False, False): "fused/linear", (True, False): "fused/linear_bias", (True, True): "fused/linear_residual",
+    (False, True): "fused/linear_residual_without_bias",
+}  # fmt: skip
+"""The operator that CANN builds: with bias, with residual."""
+
+
 def threads() -> int:
     """How many share a product."""
     return max(usable_threads(environment.threads()), 1)
@@ -199,6 +206,7 @@ def linear_spec(
         formula=formula,
         samples=tuple(samples),
         nan="row",
+        tbe=_TBE[bias, residual],
         doc="y = activation(x weight' + bias + residual)",
     )
 

@@ -140,6 +140,8 @@ SCALE_SOFTMAX = OpSpec(
     formula=formula,
     samples=(((4, 8),), ((2, 3, 5, 7),), ((1,),), ((0, 4),), ((3, 129),)),
     nan="row",
+    tbe="fused/scale_softmax",
+    tbe_gradient="fused/scale_softmax_grad",
     doc="y = softmax(scale·x)",
 )
 SCALE_MASK_SOFTMAX = OpSpec(
@@ -156,6 +158,8 @@ SCALE_MASK_SOFTMAX = OpSpec(
     integers={"mask": ("bool", 2)},
     samples=(((4, 8), (4, 8)), ((2, 3, 5, 7), (2, 1, 5, 7)), ((3, 129), (129,)), ((1,), (1,)), ((0, 4), (4,))),
     nan="row",
+    tbe="fused/scale_mask_softmax",
+    tbe_gradient="fused/scale_softmax_grad",
     doc="y = softmax of scale·x where mask is false",
 )  # fmt: skip
 SCALE_ADD_SOFTMAX = OpSpec(
@@ -170,6 +174,8 @@ SCALE_ADD_SOFTMAX = OpSpec(
     formula=formula_added,
     samples=(((4, 8), (4, 8)), ((2, 3, 5, 7), (2, 1, 5, 7)), ((3, 129), (129,)), ((1,), (1,)), ((0, 4), (4,))),
     nan="row",
+    tbe="fused/scale_add_softmax",
+    tbe_gradient="fused/scale_add_softmax_grad",
     doc="y = softmax(scale·x + mask)",
 )  # fmt: skip
 

@@ -60,6 +60,7 @@ SOFTMAX = OpSpec(
     samples=_SAMPLES,
     nan="row",
     tbe="softmax",
+    tbe_gradient="softmax_grad",
     doc="y = e^x / Σ e^x",
 )
 
@@ -146,6 +147,7 @@ LOG_SOFTMAX = OpSpec(
     samples=_SAMPLES,
     nan="row",
     tbe="log_softmax",
+    tbe_gradient="fused/log_softmax_grad",
     doc="y = x − ln Σ e^x",
 )
 

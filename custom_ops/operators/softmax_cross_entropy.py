@@ -230,6 +230,8 @@ SOFTMAX_CROSS_ENTROPY = OpSpec(
     samples=(((6, 40), (6,)), ((5, 10, 3, 4), (5, 3, 4)), ((7, 1000), (7,)), ((12,), ())),
     integers={"labels": ("int32", 10)},
     nan="undefined",
+    tbe="fused/softmax_cross_entropy",
+    tbe_gradient="fused/softmax_cross_entropy_grad",
     doc="loss = −ln softmax(logits)[labels], the mean over rows",
 )
 
@@ -309,6 +311,8 @@ SOFTMAX_CROSS_ENTROPY_DENSE = OpSpec(
     samples=(((6, 40), (6, 40)), ((5, 10, 3, 4), (5, 10, 3, 4)), ((12,), (12,))),
     ranges={"labels": (0.0, 1.0)},
     nan="undefined",
+    tbe="fused/softmax_cross_entropy_dense",
+    tbe_gradient="fused/softmax_cross_entropy_dense_grad",
     doc="loss = −Σ labels·ln softmax(logits), the mean over rows",
 )
 

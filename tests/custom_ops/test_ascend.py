@@ -1,56 +1,252 @@
-"""The TBE operators that operators name: registered in MindSpore's form, and of the same meaning."""
+"""The TBE operators that operators name: of the same meaning, registered in MindSpore's form, each one there or excused."""
 
 from __future__ import annotations
 
 import json
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described
+from custom_ops.without_tbe import WITHOUT_TBE, WITHOUT_TBE_GRADIENT
 from tbe_impl import ops
-from tests.custom_ops.spec_cases import SPECS, arrays_of
-from tests.custom_ops.test_specs import close, run
+from tbe_impl.operator import load_operator
+from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, attributes_of, in_float64
+from tests.custom_ops.test_specs import close
 from tests.tbe_impl.ops.calls import describe
 
 pytestmark = pytest.mark.mindspore
 pytest.importorskip("mindspore")
 
-from custom_ops.ascend import AscendPrimitive, attributes_of, registration  # noqa: E402
+from custom_ops import ascend, cell  # noqa: E402
+from custom_ops.ascend import AscendPrimitive, as_told, registered_name, registration  # noqa: E402
 from tbe_impl.errors import MissingError  # noqa: E402
 
-NAMED = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe]
+FORWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe]
+BACKWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe_gradient]
+RANGES = ((2, 3, 4, 5), (3, 4, 5), (3, 4, 5))
+IMAGE = ((3, 4, 5, 6), *((4,),) * 2)
+LAST = ((3, 5, 6, 4), *((4,),) * 2)
+# name of the operator, other attributes, shapes of its inputs
+VARIED = [
+    ("Softmax", {"axis": 1}, ((3, 4, 5),)),
+    ("LogSoftmax", {"axis": 0}, ((3, 4, 5),)),
+    ("LayerNorm", {"begin_norm_axis": 2, "begin_params_axis": 1, "epsilon": 0.1}, RANGES),
+    ("LayerNorm", {"begin_norm_axis": 0}, ((8,), (8,), (8,))),
+    ("AddLayerNorm", {"begin_norm_axis": 1, "begin_params_axis": 1}, (RANGES[0], *RANGES)),
+    ("RMSNorm", {"epsilon": 0.1}, ((2, 3, 4, 5), (4, 5))),
+    ("AddRMSNorm", {}, ((2, 3, 5), (2, 3, 5), (3, 5))),
+    ("GroupNorm", {"num_groups": 2, "eps": 0.1}, IMAGE),
+    *(("BatchNormTraining", {"activation": activation, "alpha": 0.3}, IMAGE) for activation in ("relu", "leaky_relu", "silu")),
+    ("BatchNormTraining", {"data_format": "NHWC", "eps": 0.1}, LAST),
+    ("BatchNormInference", {"data_format": "NHWC", "activation": "silu"}, (*LAST, (4,), (4,))),
+    ("BatchNormInference", {"activation": "leaky_relu", "alpha": 0.3}, (*IMAGE, (4,), (4,))),
+    ("MyOp", {}, ((2, 1, 4), (3, 1))),
+    ("MulSigmoid", {}, ((6,), (5, 6))),
+    ("SwiGLU", {}, ((5, 6), (6,))),
+    ("ScaleAddSoftmax", {"scale": 0.5}, ((2, 3, 5, 7), (2, 1, 5, 7))),
+    ("ScaleMaskSoftmax", {"scale": 0.5}, ((3, 129), (129,))),
+    ("RotaryEmbedding", {"layout": "interleaved"}, ((2, 3, 5, 16), (5, 16), (5, 16))),
+    ("TokenEmbedding", {"scale": 2.0}, ((5,), (10, 64))),
+    *(
+        ("SoftmaxCrossEntropy", {"reduction": reduction, "label_smoothing": 0.1, "ignore_index": 3}, ((9, 10, 4), (9, 4)))
+        for reduction in ("none", "mean", "sum")
+    ),
+    ("SoftmaxCrossEntropy", {}, ((12,), ())),
+    *(
+        ("SoftmaxCrossEntropyDense", {"reduction": reduction, "label_smoothing": 0.1}, ((5, 10, 4), (5, 10, 4)))
+        for reduction in ("none", "mean", "sum")
+    ),
+    ("SoftmaxCrossEntropyDense", {}, ((12,), (12,))),
+    *(
+        ("MatMulBias", {"activation": activation}, ((2, 3, 9), (4, 9), (4,)))
+        for activation in ("relu", "silu", "gelu", "gelu_tanh")
+    ),
+    ("Conv2dBias", {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2}, ((2, 6, 9, 8), (10, 3, 3, 3), (10,))),
+    ("Conv2d", {"stride": 2, "padding": "same", "dilation": (1, 2)}, ((2, 6, 9, 8), (10, 6, 3, 3))),
+    ("Conv2d", {"padding": "valid"}, ((2, 6, 9, 8), (10, 6, 3, 3))),
+]  # fmt: skip
+DOCS = Path(__file__).parents[2] / "docs" / "custom_ops.md"
 
 
-def test_the_table_is_not_empty():
-    assert {"GELU", "HardSwish", "LogSoftmax", "Mish", "Softmax", "Swish"} <= {
-        name for name, spec in SPECS.items() if spec.tbe
-    }
+@cache
+def operator(file):
+    path = Path(ops.__file__).parent / f"{file}.py"
+    return load_operator(path, function=path.stem)
 
 
-@pytest.mark.parametrize("spec", NAMED)
+def dtypes(spec):
+    """What its TBE operator computes in."""
+    return ascend.known_of(spec).get("DTYPES", ("float16", "float32"))
+
+
+def check(spec, given, dtype, kinds, arrays, wanted, **chips):
+    """The TBE operator as chips have it, each on a back end, against what is right.
+
+    Args:
+        spec: what names it.
+        given: attributes.
+        dtype: of its numbers.
+        kinds: name → dtype of inputs and outputs.
+        arrays: the inputs.
+        wanted: the outputs in float64, the first ones.
+        chips: name of a chip → back end.
+    """
+    outputs = list(zip(spec.outputs, wanted, strict=False))
+    described = [describe(array.shape, kinds[name]) for name, array in zip(spec.inputs, arrays, strict=True)]  # fmt: skip
+    described += [describe(np.shape(one), kinds[name]) for name, one in outputs]
+    described += [describe((1,), kinds[name]) for name in spec.outputs[len(outputs) :]]
+    own = {name: as_told(name, given[name]) for name in ascend.attributes_of(spec)}
+    for soc, backend in chips.items():
+        kernel = operator(spec.tbe).build(*described, soc=soc, **own)
+        found = as_tuple(kernel(*arrays, backend=backend))
+        assert len(found) == len(spec.outputs)
+        for got, (name, want) in zip(found, outputs, strict=False):
+            assert str(got.dtype) == kinds[name] and got.size == np.size(want)
+            close(np.reshape(got, np.shape(want)), want, dtype)
+
+
+def check_forward(spec, given, shapes, dtype, **chips):
+    arrays = arrays_of(spec, shapes, dtype)
+    wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
+    check(spec, given, dtype, ascend.dtypes_of(spec, dtype), arrays, wanted, **chips)
+
+
+def by_numpy(spec, given, arrays):
+    """The operator's own kernel on the back end that needs no compiler."""
+    computation = computation_of(spec, sorted_attributes(spec, given))
+    kernel = computation.kernel([Described.of(array) for array in arrays])
+    return as_tuple(kernel(*arrays, backend="numpy"))
+
+
+def check_backward(spec, given, shapes, dtype, **chips):
+    """Against the operator's own gradient in float64, which finite differences confirm."""
+    gradient = gradient_of(spec)
+    kinds = ascend.dtypes_of(gradient, dtype, forward=spec)
+    arrays, rng = arrays_of(spec, shapes, dtype), np.random.default_rng(2)
+    made = by_numpy(spec, given, in_float64(spec, arrays))
+    known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
+    known |= {f"grad_{name}": rng.standard_normal(np.shape(known[name])) for name in spec.visible}
+    rounded = [np.asarray(known[name]).astype(kinds[name]) for name in gradient.inputs]
+    exact = [one if one.dtype.kind in "ib" else one.astype(np.float64) for one in rounded]
+    wanted = by_numpy(gradient, given, exact)
+    check(gradient, given, dtype, kinds, rounded, wanted, **chips)
+
+
+def tries(spec):
+    """Attributes, dtype, and the back end for each chip: the compiler gets one dtype and the defaults."""
+    for number, given in enumerate(attributes_of(spec)):
+        for dtype in dtypes(spec):
+            once = number == 0 and dtype == dtypes(spec)[-1]
+            yield given, dtype, {"Ascend910A": "numpy", "Ascend910B": "cpu" if once else "numpy"}
+
+
+@pytest.mark.parametrize("spec", FORWARD)
+def test_forward(spec):
+    for given, dtype, chips in tries(spec):
+        check_forward(spec, given, spec.samples[0], dtype, **chips)
+
+
+@pytest.mark.parametrize("spec", BACKWARD)
+def test_backward(spec):
+    for given, dtype, chips in tries(spec):
+        check_backward(spec, given, spec.samples[0], dtype, **chips)
+
+
+@pytest.mark.parametrize(("name", "given", "shapes"), VARIED)
+def test_arguments(name, given, shapes):
+    spec = SPECS[name]
+    given, dtype = spec.with_defaults(given), dtypes(spec)[-1]
+    check_forward(spec, given, shapes, dtype, Ascend910A="numpy")
+    if spec.tbe_gradient:
+        check_backward(spec, given, shapes, dtype, Ascend910A="numpy")
+
+
+@pytest.mark.parametrize("spec", [*FORWARD, *BACKWARD])
 def test_registration(spec):
-    info = registration(spec, spec.tbe)
-    info = info if isinstance(info, dict) else json.loads(info)
-    assert info["op_name"] == spec.name
-    assert f"{spec.tbe}.so" in str(info)
-    assert [one["name"] for one in info["inputs"]] == list(spec.inputs)
-    assert [one["name"] for one in info["outputs"]] == list(spec.outputs)
-    assert [one["name"] for one in info["attr"]] == attributes_of(spec)
-    assert AscendPrimitive(spec, {}).name == spec.name
+    for one, forward in (
+        (spec, None),
+        (gradient_of(spec), spec) if spec.tbe_gradient else (spec, None),
+    ):
+        info = registration(one, forward)
+        info = info if isinstance(info, dict) else json.loads(info)
+        assert info["op_name"] == registered_name(one)
+        assert f"{one.tbe.split('/')[-1]}.so" in str(info)
+        assert [item["name"] for item in info["inputs"]] == list(one.inputs)
+        assert [item["name"] for item in info["outputs"]] == list(one.outputs)
+        assert [item["name"] for item in info["attr"]] == ascend.attributes_of(one)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-@pytest.mark.parametrize("spec", NAMED)
-def test_they_agree(spec, dtype):
-    arrays = arrays_of(spec, spec.samples[0], dtype)
-    attributes = spec.with_defaults(spec.variants[0] if spec.name == "Swish" else {})
-    described = [describe(array.shape, dtype) for array in arrays]
-    shared = {name: attributes[name] for name in attributes_of(spec)}
-    kernel = ops.load(spec.tbe).build(*described, described[0], **shared)
-    (ours,) = run(spec, attributes, *arrays)
-    close(kernel(*arrays), np.asarray(ours, np.float64), dtype)
+@pytest.mark.parametrize("spec", FORWARD)
+def test_primitive(spec):
+    """It is made with every attribute; those that its TBE operator lacks are what only the CPU asks for."""
+    made = AscendPrimitive(spec, {})
+    assert made.name == registered_name(spec)
+    assert set(spec.attributes) - set(ascend.attributes_of(spec)) <= {"lowering"}
+    for name in ascend.attributes_of(spec):
+        assert made.attrs[name] == as_told(name, spec.attributes[name])
+    with pytest.raises(MissingError, match="is the primitive for Ascend"):
+        made()
+    assert callable(made.get_bprop())
 
 
 def test_what_the_tbe_operator_lacks_is_refused():
-    with pytest.raises(MissingError, match="has no approximate; expected approximate=True"):
-        AscendPrimitive(SPECS["GELU"], {"approximate": False})
+    with pytest.raises(MissingError, match="has no lowering; expected lowering=auto"):
+        AscendPrimitive(SPECS["Conv2d"], {"lowering": "im2col"})
+    with pytest.raises(MissingError, match="no word of CANN goes on from its own results"):
+        AscendPrimitive(SPECS["NMS"], {})
+
+
+def test_names_are_nobody_elses():
+    import mindspore.ops as theirs
+
+    taken = {*dir(theirs.operations), *dir(theirs.auto_generate), *dir(theirs)}
+    assert "Softmax" in taken
+    assert not taken & {registered_name(spec) for spec in SPECS.values()}
+
+
+@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
+def test_each_is_there_or_excused(spec):
+    assert bool(spec.tbe) != (spec.name in WITHOUT_TBE)
+    lacks_gradient = spec.tbe and spec.differentiable and not spec.tbe_gradient
+    assert bool(lacks_gradient) == (spec.name in WITHOUT_TBE_GRADIENT)
+
+
+def test_every_file_is_named():
+    named = {file for spec in SPECS.values() for file in (spec.tbe, spec.tbe_gradient)}
+    helpers = {"__init__", "building", "words"}
+    files = {file.stem for file in (Path(ops.__file__).parent / "fused").glob("*.py")} - helpers
+    assert {f"fused/{name}" for name in files} <= named
+
+
+def test_the_documentation_lists_the_excused():
+    assert ascend.lacking_table() in DOCS.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["AddReLU", "LayerNorm", "MatMulBiasReLU", "IoU", "NMS", "GELU"])
+def test_cells_on_ascend(monkeypatch, name):
+    """What a Cell takes where MindSpore is set to that device; nothing is run."""
+    spec = SPECS[name]
+    monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
+    if not spec.tbe and spec.composite is None:
+        with pytest.raises(MissingError, match="has no TBE operator"):
+            cell.FusedCell(spec, {})
+        return
+    run_by = cell.FusedCell(spec, {}).run
+    if not spec.tbe_gradient:
+        assert isinstance(run_by, cell.Trained)
+        run_by = run_by.call
+    run_by = run_by.call if isinstance(run_by, cell.Visible) else run_by
+    assert isinstance(run_by, AscendPrimitive)
+
+
+def test_cells_without_an_operator_of_cann(monkeypatch):
+    spec = SPECS["BiasDropoutAdd"]
+    monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
+    with pytest.warns(UserWarning, match="CANN builds no kernel of it, so it runs as basic"):
+        made = cell.FusedCell(spec, {})
+    assert made.route == "composite"

@@ -154,7 +154,7 @@ def test_the_primitive_for_ascend_says_so_on_a_cpu():
     known = AscendPrimitive(spec, {"beta": 1.5})
     with pytest.raises(MissingError, match="primitive for Ascend; expected device_target Ascend"):
         known(Tensor(floats(2, 3)))
-    info = registration(spec, "swish")
+    info = registration(spec)
     assert "swish.so" in str(info) and "beta" in str(info)
     with pytest.raises(MissingError, match="has no TBE operator"):
         AscendPrimitive(replace(spec, name="Other", tbe=""), {})

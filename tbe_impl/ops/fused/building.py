@@ -1,0 +1,98 @@
+"""From descriptions of tensors to a kernel: what all operators of this directory do in the same way."""
+
+from tbe import dsl, tvm
+from tbe.common.utils import para_check
+from te.platform.cce_build import build_config
+
+FLOATS = ("float16", "float32")
+
+
+def params(inputs, outputs, attributes=()):
+    """What `para_check.check_op_params` is told of so many inputs and outputs, and of attributes (``int``, ``float`` …, or several)."""
+    kinds = [
+        tuple(getattr(para_check, f"OPTION_ATTR_{one.upper()}") for one in kind)
+        if isinstance(kind, tuple)
+        else getattr(para_check, f"OPTION_ATTR_{kind.upper()}")
+        for kind in attributes
+    ]
+    return (
+        *[para_check.REQUIRED_INPUT] * inputs,
+        *[para_check.REQUIRED_OUTPUT] * outputs,
+        *kinds,
+        para_check.KERNEL_NAME,
+    )
+
+
+def build(
+    compute,
+    inputs,
+    outputs,
+    attributes,
+    kernel_name,
+    *,
+    views=None,
+    dtypes=None,
+    by_expression=False,
+):
+    """Builds the kernel of a graph.
+
+    Args:
+        compute: makes the graph: placeholders, descriptions of the outputs, attributes, the kernel's name.
+        inputs: name → description, in order.
+        outputs: their descriptions.
+        attributes: their values.
+        kernel_name: of the kernel.
+        views: name → another shape of as many elements, in which the graph sees an input.
+        dtypes: name → the dtypes that an input may have; all others are float16 or float32.
+        by_expression: a stage is no word, so that the schedule is one in which nothing is decided.
+    """
+    data = []
+    for name, item in inputs.items():
+        dtype = item.get("dtype").lower()
+        para_check.check_dtype(dtype, (dtypes or {}).get(name, FLOATS), param_name=name)
+        shape = (views or {}).get(name, item.get("shape"))
+        data.append(tvm.placeholder(shape, name=f"data_{name}", dtype=dtype))
+    made = compute(*data, *outputs, *attributes, kernel_name)
+    made = list(made) if isinstance(made, (list, tuple)) else [made]
+    # an output is no input, even where they are the same
+    made = [dsl.vmuls(one, 1.0) if any(one is item for item in data) else one for one in made]
+    if by_expression:
+        with tvm.target.cce():
+            schedule = tvm.create_schedule([tensor.op for tensor in made])
+        with build_config:
+            tvm.build(schedule, [*data, *made], "cce", name=kernel_name)
+        return
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(made)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, *made]})
+
+
+def of_one_rank(**inputs):
+    """Views of inputs with as many axes as the largest, those that are lacking of size 1 in front."""
+    rank = max(len(item.get("shape")) for item in inputs.values())
+    return {
+        name: [1] * (rank - len(item.get("shape"))) + list(item.get("shape"))
+        for name, item in inputs.items()
+    }
+
+
+def of_channels(x, data_format):
+    """The shape of a vector of channels beside x."""
+    shape = x.get("shape")
+    if len(shape) < 2 or data_format not in ("NCHW", "NHWC"):
+        raise RuntimeError(f"x of shape {shape} has no channels in {data_format}")
+    channels = 1 if data_format == "NCHW" else len(shape) - 1
+    return [size if axis == channels else 1 for axis, size in enumerate(shape)]
+
+
+def in_pairs(axis, **inputs):
+    """Views of inputs with their last axis in two; that of pairs is -1 or -2."""
+    views = {}
+    for name, shape in of_one_rank(**inputs).items():
+        half = shape[-1] // 2
+        if shape[-1] % 2:
+            raise RuntimeError(
+                f"{name} has {shape[-1]} elements in its last axis, which make no pairs"
+            )
+        views[name] = [*shape[:-1], half, 2] if axis == -1 else [*shape[:-1], 2, half]
+    return views

@@ -1,0 +1,33 @@
+"""Gradient of a gated linear unit with gelu, of the halves of a tensor.
+
+grad_x = (grad_y·b·gelu'(a), grad_y·gelu(a)), a and b the halves of x in its last axis.
+
+Shapes: x has an even size in its last axis, y half of it. dtypes: float16, float32; computed in float32. Errors:
+another dtype: the error of `para_check`.
+"""
+
+from tbe import dsl
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+from tbe_impl.ops.fused import words
+from tbe_impl.ops.fused.building import build, params
+
+
+@register_operator_compute("CustomOpsGeGLUHalvesGrad", op_mode="static", support_fusion=True)
+def geglu_halves_grad_compute(x, grad_y, grad_x, approximate=True, kernel_name="geglu_halves_grad"):
+    """The graph of `geglu_halves_grad`."""
+    first, second = words.halves(words.wide(x))
+    grad = words.wide(grad_y)
+    by_first = dsl.vmul(dsl.vmul(grad, second), words.gelu_slope(first, approximate))
+    by_second = dsl.vmul(grad, words.gelu(first, approximate))
+    res = dsl.concat([by_first, by_second], len(x.shape) - 1)
+    return dsl.cast_to(res, x.dtype)
+
+
+@para_check.check_op_params(*params(2, 1, ("bool",)))
+def geglu_halves_grad(x, grad_y, grad_x, approximate=True, kernel_name="geglu_halves_grad"):
+    """Builds the kernel."""
+    build(
+        geglu_halves_grad_compute, {"x": x, "grad_y": grad_y}, [grad_x], [approximate], kernel_name
+    )

@@ -1,0 +1,44 @@
+"""A product with transposed weights and bias, and an activation.
+
+y = activation(x·weightᵀ + bias); the activation is relu, silu, gelu, gelu_tanh, or empty.
+
+Shapes: x (…, I), weight (O, I), bias (O,), y (…, O). dtypes: float16, which the cube multiplies; summed in float32.
+Errors: another dtype: the error of `para_check`.
+"""
+
+import math
+
+from tbe import dsl
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+from tbe_impl.ops.fused import words
+from tbe_impl.ops.fused.building import build, params
+
+DTYPES = ("float16",)
+"""What the cube multiplies."""
+
+
+@register_operator_compute("CustomOpsMatMulBias", op_mode="static", support_fusion=True)
+def linear_bias_compute(x, weight, bias, y, activation="", kernel_name="linear_bias"):
+    """The graph of `linear_bias`."""
+    res = dsl.matmul(x, weight, False, True, dst_dtype="float32")
+    res = dsl.vadd(res, words.spread(words.wide(bias), res))
+    return dsl.cast_to(words.activated(res, activation), x.dtype)
+
+
+@para_check.check_op_params(*params(3, 1, ("str",)))
+def linear_bias(x, weight, bias, y, activation="", kernel_name="linear_bias"):
+    """Builds the kernel."""
+    *lead, last = x.get("shape")
+    rows = math.prod(lead)
+    views = {"x": [rows, last], "bias": [1, weight.get("shape")[0]]}
+    build(
+        linear_bias_compute,
+        {"x": x, "weight": weight, "bias": bias},
+        [y],
+        [activation],
+        kernel_name,
+        views=views,
+        dtypes=dict.fromkeys(("x", "weight", "bias"), DTYPES),
+    )

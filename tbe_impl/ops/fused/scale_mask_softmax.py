@@ -1,0 +1,39 @@
+"""Softmax of a multiple, of what a mask leaves.
+
+y = softmax over the last axis of scale·x where mask is 0, and −∞ where it is 1; a row without anything is 0.
+
+Shapes: mask is repeated to x. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of
+`para_check`.
+"""
+
+import math
+
+from tbe import dsl
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+from tbe_impl.ops.fused import words
+from tbe_impl.ops.fused.building import build, of_one_rank, params
+
+
+@register_operator_compute("CustomOpsScaleMaskSoftmax", op_mode="static", support_fusion=True)
+def scale_mask_softmax_compute(x, mask, y, scale=1.0, kernel_name="scale_mask_softmax"):
+    """The graph of `scale_mask_softmax`."""
+    marked = dsl.broadcast(dsl.cast_to(mask, "float16"), words.sizes(x))
+    given = dsl.vmuls(words.wide(x), scale)
+    left = dsl.vcmpsel(words.wide(marked), 0.5, "gt", -math.inf, given)
+    return dsl.cast_to(words.softmax(left), x.dtype)
+
+
+@para_check.check_op_params(*params(2, 1, ("float",)))
+def scale_mask_softmax(x, mask, y, scale=1.0, kernel_name="scale_mask_softmax"):
+    """Builds the kernel."""
+    build(
+        scale_mask_softmax_compute,
+        {"x": x, "mask": mask},
+        [y],
+        [scale],
+        kernel_name,
+        views=of_one_rank(x=x, mask=mask),
+        dtypes={"mask": ("bool", "int8")},
+    )

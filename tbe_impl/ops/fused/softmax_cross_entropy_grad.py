@@ -1,0 +1,73 @@
+"""Gradient of cross entropy of softmax with labels that are numbers of classes.
+
+grad_logits = (softmax(logits) − target)·grad_loss, target = (1 − label_smoothing)·[class is label] + label_smoothing
+/ C; 0 where labels are ignore_index; of the mean divided by the number of those that count. What a label names is a
+stage by its expression.
+
+Shapes: logits (C,), (N, C) or (N, C, …), labels without the classes, int32; loss without the classes, or without
+axes; log_of_sum like logits with one class, in float32. dtypes: float16, float32; computed in float32. Errors:
+another dtype: the error of `para_check`.
+"""
+
+from tbe import dsl
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+from tbe_impl.ops.fused import words
+from tbe_impl.ops.fused.building import build, params
+
+
+@register_operator_compute(
+    "CustomOpsSoftmaxCrossEntropyGrad", op_mode="static", support_fusion=True
+)
+def softmax_cross_entropy_grad_compute(
+    logits,
+    labels,
+    log_of_sum,
+    grad_loss,
+    grad_logits,
+    ignore_index=-100,
+    reduction="mean",
+    label_smoothing=0.0,
+    kernel_name="softmax_cross_entropy_grad",
+):
+    """The graph of `softmax_cross_entropy_grad`."""
+    given, weights = words.wide(logits), words.counted(labels, ignore_index)
+    target = words.smoothed(words.one_hot(labels, words.sizes(logits)), label_smoothing)
+    share = dsl.vexp(dsl.vsub(given, words.spread(log_of_sum, logits)))
+    factor = dsl.vmul(words.spread(words.wide(grad_loss), weights), weights)
+    if reduction == "mean":
+        number = dsl.reduce_sum(weights, axis=list(range(len(weights.shape))), keepdims=True)
+        factor = dsl.vdiv(factor, words.spread(number, weights))
+    rest = dsl.vsub(share, target)
+    return dsl.cast_to(dsl.vmul(rest, words.spread(factor, logits)), logits.dtype)
+
+
+@para_check.check_op_params(*params(4, 1, ("int", "str", "float")))
+def softmax_cross_entropy_grad(
+    logits,
+    labels,
+    log_of_sum,
+    grad_loss,
+    grad_logits,
+    ignore_index=-100,
+    reduction="mean",
+    label_smoothing=0.0,
+    kernel_name="softmax_cross_entropy_grad",
+):
+    """Builds the kernel."""
+    shape = list(logits.get("shape"))
+    shape = [1, *shape] if len(shape) == 1 else shape
+    column = [shape[0], 1, *shape[2:]]
+    rows = column if reduction == "none" else [1] * len(shape)
+    views = {"logits": shape, "labels": column, "log_of_sum": column, "grad_loss": rows}
+    build(
+        softmax_cross_entropy_grad_compute,
+        {"logits": logits, "labels": labels, "log_of_sum": log_of_sum, "grad_loss": grad_loss},
+        [grad_logits],
+        [ignore_index, reduction, label_smoothing],
+        kernel_name,
+        views=views,
+        dtypes={"labels": ("int32",)},
+        by_expression=True,
+    )

@@ -1,0 +1,27 @@
+"""Gated linear unit with swish, of the halves of a tensor.
+
+y = swish(first half)·second half, of the last axis.
+
+Shapes: x has an even size in its last axis, y half of it. dtypes: float16, float32; computed in float32. Errors:
+another dtype: the error of `para_check`.
+"""
+
+from tbe import dsl
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+from tbe_impl.ops.fused import words
+from tbe_impl.ops.fused.building import build, params
+
+
+@register_operator_compute("CustomOpsSwiGLUHalves", op_mode="static", support_fusion=True)
+def swiglu_halves_compute(x, y, kernel_name="swiglu_halves"):
+    """The graph of `swiglu_halves`."""
+    first, second = words.halves(words.wide(x))
+    return dsl.cast_to(dsl.vmul(words.swish(first), second), x.dtype)
+
+
+@para_check.check_op_params(*params(1, 1))
+def swiglu_halves(x, y, kernel_name="swiglu_halves"):
+    """Builds the kernel."""
+    build(swiglu_halves_compute, {"x": x}, [y], [], kernel_name)
