@@ -146,6 +146,12 @@ def described(value: Any) -> Any:
     if not isinstance(value, dict) or "shape" not in value:
         return value
     layout = value.get("format") or "ND"
+    for size in value["shape"]:
+        if not hasattr(size, "__index__"):
+            raise InputError(
+                "a size is no whole number", place="shape", expected="whole numbers, -1 for one that is known late",
+                got=repr(tuple(value["shape"])), remedy="What a size may be goes into range: [(1, 16), …]",
+            )  # fmt: skip
     return {
         **value,
         "shape": tuple(value["shape"]),

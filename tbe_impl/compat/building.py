@@ -123,6 +123,23 @@ def tvm_build(
     return session().record_build(name, args, sch, options)
 
 
+def build_fatbin(
+    configs: Sequence[Any], schedules: Sequence[Any], arguments: Sequence[Sequence[Any]], keys: Sequence[int], name: str
+) -> None:  # fmt: skip
+    """Records one request to build for each way of cutting the same work, as dynamic operators of 2021 make them.
+
+    Args:
+        configs: options, one for each.
+        schedules: likewise.
+        arguments: likewise; sizes and factors, then the tensors.
+        keys: by which the device chooses.
+        name: of the kernel.
+    """
+    for schedule, listed in zip(schedules, arguments, strict=True):
+        tensors = [item for item in listed if isinstance(item, Tensor)]
+        session().record_build(name, tensors, schedule, {})
+
+
 def lower(*_: Any, **__: Any) -> str:
     """The text of a schedule; here where it was asked for."""
     return f"lowered at {here()}"
@@ -163,8 +180,8 @@ _DEFAULT_CONFIG: Mapping[str, Any] = {
 
 
 def current_build_config(key: str = "") -> Any:
-    """An option of the build at hand, None when nobody set it; without a key all of them."""
-    if not key:
+    """An option of the build at hand, None when nobody set it; ``all`` of them, or without a key."""
+    if key in ("", "all"):
         return {**_DEFAULT_CONFIG, **session().build_config}
     return session().build_config.get(key, _DEFAULT_CONFIG.get(key))
 

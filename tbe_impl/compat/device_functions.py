@@ -39,6 +39,8 @@ class _Place:
     """What a function of the device is handed for a tensor, or for its result."""
 
     tensor: Tensor | None
+    shape: tuple[Any, ...] = ()
+    dtype: str = ""
 
     def access_ptr(self, *_: Any, **__: Any) -> _Place:
         return self
@@ -83,9 +85,9 @@ def extern(
     Raises:
         InputError: it is no call of one function, or nobody knows the function.
     """
-    places = [item if isinstance(item, Parameter) else _Place(item) for item in inputs]
+    places = [item if isinstance(item, Parameter) else _Place(item, item.shape, item.dtype) for item in inputs]  # fmt: skip
     with _inside():
-        made = fcompute(places, [_Place(None)])
+        made = fcompute(places, _results(shape, dtype))
     if not isinstance(made, DeviceCall):
         raise _refused("extern")
     known = re.fullmatch(r"(?:cc_device_|Device)([A-Za-z]+?)(?:_c)?(?:_[a-z]+\d*)?", made.name)
@@ -107,6 +109,14 @@ def extern(
 
     found: Tensor = compute(sizes, body, name)
     return found
+
+
+def _results(shape: Any, dtype: Any) -> list[_Place]:
+    """The places of what an `extern` makes: of one tensor, or of several."""
+    several = bool(shape) and isinstance(shape[0], (list, tuple))
+    shapes = [as_shape(item) for item in (shape if several else (shape,))]
+    dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype or ""] * len(shapes)
+    return [_Place(None, sizes, kind) for sizes, kind in zip(shapes, dtypes, strict=True)]
 
 
 @contextlib.contextmanager

@@ -71,7 +71,24 @@ def segment(
     return word(tensor, segment_ids, num_segments, init_value)
 
 
+def cut(tensor: Tensor, begin: Any, end: Any, stride: Any = None) -> Any:
+    """``tensor[begin:end]`` on every axis (``tbe.dsl.slice``).
+
+    Args:
+        tensor: any.
+        begin, end: a number for each axis, `end` behind the last element.
+        stride: None; the toolkit takes no other.
+    """
+    if stride is not None:
+        raise fault("E90001", f"slice takes no stride, but got {stride!r}", detailed_cause="stride")
+    for name, numbers in (("begin", begin), ("end", end)):
+        if not isinstance(numbers, (list, tuple)) or len(numbers) != tensor.ndim:
+            raise fault("E90001", f"{name} of slice has to be a list of {tensor.ndim} numbers, but is {numbers!r}", detailed_cause=name)  # fmt: skip
+    return ext.strided_slice(tensor, list(begin), list(end))
+
+
 FUNCTIONS: Mapping[str, Any] = {
+    "slice": cut,
     "sort": sort,
     "topk": topk,
     "segment": segment,

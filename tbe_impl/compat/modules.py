@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tbe_impl.compat import (
+    blocked_images,
     building,
     convolution_helpers,
     device_functions,
@@ -19,6 +20,7 @@ from tbe_impl.compat import (
     operator_helpers,
     para_check,
     platform,
+    quantised,
     registering,
     scattering,
     shape_util,
@@ -75,7 +77,7 @@ _OPERATION: dict[str, Any] = {
 }  # fmt: skip
 _CONTEXT = {"get_context": operation.get_context, "OpContext": operation.Context}
 _BUILD_CONFIG: dict[str, Any] = {
-    "build_config": building.build_config,
+    "build_config": building.build_config(),
     "get_current_build_config": building.current_build_config,
     "set_current_build_config": building.set_current_build_config,
     "get_default_build_config": lambda key=None: (
@@ -102,6 +104,7 @@ _CASTING_EXTRA = {
     **_SCHEDULING,
     "check_conv_shape": lambda image, weight, *_, **__: (image, weight),
     **window_sizes.FUNCTIONS,
+    **blocked_images.FUNCTIONS,
     "auto_schedule": building.casting_auto_schedule,
     "schedule_cce": building.casting_auto_schedule,
     "classify": classify,
@@ -110,6 +113,7 @@ _REFUSING_EXTRA = {
     **_SCHEDULING,
     **later_words.FUNCTIONS,
     **window_sizes.FUNCTIONS,
+    **blocked_images.FUNCTIONS,
     "auto_schedule": building.auto_schedule,
     "classify": classify,
     **{
@@ -136,14 +140,18 @@ _UTIL_EXTRA = {
     },
     "CCE_AXIS": SimpleNamespace(),
     "check_input_tensor_shape": lambda *_: None,
+    "NAME_INDEX": [0],
 }
 _TVM_FUNCTIONS = {
     **tensor_language.FUNCTIONS,
+    **quantised.FUNCTIONS,
     "extern": device_functions.extern,
     "call_extern": device_functions.call_extern,
     "nd": testing.ARRAYS,
     "testing": testing.COMPARING,
-    "build": building.tvm_build,
+    "cpu": testing.processor,
+    "context": lambda kind="cpu", number=0: testing.processor(number),
+    "build": testing.callable_build,
     "lower": building.lower,
     "build_config": building.build_config(),
     "Tensor": tensor_language.Tensor,
@@ -220,7 +228,7 @@ EXACT: dict[str, Names] = {
     "te.platform.fusion_manager": _FUSION, "te.platform.fusion_util": _FUSION,
     "te.platform.insn_cmd": _INSTRUCTIONS, "te.platform.operation": _OPERATION, "te.platform.op_context": _CONTEXT,
     "te.platform.shape_classifier": {"classify": classify, "Mode": Mode}, "te.platform.log": _LOG,
-    "te.platform.cce_build": {**_BUILD_CONFIG, "build_config": building.build_config()},
+    "te.platform.cce_build": _BUILD_CONFIG,
     "te.platform.cce_policy": {**_BUILD_CONFIG, "disableL2": lambda *_: None},
     "te.platform.cce_intrin_md": {**_PLATFORM, "reset_mask_insn": tensor_language.FUNCTIONS["call_pure_extern"]},
     "te.platform.cce_util": {**_PLATFORM, **_UTIL_EXTRA},
@@ -247,7 +255,7 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
-    "topi.scatter": {"Scatter": scattering.Scatter}, "topi.tensor_scatter": {"TensorScatter": scattering.TensorScatter},
+    "topi.scatter": {"Scatter": scattering.Scatter}, "te.utils.scatter": {"Scatter": scattering.Scatter}, "topi.tensor_scatter": {"TensorScatter": scattering.TensorScatter},
     **{module: {"query_rl_bank": lambda *_, **__: (False, None)} for module in _STORED_SCHEDULES},
     "tbe.common.testing": testing.FUNCTIONS, "tbe.common.testing.testing": testing.FUNCTIONS,
     "tbe.common.utils.conv_util": convolution_helpers.UTILITIES,
@@ -276,11 +284,13 @@ _TVM_PARTS: dict[str, Names] = {
     "te.tensor": {"Tensor": tensor_language.Tensor, "TensorSlice": tensor_language.graph.TensorSlice,
                   **tensor_language.OPERATION_CLASSES},
     "stmt": _TVM_CLASSES, "make": _TVM_CLASSES, "target": _TVM_TARGET, "ir_builder": tensor_language.IR_BUILDER,
-    "tir.ir_builder": tensor_language.IR_BUILDER, "build_module": {"build": building.tvm_build, "lower": building.lower,
-                                                                  "build_config": building.build_config},
-    "driver": {"build": building.tvm_build}, "driver.build_module": {"build": building.tvm_build},
+    "tir.ir_builder": tensor_language.IR_BUILDER, "build_module": {"build": testing.callable_build, "lower": building.lower,
+                                                                  "build_config": building.build_config()},
+    "driver": {"build": testing.callable_build}, "driver.build_module": {"build": testing.callable_build},
     "ir": {"Range": tensor_language.Range, "Array": tuple}, "container": {"Array": tuple}, "collections": {"Array": tuple},
     "schedule": {"create_schedule": tensor_language.create_schedule}, "error": {"TVMError": RuntimeError},
+    "api_config": {"query_bit_width": lambda: 32}, "tag": {"tag_scope": tensor_language.tag_scope},
+    "cce_build_module": {"build_fatbin": building.build_fatbin},
 }  # fmt: skip
 
 _PREFIXES: tuple[tuple[str, Names], ...] = (
@@ -324,7 +334,7 @@ def family_of(module: str) -> Callable[[str], Any] | None:
 LAZY_CHILDREN = {
     "impl": "util",
     "impl.util": "platform_adapter util_common norm_pattern_adapter",
-    "te": "lang platform tvm utils op tik",
+    "te": "lang platform tvm utils op tik domain",
     "te.lang": "cce base dynamic",
     "te.lang.cce": "te_compute te_schedule util rl_bank",
     "te.lang.cce.rl_bank": "rl_bank",
@@ -334,7 +344,9 @@ LAZY_CHILDREN = {
         "fusion_manager cce_conf cce_params cce_build cce_policy cce_intrin cce_intrin_md insn_cmd operation cce_util log "
         "op_context shape_classifier"
     ),
-    "te.utils": "para_check shape_util op_utils error_manager cce log",
+    "te.utils": "para_check shape_util op_utils error_manager cce log scatter",
+    "te.domain": "rl_bank",
+    "te.domain.rl_bank": "rl_bank",
     "te.utils.error_manager": "error_manager_util error_manager_vector error_manager_cube",
     "te.lang.base": "operation shape_classifier",
     "tbe": "dsl common tvm tik",
@@ -353,7 +365,7 @@ LAZY_CHILDREN = {
     "topi.generic": "cce",
     "topi.cce": "util",
     **{f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
-       "topi error collections" for root in ("te", "tbe")},
+       "topi error collections api_config tag cce_build_module" for root in ("te", "tbe")},
     **{f"{root}.tvm.tir": "expr ir_builder" for root in ("te", "tbe")},
     **{f"{root}.tvm.te": "tensor" for root in ("te", "tbe")},
     **{f"{root}.tvm.topi": "generic cce" for root in ("te", "tbe")},

@@ -369,6 +369,9 @@ def check_format(
 ) -> None:
     """Raises unless `data_format` is in the list."""
     known = list(ALL_FORMAT_LIST if check_list is None else check_list)
+    if isinstance(check_list, str):
+        # one format instead of a list of them
+        known = [check_list]
     if data_format not in known:
         raise fault(
             "E80017" if data_format is None else "E80015",

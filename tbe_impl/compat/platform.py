@@ -192,6 +192,16 @@ def te_set_version(version: str, *_: Any, **__: Any) -> str:
     return set_current_compile_soc_info(version)
 
 
+def is_lhisi_version() -> bool:
+    """Whether the chip is one of the small ones for cameras: none of those known here is."""
+    return False
+
+
+def get_kernel_meta_dir() -> str:
+    """Where the toolkit would write; nothing is written here."""
+    return "kernel_meta"
+
+
 def set_status(*_: Any, **__: Any) -> None:
     """Nothing: the device's status has no meaning here."""
 
@@ -256,7 +266,7 @@ FUNCTIONS: Mapping[str, Any] = MappingProxyType(
         function.__name__: function
         for function in (
             get_soc_spec, get_product_spec, set_current_compile_soc_info, api_check_support, intrinsic_check_support,
-            get_bit_len, get_align_factor, get_block_size, get_cube_mkn, te_set_version, set_status, CceProductParams,
+            get_bit_len, get_align_factor, get_block_size, get_cube_mkn, te_set_version, set_status, is_lhisi_version, get_kernel_meta_dir, CceProductParams,
         )
     }
     | {"te_update_version": te_set_version, "set_soc_spec": set_status, "getValue": get_soc_spec}

@@ -50,6 +50,17 @@ class Array:
 
     __repr__ = __str__
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.values[key]
+
+    def copyfrom(self, values: Any) -> Array:
+        """Overwrites its elements."""
+        self.values[...] = _plain(values)
+        return self
+
 
 @dataclass
 class Watched:
@@ -130,20 +141,65 @@ def run(*arrays: Any) -> None:
         AssertionError: a tensor is not what `assert_allclose` says.
     """
     watched = _watched()
-    if not watched.tensors or len(arrays) != len(watched.tensors):
-        raise fault(
-            "E90001",
-            f"run takes an array for each of the {len(watched.tensors)} tensors that were built, but got {len(arrays)}",
-            detailed_cause="arrays",
-        )
-    given = {id(t): _fitting(t, a) for t, a in zip(watched.tensors, arrays, strict=True) if t.op.kind == "placeholder"}  # fmt: skip
-    results = [(t, a) for t, a in zip(watched.tensors, arrays, strict=True) if t.op.kind != "placeholder"]  # fmt: skip
     looked_at = [*(item[0] for item in watched.printed), *(item[0] for item in watched.compared)]
-    values = _values([*(tensor for tensor, _ in results), *looked_at], given)
+    values, results = _computed("run", watched.tensors, arrays, looked_at)
     for tensor, file in watched.printed:
         print(f"{tensor.name}: {values[id(tensor)]}", file=file)
     for tensor, desired, relative, absolute in watched.compared:
         np.testing.assert_allclose(values[id(tensor)], _plain(desired), relative, absolute, err_msg=tensor.name)  # fmt: skip
+    _hand_over(values, results)
+
+
+@dataclass(frozen=True)
+class Built:
+    """What ``tvm.build`` gives back: called with arrays, it computes and overwrites those of the outputs.
+
+    Attributes:
+        tensors: what was built, inputs and outputs.
+        entry_name: of the function.
+    """
+
+    tensors: Sequence[Tensor]
+    entry_name: str
+
+    def __call__(self, *arrays: Any) -> None:
+        _hand_over(*_computed(self.entry_name, self.tensors, arrays))
+
+    def time_evaluator(self, *_: Any, **__: Any) -> Any:
+        """Raises: nothing is measured here."""
+        raise fault(
+            "E90001", "nothing is measured here; ms-fusion tbe bench measures operators", detailed_cause="time_evaluator"
+        )  # fmt: skip
+
+
+def callable_build(
+    sch: Any = None, args: Any = None, target: Any = None, target_host: Any = None, name: str = "default_function", **more: Any
+) -> Built:  # fmt: skip
+    """``tvm.build``: the request is recorded, and what comes back can be called."""
+    tvm_build(sch, args, target, target_host, name, **more)
+    return Built(tuple(flat(args)), name)
+
+
+_Results = list[tuple[Tensor, Any]]
+
+
+def _computed(
+    name: str, tensors: Sequence[Tensor], arrays: Sequence[Any], looked_at: Sequence[Tensor] = ()
+) -> tuple[dict[int, np.ndarray], _Results]:
+    """``id`` of a tensor → its elements, and the outputs with the arrays that are for them."""
+    if not tensors or len(arrays) != len(tensors):
+        raise fault(
+            "E90001",
+            f"{name} takes an array for each of the {len(tensors)} tensors that were built, but got {len(arrays)}",
+            detailed_cause="arrays",
+        )
+    pairs = list(zip(tensors, arrays, strict=True))
+    given = {id(t): _fitting(t, array) for t, array in pairs if t.op.kind == "placeholder"}
+    results = [(t, array) for t, array in pairs if t.op.kind != "placeholder"]
+    return _values([*(tensor for tensor, _ in results), *looked_at], given), results
+
+
+def _hand_over(values: Mapping[int, np.ndarray], results: _Results) -> None:
     for tensor, array in results:
         _plain(array)[...] = values[id(tensor)].reshape(_plain(array).shape)
 
@@ -170,7 +226,18 @@ def compare(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -
     np.testing.assert_allclose(_plain(actual), _plain(desired), rtol, atol)
 
 
-ARRAYS = SimpleNamespace(array=Array)
+def empty(shape: Any, dtype: str = "float32", ctx: Any = None) -> Array:
+    """An array of zeros."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return Array(np.zeros(sizes, dtype_of(dtype).numpy), ctx)
+
+
+def processor(number: int = 0) -> str:
+    """``tvm.cpu(0)``: where arrays lie."""
+    return f"cpu({number})"
+
+
+ARRAYS = SimpleNamespace(array=Array, empty=empty, NDArray=Array)
 """``tvm.nd``."""
 COMPARING = SimpleNamespace(assert_allclose=compare)
 """``tvm.testing``."""

@@ -88,13 +88,25 @@ def filter_gradient(
     return np.concatenate([np.tensordot(d, part, (over, over)) for d, part in parts], axis=0)
 
 
+def _number(value: Any) -> int:
+    if isinstance(value, Expr) and not isinstance(value, Const):
+        raise InputError(
+            "a convolution needs its padding, strides and dilations as numbers",
+            place=str(here()),
+            expected="numbers",
+            got=str(value),
+            remedy="Give the sizes of the image, on which they depend",
+        )
+    return int(value.value if isinstance(value, Const) else value)
+
+
 def _numbers(values: Any, count: int, default: int = 1) -> list[int]:
     """The last `count` numbers; of a single number so many."""
     if values is None:
         return [default] * count
     if not isinstance(values, (list, tuple)):
         values = [values] * count
-    whole = [int(item.value if isinstance(item, Const) else item) for item in values]
+    whole = [_number(item) for item in values]
     return whole[-count:] if len(whole) >= count else whole * count
 
 

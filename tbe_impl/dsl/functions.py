@@ -46,6 +46,10 @@ def _scipy(name: str) -> Callable[..., Any]:
     return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
 
+def _float_of_bits(x: Any) -> Any:
+    return np.asarray(x).astype(np.uint32).view(np.float32)
+
+
 def _round_away(x: Any) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
@@ -95,6 +99,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("isfinite", np.isfinite, result="bool"),
             Function("not", np.logical_not, result="bool"),
             Function("bitnot", np.invert),
+            Function("float_of_bits", _float_of_bits, result="float32"),
         )
     }
 )

@@ -148,6 +148,9 @@ class Regions:
         extents = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}  # fmt: skip
         made = self.tile(stage)
         extents.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
+        # loops that came from no axis, such as one of a single step
+        for leaf in (*stage.leaves, *(item.outer for item in stage.relations)):
+            extents.setdefault(id(leaf), size_of(leaf.extent))
         for relation in stage.relations:
             if isinstance(relation, Split):
                 whole = extents[id(relation.parent)]

@@ -132,11 +132,14 @@ class Stage:
         return outer, inner
 
     def fuse(self, *axes: Any) -> IterVar:
-        """One loop of several that follow each other, outermost first."""
+        """One loop of several that follow each other, outermost first; of none a loop of one step."""
         place = str(here())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]
         if not given:
-            raise InputError("fuse takes at least one loop", place=place, got="none")
+            # as TVM has it, nothing fused is a loop of one step around the others
+            once = IterVar(Range(const(1)), f"{self.op.name}.once", "data")
+            self._leaves.insert(0, once)
+            return once
         fused: IterVar = given[0]
         for inner in given[1:]:
             fused = self._fuse_two(fused, inner, place)

@@ -83,7 +83,7 @@ class Operation:
         location: Location | None = None,
     ):
         self.kind, self.name, self.tag = kind, name, tag
-        self.attrs = {key: as_attribute(value) for key, value in (attrs or {}).items()}
+        self.attrs = Attributes(attrs or {})
         if PHONY in tag and word is None:
             tensors = [read.tensor for expression in body for read in reads(expression)]
             word = WordUse(PHONY, tuple({id(tensor): tensor for tensor in tensors}.values()))
@@ -97,6 +97,11 @@ class Operation:
             Tensor(shape, dtype, f"{name}.v{index}" if several else name, self, index)
             for index, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
         )
+
+    @property
+    def dtype(self) -> str:
+        """Of its first output, as operators ask inputs for it."""
+        return self.outputs[0].dtype
 
     @property
     def num_outputs(self) -> int:
@@ -219,6 +224,20 @@ for _name in (
     "and or xor lshift rshift invert"
 ).split():
     setattr(TensorSlice, f"__{_name}__", _delegate(f"__{_name}__"))
+
+
+class Attributes(dict[str, Any]):
+    """The attributes of an operation, each as `as_attribute` makes it, those that are set later too."""
+
+    def __init__(self, given: Mapping[str, Any]):
+        super().__init__({key: as_attribute(value) for key, value in given.items()})
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, as_attribute(value))
+
+    def update(self, *given: Any, **more: Any) -> None:
+        """Sets several."""
+        super().update({key: as_attribute(value) for key, value in dict(*given, **more).items()})
 
 
 def as_attribute(value: Any) -> Any:

@@ -282,6 +282,16 @@ def pooling3d(
     )  # fmt: skip
 
 
+def _around(pads: Any, rank: int) -> list[tuple[Any, Any]]:
+    """Numbers before and behind each axis."""
+    given = [_plain(item) if not isinstance(item, (list, tuple)) else item for item in pads or ()]
+    if len(given) == 4 and not any(isinstance(item, (list, tuple)) for item in given):
+        given = [(0, 0)] * (rank - 3) + [given[:2], given[2:], (0, 0)]
+    if len(given) not in (0, rank) or not all(isinstance(item, (list, tuple)) and len(item) == 2 for item in given):  # fmt: skip
+        raise InputError("pads is neither a pair per axis nor four numbers for an image", place=str(here()), expected=f"{rank} pairs, or 4 numbers", got=repr(pads))  # fmt: skip
+    return [(_plain(a), _plain(b)) for a, b in given] or [(0, 0)] * rank
+
+
 def dilation(
     tensor_x: Tensor, dilations: Any, pads: Any = None, padding_value: Any = 0.0
 ) -> Tensor:
@@ -290,14 +300,15 @@ def dilation(
     Args:
         tensor_x: any.
         dilations: one number per axis.
-        pads: a pair of numbers, before and behind, per axis.
+        pads: a pair of numbers, before and behind, per axis; or four numbers, above, below, left and right of an image in blocks
+            of channels.
         padding_value: a scalar.
     """
     tensor = check_tensor("dilation", tensor_x, "tensor_x")
     steps = [_plain(item) for item in dilations]
     if len(steps) != tensor.ndim:
         raise InputError("dilation takes one number per axis", place=str(here()), expected=str(tensor.ndim), got=str(len(steps)))  # fmt: skip
-    around = [(0, 0)] * tensor.ndim if not pads else [(_plain(a), _plain(b)) for a, b in pads]
+    around = _around(pads, tensor.ndim)
     filler = check_scalar("dilation", padding_value, tensor.dtype, "padding_value")
 
     def pick(*index: Expr) -> Expr:

@@ -140,6 +140,8 @@ def function(name: str, dtype: str, arguments: list[str]) -> str:
         return f"(~{arguments[0]})" if tag == MASK else f"(~{cast(dtype, 'bool', arguments[0])})"
     if name == "bitnot":
         return f"(~{arguments[0]})"
+    if name == "float_of_bits":
+        return f"((f32v){cast(dtype, 'uint32', arguments[0])})"
     if name in ("isnan", "isinf", "isfinite"):
         if tag[0] != "f":
             return literal(name == "isfinite", MASK)

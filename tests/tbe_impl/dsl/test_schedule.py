@@ -190,7 +190,6 @@ MISTAKES = [
     (_split_twice, "split: i is no loop of stage z", "It was split into i.outer and i.inner"),
     (lambda s, x, y, z: s[z].split(y.op.axis[0], 4), "split: i is no loop of stage z", "schedule[…].op.axis of z"),
     (lambda s, x, y, z: s[z].reorder(z.op.axis[0], z.op.axis[0]), "names a loop twice", "i, i"),
-    (lambda s, x, y, z: s[z].fuse(), "fuse takes at least one loop", "none"),
     (lambda s, x, y, z: s[z].compute_at(s[z], z.op.axis[0]), "z cannot be computed inside itself", ""),
     (lambda s, x, y, z: s[y].compute_at(z, z.op.axis[0]), "compute_at of y takes a stage", "schedule[tensor]"),
     (lambda s, x, y, z: s[z].emit_insn(y.op.axis[0], "dma_copy"), "emit_insn: i is no loop of stage z", ""),

@@ -1,0 +1,56 @@
+"""``compute_four2five`` and ``compute_five2four``: images between NCHW and blocks of 16 channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tbe_impl.compat.faults import fault
+from tbe_impl.dsl.expr import const, select
+from tbe_impl.dsl.layouts import BLOCK
+from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
+
+
+def compute_four2five(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
+    """``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``, 0 behind the last channel.
+
+    Args:
+        input_tensor: an image as NCHW.
+        raw_shape_4D: its four sizes.
+    """
+    n, channels, h, w = _four("compute_four2five", raw_shape_4D)
+
+    def pick(image: Any, block: Any, row: Any, column: Any, part: Any) -> Any:
+        at = block * BLOCK + part
+        value = input_tensor(image, at, row, column)
+        return value if channels % BLOCK == 0 else select(at < channels, value, const(0, input_tensor.dtype))  # fmt: skip
+
+    return compute((n, -(-channels // BLOCK), h, w, BLOCK), pick, fresh_name("four2five"))
+
+
+def compute_five2four(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
+    """``y[n, c, h, w] = x[n, c // 16, h, w, c % 16]``.
+
+    Args:
+        input_tensor: an image as NC1HWC0.
+        raw_shape_4D: the four sizes of the result.
+    """
+    return compute(
+        _four("compute_five2four", raw_shape_4D),
+        lambda n, c, h, w: input_tensor(n, c // BLOCK, h, w, c % BLOCK),
+        fresh_name("five2four"),
+    )
+
+
+def _four(word: str, shape: Any) -> tuple[int, int, int, int]:
+    if not isinstance(shape, (list, tuple)) or len(shape) != 4:
+        raise fault("E90001", f"{word} takes the four sizes of an image, but got {shape!r}", detailed_cause="raw_shape_4D")  # fmt: skip
+    n, channels, h, w = (int(size) for size in shape)
+    return n, channels, h, w
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "compute_four2five": compute_four2five,
+    "compute_five2four": compute_five2four,
+}
+"""By the names that operators use."""
