@@ -19,31 +19,27 @@ CUBIC = 0.044715
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """x·σ(2√(2/π)·(x + 0.044715·x³)), which is the formula with tanh, or x·erfc(−x/√2)/2."""
+    """x·σ(2√(2/π)·(x + 0.044715·x³)), which is the formula with tanh, or x·Φ(x)."""
     if approximate:
         return dsl.vmul(x, dsl.ext.sigmoid(_argument(x, dsl.vmul(x, x))))
-    return dsl.vmul(x, _probability(x))
+    return dsl.vmul(x, dsl.ext.ndtr(x))
 
 
 def gelu_slope(x: Any, approximate: bool) -> Any:
     """The derivative; 1 and 0 at its ends."""
-    x = limited(x, 100.0)
-    square = dsl.vmul(x, x)
+    end = limited(x, 100.0)
+    square = dsl.vmul(end, end)
     if approximate:
-        gate = dsl.ext.sigmoid(_argument(x, square))
+        gate = dsl.ext.sigmoid(_argument(x, dsl.vmul(x, x)))
         rest = dsl.vadds(dsl.vmuls(gate, -1.0), 1.0)
-        inner = dsl.vmul(x, dsl.vadds(dsl.vmuls(square, 3.0 * CUBIC * TWICE), TWICE))
+        inner = dsl.vmul(end, dsl.vadds(dsl.vmuls(square, 3.0 * CUBIC * TWICE), TWICE))
         return dsl.vmul(gate, dsl.vadds(dsl.vmul(inner, rest), 1.0))
     density = dsl.vmuls(dsl.vexp(dsl.vmuls(square, -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
-    return dsl.vadd(_probability(x), dsl.vmul(x, density))
+    return dsl.vadd(dsl.ext.ndtr(x), dsl.vmul(end, density))
 
 
 def _argument(x: Any, square: Any) -> Any:
     return dsl.vmul(x, dsl.vadds(dsl.vmuls(square, CUBIC * TWICE), TWICE))
-
-
-def _probability(x: Any) -> Any:
-    return dsl.vmuls(dsl.ext.erfc(dsl.vmuls(x, -math.sqrt(0.5))), 0.5)
 
 
 def compute(x: Any, *, approximate: bool) -> Any:

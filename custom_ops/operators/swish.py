@@ -19,10 +19,10 @@ def swish(x: Any, beta: float = 1.0) -> Any:
 
 def swish_slope(x: Any, beta: float = 1.0) -> Any:
     """σ(z)·(1 + z·(1 − σ(z))), z = beta·x; 1 and 0 at its ends."""
-    z = limited(scaled(x, beta), 1000.0)
+    z = scaled(x, beta)
     gate = dsl.ext.sigmoid(z)
     rest = dsl.vadds(dsl.vmuls(gate, -1.0), 1.0)
-    return dsl.vmul(gate, dsl.vadds(dsl.vmul(z, rest), 1.0))
+    return dsl.vmul(gate, dsl.vadds(dsl.vmul(limited(z, 1000.0), rest), 1.0))
 
 
 def scaled(x: Any, factor: float) -> Any:

@@ -67,6 +67,10 @@ def _erfc(x: Tensor) -> Tensor:
     return W["vadds"](W["vmuls"](_erf(x), -1.0), 1.0)
 
 
+def _ndtr(x: Tensor) -> Tensor:
+    return W["vmuls"](_erfc(W["vmuls"](x, -math.sqrt(0.5))), 0.5)
+
+
 def _turns(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
     """x − π(k + shift) with k whole and the remainder within π/2, and (−1)^k."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
@@ -224,7 +228,7 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 _IN_FLOAT32: Mapping[str, Callable[..., Any]] = {
-    "tanh": _tanh, "sigmoid": _sigmoid, "erf": _erf, "erfc": _erfc, "sin": _sin, "cos": _cos, "tan": _tan,
+    "tanh": _tanh, "sigmoid": _sigmoid, "erf": _erf, "erfc": _erfc, "ndtr": _ndtr, "sin": _sin, "cos": _cos, "tan": _tan,
     "asin": _asin, "acos": _acos, "atan": _atan, "atan2": _atan2, "sinh": _sinh, "cosh": _cosh, "asinh": _asinh,
     "acosh": _acosh, "atanh": _atanh, "log1p": _log1p, "expm1": _expm1, "exp2": _exp2, "log2": _log2,
     "log10": _log10, "pow": _pow, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite, "sign": _sign_of,

@@ -64,6 +64,7 @@ WORDS = (
     _function("sigmoid", "1 / (1 + e^−x)"),
     _function("erf", "2/√π · the integral of e^−t² from 0 to x"),
     _function("erfc", "1 − erf x"),
+    _function("ndtr", "½ · erfc(−x / √2), the normal distribution"),
     _function("sin", "sin x"),
     _function("cos", "cos x"),
     _function("tan", "tan x"),

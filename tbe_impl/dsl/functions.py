@@ -5,6 +5,7 @@ The cpu back end has a vector form of each under the same name (``backends/cpu/v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -40,14 +41,16 @@ def _sigmoid(x: Any) -> Any:
 
 def _scipy(name: str) -> Callable[..., Any]:
     """erf and its like, which NumPy lacks: by mathematics of Python, element by element."""
-    import math
-
     scalar = getattr(math, name)
     return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
 
 def _float_of_bits(x: Any) -> Any:
     return np.asarray(x).astype(np.uint32).view(np.float32)
+
+
+def _ndtr(x: Any) -> Any:
+    return 0.5 * _scipy("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(np.asarray(x).dtype)  # fmt: skip
 
 
 def _round_away(x: Any) -> Any:
@@ -74,6 +77,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("sigmoid", _sigmoid),
             Function("erf", _scipy("erf")),
             Function("erfc", _scipy("erfc")),
+            Function("ndtr", _ndtr),
             Function("sin", np.sin),
             Function("cos", np.cos),
             Function("tan", np.tan),

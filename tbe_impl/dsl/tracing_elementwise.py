@@ -169,12 +169,6 @@ def _absolute(x: Tensor) -> Tensor:
     return made
 
 
-def _expit_of_tails(x: Tensor) -> Tensor:
-    """½ · erfc(−x / √2), the normal distribution."""
-    half = const(0.5, x.dtype)
-    return each("ndtr", lambda e: half * call("erfc", e * const(-math.sqrt(0.5), x.dtype)), x)
-
-
 ELEMENTWISE: Mapping[str, Maker] = {
     "add": _by_kind(truth=_either, number=WORDS["vadd"]),
     "subtract": WORDS["vsub"],
@@ -203,7 +197,7 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "heaviside": _raw("heaviside", _heaviside),
     "signbit": _raw("signbit", lambda x: _negative_bit(x) if is_float(x.dtype) else binary("lt", x, const(0, x.dtype))),
     **{name: EXT_WORDS[name] for name in
-       "exp2 expm1 log2 log10 log1p sin cos tan sinh cosh tanh erf erfc".split()},
+       "exp2 expm1 log2 log10 log1p sin cos tan sinh cosh tanh erf erfc ndtr".split()},
     **{f"arc{name}": EXT_WORDS[f"a{name}"] for name in "sin cos tan sinh cosh tanh".split()},
     **{name: _same_if_whole(name) for name in ("floor", "ceil", "trunc", "rint")},
     "deg2rad": _factor(math.pi / 180), "radians": _factor(math.pi / 180),
@@ -220,7 +214,6 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "right_shift": _raw("right_shift", lambda x, y: binary("shr", x, y)),
     "expit": EXT_WORDS["sigmoid"],
     "log_expit": _raw("log_expit", _log_expit),
-    "ndtr": _expit_of_tails,
     "xlogy": _raw("xlogy", _xlogy),
 }  # fmt: skip
 """Name of a ufunc → what it is here."""

@@ -8,12 +8,18 @@
 typedef struct {
     f32v n, r, s;
 } f32_exponential;
-VF f32_exponential f32_exp_reduced(f32v x) {
-    f32v n = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f;
+VF f32v f32_exp_whole(f32v x) { return f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f; }
+VF f32v f32_exp_rest(f32v x, f32v n) {
     f32v r = f32_fma(n, f32_splat(-0x1.62e4p-1f), x);
-    r = f32_fma(n, f32_splat(-0x1.7f7d1cp-20f), r);
+    return f32_fma(n, f32_splat(-0x1.7f7d1cp-20f), r);
+}
+VF f32_exponential f32_exp_series(f32v n, f32v r) {
     f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665062f, 0.0416661873f, 0.00836962927f, 0.00139516161f);
     return (f32_exponential){n, r, r * r * q};
+}
+VF f32_exponential f32_exp_reduced(f32v x) {
+    f32v n = f32_exp_whole(x);
+    return f32_exp_series(n, f32_exp_rest(x, n));
 }
 VF f32v f32_clamp(f32v x, float low, float high) {
     return f32_below(f32_splat(high), f32_above(f32_splat(low), x));
@@ -51,9 +57,7 @@ VECTOR_LIFT_F32(exp)
 #else
 VF f32v f32_exp(f32v x) {
     x = f32_clamp(x, -104.0f, 89.0f);
-    f32v n = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p23f)) - 0x1.8p23f;
-    f32v r = f32_fma(n, f32_splat(-0x1.62e4p-1f), x);
-    r = f32_fma(n, f32_splat(-0x1.7f7d1cp-20f), r);
+    f32v n = f32_exp_whole(x), r = f32_exp_rest(x, n);
     f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665062f, 0.0416661873f, 0.00836962927f, 0.00139516161f);
     return f32_scale(1.0f + f32_fma(r * r, q, r), n);
 }
@@ -139,21 +143,48 @@ VF f32v f32_log10(f32v x) {
     return f32_log_edges(x, high + (rest + (low + d.k * 0x1.3509f8p-18f)));
 }
 
-VF f32v f32_sigmoid(f32v x) {
-    f32_exponential e = f32_exp_reduced(f32_clamp(-f32_abs(x), -104.0f, 0.0f));
-    f32v p = e.r + e.s, m = 1.0f + p, m_rest = (1.0f - m) + p;
-    f32v small = f32_scale(m, e.n), d = 1.0f + small, d_rest = (1.0f - d) + small;
-    i32v negative = x < 0.0f;
-    f32v top = f32_select(negative, m, f32_splat(1.0f)), top_rest = (f32v)((i32v)m_rest & negative);
-    f32v inverse = 1.0f / d, q = top * inverse;
-#if VECTOR_FMA
-    q = f32_fma(f32_fma(-q, d, top) + f32_fma(-q, d_rest, top_rest), inverse, q);
-#else
-    f32v low, back = f32_product(q, d, &low);
-    q += (((top - back) - low) + (top_rest - q * d_rest)) * inverse;
-#endif
-    return f32_scale(q, (f32v)((i32v)e.n & negative));
+/* e = exp(-|x|) = head + tail; then 1 / (1 + e), or e / (1 + e) for x < 0, from an approximate reciprocal of 1 + e and one
+ * correction: q + ((head + tail - q) - q e) / (1 + e), with 1 in the place of head + tail for x >= 0. Within 1.5 ULP. */
+#if VECTOR_X86 && PART32_BYTES == 64
+/* The tables hold 2^(j/16) and what it lacks, as a share of it; j is in the lowest bits of the sum that rounds x / ln2 to
+ * sixteenths. */
+VF f32p f32p_look_up(f32p table, f32p shifted) {
+    return __builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1);
 }
+VF f32p f32p_sigmoid(f32p x) {
+    const f32p table = {0x1p0f, 0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f, 0x1.3dea64p0f, 0x1.4bfdaep0f,
+                        0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f, 0x1.ae89fap0f,
+                        0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
+    const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
+                          -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
+                          0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f};
+    i32p negative = x < 0.0f;
+    f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
+    f32p shifted = f32p_fma(y, f32p_splat(0x1.715476p+0f), f32p_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e4p-1f), y);
+    r = f32p_fma(n, f32p_splat(-0x1.7f7d1cp-20f), r);
+    f32p head = f32p_scale(f32p_look_up(table, shifted), n);
+    f32p q = f32p_fma(r, f32p_splat(0x1.555556p-3f), f32p_splat(0.5f));
+    f32p tail = head * f32p_fma(r * r, q, r + f32p_look_up(lacking, shifted)), e = head + tail, d = 1.0f + e;
+    f32p inverse = __builtin_ia32_rcp14ps512_mask(d, d, (uint16_t)-1);
+    head = f32p_select(negative, head, f32p_splat(1.0f));
+    tail = (f32p)((i32p)tail & negative);
+    q = (head + tail) * inverse;
+    return f32p_fma(f32p_fma(-q, e, (head - q) + tail), inverse, q);
+}
+VECTOR_LIFT_F32(sigmoid)
+#else
+VF f32v f32_sigmoid(f32v x) {
+    f32_exponential power = f32_exp_reduced(f32_clamp(-f32_abs(x), -104.0f, 0.0f));
+    i32v negative = x < 0.0f;
+    f32v head = f32_scale(f32_splat(1.0f), power.n), tail = head * (power.r + power.s), e = head + tail;
+    f32v inverse = 1.0f / (1.0f + e);
+    head = f32_select(negative, head, f32_splat(1.0f));
+    tail = (f32v)((i32v)tail & negative);
+    f32v q = (head + tail) * inverse;
+    return f32_fma(f32_fma(-q, e, (head - q) + tail), inverse, q);
+}
+#endif
 VF f32v f32_tanh(f32v x) {
     f32v size = f32_abs(x), z = x * x;
     f32v y = f32_below(f32_splat(10.0f), size);
@@ -175,6 +206,20 @@ VF f32v f32_erf(f32v x) {
     f32v power = (f32v)((__builtin_convertvector(e.n, i32v) + 127) << 23);
     f32v far = 1.0f - f32_fma(e.r + e.s, power, power);
     return f32_copysign(f32_select(size < 0.9375f, f32_fma(size, near, size), far), x);
+}
+/* The normal distribution: exp(-t^2 / 2) P((t - 3.5) / (t + 3.5)) / (t + 3.5), t = |x|, on the left of 0. Within 4 ULP. */
+VF f32v f32_ndtr(f32v x) {
+    f32v t = f32_below(f32_splat(14.5f), f32_abs(x)), d = t + 3.5f, inverse = 1.0f / d, away = t - 3.5f;
+    f32v d_rest = t - (d - 3.5f), place = away * inverse;
+    place = f32_fma(f32_fma(-place, d_rest, f32_fma(-place, d, away)), inverse, place);
+    f32v q = F32_POLYNOMIAL(place, 0.744416058f, -0.565561771f, 0.315425038f, -0.116053037f, 0.0174063779f,
+                            0.00649311626f, -0.00317531032f, -0.000494943291f, 0.000421897188f, 0.00011068887f);
+    f32v low, square = f32_product(t, t, &low);
+    f32v half = square * -0.5f, n = f32_exp_whole(half);
+    f32_exponential e = f32_exp_series(n, f32_fma(low, f32_splat(-0.5f), f32_exp_rest(half, n)));
+    f32v part = e.r + e.s, top = f32_fma(q, part, q), y = top * inverse;
+    y = f32_scale(f32_fma(f32_fma(-y, d_rest, f32_fma(-y, d, top)), inverse, y), e.n);
+    return f32_select(x < 0.0f, y, 1.0f - y);
 }
 
 /* By way of float64: within half a unit, at two to four times the cost. First exp and log with the terms that float32

@@ -153,9 +153,7 @@ VF f64p f64p_tanh(f64p x) {
 }
 
 /* erfc(x) for x >= 0 as exp(-x^2) P(q) / (1 + 2x), q = (x - 4) / (x + 4) (after Shepherd and Laframboise). */
-VF f64p f64p_erfc_positive(f64p x) {
-    x = f64p_below(f64p_splat(27.5), x);
-    f64p rest, square = f64p_product(x, x, &rest);
+VF f64p f64p_erfc_by_square(f64p x, f64p square, f64p rest) {
     f64_exponential e = f64p_exp_reduced(-square, -rest);
     f64p p = e.r + e.s, m = 1.0 + p, m_rest = ((1.0 - m) + p) + ((e.r - p) + e.s);
     f64p q = (x - 4.0) / (x + 4.0);
@@ -172,6 +170,11 @@ VF f64p f64p_erfc_positive(f64p x) {
     f64p high = f64p_product(m, ratio, &low);
     return f64p_scale(high + (low + (m * ratio_rest + m_rest * ratio)), e.n);
 }
+VF f64p f64p_erfc_positive(f64p x) {
+    x = f64p_below(f64p_splat(27.5), x);
+    f64p rest, square = f64p_product(x, x, &rest);
+    return f64p_erfc_by_square(x, square, rest);
+}
 /* erf for |x| < 1. The leading coefficient is 9/8 and a rest: what is rounded is small. */
 VF f64p f64p_erf_near(f64p x) {
     f64p z = x * x;
@@ -186,6 +189,14 @@ VF f64p f64p_erfc(f64p x) {
     f64p y = f64p_erfc_positive(f64p_abs(x));
     y = f64p_select(x < 0.0, 2.0 - y, y);
     return f64p_select(f64p_abs(x) < 0.5, 1.0 - f64p_erf_near(x), y);
+}
+/* The normal distribution, erfc(-x / sqrt(2)) / 2 with the square of x itself. */
+VF f64p f64p_ndtr(f64p x) {
+    f64p size = f64p_below(f64p_splat(38.8), f64p_abs(x)), near = x * 0x1.6a09e667f3bcdp-1;
+    f64p rest, square = f64p_product(size, size, &rest);
+    f64p y = 0.5 * f64p_erfc_by_square(size * 0x1.6a09e667f3bcdp-1, square * 0.5, rest * 0.5);
+    y = f64p_select(x < 0.0, y, 1.0 - y);
+    return f64p_select(f64p_abs(near) < 0.5, 0.5 + 0.5 * f64p_erf_near(near), y);
 }
 VF f64p f64p_erf(f64p x) {
     f64p far = f64p_copysign(1.0 - f64p_erfc_positive(f64p_abs(x)), x);
@@ -203,5 +214,6 @@ VECTOR_LIFT_F64(sigmoid)
 VECTOR_LIFT_F64(tanh)
 VECTOR_LIFT_F64(erf)
 VECTOR_LIFT_F64(erfc)
+VECTOR_LIFT_F64(ndtr)
 
 #endif

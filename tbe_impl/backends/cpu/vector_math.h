@@ -5,7 +5,7 @@
  * float32 never does. -DLANES=4, 8 or 16; kernels that compute in float64 are fastest with half the lanes of a float32
  * register, so that a vector of float64 is one register.
  *
- * Accuracy, in units in the last place: float32 within 2 (exp, log, tanh, sigmoid, erf within 1), float64 within 2.
+ * Accuracy, in units in the last place: float32 within 2 (ndtr within 4), float64 within 2 (ndtr within 4).
  * Not a number, infinities, signed zeros and subnormal numbers are kept everywhere.
  */
 #ifndef VECTOR_MATH_H

@@ -36,8 +36,8 @@ REDUCED = 20
 """By how much fewer points every variant but the first is given."""
 
 UNARY = (
-    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc sin cos tan asin acos atan sinh "
-    "cosh asinh acosh atanh floor ceil rint round_away trunc sign relu"
+    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr sin cos tan asin acos atan "
+    "sinh cosh asinh acosh atanh floor ceil rint round_away trunc sign relu"
 ).split()
 IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
 """What the other variants than the first are asked in half precision."""
@@ -64,6 +64,9 @@ void reference_erf(const long double *x, long double *y, long n) {
 }
 void reference_erfc(const long double *x, long double *y, long n) {
     for (long i = 0; i < n; i++) y[i] = __builtin_erfcl(x[i]);
+}
+void reference_ndtr(const long double *x, long double *y, long n) {
+    for (long i = 0; i < n; i++) y[i] = __builtin_erfcl(x[i] * -0.707106781186547524400844362104849039L) / 2;
 }
 #define UNARY(t, c, f)                                                                      \
     void run_##t##_##f(const c *x, c *y, long n) {                                          \
@@ -244,9 +247,10 @@ FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "log10": (np.log10, 1.4, 1),
     "log1p": (np.log1p, 1, 1),
     "tanh": (np.tanh, 1.1, 1.5),
-    "sigmoid": (sigmoid, 1.05, 1),
+    "sigmoid": (sigmoid, 1.7, 1),
     "erf": (_special("erf"), 1.25, 1.7),
     "erfc": (_special("erfc"), 0.6, 2),
+    "ndtr": (_special("ndtr"), 4, 4),
     "sin": (np.sin, 1.6, 1),
     "cos": (np.cos, 1.6, 1),
     "tan": (np.tan, 0.6, 1),
@@ -267,7 +271,7 @@ FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "relu": (relu, 0, 0),
 }
 assert list(FORMULAS) == UNARY
-BY_LIBRARY = ("erf", "erfc")
+BY_LIBRARY = ("erf", "erfc", "ndtr")
 """Functions of which SciPy has no long double form, and errors in its float64: the C library's stands in."""
 
 

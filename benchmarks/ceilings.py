@@ -1,0 +1,49 @@
+"""The quickest way to move the bytes of an operator: so many arrays read, so many written, nothing computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tbe_impl import environment
+from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
+from tbe_impl.dsl.words import WORDS
+from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.tuned import NEVER
+from tbe_impl.tuning import caller
+
+Run = Callable[[], object]
+WAYS = {"ceiling": {"stream_bytes": 0}, "ceiling in cache": {"stream_bytes": NEVER}}
+"""Past the caches, and through them: the better of the two is the ceiling of a line."""
+
+
+def moving(read: int, written: int, shape: tuple[int, ...]) -> dict[str, Run]:
+    """Reads `read` arrays of float32 of this shape and writes `written`, by all threads; a call for each of `WAYS`."""
+    inputs = [placeholder(shape, "float32", f"x{number}") for number in range(read)]
+    whole: Tensor = inputs[0]
+    for one in inputs[1:]:
+        whole = WORDS["vadd"](whole, one)
+    # another number for each, or they were one array; where nothing is written, sums of rows
+    outputs = [WORDS["vmaxs"](whole, -3e38 + number * 1e37) for number in range(written)]
+    outputs = outputs or [WORDS["reduce_sum"](whole, -1, False)]
+
+    def listed(tensors: list[Tensor]) -> tuple[Argument, ...]:
+        return tuple(Argument(item, static_shape(item) or (), item.name) for item in tensors)
+
+    kernel = Kernel(f"move_{read}_{written}", "cpu", listed(inputs), listed(outputs))
+    given = [_zeros(shape) for _ in inputs]
+    made = [_zeros(static_shape(one) or ()) for one in outputs]
+    threads = environment.threads()
+    return {
+        way: caller(replace(kernel, options=replace(kernel.options, **change)).compiled, given, made, threads)  # type: ignore[arg-type]
+        for way, change in WAYS.items()
+    }  # fmt: skip
+
+
+def _zeros(shape: tuple[int, ...]) -> np.ndarray:
+    found = aligned_empty(shape, np.dtype(np.float32))
+    found[...] = 0.0
+    return found
