@@ -27,7 +27,7 @@ PREFIX = "CustomOps"
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
 """What TBE registrations call them."""
 _FLOATS = ("float16", "float32")
-_ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str"}
+_ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str", tuple: "listFloat"}
 _WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
 """Attributes that are one number or several → how many an operator is told."""
 _NAMED_PADDING = {"same": -1, "valid": 0}
@@ -108,11 +108,15 @@ def registered_name(spec: OpSpec) -> str:
 
 
 def as_told(name: str, value: Any) -> Any:
-    """An attribute as the TBE operator is told of it: windows as lists, where −1 stands for the padding ``same``."""
-    if name not in _WINDOW:
-        return value
+    """An attribute as the TBE operator is told of it: pairs one after the other, windows as lists, −1 for the padding ``same``."""
+    if not _is_window(name, value):
+        return [one for pair in value for one in pair] if isinstance(value, tuple) else value
     value = _NAMED_PADDING.get(value, value) if isinstance(value, str) else value
     return [value] * _WINDOW[name] if isinstance(value, int) else list(value)
+
+
+def _is_window(name: str, value: Any) -> bool:
+    return name in _WINDOW and not isinstance(value, float)
 
 
 def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
@@ -128,16 +132,17 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
 
 
 def operator_file(spec: OpSpec) -> Path:
-    """The TBE operator of the same meaning, as CANN lays it out."""
-    file = Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
+    """The TBE operator of the same meaning, as CANN lays it out: one of `tbe_impl.ops`, or a file of one's own."""
+    own = Path(spec.tbe)
+    file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
     if not spec.tbe or not file.is_file():
         known = {**WITHOUT_TBE, **WITHOUT_TBE_GRADIENT}
         reason = known.get(spec.name) or known.get(spec.name.removesuffix("_grad"))
         raise MissingError(
             f"{spec.name} has no TBE operator, so CANN cannot build it",
             place=spec.place or spec.name,
-            expected="a file of tbe_impl.ops named in the OpSpec (`tbe=`)",
-            got=reason or "none",
+            expected="a file of tbe_impl.ops, or one of your own, named in the OpSpec (`tbe=`)",
+            got=reason or spec.tbe or "none",
             remedy='Use route="composite"',
         )
     return file
@@ -201,7 +206,8 @@ def registration(spec: OpSpec, forward: OpSpec | None = None) -> Any:
         .partial_flag(True)
     )
     for name in attributes_of(spec):
-        kind = "listInt" if name in _WINDOW else _ATTRIBUTES[type(spec.attributes[name])]
+        default = spec.attributes[name]
+        kind = "listInt" if _is_window(name, default) else _ATTRIBUTES[type(default)]
         record = record.attr(name, "required", kind, "all")
     for place, name in enumerate(spec.inputs):
         record = record.input(place, name, False, "required", "all")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +55,8 @@ def register_operator(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     undifferentiable: Sequence[str] = (),
+    tbe_file: str | PathLike[str] = "",
+    tbe_gradient_file: str | PathLike[str] = "",
 ) -> Callable[[type], type[FusedCell]]:
     """Makes an operator of the class below.
 
@@ -68,6 +72,9 @@ def register_operator(
         inputs: names; by default those of forward's arguments.
         outputs: names; by default ``out``.
         undifferentiable: inputs that get no gradient.
+        tbe_file: for Ascend the operator as CANN lays it out, compute, schedule and build, as `custom_ops.specs.OpSpec.tbe`
+            has it; without it the class has only its composite there.
+        tbe_gradient_file: likewise that of the gradient.
 
     Returns:
         A decorator: the class becomes a Cell.
@@ -88,6 +95,7 @@ def register_operator(
     def decorate(written: type) -> type[FusedCell]:
         place = _place_of(written)
         spec = _spec(written, name, inputs, outputs, undifferentiable, place)
+        spec = replace(spec, tbe=str(tbe_file), tbe_gradient=str(tbe_gradient_file))
         known = _operators.get(name)
         if known is not None and known.spec.place != place:
             raise InputError(

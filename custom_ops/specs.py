@@ -52,7 +52,8 @@ class OpSpec:
         dtypes: that it computes in, those of the inputs that are no integers; how far it may be off in each is
             `tbe_impl.comparing.TOLERANCE`.
         nan: what NaN in an input does: ``propagates``, ``row`` (to its row), ``undefined``.
-        tbe: file of `tbe_impl.ops` with the operator that CANN builds; empty where there is none, and `custom_ops.without_tbe`
+        tbe: the operator that CANN builds: name of one of `tbe_impl.ops`, or a file (``….py``) whose function has its name;
+            its arguments are the inputs, the outputs and the attributes. Empty where there is none: `custom_ops.without_tbe`
             says why.
         tbe_gradient: likewise that of the gradient.
         place: where it was written, for messages.

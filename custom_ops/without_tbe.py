@@ -13,8 +13,6 @@ _PROLOGUE = "the TBE DSL puts vector words behind a product of the cube, but not
 
 WITHOUT_TBE: Mapping[str, str] = MappingProxyType({
     "BiasDropoutAdd": "its random numbers are counted in 32-bit integers that wrap around, which vector words of CANN lack",
-    "BoxDecode": "the anchors are pairs, which no attribute of a TBE operator holds, and the grid is of numbers of places, for "
-    "which CANN has no word",
     "LayerNormLinear": _PROLOGUE,
     "LayerNormLinearWithoutBias": _PROLOGUE,
     "LinearCrossEntropy": "it is a loop over chunks of rows with a product in each, and a kernel of the TBE DSL has no loop",
@@ -28,6 +26,6 @@ _PRODUCTS = (
     "MatMulBiasGELU MatMulBiasReLU MatMulBiasSiLU MatMulGELU MatMulReLU MatMulSiLU"
 )
 WITHOUT_TBE_GRADIENT: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(_PRODUCTS.split(), _CHAINED) | {"IoU": _DERIVED}
+    dict.fromkeys(_PRODUCTS.split(), _CHAINED) | dict.fromkeys(("BoxDecode", "IoU"), _DERIVED)
 )
 """Operator that has one forward → why there is none backward."""

@@ -57,6 +57,14 @@ def _adam(
     return var - rate * m / (np.sqrt(v) + epsilon), m, v
 
 
+def _adam_weight_decay(
+    var: Any, m: Any, v: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, grad: Any
+) -> tuple[Any, Any, Any]:
+    m = m + (1 - beta1) * (grad - m)
+    v = v + (1 - beta2) * (grad * grad - v)
+    return var - lr * (m / (np.sqrt(v) + epsilon) + decay * var), m, v
+
+
 def _adagrad(var: Any, accum: Any, lr: Any, grad: Any) -> tuple[Any, Any]:
     accum = accum + grad * grad
     return var - lr * grad / np.sqrt(accum), accum
@@ -89,6 +97,7 @@ TRAINING: Mapping[str, Formula] = MappingProxyType({
     "apply_sgd": Formula(_sgd),
     "apply_momentum": Formula(_momentum),
     "apply_adam": Formula(_adam),
+    "apply_adam_weight_decay": Formula(_adam_weight_decay),
     "apply_adagrad": Formula(_adagrad),
     "apply_rms_prop": Formula(_rms_prop),
     "lamb_update": Formula(_lamb),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from custom_ops import formula, register_operator
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described
@@ -66,6 +68,8 @@ VARIED = [
         ("MatMulBias", {"activation": activation}, ((2, 3, 9), (4, 9), (4,)))
         for activation in ("relu", "silu", "gelu", "gelu_tanh")
     ),
+    ("BoxDecode", {"version": "v3", "stride": 16.0}, ((2, 3, 5, 3, 9),)),
+    ("BoxDecode", {"anchors": ((2.0, 3.0),)}, ((1, 2, 2, 1, 6),)),
     ("Conv2dBias", {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2}, ((2, 6, 9, 8), (10, 3, 3, 3), (10,))),
     ("Conv2d", {"stride": 2, "padding": "same", "dilation": (1, 2)}, ((2, 6, 9, 8), (10, 6, 3, 3))),
     ("Conv2d", {"padding": "valid"}, ((2, 6, 9, 8), (10, 6, 3, 3))),
@@ -199,6 +203,37 @@ def test_what_the_tbe_operator_lacks_is_refused():
         AscendPrimitive(SPECS["Conv2d"], {"lowering": "im2col"})
     with pytest.raises(MissingError, match="no word of CANN goes on from its own results"):
         AscendPrimitive(SPECS["NMS"], {})
+
+
+OWN = """
+from tbe import dsl, tvm
+
+
+def own_double(x, y, kernel_name="own_double"):
+    data = tvm.placeholder(x.get("shape"), name="data", dtype=x.get("dtype"))
+    res = dsl.vadd(data, data)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(res)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data, res]})
+"""
+
+
+def test_an_operator_of_ones_own_with_its_file(tmp_path):
+    file = tmp_path / "own_double.py"
+    file.write_text(OWN)
+
+    @register_operator("OwnDouble", outputs=("y",), tbe_file=file)
+    class OwnDouble:
+        @formula
+        def forward(x):
+            return x + x
+
+    spec = OwnDouble.spec
+    assert "own_double.so" in str(registration(spec))
+    assert AscendPrimitive(spec, {}).name == "CustomOpsOwnDouble"
+    lost = replace(spec, name="Lost", tbe=str(tmp_path / "lost.py"))
+    with pytest.raises(MissingError, match=r"one of your own, .* got .*lost.py"):
+        AscendPrimitive(lost, {})
 
 
 def test_names_are_nobody_elses():

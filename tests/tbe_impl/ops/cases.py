@@ -110,6 +110,7 @@ CASES = (
     *(Case("apply_momentum", ((STATES, STATES, (1,), STATES, (1,)), ((131,), (131,), (1,), (131,), (1,))),
            {"use_nesterov": nesterov}, outputs=2) for nesterov in (False, True)),
     Case("apply_adam", ((*[STATES] * 3, *[(1,)] * 6, STATES),), outputs=3, low=0.05, high=0.9, times=2),
+    Case("apply_adam_weight_decay", ((*[STATES] * 3, *[(1,)] * 5, STATES),), outputs=3, low=0.05, high=0.9, times=2),
     Case("apply_adagrad", ((STATES, STATES, (1,), STATES),), outputs=2, low=0.1, dtypes=("float32",)),
     Case("apply_rms_prop", ((STATES, STATES, STATES, (1,), STATES),), {"rho": 0.9, "momentum": 0.5, "epsilon": 1e-3},
          outputs=3, low=0.1, dtypes=("float32",)),
