@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.computation import Computation
 from custom_ops.gradient import gradient_of, own_gradients
-from custom_ops.kernels import Computation, several
+from custom_ops.kernels import several
 from custom_ops.specs import OpSpec
 from tbe_impl.errors import InputError
 

@@ -1,4 +1,5 @@
 /* Kernels in a row: each reads and writes buffers of the caller, or scratch memory that lasts for one call. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,12 @@ static void give_back(struct scratch *scratch) { free(atomic_exchange(&kept, scr
 /* Gives the memory that is kept back to the system. */
 void chain_free_scratch(void) { give_back(NULL); }
 
+static int forked;
+
+/* The threads of kernels are the parent's: a child has to do without, or it waits for them for ever. */
+static void in_child(void) { forked = 1; }
+__attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NULL, in_child); }
+
 /* 0, or what the step said that failed. Any number of threads may call it at once, with one chain or several. */
 int chain_run(void *state, void **buffers) {
   const struct chain *chain = state;
@@ -60,7 +67,7 @@ int chain_run(void *state, void **buffers) {
       given[k] = operand >= 0 ? buffers[operand] : memory + (-1 - operand);
     }
     status = step->state ? ((stateful_function)step->function)(step->state, given)
-                         : ((plain_function)step->function)(given, step->numbers, step->threads);
+                         : ((plain_function)step->function)(given, step->numbers, forked ? 0 : step->threads);
   }
   if (scratch) give_back(scratch);
   return status;

@@ -19,7 +19,8 @@ import numpy as np
 from mindspore import Tensor, mint
 
 from custom_ops import dispatch
-from custom_ops.kernels import Computation, Described
+from custom_ops.computation import Computation
+from custom_ops.kernels import Described
 from custom_ops.recent import Recent
 from tbe_impl.backends.cpu.call import aligned_empty
 from tbe_impl.dsl.dtypes import dtype_of

@@ -8,6 +8,9 @@
 #define SLOTS 256
 #define NO_KERNEL 71
 #define NO_MEMORY 72
+#define ANY INT64_MIN
+#define VARIABLES 64
+#define KEPT 64 /* kernels and answers of a slot */
 
 typedef int (*kernel_function)(void **buffers, const int64_t *sizes, int64_t threads);
 typedef int (*stateful_function)(void *state, void **buffers);
@@ -16,13 +19,14 @@ struct kernel {
   int parameters, buffers, sizes;
   int64_t threads;
   const int *ranks;
-  const int64_t *dims; /* of all parameters, one after the other; negative: any */
+  const int64_t *dims; /* of all parameters, one after the other; -1 - v: variable v, at least 2; ANY: any */
   const char *const *dtypes;
   const int *buffer_parameter;               /* which parameter each buffer is */
   const int *size_parameter, *size_dimension; /* where each size is read */
   const int64_t *numbers;                    /* what it is told instead of sizes; NULL: sizes */
   kernel_function function;                  /* NULL: `run` computes it */
   void *state;                               /* not NULL: the function is a `stateful_function`, and takes it */
+  int users;                                 /* calls that are under way */
   struct kernel *next;
 };
 
@@ -40,12 +44,12 @@ static shapes_callback infer_shapes;
 static types_callback infer_types;
 static int input_counts[SLOTS];
 static run_callback run;
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
 static int forked;
 
 /* The threads of kernels are the parent's: a child has to do without, or it waits for them for ever. */
 static void in_child(void) {
-  adding = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
   forked = 1;
 }
 __attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NULL, in_child); }
@@ -64,29 +68,55 @@ void fused_callbacks(build_callback b, shapes_callback s, types_callback t, run_
 
 void fused_inputs(int slot, int count) { input_counts[slot] = count; }
 
-/* `kernel` and all that it points to stay alive for ever. */
-void fused_add(int slot, struct kernel *kernel) {
-  pthread_mutex_lock(&adding);
+/* `kernel` and all that it points to stay alive until it is given back, here or by a later call: the one that was not used
+   for longest, once there are many. */
+void *fused_add(int slot, struct kernel *kernel) {
+  pthread_mutex_lock(&lock);
   kernel->next = kernels[slot];
-  __atomic_store_n(&kernels[slot], kernel, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&adding);
+  kernels[slot] = kernel;
+  struct kernel **place = &kernels[slot], **last = NULL, *gone = NULL;
+  for (int count = 1; *place; place = &(*place)->next, count++)
+    if (count > KEPT && !__atomic_load_n(&(*place)->users, __ATOMIC_ACQUIRE)) last = place;
+  if (last) {
+    gone = *last;
+    *last = gone->next;
+  }
+  pthread_mutex_unlock(&lock);
+  return gone;
 }
 
 static int fits(const struct kernel *kernel, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes) {
   if (kernel->parameters != parameters) return 0;
   const int64_t *dim = kernel->dims;
+  int64_t values[VARIABLES] = {0};
   for (int i = 0; i < parameters; i++) {
     if (kernel->ranks[i] != ranks[i] || strcmp(kernel->dtypes[i], dtypes[i])) return 0;
-    for (int k = 0; k < ranks[i]; k++, dim++)
-      if (*dim >= 0 && *dim != shapes[i][k]) return 0;
+    for (int k = 0; k < ranks[i]; k++, dim++) {
+      int64_t size = shapes[i][k];
+      if (*dim >= 0 && *dim != size) return 0;
+      if (*dim >= 0 || *dim == ANY) continue;
+      int64_t *value = values + (-1 - *dim);
+      if (size < 2 || (*value && *value != size)) return 0;
+      *value = size;
+    }
   }
   return 1;
 }
 
-static struct kernel *find(int slot, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes) {
-  struct kernel *kernel = __atomic_load_n(&kernels[slot], __ATOMIC_ACQUIRE);
-  while (kernel && !fits(kernel, parameters, ranks, shapes, dtypes)) kernel = kernel->next;
-  return kernel;
+/* The kernel, with one user more and first in the list; NULL where there is none. */
+static struct kernel *take(int slot, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes) {
+  pthread_mutex_lock(&lock);
+  struct kernel **place = &kernels[slot];
+  while (*place && !fits(*place, parameters, ranks, shapes, dtypes)) place = &(*place)->next;
+  struct kernel *found = *place;
+  if (found) {
+    *place = found->next;
+    found->next = kernels[slot];
+    kernels[slot] = found;
+    __atomic_fetch_add(&found->users, 1, __ATOMIC_RELAXED);
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
 }
 
 /* A kernel on its buffers; `shapes` is read where it has sizes of its own. */
@@ -106,34 +136,45 @@ int fused_call(const struct kernel *kernel, void *const *data) { return run_in_c
 
 __attribute__((noinline)) static int call(int slot, int parameters, void **data, int *ranks, int64_t **shapes, const char **dtypes) {
   const char *const *names = (const char *const *)dtypes;
-  struct kernel *kernel = find(slot, parameters, ranks, shapes, names);
+  struct kernel *kernel = take(slot, parameters, ranks, shapes, names);
   if (!kernel) {
     int failed = build ? build(slot, parameters, ranks, shapes, names) : NO_KERNEL;
     if (failed) return failed;
-    kernel = find(slot, parameters, ranks, shapes, names);
+    kernel = take(slot, parameters, ranks, shapes, names);
     if (!kernel) return NO_KERNEL;
   }
-  if (kernel->function) return run_in_c(kernel, data, shapes);
-  __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
-  return run(slot, parameters, data, ranks, shapes, names);
+  int status;
+  if (kernel->function) {
+    status = run_in_c(kernel, data, shapes);
+  } else {
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+    status = run(slot, parameters, data, ranks, shapes, names);
+  }
+  __atomic_fetch_sub(&kernel->users, 1, __ATOMIC_RELEASE);
+  return status;
 }
 
 /* What was asked before, and the answer, so that the program is asked once for each question of a slot. */
 #define ROOM 16384
 struct answer {
-  size_t question_bytes;
+  size_t question_bytes, count;
   const void *question;
   const int64_t *numbers;
   struct answer *next;
 };
 static struct answer *shape_answers[SLOTS], *type_answers[SLOTS];
 
-static const int64_t *remembered(struct answer *const *place, const void *question, size_t bytes) {
-  struct answer *known = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+/* Whether it was asked before; the answer is written to `room`. */
+static int remembered(struct answer *const *place, const void *question, size_t bytes, int64_t *room) {
+  pthread_mutex_lock(&lock);
+  const struct answer *known = *place;
   while (known && (known->question_bytes != bytes || memcmp(known->question, question, bytes))) known = known->next;
-  return known ? known->numbers : NULL;
+  if (known) memcpy(room, known->numbers, known->count * sizeof *room);
+  pthread_mutex_unlock(&lock);
+  return known != NULL;
 }
 
+/* Of many answers the oldest is forgotten. */
 static void remember(struct answer **place, const void *question, size_t bytes, const int64_t *numbers, size_t count) {
   struct answer *made = malloc(sizeof *made + bytes + count * sizeof *numbers);
   if (!made) return;
@@ -141,12 +182,19 @@ static void remember(struct answer **place, const void *question, size_t bytes, 
   memcpy(copy, numbers, count * sizeof *numbers);
   memcpy(copy + count, question, bytes);
   made->question_bytes = bytes;
+  made->count = count;
   made->question = copy + count;
   made->numbers = copy;
-  pthread_mutex_lock(&adding);
+  pthread_mutex_lock(&lock);
   made->next = *place;
-  __atomic_store_n(place, made, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&adding);
+  *place = made;
+  for (int left = KEPT; *place; place = &(*place)->next)
+    if (!left--) {
+      free(*place);
+      *place = NULL;
+      break;
+    }
+  pthread_mutex_unlock(&lock);
 }
 
 /* The memory of a std::vector, whose destructor frees what malloc gave. */
@@ -172,8 +220,7 @@ static const int64_t *shapes_of(int slot, const int *ranks, int64_t *const *shap
     question[asked++] = ranks[i];
     for (int k = 0; k < ranks[i]; k++) question[asked++] = shapes[i][k];
   }
-  const int64_t *known = remembered(&shape_answers[slot], question, asked * sizeof *question);
-  if (known) return known;
+  if (remembered(&shape_answers[slot], question, asked * sizeof *question, room)) return room;
   if (!infer_shapes || infer_shapes(slot, ranks, shapes, room)) return memset(room, 0, sizeof *room);
   size_t count = 1;
   for (int64_t i = 0; i < room[0]; i++) count += room[count] + 1;
@@ -200,8 +247,7 @@ __attribute__((noinline)) static struct vector many_shapes(int slot, int *ranks,
 static const int64_t *types_of(int slot, const struct vector *types, int64_t *room) {
   const char *begin = types->begin;
   size_t bytes = (const char *)types->end - begin;
-  const int64_t *known = remembered(&type_answers[slot], begin, bytes);
-  if (known) return known;
+  if (remembered(&type_answers[slot], begin, bytes, room)) return room;
   if (!infer_types || infer_types(slot, (int)(bytes / sizeof(int)), types->begin, room)) return memset(room, 0, 2 * sizeof *room);
   remember(&type_answers[slot], begin, bytes, room, (size_t)room[0] + 1);
   return room;

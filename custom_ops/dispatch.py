@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import AnyKernel, Computation, Described, in_c
+from custom_ops.computation import Computation
+from custom_ops.kernels import AnyKernel, Described, in_c
+from custom_ops.varying import Bound
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.call import usable_threads
@@ -22,6 +24,8 @@ from tbe_impl.errors import CompileError, FusionError
 
 SOURCE = Path(__file__).with_name("dispatch.c")
 FAILED = 70
+ANY = -(2**63)
+"""In the place of a size that is not looked at."""
 NUMBER_OF_DTYPE = {
     "bool": 30, "int8": 32, "int16": 33, "int32": 34, "int64": 35, "uint8": 37, "uint16": 38, "uint32": 39, "uint64": 40,
     "float16": 42, "float32": 43, "float64": 44, "bfloat16": 45,
@@ -55,6 +59,7 @@ class _Kernel(ctypes.Structure):
         ("numbers", _Numbers),
         ("function", ctypes.c_void_p),
         ("state", ctypes.c_void_p),
+        ("users", ctypes.c_int),
         ("next", ctypes.c_void_p),
     )
 
@@ -82,15 +87,17 @@ class Bank:
         self.slots: list[Computation] = []
         self.size = int(self._library.fused_slots())
         self._library.fused_calls.restype = ctypes.c_int64
+        self._library.fused_add.restype = ctypes.c_void_p
+        self._records: dict[int | None, Any] = {}
         self.call = self._library.fused_call
         self.call.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-        self._kept: list[Any] = [
+        self._callbacks = (
             _Build(self._build),
             _InferShapes(self._infer_shapes),
             _InferTypes(self._infer_types),
             _Run(self._run),
-        ]
-        self._library.fused_callbacks(*self._kept)
+        )
+        self._library.fused_callbacks(*self._callbacks)
 
     def calls(self) -> int:
         """How often a kernel of its operators was called."""
@@ -117,9 +124,10 @@ class Bank:
         return 0
 
     def _keep(self, slot: int, kernel: AnyKernel, given: Sequence[Described]) -> None:
-        record, alive = _record(kernel, given)
-        self._kept += [record, alive]
-        self._library.fused_add(slot, ctypes.byref(record))
+        record, alive = _record(kernel, given, open_sizes=True)
+        self._records[ctypes.addressof(record)] = record, alive
+        gone = self._library.fused_add(slot, ctypes.byref(record))
+        self._records.pop(gone, None)
 
     def _infer_shapes(self, slot: int, ranks: Any, shapes: Any, result: Any) -> int:
         """Writes how many outputs there are, and for each its rank and its sizes; dtypes do not change them."""
@@ -204,8 +212,16 @@ def ready(computation: Computation, given: Sequence[Described]) -> Ready:
     return Ready(outputs, run_in_c)
 
 
-def _record(kernel: AnyKernel, given: Sequence[Described]) -> tuple[_Kernel, Any]:
-    """A kernel as the library knows it, and what has to live as long."""
+def _record(
+    kernel: AnyKernel, given: Sequence[Described], *, open_sizes: bool = False
+) -> tuple[_Kernel, Any]:
+    """A kernel as the library knows it, and what has to live as long.
+
+    Args:
+        kernel: for some inputs.
+        given: those, and the outputs.
+        open_sizes: a kernel that takes other sizes too is known as one for all of them.
+    """
     record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
     sizes = [size for one in given for size in one.shape]
     names = [one.dtype.encode() for one in given]
@@ -213,6 +229,9 @@ def _record(kernel: AnyKernel, given: Sequence[Described]) -> tuple[_Kernel, Any
     record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
     record.dtypes = (ctypes.c_char_p * len(given))(*names)
     whole = in_c(kernel)
+    if open_sizes and isinstance(kernel, Bound):
+        _open_sizes(record, kernel, given)
+        whole = None if whole is None else whole._replace(numbers=())
     if whole is not None:
         if whole.numbers:
             record.numbers = (ctypes.c_int64 * len(whole.numbers))(*whole.numbers)
@@ -221,6 +240,19 @@ def _record(kernel: AnyKernel, given: Sequence[Described]) -> tuple[_Kernel, Any
         record.buffers = len(whole.order)
         record.buffer_parameter = (ctypes.c_int * max(len(whole.order), 1))(*whole.order)
     return record, (names, kernel)
+
+
+def _open_sizes(record: _Kernel, kernel: Bound, given: Sequence[Described]) -> None:
+    """Writes which sizes may be others, and where the function's own are read."""
+    pattern, program = kernel.varying.pattern, kernel.varying.program
+    places = [] if program is None else program[2]
+    of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
+    dims = [*pattern, *(ANY for _ in of_outputs)]
+    record.dims = (ctypes.c_int64 * max(len(dims), 1))(*dims)
+    axes = [(i, k) for i, one in enumerate(kernel.inputs) for k in range(len(one.shape))]
+    record.sizes = len(places)
+    record.size_parameter = (ctypes.c_int * max(len(places), 1))(*(axes[at][0] for at in places))
+    record.size_dimension = (ctypes.c_int * max(len(places), 1))(*(axes[at][1] for at in places))
 
 
 class Problems:
@@ -248,7 +280,7 @@ def calls() -> int:
 
 
 def entry_of(computation: Computation) -> Entry:
-    """A place in a library for an operator; operators are never taken out again.
+    """A place in a library for an operator; operators are never taken out again, kernels are when many others came.
 
     Raises:
         MissingError: there is no C compiler.

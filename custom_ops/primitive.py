@@ -13,9 +13,10 @@ from mindspore.ops import signature as sig
 
 from custom_ops import bprops, direct, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.computation import Computation
 from custom_ops.direct import Direct
 from custom_ops.gradient import gradient_of, wiring
-from custom_ops.kernels import Computation, Described
+from custom_ops.kernels import Described
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
 from tbe_impl.errors import InputError

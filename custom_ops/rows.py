@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl import dsl
+from tbe_impl.dsl.expr import Const, Expr, cast, const
 from tbe_impl.errors import InputError
 
 
-def sizes(tensor: Any) -> list[int]:
-    """The shape as integers."""
-    return [int(size.value) for size in tensor.shape]
+def sizes(tensor: Any) -> list[Any]:
+    """The shape: an integer where a size is known, its variable where it comes later."""
+    return [int(size.value) if isinstance(size, Const) else size for size in tensor.shape]
 
 
 def wide(tensor: Any, like: Any = None) -> Any:
@@ -30,17 +31,26 @@ def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
     return dsl.reduce_sum(tensor, list(axes), keepdims=keep) if axes else tensor
 
 
-def count(tensor: Any, axes: Sequence[int]) -> int:
-    """How many elements there are over axes, at least 1."""
-    number = 1
-    for axis in axes:
-        number *= sizes(tensor)[axis]
-    return max(number, 1)
+def per(number: Any, *sizes_given: Any, dtype: str) -> Any:
+    """A number over a product of sizes, of which one may come later; over none of anything it is the number."""
+    known, later = number, None
+    for size in sizes_given:
+        if isinstance(size, Expr):
+            later = size if later is None else later * size
+        else:
+            known /= max(size, 1)
+    return known if later is None else const(known, dtype) / cast(dtype, later)
+
+
+def share_of(tensor: Any, axes: Sequence[int]) -> Any:
+    """1 over how many elements there are over axes."""
+    own = sizes(tensor)
+    return per(1, *(own[axis] for axis in axes), dtype=tensor.dtype)
 
 
 def mean(tensor: Any, axes: Sequence[int]) -> Any:
     """The mean over axes, which stay with size 1."""
-    return dsl.vmuls(total(tensor, axes), 1 / count(tensor, axes))
+    return dsl.vmuls(total(tensor, axes), share_of(tensor, axes))
 
 
 def axis_of(tensor: Any, axis: int, place: str, *, argument: str = "axis") -> int:

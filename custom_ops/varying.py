@@ -6,19 +6,33 @@ size is at least 2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from math import prod
+from typing import Any
 
+import numpy as np
+
+from custom_ops.kernels import Described, InC, program_of, several
 from tbe_impl.backends import numpy_backend
-from tbe_impl.dsl.expr import Const, Expr, Var
+from tbe_impl.backends.cpu.call import Loaded
+from tbe_impl.dsl.dtypes import dtype_of, is_float
+from tbe_impl.dsl.expr import Var
 from tbe_impl.kernel import Kernel
 
 Sizes = tuple[int, ...]
 """All sizes of all inputs, one after the other."""
 PATIENCE = 3
 """So many sizes of an axis get a kernel each; the next makes one for all."""
+MANY = 1 << 20
+"""With so many numbers a kernel is not tried."""
+SMALL_SIZE = 64
+
+
+def sizes_of(given: Sequence[Described]) -> Sizes:
+    """Of inputs."""
+    return tuple(size for one in given for size in one.shape)
 
 
 def kinds(sizes: Sizes) -> Sizes:
@@ -67,32 +81,82 @@ class Varying:
     variables: tuple[Var, ...]
     kernel: Kernel
 
-    def values(self, sizes: Sizes) -> Mapping[int, int] | None:
-        """``id`` of each variable → its size; None where the sizes do not fit."""
+    def outputs(self, sizes: Sizes) -> list[tuple[int, ...]]:
+        """Shapes of what it makes from inputs of sizes that fit."""
         found = fitting(self.pattern, sizes)
-        if found is None:
-            return None
-        return {id(variable): found[number] for number, variable in enumerate(self.variables)}
-
-    def outputs(self, values: Mapping[int, int]) -> list[tuple[int, ...]]:
-        """Shapes of what it makes."""
+        assert found is not None
+        values = {id(variable): found[number] for number, variable in enumerate(self.variables)}
         return [
-            tuple(_number(size, values) for size in item.tensor.shape)
+            tuple(int(numpy_backend.scalar(size, values)) for size in item.tensor.shape)
             for item in self.kernel.outputs
         ]
 
     @cached_property
-    def places(self) -> dict[int, tuple[int, int]]:
-        """``id`` of each variable → input and axis where it is read."""
-        found: dict[int, tuple[int, int]] = {}
-        shapes = [item.tensor.shape for item in self.kernel.inputs]
-        for at, size in chain.from_iterable(
-            (((i, k), size) for k, size in enumerate(shape)) for i, shape in enumerate(shapes)
-        ):
-            if isinstance(size, Var):
-                found.setdefault(id(size), at)
-        return found
+    def program(self) -> tuple[Loaded, list[int], list[int]] | None:
+        """Its function, the parameter that each buffer is, and the place among all sizes of inputs where each of its sizes
+        is read; None where it is no single function of sizes of its inputs.
+
+        Raises:
+            FusionError: it cannot be compiled.
+        """
+        found = program_of(self.kernel)
+        numbers = {id(variable): -1 - number for number, variable in enumerate(self.variables)}
+        if found is None or any(id(size) not in numbers for size in found[0].program.sizes):
+            return None
+        places = [self.pattern.index(numbers[id(size)]) for size in found[0].program.sizes]
+        return *found, places
 
 
-def _number(size: Expr, values: Mapping[int, int]) -> int:
-    return int(size.value) if isinstance(size, Const) else int(numpy_backend.scalar(size, values))
+def shrunk(pattern: Sizes) -> Sizes:
+    """With small numbers in the place of large ones, equal for equal."""
+    large = sorted({size for size in pattern if size > SMALL_SIZE})
+    return tuple(8 * (1 + large.index(size)) if size in large else size for size in pattern)
+
+
+def tried_with(given: Sequence[Described], sizes: Sequence[int]) -> list[np.ndarray] | None:
+    """Arrays like those described, of these sizes; None for many numbers."""
+    rng, left = np.random.default_rng(0), iter(sizes)
+    shapes = [tuple(next(left) for _ in one.shape) for one in given]
+    if sum(map(prod, shapes)) > MANY:
+        return None
+    dtypes = [dtype_of(one.dtype) for one in given]
+    return [
+        (rng.standard_normal(shape) if is_float(dtype.name) else rng.integers(0, 2, shape)).astype(dtype.numpy)
+        for shape, dtype in zip(shapes, dtypes, strict=True)
+    ]  # fmt: skip
+
+
+def agree(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether two kernels define the same. An operator that counts with a size as a number may mean another one where the
+    size is not known: `1 / size` is a fraction of numbers, and a whole number of sizes."""
+    made = [several(kernel(*arrays, backend="numpy")) for kernel in (one, other)]
+    return all(
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and np.allclose(
+            a.astype(np.float64), b.astype(np.float64), rtol=1e-2, atol=1e-3, equal_nan=True
+        )
+        for a, b in zip(*made, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A kernel of unknown sizes for inputs of known ones."""
+
+    varying: Varying
+    inputs: tuple[Described, ...]
+    outputs: tuple[Described, ...]
+
+    @property
+    def whole(self) -> InC | None:
+        """Its function, told the sizes; None where it has to be called as it is."""
+        if self.varying.program is None:
+            return None
+        loaded, order, places = self.varying.program
+        sizes = sizes_of(self.inputs)
+        return InC(loaded.function, order, tuple(sizes[place] for place in places))
+
+    def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
+        """The outputs: an array, or a tuple."""
+        return self.varying.kernel(*arrays, out=out)

@@ -34,7 +34,7 @@ ORDER = {
     ),
     "custom_ops": (
         ("specs", "framework", "recent"),
-        ("kernels", "onednn"),
+        ("kernels", "varying", "computation", "onednn"),
         ("gradient", "dispatch", "written", "chain"),
         ("arrays", "bprops"),
         ("direct",),

@@ -14,7 +14,7 @@ from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, Cell, ops
 from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import LEAK
-from custom_ops.rows import check_shape, count, mean, sizes, spread, total, wide
+from custom_ops.rows import check_shape, mean, share_of, sizes, spread, total, wide
 from custom_ops.specs import OpSpec
 from custom_ops.weights import as_array, parameter
 from tbe_impl import dsl
@@ -209,7 +209,7 @@ def train_gradient(
         x, gamma, beta, middle, variance, grad, eps, activation, data_format, alpha
     )
     axes, shape = layout_of(x, data_format)
-    share = 1 / count(normal, axes)
+    share = share_of(normal, axes)
     of_gamma, of_beta = total(dsl.vmul(slope, normal), axes), total(slope, axes)
     scale = dsl.vmul(rstd, factor)
     # x − mean is normal / rstd

@@ -35,7 +35,7 @@ def chunks_of(rows: int) -> Iterator[slice]:
 
 def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
     attributes = {"ignore_index": ignored, "reduction": "none", "label_smoothing": smoothing}
-    found = computation_of(spec, sorted_attributes(spec, attributes)).kernel(
+    found = computation_of(spec, sorted_attributes(spec, attributes)).fixed(
         [Described.of(array) for array in shapes]
     )
     assert isinstance(found, Kernel)

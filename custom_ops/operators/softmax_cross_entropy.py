@@ -10,7 +10,7 @@ from custom_ops.arrays import OnArrays
 from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, Cell, ms, ops
 from custom_ops.operators.softmax import shifted
-from custom_ops.rows import check_shape, sizes, spread, total, wide
+from custom_ops.rows import check_shape, per, sizes, spread, total, wide
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
@@ -118,7 +118,9 @@ def compute(
     losses = dsl.vsub(rows, _labelled(x, places, ignore_index))
     if label_smoothing:
         classes = sizes(x)[1]
-        smooth = dsl.vsub(rows, dsl.vmuls(total(x, [1], keep=False), 1 / classes))
+        smooth = dsl.vsub(
+            rows, dsl.vmuls(total(x, [1], keep=False), per(1, classes, dtype=x.dtype))
+        )
         losses = dsl.vadd(
             dsl.vmuls(losses, 1 - label_smoothing), dsl.vmuls(smooth, label_smoothing)
         )
@@ -156,7 +158,7 @@ def gradient(
         "target",
     )
     if label_smoothing:
-        target = dsl.vadds(target, label_smoothing / classes)
+        target = dsl.vadds(target, per(label_smoothing, classes, dtype=x.dtype))
     share = dsl.vexp(dsl.vsub(x, spread(sums, x)))
     shape = sizes(factor)
     column = dsl.ext.reshape(factor, [shape[0], 1, *shape[1:]])
@@ -253,7 +255,8 @@ def dense_compute(
 def _smoothed(target: Any, label_smoothing: float) -> Any:
     if not label_smoothing:
         return target
-    return dsl.vadds(dsl.vmuls(target, 1 - label_smoothing), label_smoothing / sizes(target)[1])
+    smooth = per(label_smoothing, sizes(target)[1], dtype=target.dtype)
+    return dsl.vadds(dsl.vmuls(target, 1 - label_smoothing), smooth)
 
 
 def dense_gradient(
@@ -272,7 +275,7 @@ def dense_gradient(
     factor = _row_gradient(grad, sums, x, reduction)
     shape = sizes(factor)
     if reduction == "mean":
-        factor = dsl.vmuls(factor, 1 / max(int(np.prod(shape)), 1))
+        factor = dsl.vmuls(factor, per(1, *shape, dtype=factor.dtype))
     column = dsl.ext.reshape(factor, [shape[0], 1, *shape[1:]])
     share = dsl.vmul(dsl.vexp(dsl.vsub(x, spread(sums, x))), spread(total(target, [1]), x))
     made = dsl.vmul(dsl.vsub(share, target), spread(column, x))

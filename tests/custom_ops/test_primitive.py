@@ -14,6 +14,7 @@ pytestmark = pytest.mark.mindspore
 
 from mindspore import Tensor, nn, ops  # noqa: E402
 
+from custom_ops import dispatch  # noqa: E402
 from custom_ops.cell import FusedCell  # noqa: E402
 from custom_ops.dispatch import NUMBER_OF_DTYPE  # noqa: E402
 from custom_ops.primitive import primitive  # noqa: E402
@@ -185,3 +186,44 @@ def test_calls_of_kernels_are_counted(mode):
     for _ in range(3):
         op(x).asnumpy()
     assert dispatch.calls() - before == 3
+
+
+def test_fifty_batch_sizes_are_few_kernels(mode):
+    rows_sum = OpSpec(
+        f"RowsTimes{mode}",
+        ("x", "y"),
+        ("z",),
+        forward=lambda x, y: dsl.vmul(x, dsl.broadcast(dsl.reduce_sum(y, [1], keepdims=True), x.shape)),
+    )  # fmt: skip
+    net = FusedCell(rows_sum, {})
+    unknown = Tensor(shape=[None, 7], dtype=ms.float32)
+    net.set_inputs(unknown, unknown)
+    both = ms.grad(net, (0, 1))
+    for rows in range(2, 52):
+        a, b = floats(rows, 7), floats(rows, 7, seed=1)
+        made = net(Tensor(a), Tensor(b)).asnumpy()
+        assert np.allclose(made, a * b.sum(1, keepdims=True), atol=1e-5)
+        if rows > 8 and (rows > 16 or mode == "graph"):
+            continue  # a graph of the gradient is compiled for each size
+        da, db = both(Tensor(a), Tensor(b))
+        assert np.allclose(da.asnumpy(), np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=1e-5)  # fmt: skip
+        assert np.allclose(db.asnumpy(), np.broadcast_to(a.sum(1, keepdims=True), a.shape), atol=1e-5)  # fmt: skip
+    assert net.run.computation.built <= 4
+
+
+def test_kernels_that_were_not_used_for_longest_are_given_back():
+    from custom_ops.computation import KEPT
+
+    def doubled(x, y):
+        y[...] = 2 * x
+
+    known = OpSpec(
+        "DoubledRows", ("x",), ("y",), procedure=doubled, infer_shape=lambda x: (x,), infer_dtype=lambda x: (x,)
+    )  # fmt: skip
+    dispatched = primitive(known, {}, eager=True)
+    before = {id(bank): len(bank._records) for bank in dispatch._banks}
+    for rows in range(2, KEPT + 12):
+        made = dispatched(Tensor(np.ones((rows, 2), np.float32))).asnumpy()
+        assert made.shape == (rows, 2) and np.all(made == 2)
+    more = sum(len(bank._records) - before.get(id(bank), 0) for bank in dispatch._banks)
+    assert more == KEPT

@@ -29,7 +29,8 @@ def test_rows(dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache)
 
 
 def test_they_are_loaded_side_by_side() -> None:
-    from custom_ops.kernels import Computation, Described
+    from custom_ops.computation import Computation
+    from custom_ops.kernels import Described
     from custom_ops.operators.token_embedding import TOKEN_EMBEDDING
 
     given = [Described((40,), "int32"), Described((100, 64), "float32")]

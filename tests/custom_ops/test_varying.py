@@ -1,0 +1,166 @@
+"""One kernel for sizes that change: how many are made, and that they compute the same."""
+
+import numpy as np
+import pytest
+
+from custom_ops.computation import KEPT, Computation
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described, several
+from custom_ops.specs import OpSpec
+from custom_ops.varying import PATIENCE, Bound, fitting, pattern_of
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import Const, Var
+from tbe_impl.errors import FusionError, InputError
+from tests.custom_ops.spec_cases import SPECS, arrays_of
+
+SCALED_ROWS = OpSpec(
+    "VaryingRows",
+    ("x", "y"),
+    ("z",),
+    forward=lambda x, y: dsl.vadd(
+        dsl.vmul(x, y), dsl.broadcast(dsl.reduce_sum(x, [1], keepdims=True), x.shape)
+    ),
+)
+NEEDS_COLUMNS = OpSpec(
+    "VaryingNeedsColumns",
+    ("x",),
+    ("y",),
+    forward=lambda x: dsl.vmuls(x, 1 / x.shape[1].value),
+)
+NEEDS_ALL = OpSpec(
+    "VaryingNeedsAll", ("x",), ("y",), forward=lambda x: dsl.vmuls(x, x.shape[0].value * 1.0)
+)
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_fifty_batch_sizes_are_few_kernels():
+    op = Computation(SCALED_ROWS, {})
+    for rows in range(1, 51):
+        x, y = floats(rows, 7), floats(rows, 7, seed=1)
+        assert np.allclose(op(x, y), x * y + x.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
+    assert op.built == PATIENCE + 2  # one row is another kernel than many
+    assert op.kernel([Described((50, 7), "float32")] * 2).outputs[0].shape == (50, 7)
+
+
+def test_another_axis_that_changes_makes_one_more():
+    op = Computation(SCALED_ROWS, {})
+    for rows in range(2, 9):
+        op(floats(rows, 7), floats(rows, 7))
+    built = op.built
+    for columns in range(8, 30):
+        x = floats(4, columns)
+        assert np.allclose(op(x, x), x * x + x.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
+    assert op.built == built + PATIENCE + 1
+
+
+def test_sizes_that_an_operator_has_to_know_stay_known():
+    op = Computation(NEEDS_COLUMNS, {})
+    for columns in (4, 8):
+        for rows in range(2, 20):
+            x = floats(rows, columns)
+            assert np.allclose(op(x), x / columns)
+    assert op.built <= 2 * (PATIENCE + 1) + PATIENCE
+    fixed = Computation(NEEDS_ALL, {})
+    for rows in range(2, 9):
+        assert np.allclose(fixed(np.ones((rows, 2), np.float32)), rows)
+    assert not isinstance(fixed.kernel([Described((8, 2), "float32")]), Bound)
+
+
+def test_sizes_that_were_announced_make_one_kernel_at_once():
+    op = Computation(SCALED_ROWS, {})
+    unknown = Described((-1, 7), "float32")
+    assert op.describe_unknown([unknown, unknown]) == (unknown,)
+    for rows in range(2, 12):
+        x = floats(rows, 7)
+        assert np.allclose(op(x, x), x * x + x.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
+    assert op.built == 1
+
+
+def test_what_is_kept_is_bounded():
+    op = Computation(NEEDS_ALL, {})
+    for rows in range(2, KEPT + 12):
+        op.describe([Described((rows, 2), "float32")])
+    assert len(op._outputs) == len(op._traced) == KEPT
+
+
+def test_arrays_that_do_not_fit_are_refused_as_before():
+    op = Computation(SCALED_ROWS, {})
+    for rows in range(2, 9):
+        op(floats(rows, 7), floats(rows, 7))
+    with pytest.raises(InputError, match="VaryingRows"):
+        op(floats(5, 7), floats(6, 7))
+
+
+def test_patterns():
+    seen = [(4, 7, 4), (5, 7, 5), (6, 7, 6)]
+    assert pattern_of(seen) == (-1, 7, -1)
+    assert pattern_of([(4, 7, 4), (5, 7, 6)]) == (-1, 7, -2)
+    assert pattern_of([(4, 7, 4)], frozenset({0, 2})) == (-1, 7, -1)
+    assert fitting((-1, 7, -1), (9, 7, 9)) == {0: 9}
+    assert fitting((-1, 7, -1), (9, 7, 8)) is None
+    assert fitting((-1, 7, -1), (1, 7, 1)) is None
+    assert fitting((-1, 7), (9, 6)) is None
+
+
+@pytest.mark.parametrize("columns", [3, 5000])
+def test_a_size_that_counts_as_a_number_is_never_taken_for_another(columns):
+    def forward(x):
+        rows = x.shape[0].value if isinstance(x.shape[0], Const) else x.shape[0]
+        return dsl.vmuls(x, 1 / rows)  # of sizes that come later a whole number: 0
+
+    op = Computation(OpSpec("VaryingCounts", ("x",), ("y",), forward=forward), {})
+    for rows in range(300, 308):
+        x = floats(rows, columns)
+        assert np.allclose(op(x), x / rows)
+
+
+CASES = [
+    pytest.param(spec, given, id=f"{name}-{number}")
+    for name, spec in SPECS.items()
+    if spec.forward is not None and spec.samples
+    for number, given in enumerate(({}, *spec.variants))
+]
+
+
+@pytest.mark.parametrize(("spec", "attributes"), CASES)
+def test_every_operator_computes_the_same_where_sizes_come_later(spec, attributes):
+    """Each size alone, and all of them, left open: the operator refuses, or what it defines is the same."""
+    full = spec.with_defaults(attributes)
+    large = [shapes for shapes in spec.samples if all(size > 1 for one in shapes for size in one)]
+    arrays = arrays_of(spec, (large or spec.samples)[0], "float32")
+    forward = Computation(spec, full)
+    made = several(forward._trace_shapes(described(arrays), shapes_of(arrays))(*arrays, backend="numpy"))  # fmt: skip
+    check_open_sizes(forward, arrays)
+    if not spec.differentiable or gradient_of(spec).forward is None:
+        return
+    gradient = gradient_of(spec)
+    known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
+    grads = [floats(*one.shape, seed=2).astype(one.dtype) for one in made[: len(spec.visible)]]
+    saved = [known[name] for name in gradient.inputs[: -len(grads)]]
+    check_open_sizes(Computation(gradient, full), [*saved, *grads])
+
+
+def described(arrays):
+    return [Described.of(array) for array in arrays]
+
+
+def shapes_of(arrays):
+    return [array.shape for array in arrays]
+
+
+def check_open_sizes(op, arrays):
+    wanted = several(op._trace_shapes(described(arrays), shapes_of(arrays))(*arrays, backend="numpy"))  # fmt: skip
+    sizes = {size for array in arrays for size in array.shape if size > 1}
+    for left_open in [*({size} for size in sizes), sizes]:
+        variables = {size: Var(f"n{size}", "int64") for size in left_open}
+        shapes = [[variables.get(size, size) for size in array.shape] for array in arrays]
+        try:
+            kernel = op._trace_shapes(described(arrays), shapes)
+        except FusionError:
+            continue
+        for got, want in zip(several(kernel(*arrays, backend="numpy")), wanted, strict=True):
+            assert got.shape == want.shape and got.dtype == want.dtype
+            assert np.allclose(got, want, rtol=1e-5, atol=1e-6, equal_nan=True)
