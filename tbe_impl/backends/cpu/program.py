@@ -248,26 +248,18 @@ class _Writer:
         first = len(self.inputs) + len(self.outputs)
         if self.temporary:
             body += [f"void *all[{len(self.all)}];", f"memcpy(all, b, {first}*sizeof(void *));", "b = all;"]  # fmt: skip
-        freed = []
-        for number, tensor in enumerate(self.temporary, first):
-            size = elements_of(tensor).text(self.names)
-            bytes_each = dtype_of(dtypes[number]).bytes
-            body.append(f"all[{number}] = aligned_alloc(64, (({size})*{bytes_each} + 127) & ~INT64_C(63));")  # fmt: skip
-            freed.append(f"free(all[{number}]);")
-        missing = " || ".join(f"!all[{number}]" for number in range(first, len(self.all)))
-        if missing:
-            body += [f"if ({missing}) {{ missing = 1; goto done; }}"]
+            body.append(f"memset(all + {first}, 0, sizeof all - {first}*sizeof(void *));")
+        body += self._in_turn(functions, calls, dtypes)
+        body += map(self._round, rounded_last)
         entry = [
             f"int {self.symbol}(void **b, const int64_t *s, int64_t threads) {{",
             render(
                 [
                     "int missing = 0;",
                     *body,
-                    *calls,
-                    *map(self._round, rounded_last),
                     "goto done;",
                     "done:",
-                    *freed,
+                    *(f"free(all[{number}]);" for number in range(first, len(self.all))),
                     "(void)s; (void)threads;",
                     "return missing;",
                 ]
@@ -288,6 +280,38 @@ class _Writer:
             self.overwritten,
             self.mark,
         )
+
+    def _in_turn(self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]) -> list[str]:  # fmt: skip
+        """The calls. What lies between nests has memory from the first that names it to the last, and hands it on."""
+        outputs = {id(tensor) for tensor in self.outputs}
+        texts = [function + call for function, call in zip(functions, calls, strict=True)]
+        lives, sizes = {}, {}
+        for number in range(len(self.inputs) + len(self.outputs), len(self.all)):
+            tensor = self.all[number]
+            uses = [place for place, text in enumerate(texts) if f"b[{number}]" in text]
+            lives[number] = (uses[0], len(calls) if id(tensor) in outputs else uses[-1])
+            sizes[number] = f"({elements_of(tensor).text(self.names)})*{dtype_of(dtypes[number]).bytes}"  # fmt: skip
+        made: list[str] = []
+        spare: list[int] = []
+        for place, call in enumerate(calls):
+            for number in (one for one, (begin, _) in lives.items() if begin == place):
+                other = next((one for one in spare if sizes[one] == sizes[number]), None)
+                if other is None:
+                    made.append(f"all[{number}] = aligned_alloc(64, ({sizes[number]} + 127) & ~INT64_C(63));")  # fmt: skip
+                    made.append(f"if (!all[{number}]) {{ missing = 1; goto done; }}")
+                else:
+                    made.append(f"all[{number}] = all[{other}]; all[{other}] = 0;")
+                    spare.remove(other)
+            made.append(call)
+            for number in (one for one, (_, end) in lives.items() if end == place):
+                if any(
+                    begin > place and sizes[one] == sizes[number]
+                    for one, (begin, _) in lives.items()
+                ):
+                    spare.append(number)
+                else:
+                    made.append(f"free(all[{number}]); all[{number}] = 0;")
+        return made
 
     def _overwrite(self, nests: Sequence[Nest]) -> None:
         """Lets the first output lie where an input lies."""
