@@ -142,21 +142,22 @@ def _gradient(spec: OpSpec, attributes: Attributes, order: int) -> direct.Gradie
     return direct.Gradient(call, saved=saved, places=places, visible=len(spec.visible))
 
 
-def _refusal(spec: OpSpec) -> str:
+def refusal(spec: OpSpec) -> str:
+    """What is said where a gradient is asked for that does not exist."""
     return f"{spec.name} has no gradient; use the composite route"
 
 
 def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
     if not direct.IS_KNOWN or spec.overwrites:
         return None
-    return Direct(computation_of(spec, attributes), _gradient(spec, attributes, order), _refusal(spec))  # fmt: skip
+    return Direct(computation_of(spec, attributes), _gradient(spec, attributes, order), refusal(spec))  # fmt: skip
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
     """The gradient as a function that MindSpore reads; inputs without one get zeros."""
     count, gradient = len(spec.inputs), _gradient(spec, attributes, order)
     if gradient is None:
-        return bprops.refused(count, _refusal(spec))
+        return bprops.refused(count, refusal(spec))
     call = _made(gradient_of(spec), attributes, order + 1, eager)
     return bprops.of(
         call,

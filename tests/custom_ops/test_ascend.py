@@ -16,13 +16,14 @@ from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described
 from custom_ops.without_tbe import WITHOUT_TBE, WITHOUT_TBE_GRADIENT
 from tbe_impl import ops
+from tbe_impl.dsl.layouts import from_blocked_channels, to_blocked_channels, to_fractal_z
 from tbe_impl.operator import load_operator
 from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, attributes_of, in_float64
 from tests.custom_ops.test_specs import close
 from tests.tbe_impl.ops.calls import describe
 
 pytestmark = pytest.mark.mindspore
-pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore")
 
 from custom_ops import ascend, cell  # noqa: E402
 from custom_ops.ascend import AscendPrimitive, as_told, registered_name, registration  # noqa: E402
@@ -285,3 +286,79 @@ def test_cells_without_an_operator_of_cann(monkeypatch):
     with pytest.warns(UserWarning, match="CANN builds no kernel of it, so it runs as basic"):
         made = cell.FusedCell(spec, {})
     assert made.route == "composite"
+
+
+@pytest.mark.parametrize(
+    "name", ["Conv2d", "Conv2dBiasReLU", "Conv2dBiasSiLU", "Conv2dBiasLeakyReLU"]
+)
+def test_convolutions_as_the_cube_lays_tensors_out(name):
+    """x and y in NC1HWC0, weight in FRACTAL_Z, as they are registered."""
+    spec = SPECS[name]
+    assert ascend.known_of(spec)["FORMATS"] == {"x": "5HD", "weight": "FracZ", "y": "5HD"}
+    arrays = arrays_of(spec, ((2, 20, 9, 8), (24, 20, 3, 3), (24,))[: len(spec.inputs)], "float16")
+    given = spec.with_defaults({"padding": "same"})
+    want = spec.formula(*in_float64(spec, arrays), **given)
+    weight = arrays[1]
+    laid = [to_blocked_channels(arrays[0]), to_fractal_z(weight), *arrays[2:]]
+    described = [describe(array.shape, "float16") for array in laid]
+    described[1]["ori_shape"] = weight.shape
+    made = to_blocked_channels(want)
+    own = {key: as_told(key, given[key]) for key in ascend.attributes_of(spec)}
+    kernel = operator(spec.tbe).build(*described, describe(made.shape, "float16"), **own)
+    for backend in ("numpy", "cpu"):
+        found = from_blocked_channels(kernel(*laid, backend=backend), want.shape[1])
+        close(found, want, "float16")
+
+
+@pytest.mark.parametrize("spec", FORWARD)
+def test_graphs_hold_the_primitives(spec, tmp_path):
+    """What MindSpore makes of a net before it asks a device: shapes and dtypes are inferred, gradients found."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+    call = AscendPrimitive(spec, {})
+    net = cell.Visible(call, len(spec.visible)) if spec.hidden else Called(call)
+    known = ascend.dtypes_of(spec, dtypes(spec)[0])
+    shapes = dict(zip(spec.inputs, spec.samples[0], strict=True))
+    inputs = [ms.Tensor(np.ones(shapes[name], known[name])) for name in spec.inputs]
+    names = [registered_name(spec)]
+    if spec.tbe_gradient:
+        net = Sloped(net)
+        names.append(registered_name(gradient_of(spec)))
+    file = tmp_path / "net"
+    ms.export(net, *inputs, file_name=str(file), file_format="MINDIR")
+    held = file.with_suffix(".mindir").read_bytes()
+    assert all(name.encode() in held for name in names)
+
+
+class Called(ms.nn.Cell):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def construct(self, *inputs):
+        return self.call(*inputs)
+
+
+class Sloped(ms.nn.Cell):
+    """The gradients of all inputs."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.slope = net, ms.ops.GradOperation(get_all=True)
+
+    def construct(self, *inputs):
+        return self.slope(self.net)(*inputs)
+
+
+def test_on_a_cpu_an_operator_is_known_by_our_library():
+    from custom_ops.primitive import primitive
+
+    made = primitive(SPECS["Softmax"], {})
+    assert made.name == "Custom" and made.uniq_name.startswith("Custom_Softmax_/")
+
+
+def test_a_gradient_that_cann_cannot_build_is_an_error(tmp_path):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Sloped(Called(AscendPrimitive(SPECS["MatMul"], {})))
+    x, weight = ms.Tensor(np.ones((6, 24), np.float16)), ms.Tensor(np.ones((17, 24), np.float16))
+    with pytest.raises(RuntimeError, match="MatMul has no gradient; use the composite route"):
+        ms.export(net, x, weight, file_name=str(tmp_path / "net"), file_format="MINDIR")

@@ -144,7 +144,9 @@ def activated_slope(x, activation, alpha=0.2):
 
 def softmax(x):
     """e^(x − max x) / Σ e^(x − max x) over the last axis; 0 where all of it is −inf."""
-    largest = dsl.vmaxs(dsl.reduce_max(x, axis=-1, keepdims=True), LOWEST)
+    largest = dsl.vmaxs(
+        dsl.reduce_max(x, axis=-1, keepdims=True, impl_mode="high_precision"), LOWEST
+    )
     power = dsl.vexp(dsl.vsub(x, spread(largest, x)))
     # the largest one adds 1, so that a smaller sum is that of a row without anything
     share = dsl.vrec(dsl.vmaxs(dsl.reduce_sum(power, axis=-1, keepdims=True), 0.5))
@@ -241,7 +243,7 @@ def before_activation(x, middle, rstd, gamma, beta, grad, activation, alpha):
 
 def log_of_sum(x):
     """ln Σ e^x over axis 1, which stays with size 1."""
-    largest = dsl.reduce_max(x, axis=1, keepdims=True)
+    largest = dsl.reduce_max(x, axis=1, keepdims=True, impl_mode="high_precision")
     power = dsl.vexp(dsl.vsub(x, spread(largest, x)))
     return dsl.vadd(largest, dsl.vlog(dsl.reduce_sum(power, axis=1, keepdims=True)))
 
