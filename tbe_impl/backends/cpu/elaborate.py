@@ -446,7 +446,7 @@ class Elaborator:
         if isinstance(node, Select):
             return self.let(vectors.select(tag, *texts), tag, depth)
         if isinstance(node, Binary):
-            return self.let(vectors.binary(node.op, parts[0].tag, *texts), tag, depth)
+            return self.let(_text_of(node, parts[0].tag, *texts), tag, depth)
         if isinstance(node, Call):
             return self.let(vectors.function(node.name, node.args[0].dtype, texts), tag, depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
@@ -525,3 +525,13 @@ class Elaborator:
         else:
             line = f"{prefix}_store({place}, {value.text});"
         self.chain[depth].lines.append(line)
+
+
+def _text_of(node: Binary, tag: str, a: str, b: str) -> str:
+    """An operation on two vectors; extremes of a vector and a number are quicker."""
+    for value, other in ((a, node.b), (b, node.a)):
+        if isinstance(other, Const) and not isinstance(other.value, str):
+            found = vectors.beside_number(node.op, tag, value, float(other.value))
+            if found is not None:
+                return found
+    return vectors.binary(node.op, tag, a, b)

@@ -272,15 +272,37 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
         return p##_select(p##_abs(x - y) >= (one) / 2, y + more, y);                                     \
     }                                                                                                    \
     VF p p##_sign(p x) { return p##_select((x == x) & (x != 0), p##_copysign(p##_splat(one), x), x + 0); }   \
-    /* Both orders differ only in NaN and in the sign of 0; +0 is the larger: the bits of both, or of either. */ \
+    /* Both orders differ only in NaN and in the sign of 0; +0 is the larger: the bits of both, or of either. NaN with  \
+     * any bits added is NaN; with bits taken away it is not. */                                         \
     VF p p##_maximum(p a, p b) {                                                                         \
-        p y = (p)((i)p##_above(a, b) & (i)p##_above(b, a));                                              \
-        return p##_select((a == a) & (b == b), y, a + b);                                                \
+        return (p)(((i)p##_above(a, b) & (i)p##_above(b, a)) | p##_unordered(a, b));                     \
     }                                                                                                    \
     VF p p##_minimum(p a, p b) {                                                                         \
-        p y = (p)((i)p##_below(a, b) | (i)p##_below(b, a));                                              \
-        return p##_select((a == a) & (b == b), y, a + b);                                                \
+        return (p)((i)p##_below(a, b) | (i)p##_below(b, a));                                             \
     }
+/* t_unordered: a mask of where one is NaN. */
+#if VECTOR_X86 && PART32_BYTES == 64
+VF i32p f32p_unordered(f32p a, f32p b) {
+    return (i32p)__builtin_ia32_cvtmask2d512(__builtin_ia32_cmpps512_mask(a, b, 3, (uint16_t)-1, 4));
+}
+#elif VECTOR_X86 && PART32_BYTES == 32
+VF i32p f32p_unordered(f32p a, f32p b) { return (i32p)__builtin_ia32_cmpps256(a, b, 3); }
+#elif VECTOR_X86
+VF i32p f32p_unordered(f32p a, f32p b) { return (i32p)__builtin_ia32_cmpunordps(a, b); }
+#else
+VF i32p f32p_unordered(f32p a, f32p b) { return (a != a) | (b != b); }
+#endif
+#if VECTOR_X86 && PART64_BYTES == 64
+VF i64p f64p_unordered(f64p a, f64p b) {
+    return (i64p)__builtin_ia32_cvtmask2q512(__builtin_ia32_cmppd512_mask(a, b, 3, (uint8_t)-1, 4));
+}
+#elif VECTOR_X86 && PART64_BYTES == 32
+VF i64p f64p_unordered(f64p a, f64p b) { return (i64p)__builtin_ia32_cmppd256(a, b, 3); }
+#elif VECTOR_X86
+VF i64p f64p_unordered(f64p a, f64p b) { return (i64p)__builtin_ia32_cmpunordpd(a, b); }
+#else
+VF i64p f64p_unordered(f64p a, f64p b) { return (a != a) | (b != b); }
+#endif
 VECTOR_FORMULAS(f32p, i32p, 1.0f)
 VECTOR_FORMULAS(f64p, i64p, 1.0)
 

@@ -182,3 +182,33 @@ def test_exp_at_every_width(options: dict[str, Any], cache: KernelCache) -> None
         same = np.arange(len(x)) % 5 != 0
         np.testing.assert_array_equal(again[same], found[same])
         assert len({again[::5].tobytes()[n : n + 4] for n in range(0, 400, 4)}) == 1
+
+
+def extreme(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`x` or `y`, of zeros +0 for the greater and −0 for the smaller one; NaN where one is."""
+    first = (x > y) | ((x == y) & ~np.signbit(x)) if name == "max" else (x < y) | ((x == y) & np.signbit(x))  # fmt: skip
+    return np.where(np.isnan(x) | np.isnan(y), np.asarray(np.nan, x.dtype), np.where(first, x, y))
+
+
+@pytest.mark.parametrize("options", WIDTHS, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
+    numbers = (0.0, -0.0, 0.5, -1.5, 1e-60, -1e-60, 1e30, float("inf"), float("-inf"), float("nan"))
+
+    def build(x: Any, y: Any) -> list[Any]:
+        found = [dsl.vmax(x, y), dsl.vmin(x, y), dsl.reduce_max(x, 0), dsl.reduce_min(x, 0)]
+        for number in numbers:
+            found += [dsl.vmaxs(x, number), dsl.vmins(x, number)]
+        return found
+
+    x, y = pairs(dtype)
+    kernel, _, _ = prepare(build, x, y, cache=cache, **options)
+    greatest, least, top, bottom, *beside = kernel.run([x, y], {}, 1)
+    assert_same(greatest, extreme("max", x, y))
+    assert_same(least, extreme("min", x, y))
+    assert np.isnan(top).all()
+    assert np.isnan(bottom).all()
+    for place, number in enumerate(numbers):
+        one = np.full_like(x, number)
+        assert_same(beside[2 * place], extreme("max", x, one))
+        assert_same(beside[2 * place + 1], extreme("min", x, one))
