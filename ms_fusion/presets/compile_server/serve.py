@@ -37,6 +37,8 @@ def serve(messager: str) -> None:
         base.AkgBuilderBase.accept_json = _accept_guarded
     else:
         from mindspore._extends.remote.kernel_build_server_akg_v2 import AkgV2Messager as server
+
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel_server" / "plug"))
     base.AkgBuilderBase.compile = _compile_guarded
     server(int(sys.argv[1]), int(sys.argv[2])).run()
 

@@ -1,0 +1,83 @@
+"""One kernel: its description in, its library and what MindSpore wants to know of it out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from ms_fusion.formats.composite import Composite, parse_kernel
+from ms_fusion.kernel_server.entry import entry
+from ms_fusion.kernel_server.translate import translate
+from tbe_impl import compat, environment
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.program import layout_of, write_program
+from tbe_impl.errors import FusionError, InputError
+
+SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+class AkgV2Driver:
+    """What MindSpore's compile server makes for each fused kernel.
+
+    Args:
+        input_file: the kernel's description, ``OP.info``.
+        output_dir: where ``OP.so`` and ``OP.json`` go.
+        bisheng_tools_dir: not used.
+        dynamic_shape: whether sizes are unknown, which is not built.
+    """
+
+    def __init__(self, input_file: str, output_dir: str, bisheng_tools_dir: str = "", dynamic_shape: bool = False):  # fmt: skip
+        self.input_file, self.output_dir = Path(input_file), Path(output_dir)
+
+    def compile(self) -> None:
+        """Builds it.
+
+        Raises:
+            RuntimeError: it cannot be built; MindSpore may split the group then.
+        """
+        try:
+            text = self.input_file.read_text("utf-8")
+            kernel = parse_kernel(text, file=str(self.input_file))
+            publish(library(kernel), kernel.name, self.output_dir)
+        except FusionError as error:
+            raise RuntimeError(str(error)) from error
+
+
+def library(kernel: Composite) -> Path:
+    """The compiled kernel, from the cache or made now; it exports a function of the kernel's name.
+
+    Raises:
+        InputError: something in it is not built; CompileError, MissingError: the compiler.
+    """
+    if not kernel.name or not set(kernel.name) <= SYMBOL_CHARACTERS or kernel.name[0].isdigit():
+        raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
+    with compat.installed(soc="cpu"):
+        group = translate(kernel)
+        program = write_program(group.results, group.inputs, name=kernel.name)
+        layout = layout_of(group.results, group.inputs)
+        source = program.source + entry(group, program, layout, environment.threads())
+    return compiler.build(source, symbols=(kernel.name,))
+
+
+def publish(built: Path, name: str, directory: Path) -> None:
+    """Puts a library where MindSpore looks for it; its JSON, by which MindSpore knows that it is there, comes last."""
+    content = built.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    told = {"kernelName": f"{name}_kernel", "sha256": digest, "objSha256": digest, "threadNumber": "null"}  # fmt: skip
+    _put(directory / f"{name}.so", content)
+    _put(directory / f"{name}.json", json.dumps(told).encode())
+
+
+def _put(path: Path, content: bytes) -> None:
+    file, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(content)
+        os.replace(draft, path)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise

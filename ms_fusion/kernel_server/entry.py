@@ -1,0 +1,59 @@
+"""The function that MindSpore calls in a kernel's library, around the one that the cpu back end writes.
+
+MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)`` with the inputs, then the outputs; what it
+hands over besides is not used: the kernel shares its loops among the threads of OpenMP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ms_fusion.kernel_server.translate import Group
+from tbe_impl.backends.cpu.nests import may_overwrite
+from tbe_impl.backends.cpu.program import Layout, Program
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.tensor import Tensor
+
+
+def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
+    """The C of the function; it stands behind the program in the same text."""
+    count = len(group.inputs)
+    known = {id(tensor) for tensor in group.inputs}
+    places, after, made, missing = [], [], [], []
+    for number, (tensor, targets) in enumerate(zip(group.results, group.places, strict=True)):
+        first, *others = targets
+        source = f"all[{first}]"
+        if first < count and not may_overwrite(group.inputs[first], tensor, layout.nests, known):
+            size = _bytes(tensor)
+            made.append(f"void *beside{number} = aligned_alloc(64, {(size + 127) // 64 * 64});")
+            missing.append(f"!beside{number}")
+            after.append(f"memcpy(all[{first}], beside{number}, {size});")
+            source = f"beside{number}"
+        after += [f"memcpy(all[{other}], {source}, {_bytes(tensor)});" for other in others]
+        places.append(source)
+    frees = [f"free(beside{n});" for n in range(len(places)) if places[n] == f"beside{n}"]
+    inputs = [f"all[{_index(group.inputs, tensor)}]" for tensor in program.inputs]
+    outputs = [places[_index(group.results, tensor)] for tensor in program.outputs]
+    lines = [
+        f"void {group.name}(void *callback, int *offered, void **all) {{",
+        "(void)callback; (void)offered;",
+        *made,
+        f"void *buffers[] = {{{', '.join([*inputs, *outputs])}}};",
+        f"if ({' || '.join([*missing, ''])}{program.symbol}(buffers, 0, {threads})) {{",
+        f'fprintf(stderr, "ms_fusion: {group.name} ran out of memory\\n"); abort(); }}',
+        *after,
+        *frees,
+        "}",
+    ]
+    return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"  # fmt: skip
+
+
+def _bytes(tensor: Tensor) -> int:
+    total = dtype_of(tensor.dtype).bytes
+    for size in tensor.shape:
+        total *= int(size.value)
+    return total
+
+
+def _index(tensors: Sequence[Tensor], wanted: Tensor) -> int:
+    return next(number for number, tensor in enumerate(tensors) if tensor is wanted)
