@@ -186,10 +186,14 @@ class _Builder:
         """Name of the value that an operator reads; a constant is made on the spot."""
         name = tensor.tensor_name
         if tensor.value is msgspec.UNSET:
-            if name not in self.values:
+            if name in self.values:
+                return name
+            if not _is_keep_dims(tensor, operator):
                 self.fail(f"{operator.name} reads {name!r}, which is made nowhere before it")
-            return name
-        data = _frozen(tensor.value)
+            source = (operator.input_desc or [[tensor]])[0][0]
+            data: Any = len(source.shape) == len(operator.output_desc[0].shape)
+        else:
+            data = _frozen(tensor.value)
         if self.values.get(name) == _value(tensor, "constant", data):
             return name
         name = self.unique(name)
@@ -204,6 +208,18 @@ class _Builder:
             own = f"{name}#{self.repeats[name]}"
         self.names.add(own)
         return own
+
+
+def _is_keep_dims(tensor: _Tensor, operator: _Operator) -> bool:
+    """The flag of some reductions, whose value MindSpore leaves out; the shapes say it."""
+    groups = operator.input_desc or []
+    return (
+        operator.name in ("ReduceAll", "ReduceAny", "ReduceProd")
+        and (tensor.data_type, tensor.shape) == ("bool", [1])
+        and len(groups) == 3
+        and all(groups)
+        and groups[2][0] is tensor
+    )
 
 
 def _value(tensor: _Tensor, kind: str, data: Any = None, name: str | None = None) -> Value:

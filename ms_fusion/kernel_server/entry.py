@@ -6,9 +6,10 @@ hands over besides is not used: the kernel shares its loops among the threads of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from ms_fusion.kernel_server.translate import Group
+from ms_fusion.kernel_server.translate import Group, known_size
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, Program
 from tbe_impl.dsl.dtypes import dtype_of
@@ -49,10 +50,7 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
 
 
 def _bytes(tensor: Tensor) -> int:
-    total = dtype_of(tensor.dtype).bytes
-    for size in tensor.shape:
-        total *= int(size.value)
-    return total
+    return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
 
 
 def _index(tensors: Sequence[Tensor], wanted: Tensor) -> int:

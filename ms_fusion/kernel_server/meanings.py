@@ -47,6 +47,12 @@ def _mean(call: Call) -> Any:
     return total * (total.size / call.inputs[0].size)
 
 
+def _quotient(call: Call) -> Any:
+    x, y = call.inputs
+    whole = all(item.dtype.kind in "iub" for item in call.inputs)
+    return x.astype(np.float32) / y.astype(np.float32) if whole else x / y
+
+
 def _assigned(call: Call) -> Any:
     return np.broadcast_to(call.inputs[1], call.inputs[0].shape)
 
@@ -57,6 +63,7 @@ _OWN: Mapping[str, Meaning] = {
     "Erfc": _word(dsl.ext.erfc),
     "Sigmoid": _word(dsl.ext.sigmoid),
     "Cast": _cast,
+    "Div": _quotient,
     "Assign": _assigned,
     "ReduceSum": _reduction(dsl.reduce_sum),
     "ReduceMax": _reduction(dsl.reduce_max),

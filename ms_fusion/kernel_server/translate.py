@@ -67,13 +67,19 @@ def _made(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
     call: Any = Call(node, inputs, output, numpy_dtype(output.dtype))
     try:
         made = tensor_of(meaning(call))
-        if made.dtype != output.dtype:
+        if made.dtype != output.dtype and not _is_quotient_of_integers(node, graph):
             made = dsl.cast_to(made, output.dtype)
         wanted = made.shape if node.op in IN_PLACE else _shape(output)
-        return made if tuple(map(_number, made.shape)) == tuple(map(_number, wanted)) else dsl.ext.reshape(made, wanted)  # fmt: skip
+        return made if tuple(map(known_size, made.shape)) == tuple(map(known_size, wanted)) else dsl.ext.reshape(made, wanted)  # fmt: skip
     except FusionError as error:
         described = ", ".join(f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node))  # fmt: skip
         raise InputError(f"{node.op} is not built: {error.what}", place=node.name, got=error.got or described) from error  # fmt: skip
+
+
+def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
+    """A Div of integers is float32, which MindSpore says with a Cast behind it, and not with the result's dtype."""
+    readers = graph.consumers.get(node.outputs[0], ())
+    return node.op == "Div" and node.outputs[0] not in graph.outputs and all(one.op == "Cast" for one in readers)  # fmt: skip
 
 
 def _given(value: Value, tensors: Mapping[str, Tensor]) -> Any:
@@ -90,7 +96,8 @@ def _shape(value: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in value.shape)
 
 
-def _number(size: Any) -> int:
+def known_size(size: Any) -> int:
+    """A size of a tensor; all of them are known here."""
     return int(getattr(size, "value", size))
 
 
