@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -73,11 +72,12 @@ def publish(built: Path, name: str, directory: Path) -> None:
 
 
 def _put(path: Path, content: bytes) -> None:
-    file, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    draft = Path(name)
     try:
         with os.fdopen(file, "wb") as stream:
             stream.write(content)
-        os.replace(draft, path)
+        draft.replace(path)
     except OSError:
-        shutil.rmtree(draft, ignore_errors=True)
+        draft.unlink(missing_ok=True)
         raise

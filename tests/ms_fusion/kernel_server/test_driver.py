@@ -1,0 +1,191 @@
+"""Kernels built from composite JSON, against the formulas in float64."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ms_fusion.accuracy.samples import seeded_inputs
+from ms_fusion.formats.composite import parse_kernel
+from tests.ms_fusion.kernel_server.composites import Text, check, directory_of_recorded, run
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+ROUNDED = "Floor Ceil Trunc Round Rint".split()
+OF_FLOATS = """Abs Neg Sign Sqrt Rsqrt Reciprocal Inv Exp Expm1 Log Log1p Sin Cos Tan Asin ACos Atan Sinh Cosh Tanh Asinh Acosh
+    Atanh Erf Erfc""".split()
+QUESTIONS = "IsNan IsInf IsFinite".split()
+ARITHMETIC = "Add Sub Mul Maximum Minimum SquaredDifference".split()
+DIVISIONS = "RealDiv FloorDiv Mod FloorMod".split()
+COMPARISONS = "Equal NotEqual Less LessEqual Greater GreaterEqual".split()
+TRUTHS = "LogicalAnd LogicalOr".split()
+POSITIVE = frozenset("Sqrt Rsqrt Log Log1p Pow".split())
+INSIDE = frozenset("Asin ACos Atanh".split())
+SHAPE, ROW = (5, 37), (37,)
+
+
+@pytest.mark.parametrize("path", directory_of_recorded(), ids=lambda path: path.stem[:60])
+def test_recorded_kernels(path: Path) -> None:
+    kernel = parse_kernel(path.read_text("utf-8"), file=path.name)
+    check(kernel, seeded_inputs(kernel.graph, 0))
+
+
+def _numbers(operator: str, dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    random = np.random.default_rng([seed, *operator.encode()])
+    if dtype == "bool":
+        return random.random(shape) < 0.5
+    if dtype in WHOLE:
+        low = 1 if operator in DIVISIONS or dtype.startswith("u") else -9
+        return random.integers(low, 10, shape)
+    if operator in INSIDE:
+        return random.uniform(-0.9, 0.9, shape)
+    if operator == "Acosh":
+        return random.uniform(1.1, 4, shape)
+    return random.uniform(0.2, 4, shape) * (
+        1 if operator in POSITIVE else random.choice([-1, 1], shape)
+    )
+
+
+def _operators(dtype: str) -> list[tuple[str, int, str]]:
+    """Operator, number of inputs, dtype of the result."""
+    found = [(name, 2, "bool") for name in COMPARISONS]
+    if dtype == "bool":
+        return [*found, *((name, 2, "bool") for name in TRUTHS), ("LogicalNot", 1, "bool")]
+    found += [(name, 2, dtype) for name in (*ARITHMETIC, *DIVISIONS)]
+    if dtype in WHOLE:
+        return [*found, ("Neg", 1, dtype), ("Abs", 1, dtype), ("Square", 1, dtype)]
+    found += [(name, 1, dtype) for name in (*OF_FLOATS, *ROUNDED, "Square", "Sigmoid")]
+    return [
+        *found,
+        *((name, 1, "bool") for name in QUESTIONS),
+        ("Pow", 2, dtype),
+        ("Atan2", 2, dtype),
+        ("Div", 2, dtype),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE, "bool"])
+def test_every_operator_alone_with_a_broadcast_and_before_a_reduction(dtype: str) -> None:
+    text, inputs, outputs = Text(f"Fused_table_{dtype}"), {}, []
+    for operator, count, result in _operators(dtype):
+        names = []
+        for number, shape in enumerate([SHAPE, ROW][:count]):
+            names.append(text.input(shape, dtype))
+            inputs[names[-1]] = _numbers(operator, dtype, shape, number)
+        made = text.step(operator, names, SHAPE, result)
+        outputs.append(made)
+        if result == "bool":
+            sums = text.step(
+                "ReduceAny",
+                [made, text.constant([1], "int64"), text.constant(False, "bool")],
+                SHAPE[:1],
+                "bool",
+            )
+        elif operator in ("Exp", "Sinh", "Cosh", "Tan") or dtype in WHOLE:
+            sums = text.step(
+                "ReduceMax", [made, text.constant([1], "int64")], SHAPE[:1], result, keep_dims=False
+            )
+        else:
+            sums = text.step(
+                "ReduceSum", [made, text.constant([1], "int64")], SHAPE[:1], result, keep_dims=False
+            )
+        outputs.append(sums)
+    check(text.kernel(*outputs), inputs)
+
+
+@pytest.mark.parametrize("source", [*FLOATS, *WHOLE, "bool"])
+def test_casts(source: str) -> None:
+    text, outputs = Text(f"Fused_casts_{source}"), []
+    x = text.input(SHAPE, source)
+    for target in (*FLOATS, *WHOLE, "bool"):
+        if target != source:
+            outputs.append(text.step("Cast", [x, text.constant(43, "int64")], SHAPE, target))
+    check(text.kernel(*outputs), {x: np.abs(_numbers("Cast", source, SHAPE, 0))})
+
+
+@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []])
+@pytest.mark.parametrize(
+    "operator", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"]
+)
+def test_reductions_with_work_before_between_and_after(operator: str, axes: list[int]) -> None:
+    shape = (3, 5, 7)
+    kept = [1 if axis in (axes or range(3)) else size for axis, size in enumerate(shape)]
+    text = Text(f"Fused_{operator}_{''.join(map(str, axes))}")
+    x = text.input(shape, "float32")
+    scaled = text.step("Mul", [x, text.constant(0.5, "float32")], shape, "float32")
+    level = text.step(
+        operator, [scaled, text.constant(axes, "int64")], kept, "float32", keep_dims=True
+    )
+    centred = text.step("Sub", [x, level], shape, "float32")
+    squares = text.step("Mul", [centred, centred], shape, "float32")
+    total = text.step(
+        "ReduceSum", [squares, text.constant(axes, "int64")], kept, "float32", keep_dims=True
+    )
+    normal = text.step("RealDiv", [centred, total], shape, "float32")
+    random = np.random.default_rng(1)
+    check(text.kernel(normal, level), {x: random.uniform(0.5, 1.5, shape)})
+
+
+def test_an_optimizer_in_place_writes_its_parameter_and_state() -> None:
+    text, shape = Text("Fused_momentum"), (33, 5)
+    parameter, state, gradient = (text.input(shape, "float32") for _ in range(3))
+    faded = text.step("Mul", [state, text.constant(0.9, "float32")], shape, "float32")
+    new = text.step("Add", [faded, gradient], shape, "float32")
+    step = text.step("Mul", [new, text.constant(0.1, "float32")], shape, "float32")
+    moved = text.step("Sub", [parameter, step], shape, "float32")
+    first = text.step("Assign", [state, new], (1,), "float32")
+    second = text.step("Assign", [parameter, moved], (1,), "float32")
+    random = np.random.default_rng(2)
+    check(
+        text.kernel(first, second),
+        {name: random.standard_normal(shape) for name in (parameter, state, gradient)},
+    )
+
+
+def test_what_is_written_in_place_and_read_elsewhere_is_read_before() -> None:
+    text, shape = Text("Fused_turned"), (6, 6)
+    parameter = text.input(shape, "float32")
+    turned = text.step("Transpose", [parameter, text.constant([1, 0], "int64")], shape, "float32")
+    done = text.step("Assign", [parameter, turned], (1,), "float32")
+    check(text.kernel(done), {parameter: np.arange(36.0).reshape(shape)})
+
+
+def test_shapes_and_places() -> None:
+    text = Text("Fused_places")
+    x = text.input((4, 6), "float32")
+    made = [
+        text.step("Reshape", [x, text.constant([3, 8], "int64")], (3, 8), "float32"),
+        text.step("Transpose", [x, text.constant([1, 0], "int64")], (6, 4), "float32"),
+        text.step("BroadcastTo", [x, text.constant([2, 4, 6], "int64")], (2, 4, 6), "float32"),
+        text.step("Tile", [x, text.constant([2, 1], "int64")], (8, 6), "float32"),
+        text.step("StridedSlice", [x, *(text.constant(item, "int64") for item in ([0, 1], [4, 6], [2, 2])), *(text.constant(0, "int64") for _ in range(5))], (2, 3), "float32"),
+        text.step("Slice", [x, text.constant([1, 2], "int64"), text.constant([2, 3], "int64")], (2, 3), "float32"),
+        text.step("Concat", [x, x], (4, 12), "float32", axis=1),
+    ]  # fmt: skip
+    check(text.kernel(*made), {x: np.random.default_rng(3).standard_normal((4, 6))})
+
+
+def test_an_input_and_a_result_handed_out_twice() -> None:
+    text = Text("Fused_twice")
+    x = text.input((7,), "float32")
+    same = text.step("Reshape", [x, text.constant([7], "int64")], (7,), "float32")
+    double = text.step("Add", [x, x], (7,), "float32")
+    check(text.kernel(same, double), {x: np.arange(7.0)})
+
+
+def test_special_values_survive() -> None:
+    text = Text("Fused_special")
+    x = text.input((8,), "float32")
+    given = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 100.0, -100.0, 1e-40])
+    log, exp = (text.step(name, [x], (8,), "float32") for name in ("Log", "Exp"))
+    equal = text.step("Equal", [x, x], (8,), "bool")
+    found: Any = run(text.kernel(log, exp, equal), {x: given})
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found[log], np.log(given.astype(np.float64)), rtol=1e-6)
+        np.testing.assert_allclose(
+            found[exp], np.exp(given.astype(np.float64)).astype(np.float32), rtol=1e-6
+        )
+    assert found[equal].tolist() == [False] + [True] * 7
