@@ -20,13 +20,12 @@ SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 
 class AkgV2Driver:
-    """What MindSpore's compile server makes for each fused kernel.
+    """What MindSpore's own compile server makes for each fused kernel.
 
     Args:
         input_file: the kernel's description, ``OP.info``.
         output_dir: where ``OP.so`` and ``OP.json`` go.
-        bisheng_tools_dir: not used.
-        dynamic_shape: whether sizes are unknown, which is not built.
+        bisheng_tools_dir, dynamic_shape: not used; sizes that are not known are refused.
     """
 
     def __init__(self, input_file: str, output_dir: str, bisheng_tools_dir: str = "", dynamic_shape: bool = False):  # fmt: skip
@@ -39,11 +38,19 @@ class AkgV2Driver:
             RuntimeError: it cannot be built; MindSpore may split the group then.
         """
         try:
-            text = self.input_file.read_text("utf-8")
-            kernel = parse_kernel(text, file=str(self.input_file))
-            publish(library(kernel), kernel.name, self.output_dir)
+            build(self.input_file.read_text("utf-8"), self.output_dir)
         except FusionError as error:
             raise RuntimeError(str(error)) from error
+
+
+def build(text: str, directory: Path) -> None:
+    """Builds the kernel of a description, and puts it where MindSpore looks for it.
+
+    Raises:
+        FusionError: as `library`; `ParseError` for a text that is no kernel.
+    """
+    kernel = parse_kernel(text, file="the kernel's description")
+    publish(library(kernel), kernel.name, directory)
 
 
 def library(kernel: Composite) -> Path:

@@ -22,7 +22,9 @@ _seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 @contextlib.contextmanager
-def told(net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path) -> Iterator[None]:
+def told(
+    net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, own: bool
+) -> Iterator[None]:
     """Inside, `net` is compiled, or called once more; what the compile server refused to build is said afterwards.
 
     MindSpore runs a refused kernel as single operators.
@@ -32,12 +34,14 @@ def told(net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path) -> 
         name: what the user calls it.
         inputs: what it is called with.
         kernel_directory: where the compile server works.
+        own: whether MindSpore's own generator builds the kernels.
 
     Raises:
         UnsafeError: MindSpore cannot compile it with fusion: it computes in bfloat16, or a kernel was refused.
     """
     if net not in _seen:
-        _refuse_bfloat16(net, name, inputs)
+        if own:
+            _refuse_bfloat16(net, name, inputs)
         _seen.add(net)
         for finding in net_checks.of_call(net, inputs, graph_mode=True):
             if finding.code == "dynamic":
@@ -46,18 +50,19 @@ def told(net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path) -> 
     try:
         yield
     except RuntimeError as error:
-        _refuse_bfloat16(net, name, inputs)
+        if own:
+            _refuse_bfloat16(net, name, inputs)
         for one in refusals.since(kernel_directory, start):
             raise UnsafeError(
-                f"MindSpore's own CPU generator fails on a kernel: {one.reason}",
+                f"{'MindSpore' if own else 'ms_fusion'}'s own CPU generator fails on a kernel: {one.reason}",
                 place=name,
                 remedy=_remedy(one),
             ) from error
         raise
     for one in refusals.since(kernel_directory, start):
         _warn(
-            f"{name}: a kernel is left to MindSpore's single operators, since of its own CPU generator is known: "
-            f"{one.reason}. {_remedy(one)}"
+            f"{name}: a kernel is left to MindSpore's single operators, since of {'its own' if own else 'our'} CPU "
+            f"generator is known: {one.reason}. {_remedy(one)}"
         )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import logging
 import os
 import warnings
@@ -22,7 +21,7 @@ from typing import Any, TypeVar
 from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.graph import Graph
-from ms_fusion.presets import first_compile, mindspore_state, net_checks
+from ms_fusion.presets import first_compile, handshake, mindspore_state, net_checks, served
 from ms_fusion.presets.in_force import (
     O1_ON_CPU,
     PYNATIVE,
@@ -92,7 +91,7 @@ def enable(
         step: a function or Cell that does one step; the record's `step` is the same, compiled and so fused, also in
             PyNative mode: ``train_step = mf.enable(step=train_step).step``.
         flags: explicit flags, put over those of the preset.
-        generator: ``AKG`` or ``AKG_V2``: who builds the kernels.
+        generator: who builds the kernels: ``mindspore`` (its own generator, the default), or ``ms_fusion`` on CPU.
 
     Raises:
         InputError: no such preset, or flags that MindSpore does not know.
@@ -340,12 +339,28 @@ def _setting(
                 remedy=wrong[0].remedy or None,
             )
     explicit = GraphKernelFlags.of(flags)
-    if generator is not None:
-        explicit = explicit.merge(GraphKernelFlags(kernel_generator=generator))
-    resolved = resolve(preset, device=device, version=version(), flags=explicit)
+    chosen, remarks = _generator(generator, device)
+    found += remarks
+    resolved = resolve(preset, device=device, version=version(), flags=explicit, generator=chosen)
     refuse(explicit, device)
     refuse(resolved, device)
     return _Setting(preset, resolved.render()), found
+
+
+GENERATORS = ("mindspore", "ms_fusion")
+
+
+def _generator(wanted: str | None, device: str) -> tuple[str, tuple[Finding, ...]]:
+    """Who builds the kernels: what is wanted, or MindSpore's own where ours is not proved to work, which is said."""
+    if wanted is not None and wanted not in GENERATORS:
+        raise InputError("there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted))  # fmt: skip
+    if wanted != "ms_fusion" or device != "CPU":
+        return "mindspore", ()
+    _prepare()
+    reason = handshake.why_not(version())
+    if not reason:
+        return "ms_fusion", ()
+    return "mindspore", (Finding("warning", "generator", f"MindSpore's own generator builds the kernels, since ours does not work here: {reason}", remedy="Run `ms-fusion doctor`."),)  # fmt: skip
 
 
 def refuse(flags: GraphKernelFlags, device: str = "CPU") -> None:
@@ -359,12 +374,6 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU") -> None:
             fatal[0].message.rstrip("."),
             place=f"flags, column {fatal[0].column}",
             remedy=fatal[0].remedy,
-        )
-    if flags.kernel_generator == "AKG_V2" and importlib.util.find_spec("akg_v2") is None:
-        raise UnsafeError(
-            "`--kernel_generator=AKG_V2` kills the process: MindSpore ships no module `akg_v2`",
-            place="flags",
-            remedy="Leave it out.",
         )
 
 
@@ -485,7 +494,13 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     name = getattr(user, "__name__", type(user).__name__)
     with (
         variable_set(FLAGS_VARIABLE, flags),
-        first_compile.told(user, name, inputs, Path(variable(KERNELS_VARIABLE) or ""))
+        first_compile.told(
+            user,
+            name,
+            inputs,
+            Path(variable(KERNELS_VARIABLE) or ""),
+            own=served.GENERATOR not in flags,
+        )
         if fuses(flags) and device_target() == "CPU"
         else contextlib.nullcontext(),
     ):

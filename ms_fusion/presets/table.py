@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets.served import served
 from tbe_impl.errors import InputError
 
 DEVICES = ("CPU", "GPU", "Ascend")
@@ -173,6 +174,7 @@ def resolve(
     device: str = "CPU",
     version: str = "2.10.0",
     flags: GraphKernelFlags | str | None = None,
+    generator: str = "mindspore",
 ) -> GraphKernelFlags:
     """The flags that a preset stands for.
 
@@ -181,6 +183,8 @@ def resolve(
         device: ``CPU``, ``GPU`` or ``Ascend``.
         version: MindSpore's version.
         flags: explicit flags, put over those of the preset.
+        generator: ``ms_fusion``: on CPU the kernels are built by `ms_fusion.kernel_server`, so that what is wrong in
+            MindSpore's own generator need not be kept out; for `auto`, `basic`, `aggressive` and `expert`.
 
     Raises:
         InputError: no such preset or device, flags that cannot be parsed, a version below 2.7.
@@ -200,6 +204,8 @@ def resolve(
         raise InputError("this MindSpore is too old", expected="2.7 or newer", got=version)
     explicit = GraphKernelFlags.of(flags)
     own = _on_cpu(preset, number) if device == "CPU" else _elsewhere(preset)
+    if generator == "ms_fusion" and device == "CPU" and preset in _SERVED_LEVELS:
+        own = served(_SERVED_LEVELS[preset])
     if explicit.enable_cluster_ops_only is not None:
         own = GraphKernelFlags(
             **{name: value for name, value in own.set_flags().items() if "cluster_ops" not in name}
@@ -209,6 +215,9 @@ def resolve(
             **{name: value for name, value in own.set_flags().items() if "expand_ops" not in name}
         )
     return own.merge(explicit)
+
+
+_SERVED_LEVELS = {"basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
 
 
 def version_number(version: str) -> tuple[int, int]:

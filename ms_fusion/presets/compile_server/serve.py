@@ -92,10 +92,12 @@ def _compile_guarded(builder: Any) -> bool:
 def _builder_of(processor: Any, attrs: str) -> Callable[[str], object]:
     """What MindSpore calls in its own pool, for one kernel."""
     from mindspore._extends.parallel_compile.akg_compiler import akg_process
+    from mindspore._extends.parallel_compile.akg_compiler.util import get_kernel_meta_parent_dir
 
     if isinstance(processor, akg_process.AkgV2Process):
-        driver = importlib.import_module("akg_v2").AkgV2Driver
-        return lambda kernel: akg_process._compile_akg_v2_task_default([kernel], attrs, driver)
+        directory = Path(get_kernel_meta_parent_dir(attrs)) / "akg_kernel_meta"
+        generator = importlib.import_module("akg_v2")
+        return lambda kernel: generator.build(kernel, directory)
     sys.path.append(akg_process.get_akg_path())
     function = importlib.import_module("akg.ms").compilewithjson
     return lambda kernel: akg_process._compile_akg_task_default([kernel], attrs, function)

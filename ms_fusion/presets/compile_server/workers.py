@@ -8,8 +8,13 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+
+from tbe_impl.errors import FusionError
+
+REASON_CHARACTERS = 1000
+"""Fits into a pipe that nobody reads yet."""
 
 
 def build_apart(
@@ -25,27 +30,44 @@ def build_apart(
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))
-    running: dict[int, tuple[BaseProcess, str]] = {}
+    running: dict[int, tuple[BaseProcess, Connection, str]] = {}
     failed: dict[str, str] = {}
     while waiting or running:
         while waiting and len(running) < workers:
             kernel = waiting.pop()
-            process: BaseProcess = forked.Process(target=_build, args=(build, kernel, seconds))
+            told, tell = forked.Pipe(duplex=False)
+            process: BaseProcess = forked.Process(
+                target=_build, args=(build, kernel, seconds, tell)
+            )
             process.start()
-            running[process.sentinel] = process, kernel
+            tell.close()
+            running[process.sentinel] = process, told, kernel
         for ended in wait(list(running)):
-            process, kernel = running.pop(ended)  # type: ignore[arg-type]
+            process, told, kernel = running.pop(ended)  # type: ignore[arg-type]
             process.join()
             if process.exitcode:
-                failed[kernel] = _said(process.exitcode)
+                failed[kernel] = _told(told) or _said(process.exitcode)
             process.close()
+            told.close()
     return failed
 
 
-def _build(build: Callable[[str], object], kernel: str, seconds: int) -> None:
+def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Connection) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
-    build(kernel)
+    try:
+        build(kernel)
+    except FusionError as error:
+        tell.send(str(error)[:REASON_CHARACTERS])
+        raise
+
+
+def _told(told: Connection) -> str:
+    """What a worker said before it ended."""
+    try:
+        return str(told.recv()) if told.poll() else ""
+    except (EOFError, OSError):
+        return ""
 
 
 def _said(exitcode: int) -> str:

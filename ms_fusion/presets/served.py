@@ -1,0 +1,53 @@
+"""The flags under which MindSpore's fusion on CPU is built by `ms_fusion.kernel_server`: whole clusters, nearly every operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ms_fusion import operators
+from ms_fusion.flags import GraphKernelFlags
+
+GENERATOR = "AKG_V2"
+"""What MindSpore calls a generator that it imports as the module `akg_v2`; here that is ours."""
+
+WHOLE = "split.graph_kernel_splitter"
+"""The pass that cuts clusters into pieces: at reductions, at transposes, at a depth."""
+
+KEPT_OUT: Mapping[str, str] = MappingProxyType(
+    {
+        "Conv2D": "MindSpore's own kernel computes it",
+        "Conv2DBackpropFilter": "MindSpore's own kernel computes it",
+        "Conv2DBackpropInput": "MindSpore's own kernel computes it",
+        "MatMul": "MindSpore's own kernel computes it",
+        "BatchMatMul": "MindSpore's own kernel computes it",
+        "MaxPool": "MindSpore's own kernel computes it",
+        "MaxPoolGrad": "MindSpore's own kernel computes it",
+        "BatchNorm": "MindSpore raises a type error when it is clustered in training",
+        "CumSum": "it is no loop nest",
+        "Gather": "indices out of range mean different things",
+        "OneHot": "not measured",
+    }
+)
+"""Could be clustered, and is not, with the reason."""
+
+CLUSTERED = tuple(
+    sorted((operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE) - KEPT_OUT.keys())
+)
+"""Added to what MindSpore clusters on CPU by itself."""
+
+EXPANDED = tuple(
+    "LayerNorm LogSoftmax ReduceMean ReluGrad SiLU Sigmoid SigmoidGrad Softmax SquaredDifference Squeeze".split()
+)
+"""Added to what MindSpore spells out in basic operators by itself."""
+
+
+def served(level: int) -> GraphKernelFlags:
+    """The flags at an opt_level."""
+    return GraphKernelFlags(
+        opt_level=level,
+        kernel_generator=GENERATOR,
+        enable_cluster_ops=CLUSTERED,
+        enable_expand_ops=EXPANDED,
+        disable_pass=(WHOLE,),
+    )
