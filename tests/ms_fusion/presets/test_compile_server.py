@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.presets.compile_server.workers import build_apart
+from tbe_impl.errors import InputError
 
 
 def build(kernel):
@@ -17,18 +18,21 @@ def build(kernel):
         time.sleep(600)
     if kernel == "raises":
         raise ValueError("no such operator")
+    if kernel == "refuses":
+        raise InputError("Fold is not built")
     Path(kernel).touch()
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_fails_costs_only_itself(workers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    kernels = ["one", "dies", "two", "hangs", "raises", "three"]
+    kernels = ["one", "dies", "two", "hangs", "raises", "refuses", "three"]
     failed = build_apart(kernels, build, workers=workers, seconds=1)
     assert failed == {
         "dies": "it died of SIGKILL",
         "hangs": "it did not end",
         "raises": "it gave up",
+        "refuses": "Fold is not built.",
     }
     assert sorted(os.listdir()) == ["one", "three", "two"]
 

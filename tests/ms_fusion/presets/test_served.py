@@ -1,0 +1,139 @@
+"""`enable(generator="ms_fusion")`: MindSpore's groups, built by our kernel server, through real MindSpore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ms_fusion import operators
+from ms_fusion.kernel_server.meanings import MEANINGS
+from ms_fusion.presets import handshake
+from ms_fusion.presets.served import CLUSTERED, EXPANDED, GENERATOR, KEPT_OUT
+from ms_fusion.presets.table import resolve
+from tests.ms_fusion.presets.mindspore_child import run
+
+BODY = """
+ms.set_context(mode=ms.GRAPH_MODE)
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Dense(32, 64), nn.Dense(64, 8)
+        self.norm, self.gelu = nn.LayerNorm((64,)), nn.GELU(False)
+    def construct(self, x):
+        return ops.log_softmax(self.second(self.gelu(self.norm(self.first(x)))), -1)
+
+class Loss(nn.Cell):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+    def construct(self, x, wanted):
+        return -ops.mean(ops.sum(self.net(x) * wanted, -1))
+
+def losses(steps):
+    ms.set_seed(1)
+    random = np.random.default_rng(0)
+    net = Net()
+    for one in net.trainable_params():
+        one.set_data(Tensor(random.standard_normal(one.shape).astype(np.float32) * 0.2 + (one.name == "norm.gamma")))
+    x = Tensor(random.standard_normal((40, 32)).astype(np.float32))
+    wanted = Tensor(np.eye(8, dtype=np.float32)[random.integers(0, 8, 40)])
+    step = nn.TrainOneStepCell(Loss(net), nn.Adam(net.trainable_params(), 1e-2)).set_train()
+    return [float(step(x, wanted).asnumpy()) for _ in range(steps)]
+
+RESULT["unfused"] = losses(6)
+now = mf.enable(generator="ms_fusion")
+RESULT["in force"] = [now.flags, list(now.warnings)]
+RESULT["fused"] = losses(6)
+RESULT["groups"] = [[[step["name"] for step in body["op_desc"]], body["op"]] for body in bodies()]
+RESULT["built"] = kernels()
+
+class Odd(nn.Cell):
+    def construct(self, x, y, wide):
+        return ops.round(x / 2.0), ops.pow(y, y), ops.cast(wide, ms.float16), ops.log(x), -y
+x = np.float32([[1, 3, 5, 0], [-1, np.nan, np.inf, 2.5]])
+found = Odd()(Tensor(x), Tensor(np.int32([1, 2, 3])), Tensor(np.float64([1e-3, 70000.0, 2.0])))
+RESULT["odd"] = [one.asnumpy().astype(float).tolist() for one in found]
+RESULT["left"] = os.listdir()
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(BODY, tmp_path_factory.mktemp("served") / "work").result
+
+
+@pytest.mark.mindspore
+def test_it_is_proved_and_in_force(seen: dict[str, Any]) -> None:
+    flags, warnings = seen["in force"]
+    assert f"--kernel_generator={GENERATOR}" in flags and warnings == []
+    assert seen["left"] == []
+
+
+@pytest.mark.mindspore
+def test_training_gives_the_same_losses(seen: dict[str, Any]) -> None:
+    assert seen["fused"] == pytest.approx(seen["unfused"], rel=1e-4)
+    assert seen["fused"][-1] < 0.8 * seen["fused"][0]
+
+
+@pytest.mark.mindspore
+def test_whole_clusters_are_built(seen: dict[str, Any]) -> None:
+    assert {name for _, name in seen["groups"]} == set(seen["built"])
+    # a sum inside, and work behind it, in one kernel: MindSpore's own generator stops at the sum
+    assert any(
+        "ReduceSum" in body[:-1] and body[-1] != "ReduceSum" and len(body) > 8
+        for body, _ in seen["groups"]
+    )
+
+
+@pytest.mark.mindspore
+def test_what_kills_mindspores_own_generator_or_is_wrong_in_it_is_right(
+    seen: dict[str, Any],
+) -> None:
+    rounded, powers, half, logarithm, negative = seen["odd"]
+    nan, inf = float("nan"), float("inf")
+    assert rounded[0] == [0, 2, 2, 0]
+    assert rounded[1] == pytest.approx([0, nan, inf, 1], nan_ok=True)
+    assert powers == [1, 4, 27] and negative == [-1, -2, -3]
+    assert half == pytest.approx([1e-3, inf, 2], rel=1e-3)
+    assert logarithm[0] == pytest.approx([0, 1.0986123, 1.6094379, -inf])
+    assert logarithm[1] == pytest.approx([nan, nan, inf, 0.9162907], nan_ok=True)
+
+
+def test_every_operator_that_may_come_is_known() -> None:
+    asked = set(CLUSTERED) | operators.CPU_CLUSTERED
+    assert asked <= MEANINGS.keys() and not KEPT_OUT.keys() & asked
+    assert not set(EXPANDED) & (operators.CPU_EXPANDED | asked) - {"ReduceMean"}
+
+
+@pytest.mark.parametrize("preset", ["auto", "aggressive", "basic", "expert"])
+def test_presets_that_it_builds(preset: str) -> None:
+    assert resolve(preset, generator="ms_fusion").kernel_generator == GENERATOR
+    assert resolve(preset, device="GPU", generator="ms_fusion").kernel_generator is None
+
+
+def test_without_a_compiler_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MS_FUSION_CC", "/no/such/compiler")
+    assert "/no/such/compiler is not there" in handshake.why_not("2.10.0")
+
+
+@pytest.mark.mindspore
+def test_what_cannot_be_proved_is_not_used(tmp_path: Path) -> None:
+    body = """
+from ms_fusion.presets import handshake
+RESULT["why"] = handshake.why_not("2.10.0")
+RESULT["again"] = handshake.why_not("2.10.0")
+"""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "mindspore.py").write_text("raise ImportError('another MindSpore')")
+    variables = {"PYTHONPATH": f"{broken}:{Path(__file__).resolve().parents[3]}"}
+    found = run(
+        body,
+        tmp_path / "work",
+        environment=variables,
+        head="from pathlib import Path\nimport json, sys\nRESULT = {}\n",
+    ).result
+    assert found["why"] == found["again"] == "ImportError: another MindSpore"
