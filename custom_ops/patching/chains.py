@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -112,6 +113,8 @@ def _new(name: str, known: set[str]) -> str:
 
 
 def _name(call: ast.Call, otherwise: str) -> str:
+    if isinstance(call.func, ast.Subscript):
+        return re.sub(r"\W+", "_", ast.unparse(call.func)).strip("_").removeprefix("self_")
     return call.func.attr if isinstance(call.func, ast.Attribute) else otherwise
 
 

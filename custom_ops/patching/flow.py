@@ -24,7 +24,7 @@ class Definition:
 
 
 _PARTS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
-_WORK = (ast.Call, ast.Subscript, ast.BinOp)
+_WORK = (ast.Call, ast.BinOp)
 _Names = dict[str, frozenset[Definition]]
 
 

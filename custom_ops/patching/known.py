@@ -91,6 +91,8 @@ class Scope:
             )
         if isinstance(node, (ast.Tuple, ast.List)):
             return self._together(lambda *every: tuple(every), node.elts, PLAIN, names)
+        if isinstance(node, ast.Subscript):
+            return self._part(node, names)
         if isinstance(node, ast.Call) and not node.keywords:
             return self._call(node, names)
         return None
@@ -118,6 +120,16 @@ class Scope:
         missing = object()
         value = getattr(known.value, node.attr, missing)
         return None if value is missing else Known(value, known.given)
+
+    def _part(self, node: ast.Subscript, names: Mapping[str, Known]) -> Known | None:
+        """One of Cells in a row."""
+        row, place = self.evaluate(node.value, names), self.evaluate(node.slice, names)
+        if row is None or place is None or type(place.value) is not int:
+            return None
+        if not isinstance(row.value, (nn.CellList, nn.SequentialCell)):
+            return None
+        inside = -len(row.value) <= place.value < len(row.value)
+        return Known(row.value[place.value], row.given | place.given) if inside else None
 
     def _compare(self, node: ast.Compare, names: Mapping[str, Known]) -> Known | None:
         left = self.evaluate(node.left, names)

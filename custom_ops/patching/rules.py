@@ -90,6 +90,7 @@ RULES = (
     Rule(("LayerNorm",), lambda n: custom_ops.LayerNorm.from_cells(n)),
     Rule(("GELU",), lambda g: custom_ops.GELU(g.approximate == "tanh")),
     Rule(("SiLU",), lambda _: custom_ops.Swish()),
+    Rule(("Embedding",), lambda e: custom_ops.TokenEmbedding.from_cells(e), lambda e: "it multiplies" if e.use_one_hot else ""),
     Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
 )  # fmt: skip
 """Longer ones first."""

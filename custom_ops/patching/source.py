@@ -15,6 +15,8 @@ from custom_ops.patching.known import PLAIN, Known, Scope, Something, of_argumen
 
 NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Expressions whose parts may run never or several times."""
+LONGEST_LOOP = 64
+"""How many steps of a loop are written one after the other."""
 DEPTH = 6
 """How deep methods that call methods are written in."""
 
@@ -93,6 +95,9 @@ class Body:
             return self._condition(statement, names, depth, inside=inside)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr, ast.AnnAssign)):
             return self._simple(statement, names, depth)
+        steps = self._steps(statement, names) if isinstance(statement, ast.For) else None
+        if steps is not None:
+            return self._block(steps, names, depth, inside=inside)
         for name in _names_set([statement]):
             names.pop(name, None)
         if isinstance(statement, (ast.For, ast.While)):
@@ -100,6 +105,42 @@ class Body:
             for name in _names_set([statement]):
                 names.pop(name, None)
         return [statement], isinstance(statement, ast.Raise)
+
+    def _steps(self, statement: ast.For, names: Mapping[str, Known]) -> list[ast.stmt] | None:
+        """A loop over Cells or numbers as the statements that it runs; None where it stays a loop."""
+        target = statement.target
+        inner = [node for part in statement.body for node in ast.walk(part)]
+        if statement.orelse or not isinstance(target, ast.Name):
+            return None
+        if any(isinstance(node, (ast.Break, ast.Continue, ast.Return)) for node in inner):
+            return None
+        over = statement.iter
+        items: list[ast.expr] | None = None
+        known = self.scope.evaluate(over, names)
+        if known is not None and isinstance(known.value, (nn.CellList, nn.SequentialCell)):
+            items = [
+                ast.Subscript(over, ast.Constant(one), ast.Load())
+                for one in range(len(known.value))
+            ]
+        elif isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and not over.keywords:
+            bounds = [self.scope.evaluate(one, names) for one in over.args]
+            if all(one is not None and type(one.value) is int for one in bounds):
+                items = [ast.Constant(one) for one in range(*(one.value for one in bounds if one))]
+                self._used |= frozenset().union(*(one.given for one in bounds if one))
+        if items is None or not 0 < len(items) <= LONGEST_LOOP:
+            return None
+        if any(
+            isinstance(node, ast.Name)
+            and node.id == target.id
+            and not isinstance(node.ctx, ast.Load)
+            for node in inner
+        ):
+            return None
+        made: list[ast.stmt] = []
+        for item in items:
+            made.append(_assign(target.id, copy.deepcopy(item)))
+            made += [_with(copy.deepcopy(part), target.id, item) for part in statement.body]
+        return made
 
     def _condition(
         self, statement: ast.If, names: dict[str, Known], depth: int, *, inside: bool
@@ -313,6 +354,17 @@ def _is_self(node: ast.expr) -> bool:
 
 def _assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _with(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
+    """With a value in the place of a name."""
+
+    class Putting(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> Any:
+            return copy.deepcopy(value) if node.id == name else node
+
+    made: ast.stmt = Putting().visit(statement)
+    return made
 
 
 def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:

@@ -108,6 +108,28 @@ class Darknet(nn.Cell):
         return self.norm(y) + y
 
 
+class Listed(nn.Cell):
+    """Layers in an nn.CellList, called in a loop; numbers looked up; a function of `ops` behind a convolution."""
+
+    def __init__(self, depth=2):
+        super().__init__()
+        cells = [nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.SiLU()]
+        for _ in range(depth - 1):
+            cells += [nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.SiLU()]
+        self.features, self.depth = nn.CellList(cells), depth
+        self.convs = nn.CellList([nn.Conv2d(4, 4, 1) for _ in range(depth)])
+        self.norms = nn.CellList([nn.BatchNorm2d(4) for _ in range(depth)])
+        self.table = nn.Embedding(10, 4)
+
+    def construct(self, x, ids):
+        """It."""
+        for layer in self.features:
+            x = layer(x)
+        for number in range(self.depth):
+            x = ops.relu(self.norms[number](self.convs[number](x)))
+        return ops.mean(x, (2, 3)) + ops.mean(self.table(ids), 1)
+
+
 class BertSelfAttention(nn.Cell):
     """Methods of its own, optional arguments, a check of the shape, weights that only some calls ask for."""
 

@@ -36,6 +36,7 @@ def tensor(*shape, seed=0):
 
 IMAGES, TOKENS = (2, 3, 32, 32), (2, 16, 32)
 KEPT = Tensor((np.random.default_rng(1).random((2, 16)) > 0.2).astype(np.int32))
+NUMBERS = Tensor(np.random.default_rng(6).integers(0, 10, (2, 5)).astype(np.int32))
 LATER = Tensor(np.triu(np.full((1, 1, 16, 16), -1e9, np.float32), 1))
 CASES = {
     "resnet": (
@@ -50,6 +51,13 @@ CASES = {
         {
             "stem.conv": "ConvBNLeakyReLU", "blocks.0.0.conv": "ConvBNLeakyReLU", "blocks.0.1.conv": "ConvBNLeakyReLU",
             "blocks.1.0.conv": "ConvBNLeakyReLU", "blocks.1.1.conv": "ConvBNLeakyReLU", "last": "Conv2d", "norm": "BatchNorm",
+        },
+    ),
+    "listed": (
+        nets.Listed, (IMAGES, NUMBERS),
+        {
+            "features.0": "ConvBNSiLU", "features.3": "ConvBNSiLU", "convs.0": "ConvBNReLU", "convs.1": "ConvBNReLU",
+            "table": "TokenEmbedding",
         },
     ),
     "bert": (
