@@ -125,9 +125,10 @@ class _Patch:
     def _trains(self) -> bool:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
-    def _slopes(self) -> Any:
+    def _slopes(self, *, nudged: bool = False) -> Any:
         """Of the weights."""
-        return slopes(self.net, Seen(self.inputs, {}, None), self.flags, lambda _: True)
+        seen = Seen(self.inputs, {}, None)
+        return slopes(self.net, seen.nudged() if nudged else seen, self.flags, lambda _: True)
 
     def _sources(self, cells: dict[str, Any]) -> None:
         """Cells whose source is read."""
@@ -191,7 +192,9 @@ class _Patch:
             owner.put([edit for edit in owner.edits if not edit.takes_mask])
         for part in heads:
             part.mask_in_training = False
-        if slope_difference(after, self._slopes(), self.tolerance):
+        if slope_difference(
+            after, self._slopes(), lambda: self._slopes(nudged=True), self.tolerance
+        ):
             for owner in masked:
                 for edit in [edit for edit in owner.edits if edit.takes_mask]:
                     owner.edits.remove(edit)

@@ -144,18 +144,35 @@ def try_edits(
         if seen is not None:
             reason = disagreement(lambda: seen.again(owner.cell), seen.output, tolerance)
             if not reason and trains and NOT_TRAINING not in edit.guards:
-                if before is None:
-                    owner.put(owner.edits)
-                    before = slopes(owner.cell, seen, flags, _is_mask)
-                    owner.put([*owner.edits, edit])
-                reason = slope_difference(
-                    slopes(owner.cell, seen, flags, _is_mask), before, tolerance
-                )
+                try:
+                    before = before or _slopes_without(owner, seen, flags, [*owner.edits, edit])
+                    after = slopes(owner.cell, seen, flags, _is_mask)
+                    reason = slope_difference(
+                        after,
+                        before,
+                        lambda edit=edit: _slopes_without(
+                            owner, seen.nudged(), flags, [*owner.edits, edit]
+                        ),  # type: ignore[misc]
+                        tolerance,
+                    )
+                except Exception as error:  # noqa: BLE001 - what cannot be compared stays as it is
+                    reason = f"its gradient fails: {error}".splitlines()[0]
         if reason:
             owner.refused.append(Replacement(owner.path(edit), edit.before, None, reason))
         else:
             owner.edits.append(edit)
     owner.put(owner.edits)
+
+
+def _slopes_without(
+    owner: Owner, seen: Seen, flags: Mapping[int, bool], edits: list[Edit]
+) -> Slopes:
+    """Of the Cell as it was; it has these edits again afterwards."""
+    owner.put([])
+    try:
+        return slopes(owner.cell, seen, flags, _is_mask)
+    finally:
+        owner.put(edits)
 
 
 def _is_mask(name: str) -> bool:
