@@ -8,7 +8,6 @@ from types import MappingProxyType
 _CHAINED = (
     "two products, of x and of the weights, are two kernels of the cube; the TBE DSL schedules one"
 )
-_DERIVED = "it is derived from the stages of the CPU's kernel, which are not words of CANN"
 _PROLOGUE = "the TBE DSL puts vector words behind a product of the cube, but not before it"
 
 WITHOUT_TBE: Mapping[str, str] = MappingProxyType({
@@ -26,6 +25,6 @@ _PRODUCTS = (
     "MatMulBiasGELU MatMulBiasReLU MatMulBiasSiLU MatMulGELU MatMulReLU MatMulSiLU"
 )
 WITHOUT_TBE_GRADIENT: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(_PRODUCTS.split(), _CHAINED) | dict.fromkeys(("BoxDecode", "IoU"), _DERIVED)
+    dict.fromkeys(_PRODUCTS.split(), _CHAINED)
 )
 """Operator that has one forward → why there is none backward."""

@@ -139,6 +139,7 @@ DECODING = OpSpec(
     formula=formula,
     samples=(((2, 3, 5, 3, 9),), ((1, 1, 1, 3, 6),), ((0, 2, 2, 3, 6),)),
     tbe="fused/box_decode",
+    tbe_gradient="fused/box_decode_grad",
     doc="boxes and scores from what a YOLO head predicts",
 )
 

@@ -79,6 +79,7 @@ IOU = OpSpec(
     formula=formula,
     samples=(((7, 4), (9, 4)), ((40, 4), (33, 4)), ((1, 4), (1, 4)), ((0, 4), (3, 4))),
     tbe="fused/iou",
+    tbe_gradient="fused/iou_grad",
     doc="iou[i, j] = common area of boxes[i] and others[j] / area that they cover",
 )
 

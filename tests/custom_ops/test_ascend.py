@@ -69,6 +69,7 @@ VARIED = [
         ("MatMulBias", {"activation": activation}, ((2, 3, 9), (4, 9), (4,)))
         for activation in ("relu", "silu", "gelu", "gelu_tanh")
     ),
+    ("IoU", {}, ((40, 4), (33, 4))),
     ("BoxDecode", {"version": "v3", "stride": 16.0}, ((2, 3, 5, 3, 9),)),
     ("BoxDecode", {"anchors": ((2.0, 3.0),)}, ((1, 2, 2, 1, 6),)),
     ("Conv2dBias", {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2}, ((2, 6, 9, 8), (10, 3, 3, 3), (10,))),

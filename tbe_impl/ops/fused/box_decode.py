@@ -15,11 +15,7 @@ from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check
 
 from tbe_impl.ops.fused import words
-from tbe_impl.ops.fused.building import build, params
-
-
-def _held(tensor, float16_inside):
-    return words.wide(dsl.cast_to(tensor, "float16")) if float16_inside else tensor
+from tbe_impl.ops.fused.building import build, check_predictions, params
 
 
 def _places(shape):
@@ -29,19 +25,6 @@ def _places(shape):
         lambda *i: tvm.select(i[4] == 0, i[2].astype("float32"), i[1].astype("float32")),
         name="places",
     )
-
-
-def _sides(shape, anchors):
-    """Width and height of the anchor of each prediction."""
-
-    def side(*i):
-        found = tvm.const(0.0, "float32")
-        for kind in range(len(anchors) // 2):
-            own = [tvm.const(float(one), "float32") for one in anchors[2 * kind : 2 * kind + 2]]
-            found = tvm.select(i[3] == kind, tvm.select(i[4] == 0, *own), found)
-        return found
-
-    return tvm.compute(shape, side, name="sides")
 
 
 @register_operator_compute("CustomOpsBoxDecode", op_mode="static", support_fusion=True)
@@ -58,19 +41,19 @@ def box_decode_compute(
     """The graph of `box_decode`; two tensors."""
     *lead, size = words.sizes(x)
     _, (centre, span, objectness, classes) = dsl.split(words.wide(x), 4, [2, 2, 1, size - 5])
-    centre = _held(words.sigmoid(centre), float16_inside)
+    centre = words.held(words.sigmoid(centre), float16_inside)
     if version == "v3":
-        span = _held(dsl.vexp(span), float16_inside)
+        span = words.held(dsl.vexp(span), float16_inside)
     else:
         centre = dsl.vadds(dsl.vmuls(centre, 2.0), -0.5)
-        share = _held(words.sigmoid(span), float16_inside)
+        share = words.held(words.sigmoid(span), float16_inside)
         span = dsl.vmuls(dsl.vmul(share, share), 4.0)
     pairs = [*lead, 2]
     centre = dsl.vmuls(dsl.vadd(centre, _places(pairs)), float(stride))
-    half = dsl.vmuls(dsl.vmul(span, _sides(pairs, anchors)), 0.5)
+    half = dsl.vmuls(dsl.vmul(span, words.sides(pairs, anchors)), 0.5)
     corners = dsl.concat([dsl.vsub(centre, half), dsl.vadd(centre, half)], 4)
-    classes = _held(words.sigmoid(classes), float16_inside)
-    objectness = _held(words.sigmoid(objectness), float16_inside)
+    classes = words.held(words.sigmoid(classes), float16_inside)
+    objectness = words.held(words.sigmoid(objectness), float16_inside)
     made = dsl.vmul(classes, words.spread(objectness, classes))
     return [corners, made]
 
@@ -87,12 +70,7 @@ def box_decode(
     kernel_name="box_decode",
 ):
     """Builds the kernel."""
-    if version not in ("v3", "v5"):
-        raise RuntimeError(f"version has to be v3 or v5, but is {version!r}")
-    if 2 * x.get("shape")[3] != len(anchors):
-        raise RuntimeError(
-            f"{x.get('shape')[3]} anchors have 2 sides each, but {len(anchors)} came"
-        )
+    check_predictions(x, anchors, version)
     build(
         box_decode_compute,
         {"x": x},

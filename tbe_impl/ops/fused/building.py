@@ -96,3 +96,12 @@ def in_pairs(axis, **inputs):
             )
         views[name] = [*shape[:-1], half, 2] if axis == -1 else [*shape[:-1], 2, half]
     return views
+
+
+def check_predictions(x, anchors, version):
+    """What a YOLO head predicts: its anchors, and its version."""
+    if version not in ("v3", "v5"):
+        raise RuntimeError(f"version has to be v3 or v5, but is {version!r}")
+    kinds = x.get("shape")[3]
+    if 2 * kinds != len(anchors):
+        raise RuntimeError(f"{kinds} anchors have 2 sides each, but {len(anchors)} came")

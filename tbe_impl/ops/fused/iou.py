@@ -17,22 +17,9 @@ from tbe_impl.ops.fused.building import build, params
 @register_operator_compute("CustomOpsIoU", op_mode="static", support_fusion=True)
 def iou_compute(boxes, others, iou, kernel_name="iou"):
     """The graph of `iou`."""
-    shape = [words.sizes(boxes)[0], words.sizes(others)[0]]
-    _, own = dsl.split(words.wide(boxes), 1, [1] * 4)
-    _, their = dsl.split(dsl.transpose(words.wide(others), [1, 0]), 0, [1] * 4)
-    left, top, right, bottom = (dsl.broadcast(side, shape) for side in own)
-    other_left, other_top, other_right, other_bottom = (
-        dsl.broadcast(side, shape) for side in their
-    )
-    area = words.area(left, top, right, bottom)
-    other_area = words.area(other_left, other_top, other_right, other_bottom)
-    common = words.area(
-        dsl.vmax(left, other_left),
-        dsl.vmax(top, other_top),
-        dsl.vmin(right, other_right),
-        dsl.vmin(bottom, other_bottom),
-    )
-    union = dsl.vsub(dsl.vadd(area, other_area), common)
+    own, their = words.every_pair(boxes, others)
+    common = dsl.vmul(*words.common_spans(own, their))
+    union = dsl.vsub(dsl.vadd(words.area(*own), words.area(*their)), common)
     return dsl.cast_to(dsl.vdiv(common, dsl.vcmpsel(union, 0.0, "eq", 1.0, union)), boxes.dtype)
 
 

@@ -288,8 +288,14 @@ def partner(x, layout, sign):
 
 def area(left, top, right, bottom):
     """What a box covers."""
-    across = dsl.vmaxs(dsl.vsub(right, left), 0.0)
-    return dsl.vmul(across, dsl.vmaxs(dsl.vsub(bottom, top), 0.0))
+    return dsl.vmul(span(left, right), span(top, bottom))
+
+
+def common_spans(four, other):
+    """Width and height of what two boxes both cover."""
+    low = [dsl.vmax(four[k], other[k]) for k in (0, 1)]
+    high = [dsl.vmin(four[k + 2], other[k + 2]) for k in (0, 1)]
+    return [span(low[k], high[k]) for k in (0, 1)]
 
 
 def two(number):
@@ -332,3 +338,44 @@ def convolution(x, weight, bias, filter_shape, stride, padding, dilation, groups
     if bias is not None:
         given["bias_tensor"] = bias
     return dsl.conv(x, weight, given)
+
+
+def held(tensor, float16_inside):
+    """The tensor rounded to float16 on the way, where that is asked for."""
+    return wide(dsl.cast_to(tensor, "float16")) if float16_inside else tensor
+
+
+def sides(shape, anchors):
+    """Width and height of the anchor of each prediction; anchors are axis 3, and come one side after the other."""
+
+    def side(*i):
+        found = tvm.const(0.0, "float32")
+        for kind in range(len(anchors) // 2):
+            own = [tvm.const(float(one), "float32") for one in anchors[2 * kind : 2 * kind + 2]]
+            found = tvm.select(i[3] == kind, tvm.select(i[4] == 0, *own), found)
+        return found
+
+    return tvm.compute(shape, side, name="sides")
+
+
+def sigmoid_slope(share):
+    """The derivative of a sigmoid from its result."""
+    return dsl.vmul(share, less_from_one(share))
+
+
+def where_above(x, y, kept):
+    """kept where x > y, else 0."""
+    return dsl.vcmpsel(x, y, "gt", kept, 0.0)
+
+
+def every_pair(boxes, others):
+    """The four sides of each box beside each other, and those of each other beside each box."""
+    shape = [sizes(boxes)[0], sizes(others)[0]]
+    _, own = dsl.split(wide(boxes), 1, [1] * 4)
+    _, their = dsl.split(dsl.transpose(wide(others), [1, 0]), 0, [1] * 4)
+    return [[dsl.broadcast(side, shape) for side in four] for four in (own, their)]
+
+
+def span(low, high):
+    """high − low, or 0 where that is negative."""
+    return dsl.vmaxs(dsl.vsub(high, low), 0.0)
