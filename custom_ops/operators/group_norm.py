@@ -67,21 +67,23 @@ def compute(
 def gradient(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x, gamma and beta, as those of layer normalisation."""
-    scaled = in_groups(dsl.vmul(wide(grad), of_channels(gamma, x)), num_groups)
-    grouped, slope = in_groups(wide(x), num_groups), in_groups(wide(grad), num_groups)
-    normal = dsl.vmul(dsl.vsub(grouped, spread(middle, grouped)), spread(rstd, grouped))
-    first, second = mean(scaled, OVER), mean(dsl.vmul(scaled, normal), OVER)
-    plain = dsl.vmul(dsl.vsub(wide(x), of_groups(middle, x)), of_groups(rstd, x))
-    rest = dsl.vsub(dsl.vmul(wide(grad), of_channels(gamma, x)), of_groups(first, x))
-    rest = dsl.vsub(rest, dsl.vmul(plain, of_groups(second, x)))
-    of_x = dsl.vmul(rest, of_groups(rstd, x))
-    weights = (
-        total(total(tensor, [3], keep=False), [0], keep=False)
-        for tensor in (dsl.vmul(slope, normal), slope)
+    """Gradients of x, gamma and beta, as those of layer normalisation, from two sums over the places of each channel."""
+    samples, channels = sizes(x)[:2]
+    places = [samples, channels, int(np.prod(sizes(x)[2:], dtype=np.int64))]
+    given, slope = dsl.ext.reshape(wide(x), places), dsl.ext.reshape(wide(grad), places)
+    normal = dsl.vmul(dsl.vsub(given, of_groups(middle, given)), of_groups(rstd, given))
+    sums = total(slope, [2]), total(dsl.vmul(slope, normal), [2])
+    grouped = [samples, num_groups, channels // num_groups, 1]
+    first, second = (
+        mean(dsl.ext.reshape(dsl.vmul(one, of_channels(gamma, one)), grouped), [2]) for one in sums
     )
-    of_gamma, of_beta = (
-        dsl.cast_to(dsl.ext.reshape(one, sizes(gamma)), gamma.dtype) for one in weights
+    normal = dsl.vmul(dsl.vsub(wide(x), of_groups(middle, x)), of_groups(rstd, x))
+    share = 1 / max(places[2], 1)
+    rest = dsl.vsub(dsl.vmul(wide(grad), of_channels(gamma, x)), of_groups(dsl.vmuls(first, share), x))  # fmt: skip
+    rest = dsl.vsub(rest, dsl.vmul(normal, of_groups(dsl.vmuls(second, share), x)))
+    of_x = dsl.vmul(rest, of_groups(rstd, x))
+    of_beta, of_gamma = (
+        dsl.cast_to(dsl.ext.reshape(total(one, [0]), sizes(gamma)), gamma.dtype) for one in sums
     )
     return dsl.cast_to(of_x, x.dtype), of_gamma, of_beta
 

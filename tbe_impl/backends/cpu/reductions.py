@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
 
 
+LONG_ROW = 64
+"""Elements from which on a row is long."""
+
+
 def reduce(
     writer: Elaborator, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]
 ) -> Value:
@@ -38,6 +42,8 @@ def reduce(
     try:
         with writer.computing([(contribution(body), inner)]):
             if writer.vector is not None and writer.vector in writer.changed_by(depth):
+                if id(tensor) not in writer.buffers and _is_far_apart(writer, body, inner, serials):
+                    raise NeedsBuffer(tensor)
                 return _lanewise(writer, body, inner, serials, depth)
             writer.vector, writer.count = None, "LANES"
             return _along(writer, body, inner, serials, depth)
@@ -73,6 +79,22 @@ def _merged_axes(
     parts = [body.source] + ([body.condition] if body.condition is not None else [])
     found = accesses_of(parts, known, writer.buffers)
     return merged([item for item in axes if item[1] != ONE] or axes[-1:], found)
+
+
+def _is_far_apart(
+    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int]
+) -> bool:
+    """Whether it reads long rows, each in a lane of its own: along the rows, and stored, it is several times as quick."""
+    assert writer.vector is not None
+    length = writer.extents[serials[-1]].constant
+    if length is None or length < LONG_ROW:
+        return False
+    known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
+    found = accesses_of([contribution(body)], known, writer.buffers)
+    return any(
+        address.coefficient(serials[-1]) == ONE and address.coefficient(writer.vector) not in (ZERO, ONE)
+        for _, address in found.addresses
+    )  # fmt: skip
 
 
 def _lanewise(

@@ -79,3 +79,19 @@ def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCach
     wanted = [x.max(0) - x.min(0), np.exp(y), x.transpose(1, 2, 0)]
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-15)
+
+
+@pytest.mark.parametrize("places", [8, 200])
+def test_sums_of_rows_are_complete_before_they_are_summed_over_far_away_ones(places: int, cache: KernelCache) -> None:  # fmt: skip
+    """A sum over images of sums over places: lanes that are an image apart each would gather their elements."""
+    from tbe_impl.backends.cpu.backend import prepare
+
+    x = placeholder((20, 3, places), "float32", "x")
+    sums = WORDS["reduce_sum"](x, -1, True)
+    outputs = [WORDS["reduce_sum"](sums, 0, True), WORDS["vmul"](x, WORDS["broadcast"](sums, x.shape))]  # fmt: skip
+    assert ("gather" in write_program(outputs, [x]).source) == (places < 64)
+    given = np.random.default_rng(4).standard_normal((20, 3, places)).astype(np.float32)
+    whole, scaled = prepare(outputs, [x], cache=cache).run([given], {}, 2)
+    by_row = given.astype(np.float64).sum(-1, keepdims=True)
+    np.testing.assert_allclose(whole, by_row.sum(0, keepdims=True), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scaled, given * by_row, rtol=1e-4, atol=1e-4)
