@@ -110,20 +110,20 @@ def _arithmetic(elements: int) -> dict[str, Case]:
     vocabulary = np.random.default_rng(1).standard_normal((wide, 256), dtype=np.float32) / 16
     found = {
         "MatMulBiasReLU": Case(
-            lambda route: own.MatMulBiasReLU(COLUMNS, COLUMNS, "ones", route=route),
-            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, "ones", activation="relu"), **products,
+            lambda route: own.MatMulBiasReLU(COLUMNS, COLUMNS, route=route),
+            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation="relu"), **products,
         ),
         "MatMulBiasGELU": Case(
-            lambda route: own.MatMulBiasGELU(COLUMNS, COLUMNS, "ones", route=route),
-            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, "ones", activation=nn.GELU(True)), **products,
+            lambda route: own.MatMulBiasGELU(COLUMNS, COLUMNS, route=route),
+            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation=nn.GELU(True)), **products,
         ),
         "MatMulBiasSiLU": Case(
-            lambda route: own.MatMulBiasSiLU(COLUMNS, COLUMNS, "ones", route=route),
-            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, "ones", activation=nn.SiLU()), **products,
+            lambda route: own.MatMulBiasSiLU(COLUMNS, COLUMNS, route=route),
+            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation=nn.SiLU()), **products,
         ),
         "LayerNormLinear": Case(
-            lambda route: own.LayerNormLinear(COLUMNS, COLUMNS, "ones", route=route),
-            built_in=lambda: nn.SequentialCell(nn.LayerNorm((COLUMNS,)), nn.Dense(COLUMNS, COLUMNS, "ones")), **products,
+            lambda route: own.LayerNormLinear(COLUMNS, COLUMNS, route=route),
+            built_in=lambda: nn.SequentialCell(nn.LayerNorm((COLUMNS,)), nn.Dense(COLUMNS, COLUMNS)), **products,
         ),
         "LinearCrossEntropy": Case(
             lambda route: own.LinearCrossEntropy(256, wide, vocabulary, route=route), ((max(16, elements // 8192), 256),),
@@ -164,6 +164,13 @@ def inputs_of(case: Case) -> list[np.ndarray]:
     return [*found, *case.tables]
 
 
+BUILT_IN = {
+    "Swish": "nn.SiLU", "GELU tanh": "nn.GELU", "HardSwish": "nn.HSwish", "BatchNorm": "nn.BatchNorm2d, training",
+    "BatchNorm inference": "nn.BatchNorm2d", "SoftmaxCrossEntropy": "nn.CrossEntropyLoss", "TokenEmbedding": "nn.Embedding",
+    "MatMulBiasReLU": "nn.Dense with ReLU", "MatMulBiasGELU": "nn.Dense with GELU", "MatMulBiasSiLU": "nn.Dense with SiLU",
+    "LayerNormLinear": "nn.LayerNorm, nn.Dense",
+}  # fmt: skip
+"""What MindSpore's own is called where it has another name."""
 OPTIMIZERS = ("Adam", "AdamWeightDecay", "Momentum")
 PARAMETERS = {"16 x 1M": (16, 1 << 20), "200 small": (200, 1000)}
 

@@ -109,35 +109,43 @@ def times(one: Samples, other: Samples) -> float:
 
 
 def _both_ways(name: str, case: Case, *, with_torch: bool) -> list[dict[str, Any]]:
-    arrays = inputs_of(case)
-    inputs = [Tensor(array) for array in arrays]
-    cells = cells_of(case)
-    weight = cells["native"](*inputs)
     found = []
-    for what in ("forward", "gradient") if case.trains else ("forward",):
-        if what == "forward":
-            runs, moved = {who: call(cell, inputs) for who, cell in cells.items()}, case.forward
-        else:
-            given, moved = [weight, *inputs], case.gradient
-            runs = {who: call(Step(cell), given) for who, cell in cells.items()}
+    arrays = inputs_of(case)
+    cells = cells_of(case)
+    for what, runs in runs_of(case, tuple(cells), cells=cells).items():
+        moved = case.forward if what == "forward" else case.gradient
         if with_torch:
+            weight = cells["native"](*map(Tensor, arrays))
             runs |= _in_torch(name, case, arrays, cells["native"], weight, what)
         moving = ceilings.moving(*moved, case.shapes[0]) if moved else {}
         found.append(_line(name, what, runs, moving))
     return found
 
 
+def runs_of(
+    case: Case, whose: Sequence[str], *, cells: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Run]]:
+    """``forward`` and ``gradient`` → who → a call."""
+    cells = cells or cells_of(case)
+    inputs = [Tensor(array) for array in inputs_of(case)]
+    found = {"forward": {who: call(cells[who], inputs) for who in whose}}
+    if case.trains:
+        given = [cells["native"](*inputs), *inputs]
+        found["gradient"] = {who: call(Step(cells[who]), given) for who in whose}
+    return found
+
+
 def cells_of(case: Case) -> dict[str, Any]:
-    """All that compute it in MindSpore; each has the weights of ours."""
+    """All that compute it in MindSpore, with the weights of ours."""
     cells = {route: case.made(route) for route in ("native", "composite")}
     if case.built_in is not None:
         cells["built in"] = case.built_in()
-        own = {
-            one.shape: one for one in cells["native"].get_parameters() if "embedding" in one.name
-        }
-        for one in cells["built in"].get_parameters():
-            if one.shape in own:
-                one.set_data(own[one.shape])
+    own = {one.name.rpartition(".")[2]: one for one in cells["native"].get_parameters()}
+    for who in cells.keys() - {"native"}:
+        for one in cells[who].get_parameters():
+            source = own.get(one.name.rpartition(".")[2])
+            if source is not None and source.shape == one.shape:
+                one.set_data(Tensor(source.asnumpy()))
     return cells
 
 
