@@ -56,6 +56,8 @@ def classify(
     if str(mode).lower() == "concat":
         axis = int((extra_params or {}).get("axis", 0))
         return [[inputs[0], axis % max(rank, 1)]]
+    if str(mode).lower() == "transpose":
+        return [[inputs[0], [int(axis) % max(rank, 1) for axis in (extra_params or {})["axes"]]]]
     if str(mode).lower() == "split":
         return [[inputs[0], *_split(inputs, extra_params or {})]]
     return [inputs]

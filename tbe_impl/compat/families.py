@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.faults import OperatorError, fault
 from tbe_impl.compat.session import current_soc, session
 from tbe_impl.dsl.dtypes import common
 from tbe_impl.dsl.expr import Const
@@ -51,6 +51,22 @@ def names() -> list[str]:
     return sorted({*WORDS, *(old for old, new in SYNONYMS.items() if new in WORDS)})
 
 
+def _as_the_toolkit(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Errors of words are ``RuntimeError`` there, and operators that try a word catch that."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return build(*args, **keywords)
+        except InputError as error:
+            if isinstance(error, RuntimeError):
+                raise
+            parts = {"place": error.place or str(here()), "expected": error.expected, "got": error.got, "remedy": error.remedy}  # fmt: skip
+            info = {"errCode": "E90001", "detailed_cause": error.what}
+            raise OperatorError(info, error.what, **parts) from error
+
+    return call
+
+
 @functools.cache
 def casting(name: str) -> Callable[..., Any] | None:
     """A word of ``te.lang.cce``, None when the language lacks it."""
@@ -59,6 +75,7 @@ def casting(name: str) -> Callable[..., Any] | None:
         return None
 
     @functools.wraps(word.build)
+    @_as_the_toolkit
     def cast_and_build(*args: Any, **keywords: Any) -> Any:
         if word.name == "vcmp":
             _check_bits(args, keywords)
@@ -103,6 +120,7 @@ def refusing(name: str) -> Callable[..., Any] | None:
         return None
 
     @functools.wraps(word.build)
+    @_as_the_toolkit
     def check_and_build(*args: Any, **keywords: Any) -> Any:
         args, keywords = _renamed(word.name, args, keywords)
         chip = current_soc()

@@ -24,7 +24,7 @@ from tbe_impl.soc import Soc, soc
 
 logger = logging.getLogger(__name__)
 
-OPTIONAL_ROOTS = ("mindspore", "sympy")
+OPTIONAL_ROOTS = ("mindspore", "luojianet_ms", "sympy")
 """Packages that operator files import and that are only stood in for where they are missing."""
 
 HELPER_ROOTS = ("impl",)

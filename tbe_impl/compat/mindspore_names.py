@@ -36,7 +36,7 @@ class DataType(metaclass=_DataTypes):
 class RegisterInformation:
     """What a ``TBERegOp("Name").fusion_type(…).input(…)`` chain says; every method notes its arguments."""
 
-    def __init__(self, op_name: str):
+    def __init__(self, op_name: str = ""):
         self.op_name = op_name
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
 
@@ -71,7 +71,12 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
     return decorate
 
 
+def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`op_info_register` for functions of ``ops.Custom``; of several notes the first counts."""
+    return op_info_register(infos[0] if infos else None)
+
+
 NAMES: dict[str, Any] = {
-    "op_info_register": op_info_register, "DataType": DataType,
+    "op_info_register": op_info_register, "custom_info_register": custom_info_register, "DataType": DataType,
     **dict.fromkeys("TBERegOp AiCPURegOp CpuRegOp AkgAscendRegOp AkgGpuRegOp CustomRegOp".split(), RegisterInformation),
 }  # fmt: skip

@@ -27,6 +27,7 @@ from tbe_impl.compat import (
     tensor_language,
     testing,
     tiling,
+    transdata,
     window_sizes,
 )
 from tbe_impl.compat.classify import classify
@@ -112,6 +113,7 @@ _CASTING_EXTRA = {
 _REFUSING_EXTRA = {
     **_SCHEDULING,
     **later_words.FUNCTIONS,
+    **transdata.FUNCTIONS,
     **window_sizes.FUNCTIONS,
     **blocked_images.FUNCTIONS,
     "auto_schedule": building.auto_schedule,
@@ -245,7 +247,7 @@ EXACT: dict[str, Names] = {
     "tbe.common.utils.errormgr.error_manager_cube": error_manager.CUBE,
     "tbe.common.utils.op_tiling": {},
     "tbe.common.platform.insn_cmd": _INSTRUCTIONS,
-    "tbe.common.context": _CONTEXT, "tbe.common.context.op_context": _CONTEXT,
+    "tbe.common.context": _CONTEXT, "tbe.common.context.op_info": {"OpInfo": operation.OperatorInfo}, "tbe.common.context.op_context": _CONTEXT,
     "tbe.dsl.base": {**_OPERATION}, "tbe.dsl.base.operation": _OPERATION, "tbe.dsl.base.context": _CONTEXT,
     "tbe.dsl.base.shape_classifier": {"classify": classify, "Mode": Mode},
     "tbe.dsl.base.classifier": {"classify": classify}, "tbe.dsl.classifier": {"classify": classify, "Mode": Mode},
@@ -273,7 +275,8 @@ EXACT: dict[str, Names] = {
     "topi.generic.cce": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
     "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "tbe.tvm.topi.cce.util": _TOPI_UTIL,
     "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "te.tvm.topi.cce.util": _TOPI_UTIL,
-    "mindspore.ops.op_info_register": mindspore_names.NAMES, "mindspore.ops": mindspore_names.NAMES,
+    **{f"{root}.{module}": mindspore_names.NAMES for root in ("mindspore", "luojianet_ms")
+       for module in ("ops.op_info_register", "ops")},
 }  # fmt: skip
 """Modules by full name."""
 
@@ -358,7 +361,7 @@ LAZY_CHILDREN = {
     "tbe.common.utils": "para_check shape_util errormgr log op_tiling const op_util conv_util",
     "tbe.common.utils.op_util": "op_util_conv2d",
     "tbe.common.utils.errormgr": "error_manager_util error_manager_vector error_manager_cube",
-    "tbe.common.context": "op_context",
+    "tbe.common.context": "op_context op_info",
     "tbe.common.buildcfg": "default_buildcfg",
     "tbe.common.register": "register_api",
     "topi": "generic cce scatter tensor_scatter",

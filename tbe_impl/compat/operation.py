@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tbe_impl.compat import transdata
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import session
 from tbe_impl.dsl.expr import Const, Expr, Var
@@ -28,6 +29,23 @@ class Variable:
     def get_bound(self) -> tuple[int, int | None]:
         """Least and greatest value."""
         return self.variable.bound or (0, None)
+
+
+class OperatorInfo:
+    """``OpInfo``: what a caller of operators notes about one: name, inputs, outputs, attributes and what else it sets.
+
+    Args:
+        op_name, op_type: of the operator.
+    """
+
+    def __init__(self, op_name: str, op_type: str, **more: Any):
+        self.op_name, self.op_type = op_name, op_type
+        self.__dict__.update(more)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return None
 
 
 class Context:
@@ -183,11 +201,15 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
     """Shapes for placeholders: known sizes as they are, unknown ones as variables.
 
     Unknown sizes at the same place (from the last axis) of inputs that do not differ in role are one variable, so that
-    elementwise operators see equal shapes. For ``sort`` the one shape itself comes back, with how many are
+    elementwise operators see equal shapes. For ``sort`` and ``transpose`` the one shape itself comes back, with how many are
     wanted where a tensor says it; for ``slice`` begins and sizes do, for ``pooling_with_arg`` what is known of the windows.
     """
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
+    if op_mode == "transdata":
+        return transdata.shapes(_shapes(inputs[:1])[0], list(inputs[1]), inputs[2])
+    if op_mode == "transpose":
+        return _shapes(inputs[:1])[0]
     if op_mode == "concat":
         # sizes along the joined axis differ from input to input, so no two inputs share a variable
         return [_shapes([item], f"input{index}")[0] for index, item in enumerate(inputs[0])]

@@ -158,6 +158,7 @@ WORDS = (
     _two("vmax", "max(lhs, rhs)", "elewise_binary_max", maximum, np.maximum),
     _two("vmin", "min(lhs, rhs)", "elewise_binary_min", minimum, np.minimum),
     _two("vmod", "lhs − floor(lhs / rhs)·rhs", "elewise_binary_mod", floor_modulo, _floor_modulo),
+    _two("vgcd", "the greatest common divisor", "elewise_binary_gcd", lambda x, y: call("gcd", x, y), np.gcd),
     _two("vand", "lhs & rhs, bit by bit", "elewise_binary_and", lambda x, y: x & y, np.bitwise_and),
     _two("vor", "lhs | rhs, bit by bit", "elewise_binary_or", lambda x, y: x | y, np.bitwise_or),
     _two("vxor", "lhs ^ rhs, bit by bit", "elewise_binary_xor", lambda x, y: x ^ y, np.bitwise_xor),

@@ -103,6 +103,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("isfinite", np.isfinite, result="bool"),
             Function("not", np.logical_not, result="bool"),
             Function("bitnot", np.invert),
+            Function("gcd", np.gcd, arity=2),
             Function("float_of_bits", _float_of_bits, result="float32"),
         )
     }

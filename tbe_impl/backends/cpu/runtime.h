@@ -63,6 +63,19 @@ INLINE double scalar_of(int64_t bits) {
   INLINE T##v T##_neg(T##v a) { return 0 - a; }                                                   \
   INLINE T##v T##_relu(T##v a) { return a & (T##v)(a > 0); }                                      \
   INLINE T##v T##_fmod(T##v a, T##v b) { return T##_truncmod(a, b); }                             \
+  INLINE T##v T##_gcd(T##v a, T##v b) {                                                           \
+    for (int l = 0; l < LANES; l++) {                                                             \
+      uint64_t x = a[l] < 1 ? 0 - (uint64_t)a[l] : (uint64_t)a[l];                                \
+      uint64_t y = b[l] < 1 ? 0 - (uint64_t)b[l] : (uint64_t)b[l];                                \
+      while (y) {                                                                                 \
+        uint64_t rest = x % y;                                                                    \
+        x = y;                                                                                    \
+        y = rest;                                                                                 \
+      }                                                                                           \
+      a[l] = x;                                                                                   \
+    }                                                                                             \
+    return a;                                                                                     \
+  }                                                                                               \
   INLINE T##v T##_pow(T##v a, T##v n) {                                                           \
     T##v r = SPLAT(T##v, 1);                                                                      \
     for (int l = 0; l < LANES; l++) {                                                             \

@@ -171,7 +171,7 @@ def function(name: str, dtype: str, arguments: list[str]) -> str:
         return to_mask(f"{tag}_{name}({arguments[0]})", bits(tag))
     if tag[0] != "f" and name in ("floor", "ceil", "rint", "trunc", "round_away"):
         return arguments[0]
-    if tag[0] != "f" and name not in ("abs", "neg", "sign", "relu", "fmod"):
+    if tag[0] != "f" and name not in ("abs", "neg", "sign", "relu", "fmod", "gcd"):
         raise CompileError(
             f"{name} of {dtype} has no meaning", remedy="Cast the tensor to a float first"
         )

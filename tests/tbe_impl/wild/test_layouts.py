@@ -1,0 +1,87 @@
+"""Dynamic operators that change layouts, and words that operators try out before they use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbe_impl import compat
+from tests.tbe_impl.ops.calls import describe
+from tests.tbe_impl.wild.test_wild import BACKENDS, draw, operator
+
+FORWARD = {0: 0, 1: (1, 4), 2: 2, 3: 3}
+BACKWARD = {0: 0, (1, 4): 1, 2: 2, 3: 3}
+
+
+def in_blocks(x: np.ndarray, filler: float = 0) -> np.ndarray:
+    """NCHW in blocks of 16 channels."""
+    n, c, h, w = x.shape
+    blocks = -(-c // 16)
+    padded = np.full((n, blocks * 16, h, w), filler, x.dtype)
+    padded[:, :c] = x
+    return padded.reshape(n, blocks, 16, h, w).transpose(0, 1, 3, 4, 2)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+@pytest.mark.parametrize("channels", [16, 20])
+def test_blocks_of_channels_and_back(channels: int, dtype: str, backend: str) -> None:
+    shape, blocked = (2, channels, 3, 5), (2, -(-channels // 16), 3, 5, 16)
+    x = (draw(*shape) * 9).astype(dtype)
+    made = operator("laid_out_dynamic").build(describe(shape, dtype), list(blocked), FORWARD, 7)
+    np.testing.assert_array_equal(made(x, backend=backend), in_blocks(x, 7))
+    back = operator("laid_out_dynamic").build(describe(blocked, dtype), list(shape), BACKWARD)
+    np.testing.assert_array_equal(back(in_blocks(x), backend=backend), x)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sizes_that_come_late(backend: str) -> None:
+    kernel = operator("laid_out_dynamic").build(
+        describe((-1, -1, -1, -1), "float16"), [-1, -1, -1, -1, 16], FORWARD
+    )
+    for shape in ((2, 20, 3, 5), (1, 33, 2, 2)):
+        x = draw(*shape).astype(np.float16)
+        np.testing.assert_array_equal(kernel(x, backend=backend), in_blocks(x))
+    rows = operator("laid_out_dynamic").build(describe((-1, -1), "float32"), [-1, -1, 16], {0: [1], 1: [0, 2]})  # fmt: skip
+    x = draw(5, 40)
+    padded = np.zeros((16, 48), np.float32)
+    padded[:5, :40] = x
+    np.testing.assert_array_equal(rows(x, backend=backend), padded.reshape(16, 3, 16).transpose(1, 0, 2))  # fmt: skip
+
+
+@pytest.mark.parametrize("axes", [{0: 0, 1: 1, 2: 2}, {0: 0, 1: (1, 2, 3), 2: 4}, [0, 1]])
+def test_maps_of_axes_that_do_not_fit(axes: Any) -> None:
+    with compat.installed(soc="Ascend910A"):
+        from tbe import dsl, tvm  # type: ignore[import-not-found]
+
+        data = tvm.placeholder((2, 3, 4), "float32", "data")
+        with pytest.raises(RuntimeError, match="axes_map of transdata"):
+            dsl.transdata(data, (2, 1, 3, 4), axes)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (-1, 4, -1)])
+def test_axes_in_another_order(shape: Any, backend: str) -> None:
+    result = tuple(shape[axis] for axis in (2, 0, 1))
+    kernel = operator("turned_dynamic").build(
+        describe(shape, "float32"), describe(result, "float32"), [2, 0, -2]
+    )
+    x = draw(3, 4, 5)
+    np.testing.assert_array_equal(kernel(x, backend=backend), x.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+@pytest.mark.parametrize("rows", [1, 6])
+def test_divisors(rows: int, dtype: str, backend: str) -> None:
+    random = np.random.default_rng(0)
+    x = random.integers(-3000, 3000, (rows, 37)).astype(dtype)
+    y = random.integers(-3000, 3000, (6, 37)).astype(dtype)
+    y[:, :3] = 0
+    x[:, :2] = 0
+    kernel = operator("divisors").build(
+        describe(x.shape, dtype), describe(y.shape, dtype), {}, soc="Ascend910B1"
+    )
+    np.testing.assert_array_equal(kernel(x, y, backend=backend), np.gcd(x, y))
