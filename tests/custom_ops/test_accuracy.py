@@ -7,6 +7,7 @@ import pytest
 
 from custom_ops.arrays import computation_of, sorted_attributes
 from tbe_impl.comparing import spacing
+from tbe_impl.dsl.dtypes import dtype_of
 from tests.custom_ops.spec_cases import SPECS, attributes_of, name_of
 
 UNARY = [
@@ -33,17 +34,18 @@ def run(spec, given, numbers):
     return computation_of(spec, sorted_attributes(spec, given))(numbers)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(("spec", "given"), UNARY)
-def test_every_float16(spec, given):
-    numbers = np.arange(65536, dtype=np.uint16).view(np.float16)
+def test_every_half(spec, given, dtype):
+    numbers = np.arange(65536, dtype=np.uint16).view(dtype_of(dtype).numpy)
     with np.errstate(all="ignore"):
-        want = wanted(spec, given, numbers.astype(np.float64)).astype(np.float16)
+        want = wanted(spec, given, numbers.astype(np.float64)).astype(numbers.dtype)
     got = run(spec, given, numbers)
     assert np.array_equal(np.isnan(got), np.isnan(want))
     assert np.array_equal(got[np.isinf(want)], want[np.isinf(want)])
     known = np.isfinite(want)
     apart = np.abs(got[known].astype(np.float64) - want[known])
-    assert np.all(apart <= spacing(want[known].astype(np.float64), "float16"))
+    assert np.all(apart <= spacing(want[known].astype(np.float64), dtype))
 
 
 @pytest.mark.parametrize(("spec", "given"), UNARY)
