@@ -165,9 +165,10 @@ def nms(
     iou_threshold: float = 0.5,
     max_output: int = 100,
     class_aware: bool = True,
+    route: str = "",
 ) -> Any:
     """Of boxes that overlap, the ones with the best scores; see `custom_ops.NMS`."""
-    cell = _cell("NMS", score_threshold, iou_threshold, max_output, class_aware)
+    cell = _cell("NMS", score_threshold, iou_threshold, max_output, class_aware, route=route)
     return cell(boxes, scores)
 
 

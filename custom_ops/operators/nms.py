@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
 import numpy as np
 
 from custom_ops.cell import FusedCell
+from custom_ops.framework import ms, ops
 from custom_ops.kernels import Described
 from custom_ops.operators.iou import formula as iou
 from custom_ops.specs import OpSpec
@@ -54,6 +56,51 @@ def written(
     return Written("NMS", "nms.c", "nms", (boxes, scores), outputs, numbers, options)
 
 
+def composite(
+    boxes: Any, scores: Any, score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
+) -> Any:  # fmt: skip
+    """The same from basic operators of MindSpore: the best of all images at once, as often as there is room."""
+    images, number, classes = scores.shape
+    room = max(max_output, 1)  # MindSpore has no arrays without elements
+    corners, flat = ops.cast(boxes, ms.float64), ops.reshape(ops.cast(scores, ms.float64), (images, -1))  # fmt: skip
+    span = ops.relu(corners[:, :, 2:] - corners[:, :, :2])
+    area = span[:, :, 0] * span[:, :, 1]
+    every = ops.arange(number * classes)
+    slots = ops.expand_dims(ops.arange(room), 0)
+    left = ops.select(flat > score_threshold, flat, ops.full_like(flat, -math.inf))
+    kept = ops.full((images, room), -1, dtype=ms.int64)
+    step, more = ops.cast(ops.zeros_like(left[0, 0]), ms.int64), ops.max(left)[0] > -math.inf
+    while more and step < max_output:
+        place = ops.argmax(left, 1)
+        is_any = ops.expand_dims(ops.max(left, 1)[0] > -math.inf, 1)
+        kept = ops.select(ops.logical_and(slots == step, is_any), ops.expand_dims(place, 1), kept)
+        chosen = ops.expand_dims(place, 1)
+        box = ops.expand_dims(chosen // classes, 2)
+        own = ops.gather_elements(corners, 1, ops.tile(box, (1, 1, 4)))
+        both = ops.relu(ops.minimum(own[:, :, 2:], corners[:, :, 2:]) - ops.maximum(own[:, :, :2], corners[:, :, :2]))  # fmt: skip
+        common = both[:, :, 0] * both[:, :, 1]
+        union = area + ops.gather_elements(area, 1, chosen // classes) - common
+        gone = common / ops.masked_fill(union, union == 0, 1.0) > iou_threshold
+        gone = ops.reshape(ops.tile(ops.expand_dims(gone, 2), (1, 1, classes)), (images, -1))
+        if class_aware:
+            gone = ops.logical_and(gone, every % classes == chosen % classes)
+        left = ops.masked_fill(left, ops.logical_or(gone, every == chosen), -math.inf)
+        more = ops.max(left)[0] > -math.inf
+        step = step + 1
+    is_there = kept >= 0
+    place = ops.maximum(kept, 0)
+    found = ops.gather_elements(boxes, 1, ops.tile(ops.expand_dims(place // classes, 2), (1, 1, 4)))
+    best = ops.gather_elements(ops.reshape(scores, (images, -1)), 1, place)
+    none = ops.full_like(kept, -1)
+    return (
+        ops.masked_fill(found, ops.expand_dims(ops.logical_not(is_there), 2), 0.0)[:, :max_output],
+        ops.masked_fill(best, ops.logical_not(is_there), 0.0)[:, :max_output],
+        ops.cast(ops.select(is_there, place % classes, none), ms.int32)[:, :max_output],
+        ops.cast(ops.select(is_there, place // classes, none), ms.int32)[:, :max_output],
+        ops.cast(ops.sum(ops.cast(is_there, ms.int64), 1), ms.int32),
+    )
+
+
 def formula(
     boxes: np.ndarray, scores: np.ndarray, *, score_threshold: float = 0.05, iou_threshold: float = 0.5,
     max_output: int = 100, class_aware: bool = True,
@@ -95,6 +142,7 @@ SUPPRESSION = OpSpec(
     inputs=("boxes", "scores"),
     outputs=("kept_boxes", "kept_scores", "classes", "indices", "counts"),
     written=written,
+    composite=composite,
     attributes={
         "score_threshold": 0.05,
         "iou_threshold": 0.5,
@@ -103,7 +151,7 @@ SUPPRESSION = OpSpec(
     },
     undifferentiable=frozenset({"boxes", "scores"}),
     formula=formula,
-    samples=(((2, 60, 4), (2, 60, 3)), ((1, 7, 4), (1, 7, 1)), ((3, 0, 4), (3, 0, 2))),
+    samples=(((2, 12, 4), (2, 12, 3)), ((1, 7, 4), (1, 7, 1)), ((3, 0, 4), (3, 0, 2))),
     nan="undefined",
     doc="of boxes that overlap, the one with the best score",
 )
@@ -121,6 +169,7 @@ class NMS(FusedCell):
         iou_threshold: what overlaps by more falls away.
         max_output: results for each image.
         class_aware: only boxes of the same class suppress each other; otherwise all do.
+        route: ``native`` or ``composite``, which takes boxes, classes and results only where there are some.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4): x and y of two corners.
@@ -152,6 +201,7 @@ class NMS(FusedCell):
         iou_threshold: float = 0.5,
         max_output: int = 100,
         class_aware: bool = True,
+        route: str = "",
     ):
         if isinstance(max_output, bool) or not isinstance(max_output, int) or max_output < 0:
             raise InputError("NMS: max_output is wrong", place="NMS", expected="a number from 0", got=repr(max_output))  # fmt: skip
@@ -159,4 +209,4 @@ class NMS(FusedCell):
             "score_threshold": float(score_threshold), "iou_threshold": float(iou_threshold), "max_output": max_output,
             "class_aware": bool(class_aware),
         }  # fmt: skip
-        super().__init__(SUPPRESSION, attributes)
+        super().__init__(SUPPRESSION, attributes, route)

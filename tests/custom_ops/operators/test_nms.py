@@ -53,12 +53,14 @@ def test_of_equal_scores_the_lower_box_then_the_lower_class():
 
 
 @pytest.mark.mindspore
+@pytest.mark.parametrize("class_aware", [True, False])
+@pytest.mark.parametrize("route", ["native", "composite"])
 @pytest.mark.parametrize("mode", ["graph", "pynative"])
-def test_inside_mindspore(mode):
+def test_inside_mindspore(mode, route, class_aware):
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     boxes, scores = detections(0, "float32")
-    cell = NMS(max_output=30)
+    cell = NMS(0.5, 0.3, 9, class_aware, route)
     for one, other in zip(cell(ms.Tensor(boxes), ms.Tensor(scores)), cell.forward(boxes, scores), strict=True):  # fmt: skip
         np.testing.assert_array_equal(one.asnumpy(), other)
 
@@ -99,9 +101,11 @@ def test_the_functions():
     from custom_ops import functional
 
     boxes, scores = detections(0, "float32")
-    found = functional.nms(ms.Tensor(boxes), ms.Tensor(scores), max_output=7)
-    np.testing.assert_array_equal(found[3].asnumpy(), NMS(max_output=7).forward(boxes, scores)[3])
     for route in ("native", "composite"):
+        found = functional.nms(ms.Tensor(boxes), ms.Tensor(scores), max_output=7, route=route)
+        np.testing.assert_array_equal(
+            found[3].asnumpy(), NMS(max_output=7).forward(boxes, scores)[3]
+        )
         overlaps = functional.iou(ms.Tensor(boxes[1]), ms.Tensor(boxes[1]), route=route).asnumpy()
         np.testing.assert_allclose(overlaps, IoU().forward(boxes[1], boxes[1]), rtol=1e-6)
     made, _ = functional.box_decode(ms.Tensor(np.zeros((1, 2, 2, 1, 6), np.float32)), [(8, 8)], 8)
