@@ -56,8 +56,11 @@ def possible_route(spec: OpSpec, route: str) -> str:
 
 def _lacking(spec: OpSpec) -> str:
     """What the device lacks that a kernel needs; empty where it can run."""
-    if device_target() == "Ascend":
+    target = device_target()
+    if target == "Ascend":
         return "" if spec.tbe else "CANN builds no kernel of it"
+    if target != "CPU":
+        return f"there is no kernel for {target}"
     return "" if dispatch.is_possible() else "there is no C compiler"
 
 

@@ -15,11 +15,12 @@ from custom_ops import bprops, direct, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
 from custom_ops.computation import Computation
 from custom_ops.direct import Direct
+from custom_ops.framework import device_target
 from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Described
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, MissingError
 
 MAX_ORDER = 2
 """How often an operator can be differentiated."""
@@ -101,9 +102,18 @@ def primitive(
     """The primitive of an operator, made once for each set of attributes.
 
     Raises:
-        MissingError: there is no C compiler.
+        MissingError: there is no C compiler, or MindSpore is set to another device.
         InputError: an attribute that the operator does not have.
     """
+    target = device_target()
+    if target != "CPU":
+        raise MissingError(
+            f"{spec.name} has a kernel for CPU only",
+            place=spec.place or spec.name,
+            expected="device_target CPU",
+            got=target,
+            remedy="Take what MindSpore has for that device, or on Ascend custom_ops.ascend.AscendPrimitive",
+        )
     return _made(spec, sorted_attributes(spec, attributes), 0, eager)
 
 

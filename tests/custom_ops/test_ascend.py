@@ -281,12 +281,28 @@ def test_cells_on_ascend(monkeypatch, name):
     assert isinstance(run_by, AscendPrimitive)
 
 
-def test_cells_without_an_operator_of_cann(monkeypatch):
-    spec = SPECS["BiasDropoutAdd"]
-    monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
-    with pytest.warns(UserWarning, match="CANN builds no kernel of it, so it runs as basic"):
-        made = cell.FusedCell(spec, {})
+@pytest.mark.parametrize(
+    ("name", "target", "reason"),
+    [
+        ("BiasDropoutAdd", "Ascend", "CANN builds no kernel of it"),
+        ("AddReLU", "GPU", "there is no kernel for GPU"),
+    ],
+)
+def test_cells_without_a_kernel(monkeypatch, name, target, reason):
+    monkeypatch.setattr(cell, "device_target", lambda: target)
+    with pytest.warns(UserWarning, match=f"{reason}, so it runs as basic operators"):
+        made = cell.FusedCell(SPECS[name], {})
     assert made.route == "composite"
+
+
+def test_optimizers_are_for_cpu(monkeypatch):
+    import custom_ops
+    from custom_ops import primitive
+
+    monkeypatch.setattr(primitive, "device_target", lambda: "Ascend")
+    weights = [ms.Parameter(np.ones(2, np.float32), name="w")]
+    with pytest.raises(MissingError, match="FusedAdam has a kernel for CPU only; expected device_target CPU, got Ascend"):  # fmt: skip
+        custom_ops.Adam(weights)
 
 
 @pytest.mark.parametrize(
