@@ -51,10 +51,10 @@ class AscendPrimitive(PrimitiveWithInfer):
         self, spec: OpSpec, attributes: Mapping[str, Any], *, forward: OpSpec | None = None
     ):
         super().__init__(registered_name(spec))
-        self.spec, self.forward = spec, forward
+        self.spec = spec
         known = attributes_of(spec)
         for name, value in attributes.items():
-            if name not in known and value != spec.attributes.get(name) and forward is None:
+            if name not in known and value != spec.attributes.get(name):
                 raise MissingError(
                     f"the TBE operator of {spec.name} has no {name}",
                     place=spec.place or spec.name,
