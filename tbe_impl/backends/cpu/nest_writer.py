@@ -183,7 +183,9 @@ class NestWriter:
     def _is_stacked(self, at: int) -> bool:
         """Whether the last loop takes each step by itself, a few of them: then the loop around it is the vector loop."""
         nest, loops = self.nest, self.nest.loops[at:]
-        if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along or nest.asked:
+        if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along:
+            return False
+        if any(level.unroll for level in nest.levels[at:]):
             return False
         (outer, length), (inner, steps) = loops
         short = steps.constant is not None and steps.constant <= STACKED_STEPS

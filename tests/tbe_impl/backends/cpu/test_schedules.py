@@ -421,3 +421,15 @@ def test_no_schedule_changes_a_result(
         found = kernel.run([array for _, array in graph.inputs], graph.values, threads)
         for case in zip(graph.outputs, found, wanted, exact, strict=True):
             assert_alike(*case)
+
+
+def test_what_is_stacked_stays_so_in_loops_that_are_asked_for(cache: KernelCache) -> None:
+    inputs = [placeholder((6, 900, 1), "float32") for _ in range(3)]
+    y = WORDS["concat"](inputs, 2)
+    schedule = create_schedule(y.op)
+    schedule[y].parallel(y.op.axis[0])
+    options, *_ = prepared(y, inputs, schedule)
+    assert options != DEFAULT
+    for one in (DEFAULT, options):
+        assert "f32_scatter(" in backend.prepare([y], inputs, options=one, cache=cache).source
+    assert_unchanged(y, inputs, options, cache)
