@@ -18,6 +18,7 @@ from tbe_impl.backends.cpu.call import Loaded, load, new_results
 from tbe_impl.backends.cpu.numbered_rows import write_numbered_rows
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.program import Program, write_program
+from tbe_impl.backends.cpu.running import write_running
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
@@ -140,8 +141,8 @@ def prepare(
     for op in stages_of(outputs):
         if op.kind == "library":
             compile_for(op.input_tensors)
-            rows = write_numbered_rows(op, name=name, options=options)
-            steps.append(Step(stage=op) if rows is None else Step(_built(rows, options, cache)))
+            written = write_numbered_rows(op, name=name, options=options) or write_running(op, name=name, options=options)  # fmt: skip
+            steps.append(Step(_built(written, options, cache)) if written else Step(stage=op))
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
     return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))

@@ -55,15 +55,15 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     (result,) = op.outputs
     numbers = use.numbers if isinstance(use.numbers, Tensor) else None
     lead = use.rows.ndim - result.ndim + 1
-    count, width = _product(result.shape[:1]), _product(result.shape[1:])
-    rows = _product(use.rows.shape[:lead])
-    given = Poly.of(len(use.numbers)) if isinstance(use.numbers, tuple) else _product(use.numbers.shape)  # fmt: skip
+    count, width = product_of(result.shape[:1]), product_of(result.shape[1:])
+    rows = product_of(use.rows.shape[:lead])
+    given = Poly.of(len(use.numbers)) if isinstance(use.numbers, tuple) else product_of(use.numbers.shape)  # fmt: skip
     # sizes that have to be the same but are told apart could differ when the kernel runs
-    if rows != given or width != _product(use.rows.shape[lead:]) or None in (count, rows, width):
+    if rows != given or width != product_of(use.rows.shape[lead:]) or None in (count, rows, width):
         return None
     assert count is not None and rows is not None and width is not None
     inputs = tuple(item for item in (use.var, use.rows, numbers) if item is not None)
-    sizes = _variables([size for tensor in (*inputs, result) for size in tensor.shape])
+    sizes = variables_in([size for tensor in (*inputs, result) for size in tensor.shape])
     names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
     places = {id(tensor): f"b[{number}]" for number, tensor in enumerate(inputs)}
     var = places[id(use.var)] if use.var is not None else "NULL"
@@ -88,7 +88,7 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     )  # fmt: skip
 
 
-def _product(sizes: Sequence[Expr]) -> Poly | None:
+def product_of(sizes: Sequence[Expr]) -> Poly | None:
     total = ONE
     for size in sizes:
         extent = size_poly(size)
@@ -98,7 +98,7 @@ def _product(sizes: Sequence[Expr]) -> Poly | None:
     return total
 
 
-def _variables(sizes: Sequence[Expr]) -> list[Var]:
+def variables_in(sizes: Sequence[Expr]) -> list[Var]:
     found = {node.serial: node for size in sizes for node in walk(size) if isinstance(node, Var)}
     return list(found.values())
 
@@ -141,8 +141,7 @@ def _constants(items: Sequence[Any]) -> tuple[int, ...] | None:
 def _definitions(use: _Use) -> list[str]:
     """What ``numbered_rows.h`` asks for."""
     dtype = use.rows.dtype
-    tag, memory, element = vectors.tag_of(dtype), vectors.memory_of(dtype), dtype_of(dtype).c
-    is_narrow, is_logical = dtype in NARROW, tag == vectors.MASK
+    tag = vectors.tag_of(dtype)
     begins = 0 if use.change in ("sub", "div", "update") else identity(use.change, dtype)
     is_list = isinstance(use.numbers, tuple)
     number = "int64_t" if isinstance(use.numbers, tuple) else dtype_of(use.numbers.dtype).c
@@ -150,24 +149,33 @@ def _definitions(use: _Use) -> list[str]:
         listed = f"static const int64_t numbers[] = {{{', '.join(map(str, use.numbers)) or '0'}}};"
     divided = "(work)((double)(sum) / (double)(count))"
     found = [
-        f"typedef {element} element;",
-        f"typedef {'float' if is_narrow else element} work;",
+        *arithmetic(use.change, dtype),
         f"typedef {number} number;",
-        f"#define MEMORY(name) {memory}_##name",
-        f"#define WORK(name) {memory if is_logical else tag}_##name",
-        f"#define READ(p) {f'{memory}_load_part(p, 1)[0]' if is_narrow else '(*(p))'}",
-        f"#define CHANGE(a, b) {_change(use.change, tag)}",
-        f"#define CHANGE_ONE(a, b) {_change_one(use.change, tag)}",
-        f"#define START {_number(begins, tag)}",
+        f"#define START {number_text(begins, tag)}",
         f"#define IS_FILLED {int(use.fill is not None)}",
-        f"#define FILL {_number(0 if use.fill is None else use.fill.value, tag)}",
-        f"#define END(sum, count) {divided if use.is_mean and not is_logical else '(sum)'}",
-        f"#define IS_NARROW {int(is_narrow)}",
+        f"#define FILL {number_text(0 if use.fill is None else use.fill.value, tag)}",
+        f"#define END(sum, count) {divided if use.is_mean and tag != vectors.MASK else '(sum)'}",
     ]
     return [*found, listed] if is_list else found
 
 
-def _number(value: float | int | bool, tag: str) -> str:
+def arithmetic(change: str, dtype: str) -> list[str]:
+    """Types and functions of elements in memory and in the arithmetic, and what a change makes of them."""
+    tag, memory, element = vectors.tag_of(dtype), vectors.memory_of(dtype), dtype_of(dtype).c
+    is_narrow = dtype in NARROW
+    return [
+        f"typedef {element} element;",
+        f"typedef {'float' if is_narrow else element} work;",
+        f"#define MEMORY(name) {memory}_##name",
+        f"#define WORK(name) {memory if tag == vectors.MASK else tag}_##name",
+        f"#define READ(p) {f'{memory}_load_part(p, 1)[0]' if is_narrow else '(*(p))'}",
+        f"#define CHANGE(a, b) {_change(change, tag)}",
+        f"#define CHANGE_ONE(a, b) {_change_one(change, tag)}",
+        f"#define IS_NARROW {int(is_narrow)}",
+    ]
+
+
+def number_text(value: float | int | bool, tag: str) -> str:
     if tag == vectors.MASK:
         return str(int(bool(value)))
     return f"({vectors.literal(value, tag)})[0]"
