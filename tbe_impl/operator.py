@@ -313,6 +313,7 @@ def _choose(
         "which function is the operator is not clear",
         place=str(file),
         expected=f"function= one of {', '.join(takes_name or own)}" if own else "a file that defines a function",
+        remedy=None if own else "Put what the script does into a function: def operator(x, y, kernel_name=\"operator\")",
     )  # fmt: skip
 
 

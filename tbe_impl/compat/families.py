@@ -51,7 +51,7 @@ def names() -> list[str]:
     return sorted({*WORDS, *(old for old, new in SYNONYMS.items() if new in WORDS)})
 
 
-def _as_the_toolkit(build: Callable[..., Any]) -> Callable[..., Any]:
+def _as_the_toolkit(name: str, word: Word, build: Callable[..., Any]) -> Callable[..., Any]:
     """Errors of words are ``RuntimeError`` there, and operators that try a word catch that."""
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -63,8 +63,27 @@ def _as_the_toolkit(build: Callable[..., Any]) -> Callable[..., Any]:
             parts = {"place": error.place or str(here()), "expected": error.expected, "got": error.got, "remedy": error.remedy}  # fmt: skip
             info = {"errCode": "E90001", "detailed_cause": error.what}
             raise OperatorError(info, error.what, **parts) from error
+        except TypeError as error:
+            fits = _fits(word, args, keywords)
+            if fits:
+                raise
+            raise OperatorError(
+                {"errCode": "E90001", "detailed_cause": str(error)},
+                f"{name} does not take these arguments",
+                expected=f"{name}{inspect.signature(word.build, eval_str=False)}".replace("'", ""),
+                got=str(error).partition("() ")[2] or str(error),
+            ) from error
 
     return call
+
+
+def _fits(word: Word, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    try:
+        args, keywords = _renamed(word.name, args, keywords)
+        inspect.signature(word.build).bind(*args, **keywords)
+    except TypeError:
+        return False
+    return True
 
 
 @functools.cache
@@ -75,7 +94,7 @@ def casting(name: str) -> Callable[..., Any] | None:
         return None
 
     @functools.wraps(word.build)
-    @_as_the_toolkit
+    @functools.partial(_as_the_toolkit, f"te.lang.cce.{name}", word)
     def cast_and_build(*args: Any, **keywords: Any) -> Any:
         if word.name == "vcmp":
             _check_bits(args, keywords)
@@ -120,7 +139,7 @@ def refusing(name: str) -> Callable[..., Any] | None:
         return None
 
     @functools.wraps(word.build)
-    @_as_the_toolkit
+    @functools.partial(_as_the_toolkit, f"tbe.dsl.{name}", word)
     def check_and_build(*args: Any, **keywords: Any) -> Any:
         args, keywords = _renamed(word.name, args, keywords)
         chip = current_soc()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NoReturn
@@ -15,6 +16,23 @@ class NotWritten(MissingError, RuntimeError):
     """An operator used a name of the toolkit that has no counterpart here."""
 
     code = "not-written"
+
+
+def _where_else(module: str, attribute: str) -> str:
+    """Where a name is that a module of the toolkit lacks: with TVM, or with words that the toolkit has not; else empty."""
+    if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
+        return f"`{module}` is the toolkit's package; TVM's is `tvm.{attribute}` after `from {module} import tvm`"
+    if module.startswith(("te.lang", "tbe.dsl", "topi.cce")):
+        from tbe_impl.dsl import ext
+
+        if attribute == "reshape":
+            return "The toolkit has no such word: give the placeholder the other shape, arrays are handed over in the declared one"
+        if attribute in dir(ext):
+            return (
+                f"The toolkit has no such word: write it with others, or use tbe_impl.dsl.ext.{attribute} "
+                "in an operator that stays on a processor"
+            )
+    return ""
 
 
 class Placeholder:
@@ -34,9 +52,9 @@ class Placeholder:
             place=str(here()),
             remedy="TIK and Ascend C kernels are the device's own instructions; only DSL operators run here"
             if device_code
-            else f"The nearest name is `{module}.{near[0]}`"
-            if near
-            else "Write the operator with words of the DSL, or build it with the real toolkit",
+            else _where_else(module, attribute)
+            or (f"The nearest name is `{module}.{near[0]}`" if near else "")
+            or "Write the operator with words of the DSL, or build it with the real toolkit",
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,11 +36,27 @@ def here() -> Location:
 
     Where NumPy stands between, as for a formula that is traced, it is the line that calls NumPy.
     """
+    asked = _asked_for.get()
+    if asked is not None:
+        return asked
     frame = sys._getframe(1)
     while frame.f_back is not None and (_is_ours(frame.f_code.co_filename) or is_numeric(frame)):
         frame = frame.f_back
     name, line = frame.f_code.co_filename, frame.f_lineno
     return Location(name, line)
+
+
+_asked_for: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for", default=None)
+
+
+@contextlib.contextmanager
+def asked_at(location: Location) -> Iterator[None]:
+    """What is done inside was asked for there; it is done now because nobody needed it before."""
+    before = _asked_for.set(location)
+    try:
+        yield
+    finally:
+        _asked_for.reset(before)
 
 
 def is_numeric(frame: FrameType) -> bool:

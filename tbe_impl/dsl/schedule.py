@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import asked_at, here
 from tbe_impl.dsl.schedule_copies import copy_of, factored, moved_into, redirected
 from tbe_impl.dsl.schedule_records import Directive, ScheduleRecord
 from tbe_impl.dsl.stage import Stage, UnknownMember
@@ -41,7 +41,7 @@ class Schedule:
             plan: decides everything, when it is first asked for.
         """
         self._outputs = tuple(outputs)
-        self._plan = plan
+        self._plan, self._place = plan, here()
         self._directives: list[Directive] = []
 
     @cached_property
@@ -61,7 +61,8 @@ class Schedule:
     def _ready(self) -> None:
         if self._plan is not None:
             plan, self._plan = self._plan, None
-            plan(self)
+            with asked_at(self._place):
+                plan(self)
 
     @property
     def is_automatic(self) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tbe_impl
 from tbe_impl import compat
+from tbe_impl.errors import FusionError
 from tests.tbe_impl.ops.calls import describe
-from tests.tbe_impl.wild.test_wild import BACKENDS, draw, operator
+from tests.tbe_impl.wild.test_wild import BACKENDS, TREE, draw, operator
 
 FORWARD = {0: 0, 1: (1, 4), 2: 2, 3: 3}
 BACKWARD = {0: 0, (1, 4): 1, 2: 2, 3: 3}
@@ -85,3 +88,34 @@ def test_divisors(rows: int, dtype: str, backend: str) -> None:
         describe(x.shape, dtype), describe(y.shape, dtype), {}, soc="Ascend910B1"
     )
     np.testing.assert_array_equal(kernel(x, y, backend=backend), np.gcd(x, y))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("with_tvm_of_te", r":10: `te.placeholder` has no .*`tvm.placeholder` after `from te import tvm`"),
+        ("with_reshape", r":17: `te.lang.cce.reshape` has no .*give the placeholder the other shape"),
+        ("with_tanh", r":23: `te.lang.cce.tanh` has no .*tbe_impl.dsl.ext.tanh"),
+        ("with_other_arguments", r":29: te.lang.cce.vmuls does not take these arguments.*expected.*scalar.*factor"),
+    ],
+)  # fmt: skip
+def test_first_tries_are_told_what_to_write(name: str, message: str) -> None:
+    tensor = describe((4, 5), "float32")
+    source = TREE / "impl" / "first_tries.py"
+    with pytest.raises(FusionError, match=message):
+        tbe_impl.load_operator(source, name).build(tensor, tensor)
+
+
+def test_a_script_is_told_to_be_a_function(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import te\nfrom te import tvm\n")
+    with pytest.raises(FusionError, match="Put what the script does into a function"):
+        tbe_impl.load_operator(tmp_path / "script.py")
+
+
+def test_findings_in_an_automatic_schedule_name_the_operator() -> None:
+    tensor = describe((64, 5), "float32")
+    kernel = operator("turned_dynamic").build(tensor, describe((5, 64), "float32"), [1, 0])
+    record = kernel.schedule.record()
+    places = [stage.attach.place for stage in record.stages if stage.attach is not None]
+    places += [relation.place for stage in record.stages for relation in stage.relations]
+    assert places and all("turned_dynamic.py" in place for place in places)
