@@ -16,7 +16,7 @@ from custom_ops.arrays import Attributes, computation_of, sorted_attributes
 from custom_ops.framework import device_target
 from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Described
-from custom_ops.primitive import inferred, refusal
+from custom_ops.primitive import inferred
 from custom_ops.specs import OpSpec
 from custom_ops.without_tbe import WITHOUT_TBE, WITHOUT_TBE_GRADIENT
 from tbe_impl.errors import MissingError
@@ -85,11 +85,12 @@ class AscendPrimitive(PrimitiveWithInfer):
     def get_bprop(self) -> Callable[..., Any]:
         """The gradient as a function that MindSpore reads: one primitive, or an error where there is none."""
         if not self.spec.tbe_gradient:
-            return bprops.refused(len(self.spec.inputs), refusal(self.spec))
+            return bprops.refused(len(self.spec.inputs), bprops.refusal(self.spec.name, 0))
         saved, places = wiring(self.spec)
         return bprops.of(
-            _gradient(self.spec, self.attributes),
+            (_gradient(self.spec, self.attributes),),
             len(self.spec.inputs),
+            singles=(max(places) == 0,),
             saved=saved,
             places=places,
             several=len(self.spec.outputs) > 1,

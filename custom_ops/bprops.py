@@ -11,9 +11,10 @@ from mindspore import ops
 
 
 def of(
-    call: Any,
+    calls: tuple[Any, ...],
     count: int,
     *,
+    singles: tuple[bool, ...],
     saved: tuple[int, ...],
     places: tuple[int, ...],
     several: bool,
@@ -22,15 +23,16 @@ def of(
     """The gradient function of a primitive.
 
     Args:
-        call: the primitive of its gradient.
+        calls: the primitives of its gradient; MindSpore leaves out those whose outputs nobody reads.
         count: number of its inputs.
-        saved: what of inputs and outputs `call` reads.
-        places: for each input which output of `call` is its gradient; -1 for one that has none, and gets zeros.
+        singles: which of `calls` have one output.
+        saved: what of inputs and outputs `calls` read.
+        places: for each input which of all outputs is its gradient; -1 for one that has none, and gets zeros.
         several: whether it has several outputs.
         visible: how many of them, the first ones, have a gradient.
     """
     zeros_like = ops.zeros_like
-    single = max(places) == 0
+    numbers = tuple(range(len(calls)))
 
     def shared(inputs, out, dout):
         known = inputs + out if several else inputs + (out,)
@@ -38,8 +40,10 @@ def of(
         for place in saved:
             read = read + (known[place],)
         read = read + dout[:visible] if several else read + (dout,)
-        made = call(*read)
-        made = (made,) if single else made
+        made = ()
+        for k in numbers:
+            one = calls[k](*read)
+            made = made + (one,) if singles[k] else made + one
         found = ()
         for i in range(count):
             if places[i] < 0:
@@ -49,6 +53,22 @@ def of(
         return found
 
     return _MAKERS[count](shared)
+
+
+def refusal(name: str, order: int) -> str:
+    """What is said where a gradient does not exist.
+
+    Args:
+        name: of the operator, or of its gradient.
+        order: how often it was differentiated before.
+    """
+    if not order:
+        return f"{name} has no gradient; use the composite route"
+    whole = name.partition("_grad")[0]
+    return (
+        f"{whole} has no derivative of order {order + 1} as a kernel: its gradient reads what only the kernel of the forward "
+        f'makes, or is written by hand; use route="composite", where MindSpore differentiates basic operators'
+    )
 
 
 def refused(count: int, message: str) -> Callable[..., Any]:

@@ -80,7 +80,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Of an operator.
+    """Of an operator, of all inputs or of some.
 
     Attributes:
         call: takes what is saved, then the gradients of the visible outputs; gives a tensor, or a tuple.
@@ -94,18 +94,23 @@ class Gradient:
     places: tuple[int, ...]
     visible: int
 
+    @property
+    def made(self) -> int:
+        """How many gradients it computes."""
+        return max(self.places) + 1
+
 
 class Direct:
     """An operator called at once.
 
     Args:
         computation: its kernels.
-        gradient: None for one that has none.
+        gradients: the operators that compute its gradient, which save the same; none where it has none.
         refusal: what is said then.
     """
 
-    def __init__(self, computation: Computation, gradient: Gradient | None, refusal: str):
-        self.computation, self.gradient, self.refusal = computation, gradient, refusal
+    def __init__(self, computation: Computation, gradients: tuple[Gradient, ...], refusal: str):
+        self.computation, self.gradients, self.refusal = computation, gradients, refusal
         self._known: Recent[tuple[Any, ...], Known] = Recent(SIGNATURES)
 
     def __call__(self, tensors: tuple[Any, ...]) -> Any:
@@ -168,29 +173,36 @@ class _Recorded(_Function):
         """The outputs."""
         made = direct.run(known, tensors)
         ctx.direct, ctx.known = direct, known
-        gradient = direct.gradient
-        if gradient is not None:
-            every = (*tensors, *made)
-            ctx.save_for_backward(*[every[place] for place in gradient.saved])
+        if direct.gradients:
+            every, first = (*tensors, *made), direct.gradients[0]
+            ctx.save_for_backward(*[every[place] for place in first.saved])
             ctx.set_materialize_grads(False)
-            if gradient.visible < len(made):
-                ctx.mark_non_differentiable(*made[gradient.visible :])
+            if first.visible < len(made):
+                ctx.mark_non_differentiable(*made[first.visible :])
         return made
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """For each argument of `forward` a gradient, or None."""
-        gradient = ctx.direct.gradient
-        if gradient is None:
+        gradients = ctx.direct.gradients
+        if not gradients:
             raise RuntimeError(ctx.direct.refusal)
-        outputs = ctx.known.outputs[: gradient.visible]
+        outputs = ctx.known.outputs[: gradients[0].visible]
         given = [
             mint.zeros(output.shape, dtype=output.kind) if grad is None else grad
             for grad, output in zip(grads, outputs, strict=False)
         ]
-        made = gradient.call(*ctx.saved_tensors, *given)
-        made = made if isinstance(made, tuple) else (made,)
-        return (None, None, *[None if place < 0 else made[place] for place in gradient.places])
+        saved, is_wanted = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        found: list[Any] = [None] * len(is_wanted)
+        for gradient in gradients:
+            own = [i for i, place in enumerate(gradient.places) if place >= 0 and is_wanted[i]]
+            if not own:
+                continue
+            made = gradient.call(*saved, *given)
+            made = made if isinstance(made, tuple) else (made,)
+            for i in own:
+                found[i] = made[gradient.places[i]]
+        return (None, None, *found)
 
 
 def _new(output: Output) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from custom_ops.kernels import several
@@ -13,8 +13,9 @@ from tbe_impl.errors import InputError
 
 
 @cache
-def gradient_of(spec: OpSpec) -> OpSpec:
-    """The operator that computes the gradients of the differentiable inputs.
+def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
+    """The operator that computes the gradients of the differentiable inputs, or only of those of `part`, one group of its
+    ``gradients_apart``.
 
     It reads the values of ``saves`` (all inputs where `backward` is derived), then ``grad_<output>`` for each visible output,
     and makes ``grad_<input>``, one for inputs of the same gradient. That of an operator with hidden outputs has no gradient
@@ -25,23 +26,25 @@ def gradient_of(spec: OpSpec) -> OpSpec:
     saves = spec.saves if is_written else spec.inputs
     taken = set(saves)
     grads = tuple(_fresh(f"grad_{name}", taken) for name in spec.visible)
-    own = own_gradients(spec)
+    own = part or own_gradients(spec)
     wanted = tuple(_fresh(f"grad_{name}", taken) for name in own)
     if not wanted:
         raise InputError(f"{spec.name} has no input with a gradient", place=spec.name)
     return OpSpec(
-        name=f"{spec.name}_grad",
+        name="_".join((spec.name, "grad", *part)),
         inputs=(*saves, *grads),
         outputs=wanted,
         forward=_forward(spec),
-        written=spec.backward_written,
+        written=partial(spec.backward_written, wanted=part)
+        if part and spec.backward_written
+        else spec.backward_written,
         procedure=spec.backward_procedure,
         infer_shape=_like(saves, own),
         infer_dtype=_like(saves, own),
         attributes=spec.attributes,
         integers=spec.integers,
         dtypes=spec.dtypes,
-        tbe=spec.tbe_gradient,
+        tbe="" if part else spec.tbe_gradient,
         undifferentiable=frozenset({*saves, *grads})
         if spec.hidden or spec.backward_procedure or spec.backward_written
         else spec.undifferentiable & set(saves),
@@ -56,11 +59,11 @@ def own_gradients(spec: OpSpec) -> tuple[str, ...]:
     return tuple(name for name in names if name not in spec.same_gradient)
 
 
-def wiring(spec: OpSpec) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def wiring(spec: OpSpec, part: tuple[str, ...] = ()) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What the gradient reads, as places among inputs and outputs; for each input which of its outputs it gets, -1 for none."""
-    names, own = (*spec.inputs, *spec.outputs), own_gradients(spec)
+    names, own = (*spec.inputs, *spec.outputs), part or own_gradients(spec)
     sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
-    saved = gradient_of(spec).inputs[: -len(spec.visible)]
+    saved = gradient_of(spec, part).inputs[: -len(spec.visible)]
     return (
         tuple(names.index(name) for name in saved),
         tuple(own.index(name) if name in own else -1 for name in sources),

@@ -143,39 +143,44 @@ def _signatures(spec: OpSpec) -> Any:
     return tuple(sig.make_sig(name, kind) for name, kind in zip(spec.inputs, kinds, strict=True))
 
 
-def _gradient(spec: OpSpec, attributes: Attributes, order: int) -> direct.Gradient | None:
-    """The gradient; None where there is none."""
+def _gradients(
+    spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
+) -> tuple[direct.Gradient, ...]:
+    """The operators that compute the gradient; none where there is none."""
     if order >= MAX_ORDER or not spec.differentiable or len(spec.inputs) > bprops.MAX_INPUTS:
-        return None
-    saved, places = wiring(spec)
-    call = _made(gradient_of(spec), attributes, order + 1, False)
-    return direct.Gradient(call, saved=saved, places=places, visible=len(spec.visible))
-
-
-def refusal(spec: OpSpec) -> str:
-    """What is said where a gradient is asked for that does not exist."""
-    return f"{spec.name} has no gradient; use the composite route"
+        return ()
+    found = []
+    for part in spec.gradients_apart or ((),):
+        saved, places = wiring(spec, part)
+        call = _made(gradient_of(spec, part), attributes, order + 1, eager)
+        found.append(direct.Gradient(call, saved, places, len(spec.visible)))
+    return tuple(found)
 
 
 def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
     if not direct.IS_KNOWN or spec.overwrites:
         return None
-    return Direct(computation_of(spec, attributes), _gradient(spec, attributes, order), refusal(spec))  # fmt: skip
+    return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec.name, order))  # fmt: skip
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
     """The gradient as a function that MindSpore reads; inputs without one get zeros."""
-    count, gradient = len(spec.inputs), _gradient(spec, attributes, order)
-    if gradient is None:
-        return bprops.refused(count, refusal(spec))
-    call = _made(gradient_of(spec), attributes, order + 1, eager)
+    found = _gradients(spec, attributes, order, eager=eager)
+    if not found:
+        return bprops.refused(len(spec.inputs), bprops.refusal(spec.name, order))
+    places, first = [-1] * len(spec.inputs), 0
+    for one in found:
+        for place, output in enumerate(one.places):
+            places[place] = output + first if output >= 0 else places[place]
+        first += one.made
     return bprops.of(
-        call,
-        count,
-        saved=gradient.saved,
-        places=gradient.places,
+        tuple(one.call for one in found),
+        len(spec.inputs),
+        singles=tuple(one.made == 1 for one in found),
+        saved=found[0].saved,
+        places=tuple(places),
         several=len(spec.outputs) > 1,
-        visible=gradient.visible,
+        visible=len(spec.visible),
     )
 
 

@@ -58,7 +58,12 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         y = Described(kernel.outputs[0].shape, given[0].dtype)
         return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
 
-    def backward_written(*given: Described, alpha: float | None = None, **attributes: Any) -> Chain:
+    def backward_written(
+        *given: Described,
+        wanted: tuple[str, ...] = ("x", "weight", *more),
+        alpha: float | None = None,
+        **attributes: Any,
+    ) -> Chain:
         known = dict(zip((*saves, "grad"), given, strict=True))
         _same_dtypes(f"{name}_grad", *given)
         x, weight, grad = given[0], given[1], given[-1]
@@ -75,15 +80,15 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
             )
             steps.append(Step(kernel, (source, "grad"), (made,)))
         backward = prepare_conv2d_backward(
-            x.shape, weight.shape, wanted=("x", "weight", *more), operator=f"{name}_grad", **sizes
+            x.shape, weight.shape, wanted=wanted, operator=f"{name}_grad", **sizes
         )
         if backward.inputs[0].shape != grad.shape:
             raise InputError(f"{name}_grad: the gradient does not fit", place=name, expected=str(backward.inputs[0]), got=str(grad))  # fmt: skip
-        wanted = {"grad_x": x, "grad_weight": weight}
-        if bias:
-            wanted["grad_bias"] = Described(weight.shape[:1], x.dtype)
-        steps.append(Step(backward, (made, "weight", "x"), tuple(wanted)))
-        return Chain(f"{name}_grad", known, wanted, tuple(steps))
+        like = {"x": x, "weight": weight, "bias": Described(weight.shape[:1], x.dtype)}
+        outputs = {f"grad_{one}": like[one] for one in wanted}
+        reads = {"grad": made, "weight": "weight", "x": "x"}
+        steps.append(Step(backward, tuple(reads[one.name] for one in backward.inputs), tuple(outputs)))  # fmt: skip
+        return Chain(f"{name}_grad", known, outputs, tuple(steps))
 
     def composed(x, weight, *bias, stride, padding, dilation, groups, lowering, alpha=0.1):  # type: ignore[no-untyped-def]
         if lowering == "im2col":
@@ -107,6 +112,8 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         inputs=inputs,
         written=written,
         backward_written=backward_written,
+        # the gradient of an activation would be computed twice
+        gradients_apart=() if activation else (("x",), ("weight", *more)),
         saves=saves,
         attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"} | leak,
         variants=({"alpha": 0.25},) if leak else (),

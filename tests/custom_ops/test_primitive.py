@@ -227,3 +227,21 @@ def test_kernels_that_were_not_used_for_longest_are_given_back():
         assert made.shape == (rows, 2) and np.all(made == 2)
     more = sum(len(bank._records) - before.get(id(bank), 0) for bank in dispatch._banks)
     assert more == KEPT
+
+
+def test_a_second_derivative_that_does_not_exist_is_an_error_that_says_what_to_do(mode):
+    from custom_ops import LayerNorm
+
+    x = Tensor(floats(3, 4))
+
+    def second_of(net):
+        first = ms.grad(net)
+
+        def product(x):
+            return (first(x) * x).sum()
+
+        return ms.grad(product)(x)
+
+    with pytest.raises(Exception, match=r"LayerNorm has no derivative of order 2 as a kernel: .*route=\"composite\""):  # fmt: skip
+        second_of(LayerNorm((4,)))
+    assert np.isfinite(second_of(LayerNorm((4,), route="composite")).asnumpy()).all()

@@ -1,0 +1,33 @@
+"""The gradient of a convolution's x is not computed where nobody reads it."""
+
+import numpy as np
+import pytest
+
+ms = pytest.importorskip("mindspore")
+pytestmark = pytest.mark.mindspore
+
+from mindspore import Tensor  # noqa: E402
+
+import custom_ops  # noqa: E402
+from custom_ops import dispatch  # noqa: E402
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_a_first_layer_computes_the_gradient_of_its_weights_alone(has_bias):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = custom_ops.Conv2d(3, 4, 3, has_bias=has_bias)
+    x = Tensor(np.random.default_rng(0).standard_normal((2, 3, 6, 5)).astype(np.float32))
+    weights = net.trainable_params()
+    of_weights, of_all = ms.grad(net, None, weights), ms.grad(net, 0, weights)
+    alone, (of_x, both) = of_weights(x), of_all(x)
+    for one, other in zip(alone, both, strict=True):
+        assert np.allclose(one.asnumpy(), other.asnumpy(), rtol=1e-5, atol=1e-5)
+    want = net.backward(
+        np.ones((2, 4, 6, 5), np.float32), x.asnumpy(), *(w.asnumpy() for w in weights)
+    )
+    assert np.allclose(of_x.asnumpy(), want[0], rtol=1e-4, atol=1e-5)
+    before = dispatch.calls()
+    of_weights(x)[0].asnumpy()
+    first = dispatch.calls()
+    of_all(x)[0].asnumpy()
+    assert (dispatch.calls() - first) - (first - before) == 1
