@@ -1,0 +1,184 @@
+"""Several threads, forked children, and the end of the interpreter: the same numbers, no crash, no waiting for ever."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from custom_ops import dispatch
+from custom_ops.computation import KEPT, Computation
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+DOUBLED = OpSpec(
+    "ThreadsDoubled",
+    ("x",),
+    ("y",),
+    procedure=lambda x, y: np.multiply(x, 2, out=y),
+    infer_shape=lambda x: (x,),
+    infer_dtype=lambda x: (x,),
+)
+PRODUCT = OpSpec("ThreadsProduct", ("x", "y"), ("z",), forward=lambda x, y: dsl.vmul(x, y))
+THREADS = 4
+
+
+def in_threads(work):
+    """Runs `work(number)` in several threads that start together."""
+    together = threading.Barrier(THREADS)
+
+    def run(number):
+        together.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(run, range(THREADS)))
+
+
+def entry_called(entry, *arrays):
+    """Calls an operator's entry as MindSpore does."""
+    function = getattr(ctypes.CDLL(str(entry.file)), entry.function)
+    count = len(arrays)
+    data = (ctypes.c_void_p * count)(*(one.ctypes.data for one in arrays))
+    ranks = (ctypes.c_int * count)(*(one.ndim for one in arrays))
+    sizes = [(ctypes.c_int64 * one.ndim)(*one.shape) for one in arrays]
+    shapes = (ctypes.POINTER(ctypes.c_int64) * count)(*sizes)
+    names = (ctypes.c_char_p * count)(*(str(one.dtype).encode() for one in arrays))
+    return function(count, data, ranks, shapes, names, None, None)
+
+
+def test_kernels_are_looked_up_and_given_back_by_several_threads():
+    entry = dispatch.entry_of(Computation(DOUBLED, {}))
+
+    def work(number):
+        for turn in range(3 * KEPT):
+            x = np.full((2 + (turn * (number + 1)) % (2 * KEPT), 2), turn, np.float32)
+            y = np.zeros_like(x)
+            assert entry_called(entry, x, y) == 0
+            assert np.all(y == 2 * turn)
+        return True
+
+    assert all(in_threads(work))
+
+
+def test_kernels_are_built_by_several_threads():
+    op = Computation(PRODUCT, {})
+    entry = dispatch.entry_of(op)
+
+    def work(number):
+        for rows in range(2 + number, 12):
+            x = np.full((rows, 3), rows, np.float32)
+            z = np.zeros_like(x)
+            assert entry_called(entry, x, x, z) == 0
+            assert np.all(z == rows * rows) and np.all(op(x, x) == z)
+        return True
+
+    assert all(in_threads(work))
+    assert op.built <= 4
+
+
+@pytest.mark.mindspore
+def test_pynative_in_several_threads():
+    ms = pytest.importorskip("mindspore")
+    from custom_ops.cell import FusedCell
+
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    op = FusedCell(PRODUCT, {})
+
+    def work(number):
+        for rows in range(2, 30):
+            x = ms.Tensor(np.full((rows, 5), number + rows, np.float32))
+            assert np.all(op(x, x).asnumpy() == (number + rows) ** 2)
+        return True
+
+    try:
+        assert all(in_threads(work))
+    finally:
+        ms.set_context(mode=before)
+
+
+def finished(text: str) -> str:
+    """What a program writes that ends in time, and well."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+CHILDREN = """
+    import os, sys, threading
+    import numpy as np
+    from custom_ops import Conv2d, LayerNorm, LayerNormLinear, dispatch
+    from custom_ops.computation import Computation
+    from custom_ops.kernels import Described
+    from custom_ops.operators.swish import SWISH
+
+    swish = dispatch.ready(Computation(SWISH, {}), [Described((512, 1024), "float32")])
+    x, image = np.ones((512, 1024), np.float32), np.ones((2, 8, 16, 16), np.float32)
+    weight = np.ones((8, 8, 3, 3), np.float32)
+
+    def work():
+        rows = LayerNormLinear(1024, 64).forward(x, x[0], x[1], np.ones((64, 1024), np.float32), np.ones(64, np.float32))
+        y = np.empty_like(x)
+        swish.call([x.ctypes.data, y.ctypes.data])
+        return [y, rows, Conv2d(8, 8, 3).forward(image, weight), LayerNorm((1024,)).forward(x, x[0], x[1])]
+
+    before = work()
+    children = []
+    for _ in range(2):
+        child = os.fork()
+        if not child:
+            try:
+                same = all(np.allclose(a, b) for a, b in zip(work(), before))
+            finally:
+                os._exit(0 if same else 3)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert all(np.allclose(a, b) for a, b in zip(work(), before))
+    print("well")
+"""
+
+
+def test_forked_children_compute():
+    """As workers of a data loader do."""
+    assert finished(CHILDREN).endswith("well\n")
+
+
+END = """
+    import threading
+    import mindspore as ms
+    import numpy as np
+    from custom_ops import LayerNorm, Swish
+
+    x = ms.Tensor(np.ones((64, 64), np.float32))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    graph = ms.grad(LayerNorm((64,)))
+    graph(x).asnumpy()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.grad(Swish())(x)
+    swish, started = Swish(), threading.Event()
+
+    def for_ever():
+        while True:
+            swish.forward(np.ones((64, 64), np.float32))
+            started.set()
+
+    threading.Thread(target=for_ever, daemon=True).start()
+    started.wait()
+    made = [swish(x) for _ in range(10)]
+    print("well")
+"""
+
+
+@pytest.mark.mindspore
+def test_the_interpreter_ends_while_operators_run():
+    pytest.importorskip("mindspore")
+    assert finished(END).endswith("well\n")
