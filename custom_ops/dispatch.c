@@ -10,6 +10,7 @@
 #define NO_MEMORY 72
 #define ANY INT64_MIN
 #define VARIABLES 64
+#define TRIES 16
 #define KEPT 64 /* kernels and answers of a slot */
 
 typedef int (*kernel_function)(void **buffers, const int64_t *sizes, int64_t threads);
@@ -136,12 +137,11 @@ int fused_call(const struct kernel *kernel, void *const *data) { return run_in_c
 
 __attribute__((noinline)) static int call(int slot, int parameters, void **data, int *ranks, int64_t **shapes, const char **dtypes) {
   const char *const *names = (const char *const *)dtypes;
-  struct kernel *kernel = take(slot, parameters, ranks, shapes, names);
-  if (!kernel) {
-    int failed = build ? build(slot, parameters, ranks, shapes, names) : NO_KERNEL;
+  struct kernel *kernel;
+  /* one that was built may be gone again before it is taken, where other threads build many */
+  for (int tries = 0; !(kernel = take(slot, parameters, ranks, shapes, names)); tries++) {
+    int failed = build && tries < TRIES ? build(slot, parameters, ranks, shapes, names) : NO_KERNEL;
     if (failed) return failed;
-    kernel = take(slot, parameters, ranks, shapes, names);
-    if (!kernel) return NO_KERNEL;
   }
   int status;
   if (kernel->function) {
