@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Described, InC, WholeKernel, in_c
+from custom_ops.kernels import Described, InC, WholeKernel, in_c, outputs_of
 from custom_ops.onednn import Prepared
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
@@ -61,9 +61,9 @@ class Step:
     @property
     def made(self) -> list[Described]:
         """What it writes."""
-        if isinstance(self.kernel, Kernel):
-            return [Described(one.shape, one.tensor.dtype) for one in self.kernel.outputs]
-        return [Described(one.shape, one.dtype) for one in self.kernel.outputs]
+        if isinstance(self.kernel, Prepared):
+            return [Described(one.shape, one.dtype) for one in self.kernel.outputs]
+        return list(outputs_of(self.kernel))
 
     @property
     def in_c(self) -> InC | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import AnyKernel, Described, Procedure, WholeKernel, several
+from custom_ops.kernels import AnyKernel, Described, Procedure, WholeKernel, outputs_of, several
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
 from custom_ops.varying import (
@@ -108,8 +108,7 @@ class Computation:
                 if known is not None:
                     found = self._described(known, key)
                 else:
-                    kernel = self._trace(key)
-                    found = _outputs(kernel) if isinstance(kernel, Kernel) else kernel.outputs
+                    found = outputs_of(self._trace(key))
                 self._outputs[key] = found
             return found
 
@@ -327,10 +326,6 @@ def _like(given: Sequence[Described]) -> Like:
 
 def _with(shape: tuple[int, ...], number: int) -> tuple[int, ...]:
     return tuple(number if size < 0 else size for size in shape)
-
-
-def _outputs(kernel: Kernel) -> tuple[Described, ...]:
-    return tuple(Described(item.shape, item.tensor.dtype) for item in kernel.outputs)
 
 
 def _argument(tensor: Tensor, name: str) -> Argument:

@@ -96,6 +96,13 @@ class WholeKernel(Protocol):
 AnyKernel = Kernel | Procedure | WholeKernel
 
 
+def outputs_of(kernel: AnyKernel) -> tuple[Described, ...]:
+    """What a kernel makes."""
+    if not isinstance(kernel, Kernel):
+        return kernel.outputs
+    return tuple(Described(item.shape, item.tensor.dtype) for item in kernel.outputs)
+
+
 def program_of(kernel: Kernel) -> tuple[Loaded, list[int]] | None:
     """The one program that a kernel is, and the parameter that each of its buffers is; None where it is no such."""
     compiled = kernel.compiled

@@ -9,7 +9,7 @@ import numpy as np
 from custom_ops.chain import Chain, Step
 from custom_ops.framework import ops
 from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described
+from custom_ops.kernels import Described, outputs_of
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators.epilogues import ROWS_SUM
 from custom_ops.operators.layer_norm import LAYER_NORM
@@ -78,9 +78,10 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         out, size = weight.shape
         common: dict[str, Any] = {"dtype": x.dtype, "threads": threads(), "lowering": lowering, "operator": place}  # fmt: skip
         normal = own_kernel(LAYER_NORM, flat, epsilon=epsilon)
-        made = [Described(one.shape, one.tensor.dtype) for one in normal.outputs]
         slope = gradient_of(LAYER_NORM)
-        back = own_kernel(slope, (flat[0], gamma, *made[1:], flat[0]), epsilon=epsilon)
+        back = own_kernel(
+            slope, (flat[0], gamma, *outputs_of(normal)[1:], flat[0]), epsilon=epsilon
+        )
         steps = [
             Step(normal, inputs[:3], ("normal", "mean", "rstd")),
             Step(prepare_matmul((rows, out), (rows, size), transpose_a=True, **common), ("grad", "normal"), ("grad_weight",)),

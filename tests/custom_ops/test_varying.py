@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from custom_ops import LayerNormLinear
 from custom_ops.computation import KEPT, Computation
 from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described, several
@@ -84,6 +85,19 @@ def test_what_is_kept_is_bounded():
     for rows in range(2, KEPT + 12):
         op.describe([Described((rows, 2), "float32")])
     assert len(op._outputs) == len(op._traced) == KEPT
+
+
+def test_kernels_of_a_chain_take_sizes_that_change():
+    op = LayerNormLinear(8, 4)
+    weights = [floats(4, 8, seed=2), floats(4, seed=3)]
+    for rows in range(2, 10):
+        x, gamma, beta = floats(rows, 8), floats(8, seed=4), floats(8, seed=5)
+        normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-7)
+        wanted = (normal * gamma + beta) @ weights[0].T + weights[1]
+        assert np.allclose(op.forward(x, gamma, beta, *weights), wanted, atol=1e-4)
+        grads = op.backward(np.ones((rows, 4), np.float32))
+        assert np.allclose(grads[3], np.ones((4, rows)) @ (normal * gamma + beta), atol=1e-3)
+        assert np.allclose(grads[4], rows)
 
 
 def test_arrays_that_do_not_fit_are_refused_as_before():
