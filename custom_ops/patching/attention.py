@@ -138,7 +138,11 @@ class _Chain:
             self.softmax = self._softmax_is_near(found)
             raise _NoAttention("the weights are changed after the softmax")
         if share > 0:
-            self.guards = [NOT_TRAINING]
+            self.guards.append(NOT_TRAINING)
+        elif found.kind == "cell":
+            # it may be given another share
+            where = ast.unparse(getattr(node, "func", node))
+            self.guards.append(ast.parse(f"not self.training or {where}.p == 0", mode="eval").body)
         return found.operands[0]
 
     def _softmax_is_near(self, found: Meaning) -> bool:
@@ -248,6 +252,8 @@ class _Chain:
         number = number_of(known.value) if known else None
         if number is not None and not self.sometimes:
             self.scale *= number if found.kind == "mul" else 1 / number
+            assert known is not None
+            self.guards += self.scope.conditions(known)
         elif self._is_number(by):
             self.scales.append((statement, ast.Mult() if found.kind == "mul" else ast.Div(), by))
         else:

@@ -54,7 +54,7 @@ def find_functions(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
         if id(node) in taken or not isinstance(node, ast.Call):
             continue
         found = meaning(node, scope)
-        if found is None or found.called is None or found.kind == "cell":
+        if found is None or found.called is None or found.kind == "cell" or not found.operands:
             continue
         cell = _softmax(found, scope) if found.kind == "softmax" else activation_of(found, scope)
         rule = rule_for((cell,)) if cell is not None else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import inspect
 import math
 import operator
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from custom_ops.framework import ms, nn
+from custom_ops.framework import ms, nn, ops
 
 PLAIN = (type(None), bool, int, float, str)
 CHANGING = frozenset({"training"})
@@ -24,11 +25,11 @@ class Something:
 
 @dataclass(frozen=True)
 class Known:
-    """A value and the arguments of the call that it was told by.
+    """A value, and what told it.
 
     Attributes:
         value: or `Something`.
-        given: names of the arguments.
+        given: names of arguments of the call, and attributes of the Cell as ``self.name``.
     """
 
     value: Any
@@ -48,6 +49,11 @@ _ARITHMETIC: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
+_MADE = frozenset({
+    "Add", "BatchMatMul", "Cast", "Div", "GELU", "GeLU", "LeakyReLU", "MaskedFill", "MatMul", "Mul", "ReLU", "RealDiv", "Select", "SiLU",
+    "Softmax", "Transpose",
+})  # fmt: skip
+"""Primitives, and Cells without weights, that may be made where they are called."""
 _PURE = (math.sqrt, float, int, bool, abs, min, max)
 
 
@@ -63,6 +69,11 @@ class Scope:
     def __init__(self, cell: Any, function: Any, local: frozenset[str]):
         self.cell, self.function, self.local = cell, function, local
         self.changing = CHANGING | set_later(type(cell))
+
+    def conditions(self, known: Known) -> list[ast.expr]:
+        """That the attributes that told it are what they were."""
+        names = sorted(name for name in known.given if name.startswith("self."))
+        return [condition(name, getattr(self.cell, name[5:])) for name in names]
 
     def evaluate(self, node: ast.expr, names: Mapping[str, Known] | None = None) -> Known | None:
         """What the expression is; None where that is not known."""
@@ -93,7 +104,7 @@ class Scope:
             return self._together(lambda *every: tuple(every), node.elts, PLAIN, names)
         if isinstance(node, ast.Subscript):
             return self._part(node, names)
-        if isinstance(node, ast.Call) and not node.keywords:
+        if isinstance(node, ast.Call):
             return self._call(node, names)
         return None
 
@@ -119,7 +130,9 @@ class Scope:
             return None
         missing = object()
         value = getattr(known.value, node.attr, missing)
-        return None if value is missing else Known(value, known.given)
+        own = known.value is self.cell and (isinstance(value, (*PLAIN, nn.Cell)))
+        given = known.given | {f"self.{node.attr}"} if own else known.given
+        return None if value is missing else Known(value, given)
 
     def _part(self, node: ast.Subscript, names: Mapping[str, Known]) -> Known | None:
         """One of Cells in a row."""
@@ -175,9 +188,29 @@ class Scope:
         except (ArithmeticError, ValueError, TypeError):
             return None
 
+    def _made(self, kind: type, node: ast.Call, names: Mapping[str, Known]) -> Known | None:
+        """A primitive or activation that is made where it is called."""
+        if kind.__name__ not in _MADE or not issubclass(kind, (ops.Primitive, nn.Cell)):
+            return None
+        told = [self.evaluate(one, names) for one in node.args]
+        more = {str(one.arg): self.evaluate(one.value, names) for one in node.keywords}
+        every = [*told, *more.values()]
+        if any(one is None or not isinstance(one.value, (*PLAIN, tuple)) for one in every):
+            return None
+        given = frozenset().union(*(one.given for one in every if one))
+        try:
+            made = kind(*(one.value for one in told if one), **{name: one.value for name, one in more.items() if one})  # fmt: skip
+        except Exception:  # noqa: BLE001 - it says so itself when it runs
+            return None
+        return Known(made, given)
+
     def _call(self, node: ast.Call, names: Mapping[str, Known]) -> Known | None:
         called = self.evaluate(node.func, names)
         if called is None:
+            return None
+        if isinstance(called.value, type) and is_of_framework(called.value):
+            return self._made(called.value, node, names)
+        if node.keywords:
             return None
         if called.value is hasattr and len(node.args) == 2:
             return self._together(hasattr, node.args, (nn.Cell, str), names)
@@ -202,9 +235,18 @@ def set_later(kind: type) -> frozenset[str]:
 
 
 def _stored(code: Any) -> set[str]:
-    import dis
-
     return {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_ATTR"}
+
+
+def condition(name: str, value: Any) -> ast.expr:
+    """That an argument or attribute is what it was, as far as it was looked at."""
+    if value is None or not isinstance(value, PLAIN):
+        text = f"{name} is None" if value is None else f"{name} is not None"
+    elif isinstance(value, bool):
+        text = name if value else f"not {name}"
+    else:
+        text = f"{name} == {value!r}"
+    return ast.parse(text, mode="eval").body
 
 
 def of_argument(value: Any) -> Known:

@@ -89,6 +89,8 @@ def _function(
     called: Known, operands: tuple[ast.expr, ...], keywords: Mapping[str, ast.expr]
 ) -> Meaning | None:
     value = called.value
+    if isinstance(value, type):
+        return None  # it is made, not called
     if isinstance(value, nn.Cell):
         return Meaning("cell", operands, keywords, value)
     if isinstance(value, ops.Primitive):

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from custom_ops.framework import nn
-from custom_ops.patching.known import PLAIN, Known, Scope, Something, of_argument
+from custom_ops.patching.known import PLAIN, Known, Scope, Something, condition, of_argument
 
 NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Expressions whose parts may run never or several times."""
@@ -58,14 +58,8 @@ class Body:
         self.scope.local = self.scope.local | frozenset(names)
 
     def _guard(self, name: str) -> ast.expr:
-        value = self._given[name]
-        if value is None or not isinstance(value, PLAIN):
-            text = f"{name} is None" if value is None else f"{name} is not None"
-        elif isinstance(value, bool):
-            text = name if value else f"not {name}"
-        else:
-            text = f"{name} == {value!r}"
-        return ast.parse(text, mode="eval").body
+        own = name.startswith("self.")
+        return condition(name, getattr(self.cell, name[5:]) if own else self._given[name])
 
     def _decide(self, test: ast.expr, names: Mapping[str, Known]) -> bool | None:
         known = self.scope.evaluate(test, names)

@@ -377,7 +377,7 @@ class LlamaBlock(nn.Cell):
 
 
 class VitAttention(nn.Cell):
-    """One product for q, k and v; all in one expression."""
+    """One product for q, k and v; layers and primitives that are made where they are called."""
 
     def __init__(self, dim, num_heads):
         super().__init__()
@@ -394,9 +394,9 @@ class VitAttention(nn.Cell):
             .transpose((2, 0, 3, 1, 4))
         )
         q, k, v = ops.unstack(qkv, axis=0)
-        attn = ops.softmax((q @ k.transpose((0, 1, 3, 2))) * self.scale, axis=-1)
+        attn = nn.Softmax(axis=-1)((q @ k.transpose((0, 1, 3, 2))) * self.scale)
         attn = self.attn_drop(attn)
-        x = ops.matmul(attn, v).transpose((0, 2, 1, 3)).reshape(b, n, c)
+        x = ops.BatchMatMul()(attn, v).transpose((0, 2, 1, 3)).reshape(b, n, c)
         return self.proj(x)
 
 

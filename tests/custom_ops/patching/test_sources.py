@@ -199,6 +199,16 @@ def test_other_calls_do_what_they_did():
         np.testing.assert_allclose(call().asnumpy(), values, rtol=1e-4, atol=1e-5)
 
 
+def test_attributes_that_change_count():
+    net, (x,) = made("gpt2")
+    patch(net, x)
+    net.attn.scale_by_layer = False
+    changed = array(net(x))
+    net, _ = made("gpt2")
+    net.attn.scale_by_layer = False
+    np.testing.assert_allclose(changed, array(net(x)), rtol=1e-4, atol=1e-5)
+
+
 def test_dropped_weights_are_dropped_in_training(mode):
     net, inputs = made("bert")
     net.set_train(False)
