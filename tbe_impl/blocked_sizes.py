@@ -53,8 +53,9 @@ def filled_up(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The beginning of an array, of that shape; the array in that shape where it has as many elements."""
-    if array.shape == shape:
+    """The beginning of an array, of that shape; the array in that shape where it has as many elements, as it is where it has
+    another number of axes."""
+    if array.shape == shape or (array.ndim != len(shape) and array.size != prod(shape)):
         return array
     if array.size == prod(shape):
         return array.reshape(shape)

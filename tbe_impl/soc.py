@@ -190,8 +190,13 @@ _KIB = 1024
 _WORD_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
 
 
+_LIKE = {"Ascend310B": "Ascend910B"}
+"""Chips that have all that another has, and some more that operators do not ask for."""
+
+
 def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: int) -> Soc:
-    column = _COLUMNS.index(short_name)
+    like = _LIKE.get(short_name, short_name)
+    column = _COLUMNS.index(like)
     unified, l1, l0c, cores = sizes
     return Soc(
         name,
@@ -204,7 +209,7 @@ def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: 
         cores=cores,
         instructions=_table(_INSTRUCTIONS, column),
         words=_table(_WORDS, column),
-        conversions=frozenset(_CONVERSIONS[short_name].split()),
+        conversions=frozenset(_CONVERSIONS[like].split()),
         **more,
     )
 
@@ -221,6 +226,8 @@ SOCS: Mapping[str, Soc] = MappingProxyType({
         _chip("Ascend310", "Ascend310", (248, 1024, 256, 2), l2_bytes=8 * _KIB * _KIB),
         _chip("Ascend310P3", "Ascend310P", (256, 1024, 256, 8), vector_cores=7, l2_bytes=16 * _KIB * _KIB),
         _chip("Ascend910A", "Ascend910", (256, 1024, 256, 32), l2_bytes=32 * _KIB * _KIB),
+        *(_chip(f"Ascend310B{number}", "Ascend310B", (248, 1024, 128, 1), vector_cores=1, l2_bytes=4 * _KIB * _KIB)
+          for number in (1, 2, 3, 4)),
         _b("Ascend910B1", 24), _b("Ascend910B2", 24), _b("Ascend910B3", 20), _b("Ascend910B4", 20),
     )
 })  # fmt: skip
@@ -229,7 +236,7 @@ SOCS: Mapping[str, Soc] = MappingProxyType({
 _SPELLINGS = {
     "910": "910A", "910pro": "910A", "910proa": "910A", "910prob": "910A", "910premiuma": "910A", "910b": "910B1",
     "310p": "310P3", "310p1": "310P3", "310p5": "310P3", "310p7": "310P3", "710": "310P3", "910b2c": "910B2",
-    "910_93": "910B1", "910b4-1": "910B4", "910b4_1": "910B4",
+    "910_93": "910B1", "310b": "310B1", "910b4-1": "910B4", "910b4_1": "910B4",
 }  # fmt: skip
 
 
@@ -276,7 +283,11 @@ def word_supports(chip: str | Soc, word: str, dtype: str = "") -> bool:
     found = soc(chip)
     name = _WORD_SYNONYMS.get(word, word)
     if name == "cast_to":
-        return found.unlimited or not dtype or dtype in _WORD_CONVERSIONS[found.short_name].split()
+        return (
+            found.unlimited
+            or not dtype
+            or dtype in _WORD_CONVERSIONS[_LIKE.get(found.short_name, found.short_name)].split()
+        )
     table = (SOCS["Ascend910B1"] if found.unlimited else found).words
     if name not in table:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce, reads, walk
@@ -297,6 +297,10 @@ def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterat
                   f"Choose tiles of a multiple of {chip.block_bytes // width} elements")  # fmt: skip
 
 
+_OPERANDS = ("local.L0A", "local.L0B")
+"""The memories that the matrix unit reads."""
+
+
 def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
     """What lies in a memory at once fits into it."""
     buffers = buffers_of(regions, block_bytes=chip.block_bytes)
@@ -307,10 +311,23 @@ def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
             continue
         largest = max(use.buffers, key=lambda buffer: buffer.total_bytes)
         over = use.bytes > limit
+        # before its matrix unit the device gives a second copy up where only that does not fit
+        once = (
+            peak((replace(buffer, copies=1) for buffer in buffers), scope).bytes
+            if scope in _OPERANDS
+            else use.bytes
+        )
+        full = (
+            "too small"
+            if once > limit
+            else "too small for second copies"
+            if over
+            else "nearly full"
+        )
         yield Finding(
-            "error" if over else "warning", "capacity", largest.stage.op.name,
+            "error" if once > limit else "warning", "capacity", largest.stage.op.name,
             largest.stage.scope_place or str(largest.stage.op.location),
-            f"{scope} of {chip.name} is {'too small' if over else 'nearly full'}: {use.bytes * 100 / limit:.0f} %",
+            f"{scope} of {chip.name} is {full}: {use.bytes * 100 / limit:.0f} %",
             f"at most {limit} bytes" if over else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
             _sum(use.buffers, use.bytes),
             f"Split {largest.at or largest.stage.op.name} into smaller tiles, or compute inside a loop further in",

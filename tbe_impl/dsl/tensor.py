@@ -104,6 +104,11 @@ class Operation:
         return self.outputs[0].dtype
 
     @property
+    def shape(self) -> tuple[Expr, ...]:
+        """Likewise."""
+        return self.outputs[0].shape
+
+    @property
     def num_outputs(self) -> int:
         """How many tensors it makes."""
         return len(self.outputs)

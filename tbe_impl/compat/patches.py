@@ -1,0 +1,85 @@
+"""Patches of images as matrices, and their product with a filter, as operators written out in ``tvm.compute`` build them.
+
+An image lies as (n, group, c₁, h, w, 16), or without c₁ where a group has one block of channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tbe_impl.dsl.expr import Const, Reduce, as_expr, binary, const, select
+from tbe_impl.dsl.layouts import BLOCK
+from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis
+
+
+def im2col_6d(
+    input_img: Tensor, col_shape: Sequence[Any], filter_h: int, filter_w: int, pad: Sequence[int], stride: Sequence[int],
+    padding_value: float = 0.0, dilation: Sequence[int] = (1, 1),
+) -> Any:  # fmt: skip
+    """Rows of patches: (n, group, place, c₁, row, column, 16).
+
+    Args:
+        input_img: an image.
+        col_shape: of the result.
+        filter_h, filter_w: of a patch.
+        pad: above, below, left, right.
+        stride, dilation: down and across.
+        padding_value: outside of the image.
+    """
+    height, width = input_img.shape[-3], input_img.shape[-2]
+    top, _, left, right = pad
+    across = (width + left + right - (filter_w - 1) * dilation[1] - 1) // stride[1] + 1
+
+    def pick(n: Any, group: Any, place: Any, block: Any, row: Any, column: Any, part: Any) -> Any:
+        y = place // across * stride[0] + row * dilation[0] - top
+        x = place % across * stride[1] + column * dilation[1] - left
+        inside = binary("and", binary("and", y >= 0, y < height), binary("and", x >= 0, x < width))
+        at = (n, group, block) if input_img.ndim == 6 else (n, group)
+        return select(inside, input_img(*at, y, x, part), const(padding_value, input_img.dtype))
+
+    notes = {"kernel_h": filter_h, "kernel_w": filter_w, "padding": pad, "stride": stride}
+    return compute(col_shape, pick, "im2col_row_major", "im2col_row_major", notes)
+
+
+def im2col_fractal_6d(a_im2col_shape: Sequence[Any], in_a: Tensor) -> Any:
+    """The rows of `im2col_6d` in blocks of 16 × 16: (n, group, block of rows, block of elements, row, element)."""
+    _, _, rows, _, high, wide, width = (_number(size) for size in in_a.shape)
+
+    def pick(n: Any, group: Any, rows_at: Any, block: Any, row: Any, part: Any) -> Any:
+        place, element = rows_at * BLOCK + row, block * BLOCK + part
+        patch = element // width
+        value = in_a(n, group, place, patch // wide // high, patch // wide % high, patch % wide, element % width)  # fmt: skip
+        return select(place < rows, value, const(0.0, in_a.dtype))
+
+    return compute(a_im2col_shape, pick, "im2col_fractal", "im2col_fractal")
+
+
+def mad(
+    mad_shape: Sequence[Any], in_a: Tensor, in_b: Tensor, res_type: str, offset_x: int = 0, v200_flag: bool = False
+) -> Any:  # fmt: skip
+    """The product of blocks of rows (`im2col_fractal_6d`) and a filter (group, k₁, block of columns, column, k₀), summed in `res_type`."""
+    less = offset_x if v200_flag else 0
+    inner = reduce_axis((0, 2 * BLOCK if res_type in ("int32", "uint32") else BLOCK), "k0")
+    outer = reduce_axis((0, in_b.shape[1]), "k1")
+
+    def summed(n: Any, group: Any, columns: Any, row: Any, column: Any) -> Any:
+        left: Any = as_expr(in_a(n, group, row // BLOCK, outer, row % BLOCK, inner))
+        left = (left - less if less else left).astype(res_type)
+        right = as_expr(in_b(group, outer, columns, column, inner)).astype(res_type)
+        return Reduce("sum", left * right, (outer, inner), None)
+
+    notes = {"mode": "f162f16" if res_type == "float16" else "f162f32"}
+    return compute(mad_shape, summed, "mad", "gemm", notes)
+
+
+def _number(size: Any) -> int:
+    return int(size.value if isinstance(size, Const) else size)
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "im2col_6d": im2col_6d,
+    "im2col_fractal_6d": im2col_fractal_6d,
+    "mad": mad,
+}
+"""What ``te_compute.common`` has of them."""
