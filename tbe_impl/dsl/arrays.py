@@ -21,10 +21,19 @@ def convert(array: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
         if dtype.kind in "iu" and array.dtype.kind not in "iub":
             return _saturated(array.astype(np.float64), dtype)
-        if dtype.name == "bfloat16" and array.dtype == np.float64:
+        if dtype.name == "bfloat16" and array.dtype.kind in "fiu" and array.itemsize > 2:
             # ml_dtypes goes by way of float32 and would round twice
-            return _to_odd(array).astype(dtype)
+            return _to_odd(_wide(array)).astype(dtype)
         return array.astype(dtype)
+
+
+def _wide(array: Array) -> Array:
+    """As float64; integers that it cannot hold keep their upper bits, the last of them set where it is not exact."""
+    if array.dtype.kind in "iu" and array.itemsize == 8:
+        large = (array > 1 << 52) | (array < -(1 << 52))
+        odd = (array | 0xFFF) - 0xFFF | ((array & 0xFFF != 0).astype(array.dtype) << 12)
+        array = np.where(large, odd, array)
+    return array.astype(np.float64)
 
 
 def _to_odd(wide: Array) -> Array:

@@ -176,6 +176,18 @@ VF f32v f32_from_f64_to_odd(f64v x) {
     i32v bits = (i32v)y + i32_from_i64(above);
     return (f32v)(bits | (i32_from_i64((i64v)(back != x)) & 1));
 }
+/* The same of integers that float32 cannot hold. What float64 cannot hold either keeps its upper bits, rounded to odd. */
+VF f32v f32_from_i32_to_odd(i32v x) { return f32_from_f64_to_odd(f64_from_i32(x)); }
+VF f32v f32_from_u32_to_odd(u32v x) { return f32_from_f64_to_odd(f64_from_u32(x)); }
+VF f32v f32_from_i64_to_odd(i64v x) {
+    i64v odd = (x & ~INT64_C(0xfff)) | ((i64v)((x & 0xfff) != 0) & 0x1000);
+    i64v large = (i64v)(x > INT64_C(1) << 52) | (i64v)(x < -(INT64_C(1) << 52));
+    return f32_from_f64_to_odd(f64_from_i64(i64_select(large, odd, x)));
+}
+VF f32v f32_from_u64_to_odd(u64v x) {
+    u64v odd = (x & ~UINT64_C(0xfff)) | ((u64v)((x & 0xfff) != 0) & 0x1000);
+    return f32_from_f64_to_odd(f64_from_u64(u64_select((i64v)(x > UINT64_C(1) << 52), odd, x)));
+}
 VF f64v f64_from_f16(u16v half) { return f64_from_f32(f32_from_f16(half)); }
 VF f64v f64_from_bf16(u16v half) { return f64_from_f32(f32_from_bf16(half)); }
 VF u16v f16_from_f64(f64v x) { return f16_from_f32(f32_from_f64_to_odd(x)); }

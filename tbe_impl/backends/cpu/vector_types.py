@@ -149,6 +149,8 @@ def cast(source: str, target: str, value: str) -> str:
     elif source == "float64" and target in ("float16", "bfloat16"):
         # to odd first: rounded twice to nearest, what lies beside a half would become one
         found = f"f32_from_f64_to_odd({value})"
+    elif target == "bfloat16" and source in ("int32", "uint32", "int64", "uint64"):
+        found = f"f32_from_{here}_to_odd({value})"
     else:
         found = value if here == there else f"{there}_from_{here}({value})"
     if target in ("float16", "bfloat16"):

@@ -62,6 +62,28 @@ def test_a_cast_rounds_once(dtype: str, cache: KernelCache) -> None:
             assert_same(numpy.astype(np.float64), wanted)
 
 
+def nearest(whole: int, dtype: str) -> float:
+    """A whole number rounded to `dtype`, halves to even, by exact integers."""
+    unit = 1 << max(abs(whole).bit_length() - BITS[dtype], 0)
+    above, rest = divmod(abs(whole), unit)
+    above += 2 * rest > unit or (2 * rest == unit and above % 2)
+    found = float(above * unit) if above * unit <= LARGEST[dtype] else np.inf
+    return -found if whole < 0 else found
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_a_cast_of_integers_rounds_once(dtype: str, cache: KernelCache) -> None:
+    limits = np.iinfo(dtype)
+    points = {n * 2**power for n in (*range(256, 520), 2049, 4095) for power in range(-1, 58)}
+    near = {sign * int(point) + by for point in points for sign in (1, -1) for by in (-1, 0, 1)}
+    listed = sorted(n for n in {*near, limits.min, limits.max} if limits.min <= n <= limits.max)
+    x = np.array(listed, dtype)
+    for to in BITS:
+        ((found, numpy),) = run_both(lambda t, to=to: dsl.cast_to(t, to), x, cache=cache)
+        np.testing.assert_array_equal(found.astype(np.float64), [nearest(n, to) for n in listed])
+        assert_same(numpy, found)
+
+
 @pytest.mark.parametrize("bits", [128, 256])
 @pytest.mark.parametrize("dtype", BITS)
 def test_narrower_vectors_round_the_same(dtype: str, bits: int, cache: KernelCache) -> None:
