@@ -56,3 +56,17 @@ def test_sizes_of_run_time(cache: KernelCache) -> None:
         found = kernel.run([array], {id(n): rows, id(m): columns}, 1)
         np.testing.assert_array_equal(found[0], array.reshape(columns, rows) + 1)
         np.testing.assert_array_equal(found[1], array.reshape(2, -1))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_same_shape_is_no_copy(late: bool, cache: KernelCache) -> None:
+    rows: Any = dsl.var("n") if late else 6
+    x = placeholder((rows, 50), "float32")
+    total = dsl.reduce_sum(ext.reshape(dsl.vexp(x), (rows, 50)), 1)
+    y = dsl.vsub(x, dsl.broadcast(ext.reshape(ext.reshape(total, (rows,)), (rows, 1)), x.shape))
+    kernel = backend.prepare([y], [x], cache=cache)
+    assert "aligned_alloc" not in kernel.source
+    given = np.random.default_rng(0).uniform(-1, 1, (6, 50)).astype(np.float32)
+    (found,) = kernel.run([given], {id(rows): 6}, 1)
+    wanted = given - np.exp(given.astype(np.float64)).sum(1, keepdims=True)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
