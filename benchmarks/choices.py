@@ -87,7 +87,7 @@ def main(wanted: Sequence[str]) -> int:
     record |= {"machine": described(), "sizes": list(SIZES)}
     for name, times in measured(tuple(wanted) or ("",)).items():
         slow = [one for many in times.values() for one in many if one < TIE]
-        record["operators"][name] = {"against": _against(name), "times": times, "taken": "native" if not slow else "slower"}  # fmt: skip
+        record["operators"][name] = {"against": _against(name), "times": times, "taken": "built in" if slow else "native"}  # fmt: skip
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     PAGE.write_text(with_table(PAGE.read_text("utf-8"), record), "utf-8")

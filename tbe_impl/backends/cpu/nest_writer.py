@@ -418,16 +418,30 @@ class NestWriter:
         return self.around.buffers[id(root.tensor)]
 
     def _steps(self) -> str:
-        """How many elements a nest reads and writes, for the decision about threads."""
-        met: set[int] = {id(root.tensor) for root in self.nest.roots}
-        waiting = [root.tensor.op for root in self.nest.roots]
+        """How many elements a nest reads and writes, for the decision about threads.
+
+        Of a tensor no more than are written are read, where nothing is summed: rows by number are few of a large table.
+        """
+        own = [root.tensor for root in self.nest.roots]
+        met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False
         while waiting:
-            for item in waiting.pop().input_tensors:
+            op = waiting.pop()
+            sums = sums or not op.body or any(isinstance(body, Reduce) for body in op.body)
+            for item in op.input_tensors:
                 if id(item) not in met:
                     met.add(id(item))
-                    waiting.append(item.op)
+                    if id(item) not in self.around.buffers:
+                        waiting.append(item.op)
+        written = sum((elements_of(tensor) for tensor in own), Poly())
         sizes = [elements_of(tensor) for tensor in self.around.tensors if id(tensor) in met]
-        return " + ".join(f"({self._text(size)})" for size in sizes) or "1"
+        return " + ".join(f"({self._at_most(size, None if sums else written)})" for size in sizes) or "1"  # fmt: skip
+
+    def _at_most(self, size: Poly, bound: Poly | None) -> str:
+        if bound is None or size == bound:
+            return self._text(size)
+        if size.constant is not None and bound.constant is not None:
+            return self._text(size if size.constant < bound.constant else bound)
+        return f"least({self._text(size)}, {self._text(bound)})"
 
     def _shared(self, extent: str, grain: int, steps: str, alone: str, shared: str) -> str:
         """Statements that run `alone`, or `shared` from ``lo`` to ``hi`` on each thread when that pays."""

@@ -7,7 +7,9 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.backends import numpy_backend
+from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.cache import KernelCache
+from tbe_impl.dsl.tensor import placeholder
 from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare
 
 
@@ -35,3 +37,11 @@ def test_they_are_loaded_side_by_side() -> None:
 
     given = [Described((40,), "int32"), Described((100, 64), "float32")]
     assert "gather" not in Computation(TOKEN_EMBEDDING, {}).kernel(given).source
+
+
+def test_few_rows_of_a_large_table_are_read_by_one_thread() -> None:
+    """What counts is what is read, not how large the table is."""
+    table, numbers = placeholder((4096, 1024), "float32"), placeholder((4,), "int32")
+    source = write_program([dsl.gather(table, numbers, 0)], [table, numbers]).source
+    assert "threads > 1" in source
+    assert "INT64_C(4194304)" not in source
