@@ -49,3 +49,17 @@ def test_axes_that_do_not_fit():
         LayerNormLinear.from_cells(nn.LayerNorm((12,)), nn.Dense(24, 17))
     with pytest.raises(InputError, match="weight does not fit x"):
         LayerNormLinear(4, 3).forward(np.zeros((2, 5), np.float32))
+
+
+def test_gradients_of_many_numbers_of_rows():
+    """From some number of them on, one kernel for all serves inside."""
+    linear = LayerNormLinear(8, 3)
+    rng = np.random.default_rng(2)
+    alone = []
+    for rows in range(1, 12):
+        x, grad = (rng.standard_normal((rows, size), np.float32) for size in (8, 3))
+        slope = linear.backward(grad, x)[0]
+        alone.append((x, grad, slope))
+    for x, grad, slope in alone:
+        one = linear.backward(grad[:1], x[:1])[0]
+        np.testing.assert_allclose(slope[:1], one, rtol=1e-4, atol=1e-5)
