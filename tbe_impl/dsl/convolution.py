@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,22 +91,28 @@ def filter_gradient(
 def _number(value: Any) -> int:
     if isinstance(value, Expr) and not isinstance(value, Const):
         raise InputError(
-            "a convolution needs its padding, strides and dilations as numbers",
+            "a convolution needs its strides and dilations as numbers",
             place=str(here()),
             expected="numbers",
             got=str(value),
-            remedy="Give the sizes of the image, on which they depend",
         )
     return int(value.value if isinstance(value, Const) else value)
 
 
-def _numbers(values: Any, count: int, default: int = 1) -> list[int]:
+def _padding(value: Any) -> Any:
+    """A number, or how it follows from sizes that are known late."""
+    return value if isinstance(value, Expr) and not isinstance(value, Const) else _number(value)
+
+
+def _numbers(
+    values: Any, count: int, default: int = 1, of: Callable[[Any], Any] = _number
+) -> list[Any]:
     """The last `count` numbers; of a single number so many."""
     if values is None:
         return [default] * count
     if not isinstance(values, (list, tuple)):
         values = [values] * count
-    whole = [_number(item) for item in values]
+    whole = [of(item) for item in values]
     return whole[-count:] if len(whole) >= count else whole * count
 
 
@@ -117,7 +123,9 @@ def _spatial(values: Any, count: int) -> list[int]:
 
 
 def _pads(values: Any, count: int) -> tuple[tuple[int, int], ...]:
-    whole = _numbers(values, 2 * count if not isinstance(values, (list, tuple)) else len(values), 0)
+    whole = _numbers(
+        values, 2 * count if not isinstance(values, (list, tuple)) else len(values), 0, _padding
+    )
     if len(whole) == count:
         return tuple((item, item) for item in whole)
     return tuple((whole[2 * k], whole[2 * k + 1]) for k in range(count))

@@ -330,7 +330,8 @@ def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
             f"{scope} of {chip.name} is {full}: {use.bytes * 100 / limit:.0f} %",
             f"at most {limit} bytes" if over else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
             _sum(use.buffers, use.bytes),
-            f"Split {largest.at or largest.stage.op.name} into smaller tiles, or compute inside a loop further in",
+            f"Split {largest.at or largest.stage.op.name} into smaller tiles, compute inside a loop further in, "
+            "or leave the chip out (soc cpu)",
         )  # fmt: skip
 
 

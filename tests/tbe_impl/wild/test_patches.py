@@ -67,3 +67,38 @@ def test_the_chip_of_small_boards() -> None:
         assert soc.word_supports("Ascend310B1", word, dtype)
     tensor = describe((3, 4, 5), "float32")
     operator("turned_dynamic").build(tensor, describe((5, 3, 4), "float32"), [2, 0, 1], soc="Ascend310B1")  # fmt: skip
+
+
+def _windows(size: int) -> tuple[int, int, int]:
+    """How many windows of 3 there are at a stride of 2, and the padding that they need."""
+    needed = max(((size + 1) // 2 - 1) * 2 + 3 - size, 0)
+    return (size + 1) // 2, needed // 2, needed - needed // 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_padding_that_follows_from_sizes_that_come_late(backend: str) -> None:
+    image, filters = describe((2, 1, -1, -1, 16), "float16"), describe((9, 1, 16, 16), "float16")
+    there = operator("same_dynamic").build(image, filters, image)
+    back = operator("same_dynamic").build(image, filters, image, True)
+    w = draw(9, 1, 16, 16, seed=1).astype(np.float16)
+    kernel = w.reshape(3, 3, 16, 16).astype(np.float64)
+    for high, wide in ((5, 8), (8, 3)):
+        (rows, *pad_rows), (columns, *pad_columns) = _windows(high), _windows(wide)
+        x = draw(2, 1, high, wide, 16).astype(np.float16)
+        padded = np.pad(x[:, 0].astype(np.float64), ((0, 0), pad_rows, pad_columns, (0, 0)))
+        wanted = np.zeros((2, rows, columns, 16))
+        dy = draw(2, 1, rows, columns, 16, seed=2).astype(np.float16)
+        gradient = np.zeros_like(padded)
+        for i in range(3):
+            for j in range(3):
+                here = np.s_[:, i : i + 2 * rows : 2, j : j + 2 * columns : 2]
+                wanted += padded[here][:, :rows, :columns] @ kernel[i, j].T
+                gradient[here][:, :rows, :columns] += dy[:, 0].astype(np.float64) @ kernel[i, j]
+        found = there(x, w, backend=backend)
+        assert_close(found[:, 0], wanted, "float16", times=10)
+        size = {"high": high, "wide": wide}
+        found = back(dy, w, backend=backend, scalars=size)
+        inner = gradient[
+            :, pad_rows[0] : pad_rows[0] + high, pad_columns[0] : pad_columns[0] + wide
+        ]
+        assert_close(found[:, 0], inner, "float16", times=10)
