@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Var
+from tbe_impl.dsl.expr import Const, Expr, IntImm, IterVar, Range, Var
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
@@ -73,6 +73,17 @@ class _GraphText:
                 self.value(one)
         elif isinstance(item, Const):
             parts.append(f"{item.dtype}:{item.value!r}")
+        elif (
+            kind is IterVar
+            and item.dom is not None
+            and type(item.dom.extent) is type(item.dom.min) is IntImm
+        ):
+            # nearly every axis, without a call for each of its parts
+            self.number(item)
+            begin, extent = item.dom.min, item.dom.extent
+            parts.append(
+                f"axis {item.kind!r} {item.thread_tag!r} {begin.dtype}:{begin.value} {extent.dtype}:{extent.value};"
+            )
         elif isinstance(item, Tensor):
             parts.append(f"t{self.number(item.op)}.{item.value_index}")
         elif isinstance(item, (Expr, Range)):

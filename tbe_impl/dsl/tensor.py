@@ -128,7 +128,8 @@ class Operation:
         """The sizes and scalars in it that are known at run time only."""
         sizes = [size for tensor in self.outputs for size in tensor.shape]
         extents = [axis.extent for axis in self.reduce_axis]
-        outside = [node for part in (*sizes, *extents) for node in walk(part)]
+        late = [part for part in (*sizes, *extents) if not isinstance(part, Const)]
+        outside = [node for part in late for node in walk(part)]
         whole = (*outside, *self._leaves)
         return tuple({id(node): node for node in whole if isinstance(node, Var)}.values())
 
