@@ -30,10 +30,12 @@ class Known:
     Attributes:
         value: or `Something`.
         given: names of arguments of the call, and attributes of the Cell as ``self.name``.
+        source: of a name for a layer or primitive: the expression that it stands for.
     """
 
     value: Any
     given: frozenset[str] = frozenset()
+    source: ast.expr | None = None
 
     @property
     def truth(self) -> bool | None:

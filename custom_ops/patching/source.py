@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
-from custom_ops.framework import nn
+from custom_ops.framework import nn, ops
 from custom_ops.patching.known import PLAIN, Known, Scope, Something, condition, of_argument
 
 NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -172,7 +172,7 @@ class Body:
             target = statement.targets[0]
             if isinstance(target, ast.Name):
                 known = self.scope.evaluate(statement.value, names)
-                self._learn(target.id, known, names)
+                self._learn(target.id, known, names, statement.value)
                 return [*before, statement], False
             pairs = _split(target, statement.value)
             if pairs:
@@ -192,11 +192,20 @@ class Body:
             names.pop(name, None)
         return [*before, statement], False
 
-    def _learn(self, name: str, known: Known | None, names: dict[str, Known]) -> None:
-        if known is not None and (isinstance(known.value, PLAIN) or known.value is Something):
+    def _learn(
+        self,
+        name: str,
+        known: Known | None,
+        names: dict[str, Known],
+        source: ast.expr | None = None,
+    ) -> None:
+        names.pop(name, None)
+        if known is None:
+            return
+        if isinstance(known.value, PLAIN) or known.value is Something:
             names[name] = known
-        else:
-            names.pop(name, None)
+        elif source is not None and isinstance(known.value, (nn.Cell, ops.Primitive)):
+            names[name] = Known(known.value, known.given, known.source or source)
 
     def _fresh(self, name: str) -> str:
         self._count += 1
@@ -226,6 +235,9 @@ class Body:
 
             def visit_Call(self, node: ast.Call) -> Any:
                 self.generic_visit(node)
+                known = names.get(node.func.id) if isinstance(node.func, ast.Name) else None
+                if known is not None and known.source is not None:
+                    node.func = copy.deepcopy(known.source)
                 made = body._method(node, names, depth) if depth < DEPTH else None
                 if made is None:
                     return node

@@ -394,9 +394,11 @@ class VitAttention(nn.Cell):
             .transpose((2, 0, 3, 1, 4))
         )
         q, k, v = ops.unstack(qkv, axis=0)
-        attn = nn.Softmax(axis=-1)((q @ k.transpose((0, 1, 3, 2))) * self.scale)
-        attn = self.attn_drop(attn)
-        x = ops.BatchMatMul()(attn, v).transpose((0, 2, 1, 3)).reshape(b, n, c)
+        softmax, product = nn.Softmax(axis=-1), ops.BatchMatMul()
+        attn = softmax((q @ k.transpose((0, 1, 3, 2))) * self.scale)
+        drop = self.attn_drop
+        attn = drop(attn)
+        x = product(attn, v).transpose((0, 2, 1, 3)).reshape(b, n, c)
         return self.proj(x)
 
 
