@@ -351,7 +351,31 @@ def _explained(error: Exception, operator: Operator) -> InputError:
     return InputError(
         f"{operator.name} fails: {type(error).__name__}: {error}",
         place=f"{operator.file}:{line}" if line else str(operator.file or operator.name),
+        remedy=_missing_import(error),
     )
+
+
+_IMPORTS = {
+    "tvm": "from te import tvm",
+    "te": "import te.lang.cce",
+    "tbe": "import te.lang.cce as tbe, or from tbe import dsl as tbe",
+    "dsl": "from tbe import dsl",
+    "generic": "from topi import generic",
+    "util": "from topi.cce import util",
+    "fusion_manager": "from te.platform.fusion_manager import fusion_manager",
+    "para_check": "from tbe.common.utils import para_check",
+    "shape_util": "from tbe.common.utils import shape_util",
+    "reduce": "from functools import reduce",
+    "np": "import numpy as np",
+}
+"""Names that operators are copied with, without the lines above them."""
+
+
+def _missing_import(error: Exception) -> str | None:
+    line = (
+        _IMPORTS.get(getattr(error, "name", None) or "") if isinstance(error, NameError) else None
+    )
+    return f"The file lacks a line: {line}" if line else None
 
 
 def _line_in(error: BaseException, file: Path) -> int | None:

@@ -119,3 +119,12 @@ def test_findings_in_an_automatic_schedule_name_the_operator() -> None:
     places = [stage.attach.place for stage in record.stages if stage.attach is not None]
     places += [relation.place for stage in record.stages for relation in stage.relations]
     assert places and all("turned_dynamic.py" in place for place in places)
+
+
+def test_a_missing_import_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "copied.py"
+    source.write_text("def copied(x, y, kernel_name='copied'):\n    tvm.placeholder(x['shape'])\n")
+    with pytest.raises(
+        FusionError, match=r"copied.py:2: .*'tvm'.*lacks a line: from te import tvm"
+    ):
+        tbe_impl.load_operator(source).build(describe((4, 5), "float32"), {})
