@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,8 @@ from tbe_impl.kernel import Argument, Kernel
 SOC = "cpu"
 KEPT = 64
 """So many kernels for sizes of their own an operator keeps, and so many answers about shapes."""
+SMALL_SIZES = range(1, 9)
+"""Tried where an operator wants a certain one, such as the four of a box."""
 SOME_SIZES = (48, 96)
 """Stand for a size that is not known: what comes out otherwise for the other depends on it."""
 _building = threading.RLock()
@@ -121,14 +124,26 @@ class Computation:
             return self.describe(given)
         group = _group(given)
         self._changing[group] = self._changing.get(group, frozenset()) | places
-        tried = [
-            self.describe([replace(one, shape=_with(one.shape, size)) for one in given])
-            for size in SOME_SIZES
-        ]
+        try:
+            tried = [self._describe_with(size, given) for size in SOME_SIZES]
+        except InputError:
+            return self._ranks(given)
         return tuple(
             replace(first, shape=tuple(a if a == b else -1 for a, b in zip(first.shape, second.shape, strict=True)))
             for first, second in zip(*tried, strict=True)
         )  # fmt: skip
+
+    def _describe_with(self, size: int, given: Sequence[Described]) -> tuple[Described, ...]:
+        return self.describe([replace(one, shape=_with(one.shape, size)) for one in given])
+
+    def _ranks(self, given: Sequence[Described]) -> tuple[Described, ...]:
+        """Outputs of unknown sizes, where unknown sizes of inputs have to fit known ones: some of these fit."""
+        known = {size for size in sizes_of(given) if size > 0}
+        for size in (*sorted(known, reverse=True), *SMALL_SIZES):
+            with suppress(InputError):
+                made = self._describe_with(size, given)
+                return tuple(replace(one, shape=(-1,) * len(one.shape)) for one in made)
+        return self._describe_with(SOME_SIZES[0], given)
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
         """Shapes of what it makes from these shapes, whatever the dtypes."""

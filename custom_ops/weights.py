@@ -74,9 +74,10 @@ def parameter(
 
 
 class WeightedCell(FusedCell):
-    """An operator whose last inputs are weights that the Cell owns.
+    """An operator some of whose inputs are weights that the Cell owns.
 
-    `forward` on arrays takes them as further arrays; those that are left out are the Cell's own.
+    `forward` on arrays takes the others alone, or all inputs in order; weights that are left out at the end are the Cell's
+    own.
 
     Args:
         spec: of the operator.
@@ -99,10 +100,16 @@ class WeightedCell(FusedCell):
 
     def forward(self, *arrays: Any) -> Any:
         """The output, or a tuple of them; the arrays are kept for `backward`."""
-        lacking = len(self.spec.inputs) - len(arrays)
-        if 0 < lacking <= len(self.weights):
-            own = (as_array(getattr(self, name)) for name in self.weights[-lacking:])
-            arrays = (*arrays, *own)
+        inputs, names = self.spec.inputs, self.weights
+        if not set(names) <= set(inputs):
+            names = inputs[-len(names) :]  # the Cell calls them otherwise
+        own = dict(zip(names, self.weights, strict=True))
+        if len(arrays) == len(inputs) - len(own):
+            known = dict(zip([name for name in inputs if name not in own], arrays, strict=True))
+        else:
+            known = dict(zip(inputs, arrays, strict=False))
+        if len(arrays) <= len(inputs) and own.keys() >= set(inputs) - known.keys():
+            arrays = tuple(known[name] if name in known else as_array(getattr(self, own[name])) for name in inputs)  # fmt: skip
         return super().forward(*arrays)
 
 

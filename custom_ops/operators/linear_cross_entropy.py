@@ -14,7 +14,7 @@ from custom_ops.kernels import Described
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import softmax_cross_entropy as cross_entropy
 from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, as_array, parameter
+from custom_ops.weights import WeightedCell, parameter
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
@@ -287,9 +287,3 @@ class LinearCrossEntropy(WeightedCell):
     def construct(self, hidden: Any, labels: Any) -> Any:
         """By chunks of rows, or basic operators."""
         return self.run(hidden, self.weight, labels)
-
-    def forward(self, *arrays: Any) -> Any:
-        """The loss for hidden and labels, or for hidden, weight and labels."""
-        if len(arrays) == 2:
-            arrays = (arrays[0], as_array(self.weight), arrays[1])
-        return super().forward(*arrays)
