@@ -145,13 +145,27 @@ def refusing(name: str) -> Callable[..., Any] | None:
         chip = current_soc()
         if not chip.unlimited and word.name in chip.words and word.name not in ("vsel", "vcmpsel"):
             for tensor in _tensors((*args, *keywords.values()))[:1]:
-                if not word_supports(chip, word.name, tensor.dtype):
+                if not word_supports(chip, word.name, tensor.dtype) and not _is_conversion(
+                    chip, word.name, tensor, args, keywords
+                ):
                     raise _unsupported(
                         f"tbe.dsl.{name}", chip, tensor, sorted(chip.words[word.name])
                     )
         return word(*args, **keywords)
 
     return check_and_build
+
+
+_ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round_half_up": "a"}
+
+
+def _is_conversion(
+    chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> bool:
+    """Whether a rounding word is one conversion of the chip to the dtype that is asked for, such as int64 to float32."""
+    mode = _ROUNDING_MODES.get(word)
+    target = args[1] if len(args) > 1 else keywords.get("dtype", "int32")
+    return mode is not None and convert_supported(chip, mode, tensor.dtype, str(target))
 
 
 def _unsupported(name: str, chip: Soc, tensor: Tensor, known: Sequence[str]) -> Exception:

@@ -207,7 +207,7 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
     if op_mode == "transdata":
-        return transdata.shapes(_shapes(inputs[:1])[0], list(inputs[1]), inputs[2])
+        return transdata.shapes(_shapes(inputs[:1])[0], list(inputs[1]), inputs[2], var)
     if op_mode == "transpose":
         return _shapes(inputs[:1])[0]
     if op_mode == "concat":

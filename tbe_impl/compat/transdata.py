@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tbe_impl.compat.faults import fault
@@ -58,16 +58,18 @@ def transdata(
 
 
 def shapes(
-    source: Sequence[Any], target: Sequence[Any], axes_map: Mapping[Any, Any]
-) -> list[list[Any]]:
-    """Both shapes, sizes of the result that are not known (−1) from those of the source, and the other way round.
+    source: Sequence[Any], target: Sequence[Any], axes_map: Mapping[Any, Any], late: Callable[[str], Any]
+) -> list[list[Any]]:  # fmt: skip
+    """Both shapes, sizes of the result that are not known (−1) from those of the source.
 
-    A block has 16 elements where nobody says how many.
+    A block has 16 elements where nobody says how many. How many elements of the last block count, on the way back, no array
+    says: `late` makes a variable of a name, here ``_dst_`` and the axis.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _pairs(axes_map, len(source), len(target)):
         if len(sources) == 2:
-            _known_blocks(from_here, sources, to_there[targets[0]])
+            if _unknown(to_there[targets[0]]):
+                to_there[targets[0]] = late(f"_dst_{targets[0]}")
         elif len(targets) == 2:
             _known_blocks(to_there, targets, from_here[sources[0]])
         elif _unknown(to_there[targets[0]]):

@@ -47,6 +47,13 @@ def test_sizes_that_come_late(backend: str) -> None:
     for shape in ((2, 20, 3, 5), (1, 33, 2, 2)):
         x = draw(*shape).astype(np.float16)
         np.testing.assert_array_equal(kernel(x, backend=backend), in_blocks(x))
+    back = operator("laid_out_dynamic").build(
+        describe((-1, -1, -1, -1, 16), "float16"), [-1, -1, -1, -1], BACKWARD
+    )
+    x = draw(2, 20, 3, 5).astype(np.float16)
+    np.testing.assert_array_equal(back(in_blocks(x), backend=backend, scalars={"_dst_1": 20}), x)
+    with pytest.raises(FusionError, match="the size _dst_1 is not the size of any input"):
+        back(in_blocks(x), backend=backend)
     rows = operator("laid_out_dynamic").build(describe((-1, -1), "float32"), [-1, -1, 16], {0: [1], 1: [0, 2]})  # fmt: skip
     x = draw(5, 40)
     padded = np.zeros((16, 48), np.float32)
@@ -128,3 +135,19 @@ def test_a_missing_import_is_named(tmp_path: Path) -> None:
         FusionError, match=r"copied.py:2: .*'tvm'.*lacks a line: from te import tvm"
     ):
         tbe_impl.load_operator(source).build(describe((4, 5), "float32"), {})
+
+
+def test_rounding_words_that_are_one_conversion() -> None:
+    with compat.installed(soc="Ascend910B1"):
+        from tbe import dsl, tvm  # type: ignore[import-not-found]
+
+        whole = tvm.placeholder((5,), "int64", "whole")
+        for word in (dsl.round, dsl.floor, dsl.ceil, dsl.trunc):
+            assert word(whole, "float32").dtype == "float32"
+        with pytest.raises(RuntimeError, match="tbe.dsl.floor does not take int64"):
+            dsl.floor(whole, "float16")
+    with (
+        compat.installed(soc="Ascend910A"),
+        pytest.raises(RuntimeError, match="does not take int64"),
+    ):
+        dsl.round(whole, "float32")
