@@ -14,14 +14,18 @@ from custom_ops.kernels import AnyKernel, Described, Procedure, WholeKernel, out
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
 from custom_ops.varying import (
+    LAST_SIZES,
     PATIENCE,
+    SHORT_S,
     Bound,
     Sizes,
     Varying,
     agree,
     fitting,
     kinds,
+    last_axes,
     pattern_of,
+    quickest,
     shrunk,
     sizes_of,
     tried_with,
@@ -69,6 +73,7 @@ class Computation:
         self._outputs: Recent[tuple[Described, ...], tuple[Described, ...]] = Recent(KEPT)
         self._varying: dict[Like, list[Varying]] = {}
         self._needed: dict[Like, frozenset[int]] = {}
+        self._last: dict[Like, set[tuple[int, ...]]] = {}
         self._seen: Recent[tuple[Any, ...], list[Sizes]] = Recent(KEPT)
         self._changing: dict[Group, frozenset[int]] = {}
         self._dtypes: tuple[str, ...] = ()
@@ -173,7 +178,7 @@ class Computation:
         if known is not None or self.spec.forward is None:
             return known
         sizes, like = sizes_of(given), _like(given)
-        needed = self._needed.get(like, frozenset())
+        needed = self._needed_of(given)
         place = (*like, tuple(sizes[at] for at in sorted(needed)))
         seen = self._seen.get(place)
         if seen is None:
@@ -198,13 +203,24 @@ class Computation:
         made.append(found)
         return found
 
+    def _needed_of(self, given: Sequence[Described]) -> frozenset[int]:
+        """Places of sizes that stay known: at first those of last axes, which make kernels quicker, until many came."""
+        sizes, like = sizes_of(given), _like(given)
+        found = self._needed.get(like)
+        if found is None:
+            found = last_axes(given) - self._changing.get(like[0], frozenset())
+            known = self._last.setdefault(like, set())
+            known.add(tuple(sizes[at] for at in sorted(found)))
+            if len(known) > LAST_SIZES:
+                found = self._needed[like] = frozenset()
+        return found
+
     def _trace_varying(self, given: tuple[Described, ...], pattern: Sizes) -> Varying | None:
         """None where the operator has to know its sizes."""
         try:
             found = self._trace_pattern(given, pattern)
-            if not self._is_right(given, pattern):
+            if not self._is_right(given, pattern) or not self._is_quick(found, given):
                 return None
-            found.program  # noqa: B018 - compiled here, where it may fail
         except FusionError:
             return None
         self.built += 1
@@ -231,6 +247,15 @@ class Computation:
                 continue
             return agree(one, other, arrays)
         return False
+
+    def _is_quick(self, varying: Varying, given: Sequence[Described]) -> bool:
+        """Whether it takes no longer than twice a kernel for known sizes; it is compiled, too."""
+        sizes = sizes_of(given)
+        arrays = tried_with(given, sizes) or tried_with(given, [size if known >= 0 else min(size, 16) for size, known in zip(sizes, varying.pattern, strict=True)])  # fmt: skip
+        if varying.program is None or arrays is None:
+            return True
+        fixed = self._trace_shapes(given, [array.shape for array in arrays])
+        return quickest(varying.kernel, arrays) <= 2 * quickest(fixed, arrays) + SHORT_S
 
     def _described(self, varying: Varying, given: Sequence[Described]) -> tuple[Described, ...]:
         shapes = varying.outputs(sizes_of(given))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,10 @@ Sizes = tuple[int, ...]
 """All sizes of all inputs, one after the other."""
 PATIENCE = 3
 """So many sizes of an axis get a kernel each; the next makes one for all."""
+LAST_SIZES = 8
+"""With more sizes of a last axis that one comes later too."""
+SHORT_S = 1e-4
+"""What a kernel may take without being compared."""
 MANY = 1 << 20
 """With so many numbers a kernel is not tried."""
 SMALL_SIZE = 64
@@ -38,6 +43,16 @@ def sizes_of(given: Sequence[Described]) -> Sizes:
 def kinds(sizes: Sizes) -> Sizes:
     """What has to be the same for one kernel: which sizes are 0 and which are 1."""
     return tuple(min(size, 2) for size in sizes)
+
+
+def last_axes(given: Sequence[Described]) -> frozenset[int]:
+    """Places of the sizes of last axes, of inputs with others before."""
+    found, first = set(), 0
+    for one in given:
+        first += len(one.shape)
+        if len(one.shape) > 1:
+            found.add(first - 1)
+    return frozenset(found)
 
 
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
@@ -124,6 +139,16 @@ def tried_with(given: Sequence[Described], sizes: Sequence[int]) -> list[np.ndar
         (rng.standard_normal(shape) if is_float(dtype.name) else rng.integers(0, 2, shape)).astype(dtype.numpy)
         for shape, dtype in zip(shapes, dtypes, strict=True)
     ]  # fmt: skip
+
+
+def quickest(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
+    """Seconds of the quickest of a few calls."""
+    times = []
+    for _ in range(4):
+        begin = perf_counter()
+        kernel(*arrays)
+        times.append(perf_counter() - begin)
+    return min(times)
 
 
 def agree(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:

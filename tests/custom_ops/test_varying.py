@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from custom_ops import LayerNormLinear
+from custom_ops import LayerNormLinear, computation
 from custom_ops.computation import KEPT, Computation
 from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described, several
 from custom_ops.specs import OpSpec
-from custom_ops.varying import PATIENCE, Bound, fitting, pattern_of
+from custom_ops.varying import LAST_SIZES, PATIENCE, Bound, fitting, pattern_of
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.errors import FusionError, InputError
@@ -51,10 +51,28 @@ def test_another_axis_that_changes_makes_one_more():
     for rows in range(2, 9):
         op(floats(rows, 7), floats(rows, 7))
     built = op.built
-    for columns in range(8, 30):
+    for columns in range(8, 40):
         x = floats(4, columns)
         assert np.allclose(op(x, x), x * x + x.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
-    assert op.built == built + PATIENCE + 1
+    assert op.built <= built + LAST_SIZES + PATIENCE + 1
+
+
+def test_few_sizes_of_a_last_axis_stay_known():
+    op = Computation(SCALED_ROWS, {})
+    for columns in (16, 32):
+        for rows in range(2, 12):
+            op(floats(rows, columns), floats(rows, columns))
+    assert op.built == 2 * (PATIENCE + 1)
+    found = op.kernel([Described((30, 32), "float32")] * 2)
+    assert found.varying.pattern == (-1, 32, -1, 32)
+
+
+def test_a_kernel_that_would_be_slow_is_not_taken(monkeypatch):
+    monkeypatch.setattr(computation, "quickest", lambda kernel, _: 1.0 if kernel.inputs[0].shape[0] < 0 else 0.1)  # fmt: skip
+    op = Computation(SCALED_ROWS, {})
+    for rows in range(2, 9):
+        op(floats(rows, 7), floats(rows, 7))
+    assert not isinstance(op.kernel([Described((8, 7), "float32")] * 2), Bound)
 
 
 def test_sizes_that_an_operator_has_to_know_stay_known():
