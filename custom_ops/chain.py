@@ -146,7 +146,7 @@ class Chain:
         for at, step in enumerate(self.steps):
             held = [one for one in held if one[2] >= at]
             for name, made in zip(step.writes, step.made, strict=True):
-                if name in self.wanted:
+                if name in self.wanted or name in self.given:
                     continue
                 bytes_held = -(-max(_bytes(made), 1) // ALIGNMENT) * ALIGNMENT
                 offset = 0

@@ -188,10 +188,9 @@ class _Builder:
         if tensor.value is msgspec.UNSET:
             if name in self.values:
                 return name
-            if not _is_keep_dims(tensor, operator):
+            data = _left_out(tensor, operator)
+            if data is None:
                 self.fail(f"{operator.name} reads {name!r}, which is made nowhere before it")
-            source = (operator.input_desc or [[tensor]])[0][0]
-            data: Any = len(source.shape) == len(operator.output_desc[0].shape)
         else:
             data = _frozen(tensor.value)
         if self.values.get(name) == _value(tensor, "constant", data):
@@ -210,16 +209,26 @@ class _Builder:
         return own
 
 
-def _is_keep_dims(tensor: _Tensor, operator: _Operator) -> bool:
-    """The flag of some reductions, whose value MindSpore leaves out; the shapes say it."""
+_FLAGS = frozenset({"ReduceAll", "ReduceAny", "ReduceProd"})
+_SHAPES = frozenset({"Conv2DBackpropFilter", "Conv2DBackpropInput"})
+
+
+def _left_out(tensor: _Tensor, operator: _Operator) -> Any:
+    """The third input of some operators, whose value MindSpore leaves out: the shapes say it. None for any other."""
     groups = operator.input_desc or []
-    return (
-        operator.name in ("ReduceAll", "ReduceAny", "ReduceProd")
-        and (tensor.data_type, tensor.shape) == ("bool", [1])
-        and len(groups) == 3
-        and all(groups)
-        and groups[2][0] is tensor
-    )
+    if (
+        len(groups) != 3
+        or not all(groups)
+        or groups[2][0] is not tensor
+        or not operator.output_desc
+    ):
+        return None
+    result = operator.output_desc[0].shape
+    if operator.name in _FLAGS and (tensor.data_type, tensor.shape) == ("bool", [1]):
+        return len(groups[0][0].shape) == len(result)
+    if operator.name in _SHAPES and (tensor.data_type, tensor.shape) == ("int64", [len(result)]):
+        return _frozen(result)
+    return None
 
 
 def _value(tensor: _Tensor, kind: str, data: Any = None, name: str | None = None) -> Value:

@@ -9,7 +9,9 @@ import tempfile
 from pathlib import Path
 
 from ms_fusion.formats.composite import Composite, parse_kernel
+from ms_fusion.kernel_server.assemble import compile_own, needs_library
 from ms_fusion.kernel_server.entry import entry
+from ms_fusion.kernel_server.host import stub
 from ms_fusion.kernel_server.translate import translate
 from tbe_impl import compat, environment
 from tbe_impl.backends.cpu import compiler
@@ -61,6 +63,10 @@ def library(kernel: Composite) -> Path:
     """
     if not kernel.name or not set(kernel.name) <= SYMBOL_CHARACTERS or kernel.name[0].isdigit():
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
+    if needs_library(kernel.graph):
+        # what cannot be built is known here, not at the first call
+        compile_own(kernel)
+        return compiler.build(stub(kernel.name), symbols=(kernel.name,))
     with compat.installed(soc="cpu"):
         group = translate(kernel)
         program = write_program(group.results, group.inputs, name=kernel.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import functools
 import importlib
 import importlib.util
 import logging
@@ -16,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from ms_fusion.presets import private_directory
+from ms_fusion.presets.served import GENERATOR
 from ms_fusion.target import INSTALL
 from tbe_impl.errors import InputError, MissingError
 
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
 KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
+KERNELS = "akg_kernel_meta"
+"""Where in its kernel directory MindSpore puts descriptions and libraries."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 FRONT_END_VARIABLE = "MS_DEV_PRECOMPILE_ONLY"
 FAILURES_VARIABLE = "MS_OM_PATH"
@@ -163,6 +167,18 @@ def prepare() -> None:
         _prepared = True
 
 
+@functools.cache
+def host_kernels() -> None:
+    """What has to be so before kernels of our generator are called: those with a library in them are prepared here.
+
+    Raises:
+        MissingError, CompileError: there is no C compiler, or it fails.
+    """
+    from ms_fusion.kernel_server.host import Host
+
+    Host(kernel_directory() / KERNELS).install()
+
+
 class _Fixed(threading.local):
     depth = 0
 
@@ -179,6 +195,8 @@ def flags_are_fixed() -> bool:
 def environment_flags(text: str) -> Iterator[None]:
     """Exactly this flag string for everything compiled inside, above every scope; restored at the end."""
     prepare()
+    if f"--kernel_generator={GENERATOR}" in text:
+        host_kernels()
     _fixed.depth += 1
     try:
         with variable_set(FLAGS_VARIABLE, text):

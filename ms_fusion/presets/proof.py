@@ -34,26 +34,30 @@ def tried() -> str:
     import mindspore
     from mindspore import Parameter, Tensor, nn, ops
 
+    random = np.random.default_rng(0)
+    x, y = (random.standard_normal(shape).astype(np.float32) for shape in (SHAPE, SHAPE[1:]))
+    weight = random.standard_normal((SHAPE[1], 24)).astype(np.float32)
+
     class Known(nn.Cell):
-        """Inputs that cannot be mistaken for each other, a sum over rows, two results, and a parameter written in place."""
+        """Inputs that cannot be mistaken, a sum over rows, several results, a product, a parameter written in place."""
 
         def __init__(self) -> None:
             super().__init__()
+            self.weight = Tensor(weight)
             self.count = Parameter(Tensor(np.zeros(SHAPE[1:], np.float32)), name="count")
 
         def construct(self, x: Any, y: Any) -> Any:
-            """Two results."""
+            """Three results."""
             level = ops.sub(ops.exp(x), y)
             share = ops.div(level, ops.sum(ops.abs(level), 1, True))
             ops.assign(self.count, ops.add(self.count, 2.0))
-            return share, ops.cast(ops.greater(x, y), mindspore.int32)
+            product = ops.relu(ops.matmul(share, self.weight) + 0.5)
+            return share, ops.cast(ops.greater(x, y), mindspore.int32), product
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    random = np.random.default_rng(0)
-    x, y = (random.standard_normal(shape).astype(np.float32) for shape in (SHAPE, SHAPE[1:]))
     net = Known()
     with mindspore_state.environment_flags(served(2).render()):
-        share, above = (item.asnumpy() for item in net(Tensor(x), Tensor(y)))
+        share, above, product = (item.asnumpy() for item in net(Tensor(x), Tensor(y)))
     level = np.exp(x.astype(np.float64)) - y
     exact = level / np.abs(level).sum(1, keepdims=True)
     directory = mindspore_state.kernel_directory()
@@ -67,6 +71,9 @@ def tried() -> str:
         return "the results are wrong"
     if not np.array_equal(above, (x > y).astype(np.int32)):
         return "the second result is wrong"
+    wanted = np.maximum(exact @ weight.astype(np.float64) + 0.5, 0)
+    if not np.allclose(product, wanted, rtol=TOLERANCE, atol=TOLERANCE):
+        return "the product is wrong"
     if not np.array_equal(net.count.asnumpy(), np.full(SHAPE[1:], 2.0, np.float32)):
         return "what is written in place is wrong"
     return ""

@@ -359,6 +359,7 @@ def _generator(wanted: str | None, device: str) -> tuple[str, tuple[Finding, ...
     _prepare()
     reason = handshake.why_not(version())
     if not reason:
+        mindspore_state.host_kernels()
         return "ms_fusion", ()
     return "mindspore", (Finding("warning", "generator", f"MindSpore's own generator builds the kernels, since ours does not work here: {reason}", remedy="Run `ms-fusion doctor`."),)  # fmt: skip
 

@@ -16,11 +16,6 @@ WHOLE = "split.graph_kernel_splitter"
 
 KEPT_OUT: Mapping[str, str] = MappingProxyType(
     {
-        "Conv2D": "MindSpore's own kernel computes it",
-        "Conv2DBackpropFilter": "MindSpore's own kernel computes it",
-        "Conv2DBackpropInput": "MindSpore's own kernel computes it",
-        "MatMul": "MindSpore's own kernel computes it",
-        "BatchMatMul": "MindSpore's own kernel computes it",
         "MaxPool": "MindSpore's own kernel computes it",
         "MaxPoolGrad": "MindSpore's own kernel computes it",
         "BatchNorm": "MindSpore raises a type error when it is clustered in training",

@@ -1,0 +1,180 @@
+"""A group in which a library takes part, as a chain: our kernels, and the library's between them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+
+from custom_ops.chain import Chain, Step
+from custom_ops.kernels import Described
+from ms_fusion.formats.composite import Composite
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.library_steps import LIBRARY, LibraryStep, library_step
+from ms_fusion.kernel_server.translate import IN_PLACE, known_size, translate
+from tbe_impl import compat
+from tbe_impl.backends.cpu.nests import may_overwrite
+from tbe_impl.backends.cpu.program import layout_of
+from tbe_impl.dsl.tensor import Tensor, compute, placeholder
+from tbe_impl.errors import InputError
+from tbe_impl.kernel import Argument, Kernel
+
+
+def needs_library(graph: Graph) -> bool:
+    """Whether something in it is computed by a library."""
+    return any(node.op in LIBRARY for node in graph)
+
+
+def compile_own(kernel: Composite) -> None:
+    """Compiles what is ours in a group, so that it lies in the cache when the group is first called.
+
+    Raises:
+        FusionError: as `assemble`, or the compiler's.
+    """
+    for step in _steps(kernel, prepared=False):
+        if isinstance(step.kernel, Kernel):
+            assert step.kernel.compiled
+
+
+def assemble(kernel: Composite) -> Chain:
+    """The chain of a group: inputs in the kernel's order, then its outputs.
+
+    Raises:
+        InputError: an operator, a dtype or a shape that cannot be built; names the operator.
+    """
+    graph = kernel.graph
+    given = {name: _described(graph.values[name]) for name in graph.inputs}
+    wanted = {name: _described(graph.values[name]) for name in graph.outputs}
+    steps = tuple(_steps(kernel, prepared=True))
+    made = {name for step in steps for name in step.writes}
+    made |= {node.outputs[0] for node in graph if node.op in IN_PLACE}
+    if not made >= wanted.keys():
+        raise InputError("a result is handed out that nothing makes", place=kernel.name, got=", ".join(wanted.keys() - made))  # fmt: skip
+    return Chain(kernel.name, given, wanted, steps)
+
+
+def _steps(kernel: Composite, *, prepared: bool) -> list[Step]:
+    """The kernels in a row; what is written in place and read later is copied to its place at the end."""
+    parts = _parts(kernel.graph)
+    steps: list[Step] = []
+    last: list[Step] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, LibraryStep):
+            steps += [Step(part.prepare(), part.reads, (part.writes,))] if prepared else []
+            continue
+        later = {name for other in parts[number + 1 :] for name in _reads(other)}
+        own, copies = _own(part, kernel, later)
+        steps.append(own)
+        last += copies
+    return steps + last
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Operators between calls of the library.
+
+    Attributes:
+        nodes: in order.
+        results: names of the values that are needed outside.
+    """
+
+    nodes: tuple[Node, ...]
+    results: tuple[str, ...]
+
+
+def _parts(graph: Graph) -> list[_Region | LibraryStep]:
+    """Calls of the library as early as they can be, and between them the operators that wait for the same calls."""
+    calls = {node.name: library_step(node, graph) for node in graph if node.op in LIBRARY}
+    inside = {name for call in calls.values() for name in call.covered[1:]}
+    made_by = {call.writes: name for name, call in calls.items()}
+    level: dict[str, int] = {}
+
+    def after(value: str) -> int:
+        """The level from which on a value is there for our kernels."""
+        if value in made_by:
+            return level[made_by[value]] + 1
+        producer = graph.producers.get(value)
+        return level[producer.name] if producer is not None else 0
+
+    own: dict[int, list[Node]] = {}
+    library: dict[int, list[LibraryStep]] = {}
+    for node in graph.nodes:
+        if node.name in calls:
+            level[node.name] = max((after(name) for name in calls[node.name].reads), default=0)
+            library.setdefault(level[node.name], []).append(calls[node.name])
+        elif node.name not in inside:
+            level[node.name] = max((after(name) for name in node.inputs), default=0)
+            own.setdefault(level[node.name], []).append(node)
+    parts: list[_Region | LibraryStep] = []
+    for at in sorted({*own, *library}):
+        if at in own:
+            parts.append(_Region(tuple(own[at]), _needed(own[at], graph)))
+        parts += library.get(at, [])
+    return parts
+
+
+def _needed(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
+    names = {node.name for node in nodes}
+    return tuple(
+        value
+        for node in nodes
+        for value in node.outputs
+        if value in graph.outputs
+        or node.op in IN_PLACE
+        or any(reader.name not in names for reader in graph.consumers.get(value, ()))
+    )
+
+
+def _reads(part: _Region | LibraryStep) -> tuple[str, ...]:
+    if isinstance(part, LibraryStep):
+        return part.reads
+    return tuple(name for node in part.nodes for name in node.inputs)
+
+
+def _own(region: _Region, kernel: Composite, later: Container[str]) -> tuple[Step, list[Step]]:
+    """A kernel of ours for a region, and the copies that come last.
+
+    Args:
+        later: what is read after it.
+    """
+    graph = kernel.graph
+    made = {value for node in region.nodes for value in node.outputs}
+    read = _reads(region)
+    inputs = [name for name in dict.fromkeys(read) if name not in made and graph.values[name].kind != "constant"]  # fmt: skip
+    values = {name: graph.values[name] for name in (*read, *made)}
+    part = Graph(kernel.name, region.nodes, values, tuple(inputs), region.results)
+    with compat.installed(soc="cpu"):
+        group = translate(replace(kernel, graph=part))
+        layout = layout_of(group.results, group.inputs)
+    names = (*inputs, *region.results)
+    known = {id(tensor) for tensor in group.inputs}
+    writes, copies = [], []
+    for tensor, (first, *others) in zip(group.results, group.places, strict=True):
+        target = names[first]
+        if first < len(inputs) and (target in later or not may_overwrite(group.inputs[first], tensor, layout.nests, known)):  # fmt: skip
+            target = f"{target} anew"
+            copies.append(_copy(tensor, target, names[first]))
+        writes.append(target)
+        copies += [_copy(tensor, target, names[other]) for other in others]
+    own = Kernel(
+        kernel.name,
+        "cpu",
+        tuple(map(_argument, group.inputs, inputs)),
+        tuple(map(_argument, group.results, writes)),
+    )
+    return Step(own, tuple(inputs), tuple(writes)), copies
+
+
+def _copy(like: Tensor, source: str, target: str) -> Step:
+    """One array to the place of another."""
+    given = placeholder(like.shape, like.dtype, "source")
+    made = compute(like.shape, lambda *at: given(*at), "target")
+    kernel = Kernel("copy", "cpu", (_argument(given, "source"),), (_argument(made, "target"),))
+    return Step(kernel, (source,), (target,))
+
+
+def _argument(tensor: Tensor, name: str) -> Argument:
+    return Argument(tensor, tuple(map(known_size, tensor.shape)), name)
+
+
+def _described(value: Value) -> Described:
+    return Described(tuple(int(size) for size in value.shape), value.dtype)
