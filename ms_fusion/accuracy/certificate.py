@@ -35,7 +35,8 @@ MAX_BYTES = 64 << 20
 DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
 
 _UNFUSED_ENVIRONMENT = {"MS_DEV_GRAPH_KERNEL_FLAGS": "--opt_level=0", "GLOG_v": "4"}
-_WORKER = "ms_fusion.accuracy.kernel_worker"
+WORKER = "ms_fusion.accuracy.kernel_worker"
+"""The module whose child process runs kernels."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def certify(
     timeout_s: float,
     seed: int = 0,
     max_bytes: int = MAX_BYTES,
+    compiled_worker: str = WORKER,
 ) -> dict[str, tuple[Accuracy, ...]]:
     """One `Accuracy` for each kernel and kind of inputs: captured (if there are any), seeded, edges.
 
@@ -87,6 +89,7 @@ def certify(
         timeout_s: for all of it; what is left over is noted, not run.
         seed: of the sampled inputs.
         max_bytes: a kernel with larger tensors is not run.
+        compiled_worker: the module whose child process calls the compiled kernels.
 
     What was compiled is compared as it was compiled: the basic operators of the body, with the constants of the ``.info`` file
     (dumps round them to six digits). ULP of float64 outputs hold to about one, since the reference is float64 itself.
@@ -99,9 +102,9 @@ def certify(
     with tempfile.TemporaryDirectory(prefix="ms_fusion_accuracy_") as name:
         directory = Path(name)
         with (
-            Worker(_WORKER, "compiled", directory=directory) as compiled,
+            Worker(compiled_worker, "compiled", directory=directory) as compiled,
             Worker(
-                _WORKER, "unfused", directory=directory, environment=_UNFUSED_ENVIRONMENT
+                WORKER, "unfused", directory=directory, environment=_UNFUSED_ENVIRONMENT
             ) as unfused,
         ):
             bench = _Bench(directory, compiled, unfused, deadline)

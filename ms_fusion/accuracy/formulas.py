@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ms_fusion.accuracy.convolutions import convolution, gradient_of_weight, gradient_of_x
 from ms_fusion.graph import Node, Value
 
 Array = np.ndarray
@@ -394,6 +395,13 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         # products
         "MatMul": _matrix_product,
         "BatchMatMul": _matrix_product,
+        "Conv2D": lambda call: convolution(call.node, call.inputs[0], call.inputs[1]),
+        "Conv2DBackpropInput": lambda call: gradient_of_x(
+            call.node, call.inputs[0], call.inputs[1], _sizes(call)
+        ),
+        "Conv2DBackpropFilter": lambda call: gradient_of_weight(
+            call.node, call.inputs[0], call.inputs[1], _sizes(call)
+        ),
         # bookkeeping
         "Load": _same,
         "Depend": _same,

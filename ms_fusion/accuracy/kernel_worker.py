@@ -41,13 +41,19 @@ class _Callbacks(ctypes.Structure):
     ]
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(
+    arguments: Sequence[str], *, before: Callable[[Mapping[str, Any]], None] | None = None
+) -> None:
+    """Answers requests until there are no more; `before` is called with each."""
     mode, descriptor = arguments
     handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
     with os.fdopen(int(descriptor), "w", buffering=1) as answers:
         for line in sys.stdin:
             try:
-                answer = handle(json.loads(line))
+                request = json.loads(line)
+                if before is not None:
+                    before(request)
+                answer = handle(request)
             except Exception as error:  # noqa: BLE001 - whatever a framework raises becomes a note
                 first = (str(error).strip().splitlines() or [""])[0]
                 answer = {"error": f"{type(error).__name__}: {first[:200]}"}

@@ -29,9 +29,12 @@ from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.ledger import FusedKernel, Ledger
-from ms_fusion.presets import private_directory
+from ms_fusion.presets import private_directory, served
 from ms_fusion.target import require_mindspore
 from tbe_impl.errors import FusionNotFound, InputError
+
+SERVED_WORKER = "ms_fusion.kernel_server.kernel_worker"
+"""Runs kernels of our generator."""
 
 Progress = Callable[[str], None]
 
@@ -242,6 +245,7 @@ def ledger_of(
         flags=seen.flags,
         captured=_Received(directory / RECEIVED) if (directory / RECEIVED).is_dir() else None,
         timeout_s=120.0,
+        compiled_worker=SERVED_WORKER if served.GENERATOR in seen.flags else certificate.WORKER,
     )
     return with_accuracy(ledger, found)
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from custom_ops.onednn import Prepared, prepare_conv2d, prepare_conv2d_backward, prepare_matmul
+from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.graph import Graph, Node, Value
 
 
@@ -71,21 +72,11 @@ def _product(node: Node, graph: Graph) -> _Found:
     return tuple(node.inputs), True, call
 
 
-def _spatial(node: Node) -> dict[str, Any]:
-    """Stride, padding and the like as the library takes them; MindSpore has four numbers for two."""
-    return {
-        "stride": tuple(node.attr("stride"))[-2:],
-        "padding": tuple(node.attr("pad_list")),
-        "dilation": tuple(node.attr("dilation"))[-2:],
-        "groups": int(node.attr("group", 1)),
-    }
-
-
 def _convolution(node: Node, graph: Graph) -> _Found:
     x, weight = (graph.values[name] for name in node.inputs[:2])
 
     def call(**more: Any) -> Prepared:
-        return prepare_conv2d(_shape(x), _shape(weight), dtype=x.dtype, operator=node.op, **_spatial(node), **more)  # fmt: skip
+        return prepare_conv2d(_shape(x), _shape(weight), dtype=x.dtype, operator=node.op, **spatial(node), **more)  # fmt: skip
 
     return tuple(node.inputs), True, call
 
@@ -97,7 +88,7 @@ def _convolution_gradient(node: Node, graph: Graph) -> _Found:
     x, weight = (result, other) if of_x else (other, result)
 
     def call() -> Prepared:
-        return prepare_conv2d_backward(_shape(x), _shape(weight), dtype=x.dtype, operator=node.op, wanted=("x" if of_x else "weight",), **_spatial(node))  # fmt: skip
+        return prepare_conv2d_backward(_shape(x), _shape(weight), dtype=x.dtype, operator=node.op, wanted=("x" if of_x else "weight",), **spatial(node))  # fmt: skip
 
     return tuple(node.inputs[:2]), False, call
 

@@ -1,0 +1,165 @@
+"""Groups with matrix products and convolutions in them, against the formulas in float64."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from custom_ops.onednn import Prepared, why_missing
+from ms_fusion.accuracy.replay import replay
+from ms_fusion.formats.composite import Composite
+from ms_fusion.kernel_server.assemble import assemble
+from ms_fusion.kernel_server.driver import library
+from ms_fusion.kernel_server.translate import IN_PLACE
+from tbe_impl.errors import InputError
+from tests.ms_fusion.kernel_server.composites import Text, close
+
+needs_onednn = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
+CONVOLUTION = {"stride": [1, 1, 1, 1], "pad_list": [1, 1, 1, 1], "dilation": [1, 1, 1, 1], "group": 1}  # fmt: skip
+
+
+def check(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> list[str]:
+    """Compares the chain with the formulas, each buffer by its name; the kernels in a row: operators of the library, or ``own``."""
+    graph, chain = kernel.graph, assemble(kernel)
+    given = {name: np.asarray(array, graph.values[name].dtype) for name, array in inputs.items()}
+    wanted = replay(graph, given)
+    held = {name: array.copy() for name, array in given.items()}
+    made = chain(*held.values())
+    found = dict(zip(graph.outputs, made if isinstance(made, tuple) else (made,), strict=True))
+    for name in graph.outputs:
+        node = graph.producers[name]
+        written = node.op in IN_PLACE
+        array = held[node.inputs[0]] if written else found[name]
+        close(array, wanted[name], str(array.dtype), what=name)
+    return [step.kernel.operator if isinstance(step.kernel, Prepared) else "own" for step in chain.steps]  # fmt: skip
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(list(shape)).standard_normal(shape)
+
+
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+@needs_onednn
+def test_a_product_between_kernels_of_ours(turned: tuple[bool, bool]) -> None:
+    text = Text("Fused_product")
+    a_shape, b_shape = ((9, 7)[:: -1 if turned[0] else 1], (7, 5)[:: -1 if turned[1] else 1])
+    a, b = text.input(a_shape, "float32"), text.input(b_shape, "float32")
+    half = text.step("Mul", [a, text.constant(0.5, "float32")], a_shape, "float32")
+    product = text.step("MatMul", [half, b], (9, 5), "float32", transpose_a=turned[0], transpose_b=turned[1])  # fmt: skip
+    level = text.step("ReduceMax", [product, text.constant([1], "int64")], (9, 1), "float32", keep_dims=True)  # fmt: skip
+    result = text.step("Sub", [product, level], (9, 5), "float32")
+    parts = check(text.kernel(result, half), {a: normal(*a_shape), b: normal(*b_shape)})
+    assert parts == ["own", "MatMul", "own"]
+
+
+@needs_onednn
+def test_batches_of_products() -> None:
+    text = Text("Fused_batches")
+    a, b = text.input((2, 3, 4, 6), "float32"), text.input((2, 3, 5, 6), "float32")
+    product = text.step("BatchMatMul", [a, b], (2, 3, 4, 5), "float32", transpose_a=False, transpose_b=True)  # fmt: skip
+    parts = check(text.kernel(product), {a: normal(2, 3, 4, 6), b: normal(2, 3, 5, 6)})
+    assert parts == ["BatchMatMul"]
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("reshaped", [False, True])
+@needs_onednn
+def test_bias_and_relu_are_part_of_the_convolution(relu: bool, reshaped: bool) -> None:
+    text = Text("Fused_convolution")
+    x, weight = text.input((2, 3, 8, 9), "float32"), text.input((4, 3, 3, 3), "float32")
+    bias = text.input((4,) if reshaped else (1, 4, 1, 1), "float32")
+    made = text.step("Conv2D", [x, weight], (2, 4, 8, 9), "float32", **CONVOLUTION)
+    beside = text.step("Reshape", [bias, text.constant([4, 1, 1], "int64")], (4, 1, 1), "float32") if reshaped else bias  # fmt: skip
+    made = text.step("Add", [made, beside], (2, 4, 8, 9), "float32")
+    if relu:
+        made = text.step("Maximum", [made, text.constant(0.0, "float32")], (2, 4, 8, 9), "float32")
+    shape = (4,) if reshaped else (1, 4, 1, 1)
+    parts = check(text.kernel(made), {x: normal(2, 3, 8, 9), weight: normal(4, 3, 3, 3), bias: normal(*shape)})  # fmt: skip
+    if reshaped:
+        assert parts == ["Conv2D"]
+
+
+@needs_onednn
+def test_a_sum_that_is_read_elsewhere_is_no_part_of_the_product() -> None:
+    text = Text("Fused_read_twice")
+    a, b, bias = (text.input(shape, "float32") for shape in ((4, 6), (6, 5), (5,)))
+    product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)
+    total = text.step("Add", [product, bias], (4, 5), "float32")
+    last = text.step("Maximum", [total, text.constant(0.0, "float32")], (4, 5), "float32")
+    parts = check(text.kernel(last, product), {a: normal(4, 6), b: normal(6, 5), bias: normal(5)})
+    assert parts == ["MatMul", "own"]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        CONVOLUTION,
+        {**CONVOLUTION, "stride": [1, 1, 2, 2], "pad_list": [0, 1, 0, 1]},
+        {**CONVOLUTION, "dilation": [1, 1, 2, 2], "pad_list": [2, 2, 2, 2]},
+        {**CONVOLUTION, "group": 2},
+    ],
+)
+@needs_onednn
+def test_both_gradients_of_a_convolution_and_an_update_in_place(how: dict[str, Any]) -> None:
+    text, groups = Text("Fused_gradients"), how["group"]
+    x, weight = text.input((2, 4, 8, 8), "float32"), text.input((6, 4 // groups, 3, 3), "float32")
+    y_size = 4 if how["stride"][-1] == 2 else 8
+    y_shape = (2, 6, y_size, y_size)
+    grad = text.input(y_shape, "float32")
+    doubled = text.step("Add", [grad, grad], y_shape, "float32")
+    shapes: list[dict[str, Any]] = [
+        {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)
+    ]
+    of_weight = text.step("Conv2DBackpropFilter", [doubled, x, shapes[0]], (6, 4 // groups, 3, 3), "float32", **how)  # fmt: skip
+    step = text.step("Mul", [of_weight, text.constant(0.1, "float32")], (6, 4 // groups, 3, 3), "float32")  # fmt: skip
+    moved = text.step("Sub", [weight, step], (6, 4 // groups, 3, 3), "float32")
+    done = text.step("Assign", [weight, moved], (1,), "float32")
+    of_x = text.step("Conv2DBackpropInput", [doubled, weight, shapes[1]], (2, 4, 8, 8), "float32", **how)  # fmt: skip
+    last = text.step("Abs", [of_x], (2, 4, 8, 8), "float32")
+    inputs = {x: normal(2, 4, 8, 8), weight: normal(6, 4 // groups, 3, 3), grad: normal(*y_shape)}
+    parts = check(text.kernel(last, done), inputs)
+    assert parts == ["own", "Conv2DBackpropFilter", "Conv2DBackpropInput", "own"]
+
+
+@needs_onednn
+def test_a_weight_that_is_read_after_its_update_is_written_last() -> None:
+    text = Text("Fused_late")
+    x, weight = text.input((4, 4), "float32"), text.input((4, 4), "float32")
+    moved = text.step("Mul", [weight, text.constant(0.5, "float32")], (4, 4), "float32")
+    done = text.step("Assign", [weight, moved], (1,), "float32")
+    first = text.step("MatMul", [x, weight], (4, 4), "float32", transpose_a=False, transpose_b=False)  # fmt: skip
+    second = text.step("MatMul", [first, weight], (4, 4), "float32", transpose_a=False, transpose_b=False)  # fmt: skip
+    parts = check(text.kernel(second, done), {x: normal(4, 4), weight: normal(4, 4)})
+    assert parts == ["own", "MatMul", "MatMul", "own"]
+
+
+def test_what_cannot_be_built_is_known_when_it_is_compiled() -> None:
+    text = Text("Fused_unknown")
+    a, b = text.input((4, 6), "float32"), text.input((6, 5), "float32")
+    product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)
+    odd = text.step("Fold", [product], (4, 5), "float32")
+    with pytest.raises(InputError, match="Fold"):
+        library(text.kernel(odd))
+
+
+CALL = """
+import ctypes, sys
+built = ctypes.CDLL(sys.argv[1])
+threads = ctypes.c_int(1)
+built.Fused_alone(None, ctypes.byref(threads), (ctypes.c_void_p * 3)())
+"""
+
+
+def test_without_the_process_that_prepares_it_it_says_so() -> None:
+    text = Text("Fused_alone")
+    a, b = text.input((4, 6), "float32"), text.input((6, 5), "float32")
+    product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)
+    built = library(text.kernel(product))
+    done = subprocess.run([sys.executable, "-c", CALL, str(built)], capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode < 0
+    assert "ms_fusion: kernel Fused_alone needs the process that built it" in done.stderr
