@@ -50,6 +50,32 @@ RESULT["fused"] = losses(6)
 RESULT["groups"] = [[[step["name"] for step in body["op_desc"]], body["op"]] for body in bodies()]
 RESULT["built"] = kernels()
 
+class Images(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, pad_mode="pad", padding=1, has_bias=True)
+        self.second, self.norm = nn.Conv2d(8, 8, 3, 2, pad_mode="same"), nn.BatchNorm2d(8)
+        self.last = nn.Dense(8, 5)
+    def construct(self, x):
+        x = ops.relu(self.norm(self.second(ops.relu(self.first(x)))))
+        return ops.log_softmax(self.last(ops.mean(x, (2, 3))), -1)
+
+def image_losses(steps):
+    random = np.random.default_rng(0)
+    net = Images()
+    for one in net.trainable_params():
+        one.set_data(Tensor(random.standard_normal(one.shape).astype(np.float32) * 0.3 + (one.name == "norm.gamma")))
+    x = Tensor(random.standard_normal((6, 3, 10, 11)).astype(np.float32))
+    wanted = Tensor(np.eye(5, dtype=np.float32)[random.integers(0, 5, 6)])
+    step = nn.TrainOneStepCell(Loss(net), nn.Momentum(net.trainable_params(), 0.1, 0.9)).set_train()
+    return [float(step(x, wanted).asnumpy()) for _ in range(steps)]
+
+RESULT["images fused"] = image_losses(5)
+RESULT["all groups"] = [[step["name"] for step in body["op_desc"]] for body in bodies()]
+RESULT["all built"] = [len(bodies()), len(kernels())]
+with mf.fusion("off"):
+    RESULT["images unfused"] = image_losses(5)
+
 class Odd(nn.Cell):
     def construct(self, x, y, wide):
         return ops.round(x / 2.0), ops.pow(y, y), ops.cast(wide, ms.float16), ops.log(x), -y
@@ -86,6 +112,17 @@ def test_whole_clusters_are_built(seen: dict[str, Any]) -> None:
         "ReduceSum" in body[:-1] and body[-1] != "ReduceSum" and len(body) > 8
         for body, _ in seen["groups"]
     )
+
+
+@pytest.mark.mindspore
+def test_convolutions_and_products_are_part_of_the_groups(seen: dict[str, Any]) -> None:
+    assert seen["images fused"] == pytest.approx(seen["images unfused"], rel=1e-4)
+    assert seen["images fused"][-1] < 0.9 * seen["images fused"][0]
+    names = {name for body in seen["all groups"] for name in body}
+    assert {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "MatMul"} <= names
+    assert any(body[0] == "Conv2D" and "Maximum" in body for body in seen["all groups"])
+    groups, built = seen["all built"]
+    assert groups == built
 
 
 @pytest.mark.mindspore
