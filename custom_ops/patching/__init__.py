@@ -131,8 +131,8 @@ class _Patch:
         return slopes(self.net, seen.nudged() if nudged else seen, self.flags, lambda _: True)
 
     def _sources(self, cells: dict[str, Any]) -> None:
-        """Cells whose source is read."""
-        for place, cell in cells.items():
+        """Cells whose source is read, parts before what they are in: it is tried again and again, and they are quicker then."""
+        for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
                 made, change = try_heads(
                     place, cell, self.seen.get(id(cell)), self._trains(), self.tolerance, sampled=bool(self.inputs),
@@ -147,7 +147,7 @@ class _Patch:
             if found is not None:
                 owner, edits = found
                 try_edits(owner, edits, self.flags, self.tolerance)
-                self.owners.append(owner)
+                self.owners.insert(0, owner)
 
     def _slots(self, candidates: list[_Candidate]) -> None:
         """Cells that others stand for."""
