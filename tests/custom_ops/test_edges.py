@@ -44,10 +44,13 @@ def test_shapes_are_those_that_are_said():
 
 @pytest.mark.parametrize("spec", CASES)
 def test_other_dtypes(spec):
+    """One input of another floating dtype, always the same; `make stress` tries each of them."""
+    number = zlib.crc32(spec.name.encode())
     for place, name in enumerate(spec.inputs):
-        for dtype in OTHER_DTYPES:
-            taken = check_other_dtype(spec, place, dtype)
-            assert not taken or dtype in spec.dtypes_of(name)
+        for i, dtype in enumerate(OTHER_DTYPES):
+            if dtype not in spec.dtypes or number % (2 * len(spec.inputs)) == 2 * place + i % 2:
+                taken = check_other_dtype(spec, place, dtype)
+                assert not taken or dtype in spec.dtypes_of(name)
 
 
 @pytest.mark.parametrize("spec", CASES)
