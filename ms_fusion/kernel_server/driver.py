@@ -8,6 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from ms_fusion.accuracy.replay import unknown_operators
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
 from ms_fusion.kernel_server.entry import entry
@@ -48,11 +49,25 @@ class AkgV2Driver:
 def build(text: str, directory: Path) -> None:
     """Builds the kernel of a description, and puts it where MindSpore looks for it.
 
+    A group cannot be handed back: MindSpore dies of it where there is a reduction. What cannot be built is therefore computed
+    by its formulas, in NumPy, in the process that calls it.
+
     Raises:
-        FusionError: as `library`; `ParseError` for a text that is no kernel.
+        FusionError: as `library`, when the kernel is computed by its formulas; `ParseError` for a text that is no kernel.
     """
     kernel = parse_kernel(text, file="the kernel's description")
-    publish(library(kernel), kernel.name, directory)
+    try:
+        built = library(kernel)
+    except FusionError:
+        if not unknown_operators(kernel.graph) and is_name(kernel.name):
+            publish(compiler.build(stub(kernel.name), symbols=(kernel.name,)), kernel.name, directory)  # fmt: skip
+        raise
+    publish(built, kernel.name, directory)
+
+
+def is_name(name: str) -> bool:
+    """Whether it can be a function's name in C."""
+    return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()
 
 
 def library(kernel: Composite) -> Path:
@@ -61,7 +76,7 @@ def library(kernel: Composite) -> Path:
     Raises:
         InputError: something in it is not built; CompileError, MissingError: the compiler.
     """
-    if not kernel.name or not set(kernel.name) <= SYMBOL_CHARACTERS or kernel.name[0].isdigit():
+    if not is_name(kernel.name):
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
     if needs_library(kernel.graph):
         # what cannot be built is known here, not at the first call

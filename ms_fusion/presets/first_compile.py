@@ -60,10 +60,12 @@ def told(
             ) from error
         raise
     for one in refusals.since(kernel_directory, start):
-        _warn(
-            f"{name}: a kernel is left to MindSpore's single operators, since of {'its own' if own else 'our'} CPU "
-            f"generator is known: {one.reason}. {_remedy(one)}"
+        what = (
+            "a kernel is left to MindSpore's single operators, since of its own CPU generator is known"
+            if own
+            else "a kernel is slow, computed without C, since of our generator is known"
         )
+        _warn(f"{name}: {what}: {one.reason}. {_remedy(one)}")
 
 
 def _refuse_bfloat16(net: Any, name: str, inputs: Sequence[Any]) -> None:

@@ -96,16 +96,23 @@ class Text:
 
 
 def run(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Builds and calls a kernel."""
+    return called(kernel, library(kernel), inputs)
+
+
+def called(
+    kernel: Composite, built: Path, inputs: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """The outputs by name; those of what is written in place are the new content of its input.
 
     Every buffer has a guard behind it that must stay what it was.
     """
     graph = kernel.graph
-    built = ctypes.CDLL(str(library(kernel)))
+    loaded = ctypes.CDLL(str(built))
     buffers = [_buffer(graph, name, inputs.get(name)) for name in (*graph.inputs, *graph.outputs)]
     threads = ctypes.c_int(1)
     addresses = (ctypes.c_void_p * len(buffers))(*(one.ctypes.data for one in buffers))
-    getattr(built, kernel.name)(None, ctypes.byref(threads), addresses)
+    getattr(loaded, kernel.name)(None, ctypes.byref(threads), addresses)
     assert all((one[-GUARD:] == 0xA5).all() for one in buffers), (
         "it writes past the end of a tensor"
     )

@@ -1,0 +1,67 @@
+"""What cannot be built is computed by its formulas, and everything else says why it failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.formats.composite import Composite
+from ms_fusion.kernel_server import driver, host
+from tbe_impl.errors import InputError
+from tests.ms_fusion.kernel_server.composites import Text, called
+
+
+def momentum() -> Composite:
+    text, shape = Text("Fused_by_formulas"), (3, 4)
+    parameter, gradient = (text.input(shape, "float32") for _ in range(2))
+    moved = text.step("Sub", [parameter, gradient], shape, "float32")
+    total = text.step("ReduceSum", [moved, text.constant([1], "int64")], (3,), "float32", keep_dims=False)  # fmt: skip
+    done = text.step("Assign", [parameter, moved], (1,), "float32")
+    return text.kernel(done, total)
+
+
+def test_a_group_that_cannot_be_built_is_computed_by_its_formulas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = momentum()
+
+    def refused(*_: object) -> None:
+        raise InputError("Sub is not built")
+
+    monkeypatch.setattr(driver, "translate", refused)
+    monkeypatch.setattr(host, "assemble", refused)
+    monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
+    monkeypatch.setattr(host, "parse_kernel", lambda *_, **__: kernel)
+    (tmp_path / f"{kernel.name}.info").write_text("{}")
+    with pytest.raises(InputError, match="Sub is not built"):
+        driver.build("{}", tmp_path)
+    host.Host(tmp_path).install()
+    parameter, gradient = np.float32(np.arange(12)).reshape(3, 4), np.ones((3, 4), np.float32)
+    found = called(
+        kernel, tmp_path / f"{kernel.name}.so", {"input_0": parameter, "input_1": gradient}
+    )
+    done, total = kernel.graph.outputs
+    np.testing.assert_array_equal(found[done], parameter - 1)
+    np.testing.assert_array_equal(found[total], (parameter - 1).sum(1))
+
+
+def test_a_group_that_nobody_knows_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Text("Fused_unknown")
+    odd = text.step("Fold", [text.input((4,), "float32")], (4,), "float32")
+    kernel = text.kernel(odd)
+    monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
+    with pytest.raises(InputError, match="Fold"):
+        driver.build("{}", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "1st", "Fused;system", "a b", "名"])
+def test_names_that_are_none_in_c(name: str, tmp_path: Path) -> None:
+    text = Text(name)
+    made = text.step("Abs", [text.input((4,), "float32")], (4,), "float32")
+    with pytest.raises(InputError, match="no name in C"):
+        driver.library(text.kernel(made))
