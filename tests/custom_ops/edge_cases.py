@@ -192,7 +192,8 @@ class _Formula:
 
     def check_slope(self, place: int, got: np.ndarray, grads: Sequence[np.ndarray], rng: Any) -> None:  # fmt: skip
         """A gradient along a random direction is how the outputs change along it; shorter steps where one meets a bend."""
-        direction = rng.standard_normal(got.shape)
+        # along which no part of the gradient takes away from another
+        direction = np.copysign(rng.standard_normal(got.shape), got)
         along = float(np.sum(got * direction))
         size = float(np.abs(got * direction).sum())
         seen = []
