@@ -45,8 +45,14 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         *after,
         *frees,
         "}",
+        *by_name_of_akg(group.name),
     ]
     return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"  # fmt: skip
+
+
+def by_name_of_akg(name: str) -> list[str]:
+    """The same as MindSpore calls what its own generator builds: a group has one name, whoever is asked for it next."""
+    return [f"void {name}_kernel(void **all) {{", f"int threads = 1; {name}(all[0], &threads, all + 1);", "}"]  # fmt: skip
 
 
 def _bytes(tensor: Tensor) -> int:

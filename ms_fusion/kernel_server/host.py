@@ -22,6 +22,7 @@ from custom_ops.chain import Chain
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.kernel_server.assemble import assemble
+from ms_fusion.kernel_server.entry import by_name_of_akg
 from ms_fusion.kernel_server.translate import IN_PLACE
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.dsl.dtypes import dtype_of
@@ -44,7 +45,8 @@ _Run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_v
 
 def stub(name: str) -> str:
     """The text of a kernel that is prepared here."""
-    return f"#define NAME {name}\n{STUB.read_text('utf-8')}"
+    text = f"#define NAME {name}\n{STUB.read_text('utf-8')}\n"
+    return text + "\n".join(by_name_of_akg(name)) + "\n"
 
 
 _installed: list[Host] = []

@@ -19,12 +19,16 @@ from typing import Any
 from ms_fusion.presets import private_directory
 from ms_fusion.presets.served import GENERATOR
 from ms_fusion.target import INSTALL
-from tbe_impl.errors import InputError, MissingError
+from tbe_impl.errors import InputError, MissingError, UnsafeError
 
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
 KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
 KERNELS = "akg_kernel_meta"
 """Where in its kernel directory MindSpore puts descriptions and libraries."""
+BUILT_BY = "built_by"
+"""The file beside them that says whose they are."""
+SWITCHED = "MindSpore's own generator has built kernels in this process, and MindSpore keeps them under names that ours would have"
+"""Why our generator cannot take over."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 FRONT_END_VARIABLE = "MS_DEV_PRECOMPILE_ONLY"
 FAILURES_VARIABLE = "MS_OM_PATH"
@@ -179,6 +183,41 @@ def host_kernels() -> None:
     Host(kernel_directory() / KERNELS).install()
 
 
+_builder = ""
+
+
+def builder() -> str:
+    """Which generator built the kernels of this process so far: ``mindspore``, ``ms_fusion``, or empty."""
+    return _builder
+
+
+def use_generator(text: str) -> None:
+    """What has to be so before a compilation under these flags: kernels are called as their generator means it.
+
+    Both give the same group the same name. What an earlier process left under that name is removed; what this process had
+    built by MindSpore's generator stays in MindSpore's memory, and ours can be called either way.
+
+    Raises:
+        UnsafeError: MindSpore's own generator has built kernels here, and now ours is asked for.
+        MissingError, CompileError: as `host_kernels`.
+    """
+    global _builder
+    wanted = "ms_fusion" if f"--kernel_generator={GENERATOR}" in text else "mindspore"
+    if wanted == "ms_fusion":
+        if _builder == "mindspore":
+            raise UnsafeError(SWITCHED, remedy="Enable ours before anything is compiled.")
+        host_kernels()
+    if _builder:
+        return
+    note = kernel_directory() / BUILT_BY
+    known = note.read_text("utf-8") if note.is_file() else ""
+    if known != wanted:
+        for path in (kernel_directory() / KERNELS).glob("Fused_*"):
+            path.unlink(missing_ok=True)
+        note.write_text(wanted, "utf-8")
+    _builder = wanted
+
+
 class _Fixed(threading.local):
     depth = 0
 
@@ -195,8 +234,7 @@ def flags_are_fixed() -> bool:
 def environment_flags(text: str) -> Iterator[None]:
     """Exactly this flag string for everything compiled inside, above every scope; restored at the end."""
     prepare()
-    if f"--kernel_generator={GENERATOR}" in text:
-        host_kernels()
+    use_generator(text)
     _fixed.depth += 1
     try:
         with variable_set(FLAGS_VARIABLE, text):

@@ -357,11 +357,12 @@ def _generator(wanted: str | None, device: str) -> tuple[str, tuple[Finding, ...
     if wanted != "ms_fusion" or device != "CPU":
         return "mindspore", ()
     _prepare()
-    reason = handshake.why_not(version())
+    switched = mindspore_state.builder() == "mindspore"
+    reason = mindspore_state.SWITCHED if switched else handshake.why_not(version())
     if not reason:
         mindspore_state.host_kernels()
         return "ms_fusion", ()
-    return "mindspore", (Finding("warning", "generator", f"MindSpore's own generator builds the kernels, since ours does not work here: {reason}", remedy="Run `ms-fusion doctor`."),)  # fmt: skip
+    return "mindspore", (Finding("warning", "generator", f"MindSpore's own generator builds the kernels, since ours cannot be used: {reason}.", remedy="Enable ours before anything is compiled." if switched else "Run `ms-fusion doctor`."),)  # fmt: skip
 
 
 def refuse(flags: GraphKernelFlags, device: str = "CPU") -> None:
@@ -491,6 +492,8 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     if is_off() or flags_are_fixed() or not flags:
         yield
         return
+    if fuses(flags) and device_target() == "CPU":
+        mindspore_state.use_generator(flags)
     user = compiled if hasattr(compiled, "construct") else compiled.fn
     name = getattr(user, "__name__", type(user).__name__)
     with (

@@ -1,0 +1,167 @@
+"""The networks that `benchmarks.networks` measures, written as MindSpore users write them, and their losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+
+class Perceptron(nn.Cell):
+    """Dense, LayerNorm, GELU, three times."""
+
+    def __init__(self, size: int = 512):
+        super().__init__()
+        layers = [
+            layer
+            for _ in range(3)
+            for layer in (nn.Dense(size, size), nn.LayerNorm((size,)), nn.GELU(False))
+        ]
+        self.layers = nn.SequentialCell(layers)
+
+    def construct(self, x: Any) -> Any:
+        return self.layers(x)
+
+
+class TransformerBlock(nn.Cell):
+    """Attention and a network of two layers, each behind a LayerNorm."""
+
+    def __init__(self, size: int = 512, heads: int = 8):
+        super().__init__()
+        self.heads, self.size = heads, size
+        self.query, self.key, self.value, self.out = (nn.Dense(size, size) for _ in range(4))
+        self.first_norm, self.second_norm = nn.LayerNorm((size,)), nn.LayerNorm((size,))
+        self.wide, self.narrow, self.gelu = nn.Dense(size, 4 * size), nn.Dense(4 * size, size), nn.GELU()  # fmt: skip
+
+    def split(self, x: Any) -> Any:
+        parted = ops.reshape(x, (x.shape[0], x.shape[1], self.heads, self.size // self.heads))
+        return ops.transpose(parted, (0, 2, 1, 3))
+
+    def construct(self, x: Any) -> Any:
+        y = self.first_norm(x)
+        query, key, value = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))  # fmt: skip
+        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / (self.size // self.heads) ** 0.5  # fmt: skip
+        mixed = ops.transpose(ops.matmul(ops.softmax(scores, -1), value), (0, 2, 1, 3))
+        x = x + self.out(ops.reshape(mixed, x.shape))
+        return x + self.narrow(self.gelu(self.wide(self.second_norm(x))))
+
+
+class ResidualBlock(nn.Cell):
+    """Two convolutions with batch norms beside a short cut."""
+
+    def __init__(self, before: int, after: int, stride: int):
+        super().__init__()
+        self.first = nn.Conv2d(before, after, 3, stride, pad_mode="pad", padding=1)
+        self.second = nn.Conv2d(after, after, 3, 1, pad_mode="pad", padding=1)
+        self.first_norm, self.second_norm = nn.BatchNorm2d(after), nn.BatchNorm2d(after)
+        self.short = None
+        if stride > 1 or before != after:
+            self.short = nn.SequentialCell([nn.Conv2d(before, after, 1, stride), nn.BatchNorm2d(after)])  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        y = ops.relu(self.first_norm(self.first(x)))
+        y = self.second_norm(self.second(y))
+        return ops.relu(y + (x if self.short is None else self.short(x)))
+
+
+class ResNet(nn.Cell):
+    """Like ResNet-18, for images of 32×32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = ((32, 32, 1), (32, 64, 2), (64, 128, 2), (128, 256, 2))
+        self.first, self.norm = nn.Conv2d(3, 32, 3, 1, pad_mode="same"), nn.BatchNorm2d(32)
+        self.blocks = nn.SequentialCell([ResidualBlock(*size) for size in sizes])
+        self.last = nn.Dense(256, 10)
+
+    def construct(self, x: Any) -> Any:
+        x = self.blocks(ops.relu(self.norm(self.first(x))))
+        return self.last(ops.mean(x, (2, 3)))
+
+
+class UNet(nn.Cell):
+    """Two levels down by strides, two up by repetition, with the halves joined."""
+
+    def __init__(self, size: int = 16):
+        super().__init__()
+
+        def both(before: int, after: int, stride: int = 1) -> nn.Cell:
+            return nn.SequentialCell([
+                nn.Conv2d(before, after, 3, stride, pad_mode="pad", padding=1, has_bias=True), nn.ReLU(),
+                nn.Conv2d(after, after, 3, 1, pad_mode="pad", padding=1, has_bias=True), nn.ReLU(),
+            ])  # fmt: skip
+
+        self.first, self.second, self.third = both(3, size), both(size, 2 * size, 2), both(2 * size, 4 * size, 2)  # fmt: skip
+        self.fourth, self.fifth = both(6 * size, 2 * size), both(3 * size, size)
+        self.last = nn.Conv2d(size, 1, 1)
+
+    def construct(self, x: Any) -> Any:
+        one = self.first(x)
+        two = self.second(one)
+        three = self.third(two)
+        back = self.fourth(ops.concat((_doubled(three), two), 1))
+        return self.last(self.fifth(ops.concat((_doubled(back), one), 1)))
+
+
+def _doubled(x: Any) -> Any:
+    """Each place four times."""
+    batch, channels, height, width = x.shape
+    wide = ops.broadcast_to(ops.reshape(x, (batch, channels, height, 1, width, 1)), (batch, channels, height, 2, width, 2))  # fmt: skip
+    return ops.reshape(wide, (batch, channels, 2 * height, 2 * width))
+
+
+class SquaredLoss(nn.Cell):
+    """The mean of the squared results."""
+
+    def __init__(self, net: nn.Cell):
+        super().__init__()
+        self.net = net
+
+    def construct(self, x: Any) -> Any:
+        y = self.net(x)
+        return ops.mean(y * y)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network and what it is measured with.
+
+    Attributes:
+        made: the net.
+        shape: of its input.
+    """
+
+    made: Callable[[], nn.Cell]
+    shape: tuple[int, ...]
+
+    def net(self, *, train: bool) -> nn.Cell:
+        """It, or its training step, with weights that are the same each time."""
+        random = np.random.default_rng(1)
+        net = self.made()
+        for one in net.get_parameters():
+            if one.ndim == 1 and one.name.endswith("bias"):
+                one.set_data(Tensor(np.zeros(one.shape, np.float32)))
+            if one.ndim > 1:
+                spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
+                one.set_data(Tensor((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
+        if not train:
+            return net.set_train(False)
+        optimizer = nn.Adam(net.trainable_params(), 1e-4)
+        return nn.TrainOneStepCell(SquaredLoss(net), optimizer).set_train()
+
+    def input(self, batch: int = 0) -> Any:
+        """What it is called with."""
+        shape = (batch or self.shape[0], *self.shape[1:])
+        return Tensor(np.random.default_rng(2).standard_normal(shape), ms.float32)
+
+
+NETWORKS: Mapping[str, Network] = {
+    "MLP": Network(Perceptron, (1024, 512)),
+    "transformer": Network(TransformerBlock, (8, 128, 512)),
+    "ResNet": Network(ResNet, (8, 3, 32, 32)),
+    "U-Net": Network(UNet, (2, 3, 64, 64)),
+}
