@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,17 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def repository() -> Path:
     """The root of the checkout."""
     return ROOT
+
+
+@pytest.fixture(autouse=True)
+def mode_restored() -> Iterator[None]:
+    """MindSpore's mode is what it was, whatever a test chose."""
+    mindspore = sys.modules.get("mindspore")
+    before = mindspore.get_context("mode") if hasattr(mindspore, "get_context") else 1
+    yield
+    mindspore = sys.modules.get("mindspore")
+    if hasattr(mindspore, "get_context") and mindspore.get_context("mode") != before:
+        mindspore.set_context(mode=before)
 
 
 def _absent(item: pytest.Item) -> str | None:
