@@ -7,6 +7,7 @@ go with them. Of what cannot be carried (a lock, a file being written) `pack` sa
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import io
 import linecache
@@ -38,6 +39,8 @@ class _Packer(cloudpickle.Pickler):
             return _make, (type(item), dict(item.init_attrs), {})
         if isinstance(item, MetaFuncGraph_):
             return _make, (type(item), *_made_with(item))
+        if isinstance(item, types.BuiltinFunctionType) and _is_mindspores(item):
+            return _named, (item.__module__, item.__name__)
         reduced = super().reducer_override(item)
         if isinstance(item, types.FunctionType) and _is_users(item.__module__):
             self.namespaces.setdefault(item.__module__, item)
@@ -59,6 +62,16 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
     made = kind(**arguments)
     vars(made).update(state)
     return made
+
+
+def _is_mindspores(item: types.BuiltinFunctionType) -> bool:
+    """Whether it is a function in C++ that its module has under its name; pickle would carry the object behind it."""
+    module = sys.modules.get(item.__module__ or "")
+    return (item.__module__ or "").startswith("mindspore.") and getattr(module, item.__name__, None) is item  # fmt: skip
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
 class NotCarriedError(Exception):

@@ -93,6 +93,22 @@ def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
     assert told.stdout.split("\n")[-2:] == ["['captured', 'seeded', 'edges'] []", ""], told.stderr
 
 
+def test_the_step_of_a_script_in_graph_mode_can_be_carried(tmp_path):
+    """There the gradient is a compiled function, with functions in C++ among its globals."""
+    import mindspore
+
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    (tmp_path / "user_graph.py").write_text(SCRIPT)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import user_graph
+
+        assert pack(user_graph.step, ())
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("user_graph", None)
+
+
 def test_the_nets_that_globals_hold_go_with_their_weights(tmp_path):
     (tmp_path / "user_train.py").write_text(SCRIPT)
     sys.path.insert(0, str(tmp_path))
