@@ -31,7 +31,9 @@ def _wide(array: Array) -> Array:
     """As float64; integers that it cannot hold keep their upper bits, the last of them set where it is not exact."""
     if array.dtype.kind in "iu" and array.itemsize == 8:
         large = (array > 1 << 52) | (array < -(1 << 52))
-        odd = (array | 0xFFF) - 0xFFF | ((array & 0xFFF != 0).astype(array.dtype) << 12)
+        # of its own type: beside a Python number an array without axes becomes an int64
+        low, shift = array.dtype.type(0xFFF), array.dtype.type(12)
+        odd = (array | low) - low | ((array & low != 0).astype(array.dtype) << shift)
         array = np.where(large, odd, array)
     return array.astype(np.float64)
 
