@@ -9,6 +9,7 @@ import pytest
 
 from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server import driver, host
+from ms_fusion.kernel_server.driver import library
 from tbe_impl.errors import InputError
 from tests.ms_fusion.kernel_server.composites import Text, called
 
@@ -64,4 +65,4 @@ def test_names_that_are_none_in_c(name: str, tmp_path: Path) -> None:
     text = Text(name)
     made = text.step("Abs", [text.input((4,), "float32")], (4,), "float32")
     with pytest.raises(InputError, match="no name in C"):
-        driver.library(text.kernel(made))
+        library(text.kernel(made))
