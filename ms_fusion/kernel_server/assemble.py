@@ -9,7 +9,7 @@ from custom_ops.chain import Chain, Step
 from custom_ops.kernels import Described
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.kernel_server.library_steps import LIBRARY, LibraryStep, library_step
+from ms_fusion.kernel_server.onednn_steps import LIBRARY, LibraryStep, library_step
 from ms_fusion.kernel_server.translate import IN_PLACE, known_size, translate
 from tbe_impl import compat
 from tbe_impl.backends.cpu.nests import may_overwrite
