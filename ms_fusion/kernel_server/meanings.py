@@ -53,10 +53,6 @@ def _quotient(call: Call) -> Any:
     return x.astype(np.float32) / y.astype(np.float32) if whole else x / y
 
 
-def _assigned(call: Call) -> Any:
-    return np.broadcast_to(call.inputs[1], call.inputs[0].shape)
-
-
 _OWN: Mapping[str, Meaning] = {
     "Rsqrt": _word(dsl.vrsqrt),
     "Erf": _word(dsl.ext.erf),
@@ -64,7 +60,6 @@ _OWN: Mapping[str, Meaning] = {
     "Sigmoid": _word(dsl.ext.sigmoid),
     "Cast": _cast,
     "Div": _quotient,
-    "Assign": _assigned,
     "ReduceSum": _reduction(dsl.reduce_sum),
     "ReduceMax": _reduction(dsl.reduce_max),
     "ReduceMin": _reduction(dsl.reduce_min),
