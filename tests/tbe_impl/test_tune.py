@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tbe_impl import tuned, tuning
+from tbe_impl import tuned
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.dsl.words import WORDS
@@ -24,7 +24,9 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.operator import load_operator
 from tbe_impl.tuned import Choice, Tuning
-from tbe_impl.tuning import agree, tune, upper_bound
+from tbe_impl.tuning import measuring, space, tune
+from tbe_impl.tuning.arrays import agree
+from tbe_impl.tuning.measuring import upper_bound
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 Times = Callable[[Choice], float]
@@ -62,13 +64,13 @@ def pretend(monkeypatch: pytest.MonkeyPatch, times: Times, noise: float = 0.0) -
     """Lets every measurement of a candidate take what `times` says, up to a random share more."""
     generator = random.Random(7)
 
-    def timed(search: Any, item: tuning.Candidate) -> float:
-        search.taken += 1
+    def timed(bench: Any, item: measuring.Candidate) -> float:
+        bench.taken += 1
         return times(item.choice) * (1.0 + noise * generator.random())
 
-    monkeypatch.setattr(tuning._Search, "_timed", timed)
-    monkeypatch.setattr(tuning, "PAUSE_S", 0.0)
-    monkeypatch.setattr(tuning, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
+    monkeypatch.setattr(measuring.Bench, "timed", timed)
+    monkeypatch.setattr(measuring, "PAUSE_S", 0.0)
+    monkeypatch.setattr(space, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
 
 
 def test_the_fastest_is_chosen_kept_and_found_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
@@ -151,7 +153,7 @@ def test_what_gains_only_while_others_disturb_is_not_chosen(
 
 def test_a_wrong_result_is_never_chosen(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, lambda choice: 0.5 if choice.accumulators == 2 else 1.0)
-    made = tuning.caller
+    made = measuring.caller
 
     def wrong(compiled: Any, inputs: Any, results: Any, threads: int) -> Callable[[], None]:
         run = made(compiled, inputs, results, threads)
@@ -164,7 +166,7 @@ def test_a_wrong_result_is_never_chosen(cache: Path, monkeypatch: pytest.MonkeyP
         return damaged
 
     sources: list[str] = []
-    monkeypatch.setattr(tuning, "caller", wrong)
+    monkeypatch.setattr(measuring, "caller", wrong)
     assert tune(scaled_total(), progress=False).options == Options()
     assert len(sources) > 1
 

@@ -1,0 +1,26 @@
+"""The progress bar of the tuner."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Progress = Callable[[float, str], None]
+"""Takes the seconds that have passed, and what is found so far."""
+
+
+@contextmanager
+def bar(name: str, seconds: float, *, shown: bool) -> Iterator[Progress]:
+    """A progress bar on the error stream when that is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda elapsed, text: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("tuning {task.fields[kernel]}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[best]}"))  # fmt: skip
+    with Bar(*columns, console=Console(stderr=True), transient=True) as shown_bar:
+        task = shown_bar.add_task("", total=seconds, kernel=name, best="")
+        yield lambda elapsed, text: shown_bar.update(task, completed=elapsed, best=text)
