@@ -80,6 +80,38 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class BuildStep:
+    """A part of a kernel that our generator built; they run one after the other.
+
+    Attributes:
+        by: ``c`` (loop nests of ours), ``onednn`` (one call of that library), or ``numpy`` (formulas: it could not be built).
+        operators: the basic operators that it computes.
+        nests: loop nests, of ``c``.
+    """
+
+    by: str
+    operators: tuple[str, ...]
+    nests: int = 0
+
+
+@dataclass(frozen=True)
+class Build:
+    """How our generator built a kernel.
+
+    Attributes:
+        steps: in the order in which they run.
+        seconds: how long it took, s.
+        cached: whether the code was in the cache of kernels, so that no compiler ran.
+        why: what stood in the way, for a kernel that is computed by its formulas; else empty.
+    """
+
+    steps: tuple[BuildStep, ...]
+    seconds: float = 0.0
+    cached: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class FusedKernel:
     """One kernel that the generator built out of two or more operators.
 
@@ -98,7 +130,8 @@ class FusedKernel:
         time_us, unfused_time_us: measured, per call; None when not measured.
         predicted_saving_us: from the model; measured_saving_us: unfused − fused.
         accuracy: against float64, one entry for each kind of inputs.
-        generator: who built it.
+        generator: who built it: ``mindspore`` or ``ms_fusion``.
+        build: how, where `generator` is ours.
     """
 
     name: str
@@ -121,6 +154,7 @@ class FusedKernel:
     predicted_saving_us: float | None = None
     accuracy: tuple[Accuracy, ...] = ()
     generator: str = "mindspore"
+    build: Build | None = None
     subgraph: str = ""
 
     @property

@@ -11,7 +11,7 @@ from ms_fusion import cost
 from ms_fusion.capture.join import Joined
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source
-from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Work
+from ms_fusion.ledger import Accuracy, Build, FusedKernel, Ledger, Work
 from ms_fusion.why_not import explain_edges, hot_spots
 
 Times = Mapping[str, tuple[float, float]]
@@ -27,6 +27,7 @@ def assemble(
     flags: str = "",
     preset: str = "",
     generator: str = "mindspore",
+    builds: Mapping[str, Build] | None = None,
     times_before: Times | None = None,
     times_after: Times | None = None,
     step_before_us: float | None = None,
@@ -40,12 +41,15 @@ def assemble(
 
     Args:
         joined: the original operators, the kernels, and what connects them.
+        generator: who built the kernels.
+        builds: name of a kernel → how ours built it.
         device: whose bandwidth and launch cost the predictions use.
         times_before, times_after: measured times of the original operators and of what was built.
         step_before_us, step_after_us: measured times of a whole call.
     """
     times_before, times_after = times_before or {}, times_after or {}
-    builder = _KernelBuilder(joined, device, generator, times_before, times_after)
+    builds = builds if builds and generator == "ms_fusion" else {}
+    builder = _KernelBuilder(joined, device, generator, builds, times_before, times_after)
     built = tuple(builder.kernel(node) for node in joined.after if node.is_fused_kernel)
     return Ledger(
         title=title,
@@ -88,10 +92,12 @@ class _KernelBuilder:
         joined: Joined,
         device: Device,
         generator: str,
+        builds: Mapping[str, Build],
         times_before: Times,
         times_after: Times,
     ):
         self.joined, self.device, self.generator = joined, device, generator
+        self.builds = builds
         self.times_before, self.times_after = times_before, times_after
 
     def kernel(self, node: Node) -> FusedKernel:
@@ -107,8 +113,9 @@ class _KernelBuilder:
         )
         runs, time_us = self.times_after.get(node.name, (None, None))
         unfused_us = self._unfused_us(members)
+        name = str(node.attr("info_name") or node.name)
         return FusedKernel(
-            name=str(node.attr("info_name") or node.name),
+            name=name,
             full_name=node.name,
             operators=tuple(member.op for member in members)
             or tuple(member.op for member in node.body),
@@ -128,6 +135,7 @@ class _KernelBuilder:
             unfused_time_us=unfused_us,
             predicted_saving_us=cost.predicted_saving_us(stages_unfused, stages),
             generator=self.generator,
+            build=self.builds.get(name),
             subgraph=node.subgraph,
         )
 

@@ -28,8 +28,10 @@ from ms_fusion.capture.join import Joined, join
 from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
+from ms_fusion.kernel_server import records
 from ms_fusion.ledger import FusedKernel, Ledger
 from ms_fusion.presets import private_directory, served
+from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.target import require_mindspore
 from tbe_impl.errors import FusionNotFound, InputError
 
@@ -191,6 +193,7 @@ def read(
         device=cost.device(target),
         device_target=target,
         flags=flags,
+        generator=served.generator_of(flags),
         environment={"device": target, "dumps": len(dumps.built)},
         notes=notes,
     )
@@ -210,6 +213,7 @@ def ledger_of(
     fused, unfused = _dumps_of(directory / "fused"), _dumps_of(directory / "unfused")
     joined = join(fused)
     random = any(node.op in operators.RANDOM for node in joined.before)
+    generator = served.generator_of(seen.flags)
     ledger = assemble(
         joined,
         title=seen.title,
@@ -217,6 +221,8 @@ def ledger_of(
         device_target=seen.device,
         flags=seen.flags,
         preset=seen.preset,
+        generator=generator,
+        builds=records.read(Path(seen.kernel_directory) / KERNELS),
         times_before=_times_by_original(joined, unfused, seen.operators_unfused),
         times_after=seen.operators_fused,
         step_before_us=seen.step_unfused_us,
@@ -245,7 +251,7 @@ def ledger_of(
         flags=seen.flags,
         captured=_Received(directory / RECEIVED) if (directory / RECEIVED).is_dir() else None,
         timeout_s=120.0,
-        compiled_worker=SERVED_WORKER if served.GENERATOR in seen.flags else certificate.WORKER,
+        compiled_worker=SERVED_WORKER if generator == "ms_fusion" else certificate.WORKER,
     )
     return with_accuracy(ledger, found)
 

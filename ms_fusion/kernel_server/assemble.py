@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from custom_ops.chain import Chain, Step
@@ -11,9 +11,10 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.onednn_steps import LIBRARY, LibraryStep, library_step
 from ms_fusion.kernel_server.translate import IN_PLACE, known_size, translate
+from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
 from tbe_impl.backends.cpu.nests import may_overwrite
-from tbe_impl.backends.cpu.program import layout_of
+from tbe_impl.backends.cpu.program import Layout, layout_of
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
@@ -24,15 +25,27 @@ def needs_library(graph: Graph) -> bool:
     return any(node.op in LIBRARY for node in graph)
 
 
-def compile_own(kernel: Composite) -> None:
-    """Compiles what is ours in a group, so that it lies in the cache when the group is first called.
+def compile_own(kernel: Composite) -> tuple[BuildStep, ...]:
+    """Compiles what is ours in a group, so that it lies in the cache when the group is first called; its steps.
 
     Raises:
         FusionError: as `assemble`, or the compiler's.
     """
-    for step in _steps(kernel, prepared=False):
-        if isinstance(step.kernel, Kernel):
-            assert step.kernel.compiled
+    own = [
+        step.kernel for step in _steps(kernel, prepared=False) if isinstance(step.kernel, Kernel)
+    ]
+    for made in own:
+        assert made.compiled
+    # the kernels of the regions come first, in their order; behind them stand copies
+    layouts = (made.layout for made in own)
+    return tuple(_told(part, kernel.graph, layouts) for part in _parts(kernel.graph))
+
+
+def _told(part: _Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
+    if isinstance(part, LibraryStep):
+        return BuildStep("onednn", tuple(graph.node(name).op for name in part.covered))
+    layout = next(layouts)
+    return BuildStep("c", tuple(node.op for node in part.nodes), len(layout.nests) if layout else 0)
 
 
 def assemble(kernel: Composite) -> Chain:

@@ -6,14 +6,17 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from ms_fusion.accuracy.replay import unknown_operators
 from ms_fusion.formats.composite import Composite, parse_kernel
+from ms_fusion.kernel_server import records
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
 from ms_fusion.kernel_server.entry import entry
 from ms_fusion.kernel_server.host import stub
 from ms_fusion.kernel_server.translate import translate
+from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.program import layout_of, write_program
@@ -56,13 +59,21 @@ def build(text: str, directory: Path) -> None:
         FusionError: as `library`, when the kernel is computed by its formulas; `ParseError` for a text that is no kernel.
     """
     kernel = parse_kernel(text, file="the kernel's description")
+    started, compiled = time.perf_counter(), compiler.count_made()
+
+    def record(steps: tuple[BuildStep, ...], why: str = "") -> Build:
+        seconds = round(time.perf_counter() - started, 3)
+        return Build(steps, seconds, compiler.count_made() == compiled, why)
+
     try:
-        built = library(kernel)
-    except FusionError:
+        built, steps = library(kernel)
+    except FusionError as error:
         if not unknown_operators(kernel.graph) and is_name(kernel.name):
-            publish(compiler.build(stub(kernel.name), symbols=(kernel.name,)), kernel.name, directory)  # fmt: skip
+            steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
+            built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
+            publish(built, kernel.name, directory, record(steps, str(error)))
         raise
-    publish(built, kernel.name, directory)
+    publish(built, kernel.name, directory, record(steps))
 
 
 def is_name(name: str) -> bool:
@@ -70,8 +81,8 @@ def is_name(name: str) -> bool:
     return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()
 
 
-def library(kernel: Composite) -> Path:
-    """The compiled kernel, from the cache or made now; it exports a function of the kernel's name.
+def library(kernel: Composite) -> tuple[Path, tuple[BuildStep, ...]]:
+    """The compiled kernel, from the cache or made now, and its steps; it exports a function of the kernel's name.
 
     Raises:
         InputError: something in it is not built; CompileError, MissingError: the compiler.
@@ -80,22 +91,28 @@ def library(kernel: Composite) -> Path:
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
     if needs_library(kernel.graph):
         # what cannot be built is known here, not at the first call
-        compile_own(kernel)
-        return compiler.build(stub(kernel.name), symbols=(kernel.name,))
+        steps = compile_own(kernel)
+        return compiler.build(stub(kernel.name), symbols=(kernel.name,)), steps
     with compat.installed(soc="cpu"):
         group = translate(kernel)
         program = write_program(group.results, group.inputs, name=kernel.name)
         layout = layout_of(group.results, group.inputs)
         source = program.source + entry(group, program, layout, environment.threads())
-    return compiler.build(source, symbols=(kernel.name,))
+    steps = (BuildStep("c", tuple(node.op for node in kernel.graph), len(layout.nests)),)
+    return compiler.build(source, symbols=(kernel.name,)), steps
 
 
-def publish(built: Path, name: str, directory: Path) -> None:
-    """Puts a library where MindSpore looks for it; its JSON, by which MindSpore knows that it is there, comes last."""
+def publish(built: Path, name: str, directory: Path, record: Build) -> None:
+    """Puts a library where MindSpore looks for it; its JSON, by which MindSpore knows that it is there, comes last.
+
+    Args:
+        record: how it was built; the ledger looks for it there.
+    """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     told = {"kernelName": f"{name}_kernel", "sha256": digest, "objSha256": digest, "threadNumber": "null"}  # fmt: skip
     _put(directory / f"{name}.so", content)
+    _put(directory / records.file_name(name), records.content(record))
     _put(directory / f"{name}.json", json.dumps(told).encode())
 
 

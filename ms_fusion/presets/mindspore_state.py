@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ms_fusion.presets import private_directory
-from ms_fusion.presets.served import GENERATOR
+from ms_fusion.presets.served import generator_of
 from ms_fusion.target import INSTALL
 from tbe_impl.errors import InputError, MissingError, UnsafeError
 
@@ -202,7 +202,7 @@ def use_generator(text: str) -> None:
         MissingError, CompileError: as `host_kernels`.
     """
     global _builder
-    wanted = "ms_fusion" if f"--kernel_generator={GENERATOR}" in text else "mindspore"
+    wanted = generator_of(text)
     if wanted == "ms_fusion":
         if _builder == "mindspore":
             raise UnsafeError(SWITCHED, remedy="Enable ours before anything is compiled.")

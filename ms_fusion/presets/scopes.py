@@ -503,7 +503,7 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
             name,
             inputs,
             Path(variable(KERNELS_VARIABLE) or ""),
-            own=served.GENERATOR not in flags,
+            own=served.generator_of(flags) == "mindspore",
         )
         if fuses(flags) and device_target() == "CPU"
         else contextlib.nullcontext(),

@@ -38,6 +38,15 @@ EXPANDED = tuple(
 """Added to what MindSpore spells out in basic operators by itself."""
 
 
+def generator_of(flags: str) -> str:
+    """Who builds the kernels under a flag string on CPU: ``mindspore`` or ``ms_fusion``.
+
+    >>> generator_of("--opt_level=2 --kernel_generator=AKG_V2"), generator_of("--opt_level=2")
+    ('ms_fusion', 'mindspore')
+    """
+    return "ms_fusion" if f"--kernel_generator={GENERATOR}" in flags.split() else "mindspore"
+
+
 def served(level: int) -> GraphKernelFlags:
     """The flags at an opt_level."""
     return GraphKernelFlags(

@@ -26,6 +26,7 @@ from ms_fusion.report.units import (
 )
 
 UNFUSED_SHOWN = 10
+STEPS_SHOWN = 6
 KERNELS_SHOWN = 40
 TEXT_WIDTH = 100
 COLUMN_GAP = 2
@@ -192,12 +193,41 @@ def operators_text(operators: Sequence[str]) -> str:
     return " + ".join(f"{count}×{name}" if count > 1 else name for name, count in parts)
 
 
+def build_text(kernel: FusedKernel) -> str:
+    """How our generator built a kernel, in one line; empty for another's."""
+    build = kernel.build
+    if build is None:
+        return ""
+    if build.why:
+        return f"by ms_fusion: not built, computed by its formulas in NumPy ({build.why})"
+    steps = [
+        f"{operators_text(step.operators)} by oneDNN"
+        if step.by == "onednn"
+        else _plural(step.nests, "loop nest")
+        for step in build.steps[:STEPS_SHOWN]
+    ]
+    if len(build.steps) > STEPS_SHOWN:
+        steps.append(f"{_plural(len(build.steps) - STEPS_SHOWN, 'step')} more")
+    took = "from the cache" if build.cached else f"built in {build.seconds:.2f} s"
+    return f"by ms_fusion: {', '.join(steps)}; {took}"
+
+
+def generators_text(ledger: Ledger) -> str:
+    """Who built the kernels, one word for each: ``ms_fusion``, or ``MindSpore``."""
+    named = {"mindspore": "MindSpore"}
+    found = sorted({kernel.generator for kernel in ledger.kernels})
+    return " and ".join(named.get(one, one) for one in found)
+
+
 def _kernels(ledger: Ledger, write: Writer) -> None:
     if not ledger.kernels:
         write.heading("Fused kernels", "none")
         return
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
-    write.heading("Fused kernels", f"{len(kernels):,}, most bytes saved first")
+    write.heading(
+        "Fused kernels",
+        f"{len(kernels):,}, built by {generators_text(ledger)}, most bytes saved first",
+    )
     table = write.table(
         ("operators, kernel, source", "wide"), ("body", "right"), ("saved", "right"), ("time", "right"),
         ("saving", "right"), ("runs", "right"), ("max ULP", "right"),
@@ -210,6 +240,7 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
             write.lines(
                 (operators_text(kernel.operators), "bold"),
                 (shorten(kernel.name, room), "dim"),
+                (build_text(kernel), "dim" if kernel.build and not kernel.build.why else "yellow"),
                 (_short_source(kernel, room), "cyan"),
             ),
             *cells,

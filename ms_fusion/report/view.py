@@ -13,7 +13,7 @@ from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Suggestion, UnfusedEdge, Work
 from ms_fusion.report.overlay import Overlay, groups_of, lay_out
 from ms_fusion.report.printable import printable, scope_of
-from ms_fusion.report.text import bytes_saved, operators_text, suggestions, worst
+from ms_fusion.report.text import build_text, bytes_saved, operators_text, suggestions, worst
 from ms_fusion.report.units import bytes_text, flops_text, time_text, ulp_text
 
 NAME_LIMIT = 300
@@ -306,6 +306,7 @@ def _kernel(
         "ulpText": ulp_text(error.fused_max_ulp if error else None),
         "accuracy": [_accuracy(entry) for entry in kernel.accuracy],
         "generator": show(kernel.generator),
+        "build": show(build_text(kernel)),
         "subgraph": show(kernel.subgraph),
     }
 

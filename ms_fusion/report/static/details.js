@@ -88,7 +88,7 @@ function kernelDetails(number) {
       ["time", kernel.time === null && kernel.timeBefore === null ? "" : `${kernel.timeText}, before ${kernel.timeBeforeText}`],
       ["body", `${countText(kernel.count, "operator")}: ${kernel.body}`],
       ["receipt", kernel.runs === null ? "it was not run" : `it ran ${countText(kernel.runs, "time")}`],
-      ["generator", kernel.generator],
+      ["generator", kernel.build || kernel.generator],
       ["sub-graph", kernel.subgraph],
       ["full name", kernel.full],
     ]),

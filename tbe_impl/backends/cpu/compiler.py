@@ -26,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 60.0
 OUTPUT_BYTES = 1 << 20
 """How much of what a compiler says is read."""
+_made: list[str] = []
 _too_slow: set[str] = set()
 """Keys of kernels that took too long in this process: nobody waits for one twice."""
 FLAGS = (
@@ -153,9 +154,15 @@ def build(
             _too_slow.add(how.key)
             raise _took_too_long(how.compiler) from None
         check_library(target, symbols, compiler=" ".join(how.compiler.command))
+        _made.append(how.key)
         return {"flags": " ".join(how.flags)}
 
     return (cache or user_cache()).get_or_build(how.key, make)
+
+
+def count_made() -> int:
+    """How many libraries this process compiled; those that the cache had are not among them."""
+    return len(_made)
 
 
 @lru_cache(maxsize=4)

@@ -97,7 +97,7 @@ class Text:
 
 def run(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Builds and calls a kernel."""
-    return called(kernel, library(kernel), inputs)
+    return called(kernel, library(kernel)[0], inputs)
 
 
 def called(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import driver, host
+from ms_fusion.kernel_server import driver, host, records
 from ms_fusion.kernel_server.driver import library
+from ms_fusion.ledger import BuildStep
 from tbe_impl.errors import InputError
 from tests.ms_fusion.kernel_server.composites import Text, called
 
@@ -43,6 +44,9 @@ def test_a_group_that_cannot_be_built_is_computed_by_its_formulas(
     found = called(
         kernel, tmp_path / f"{kernel.name}.so", {"input_0": parameter, "input_1": gradient}
     )
+    (record,) = records.read(tmp_path).values()
+    assert record.steps == (BuildStep("numpy", ("Sub", "ReduceSum", "Assign")),)
+    assert "Sub is not built" in record.why
     done, total = kernel.graph.outputs
     np.testing.assert_array_equal(found[done], parameter - 1)
     np.testing.assert_array_equal(found[total], (parameter - 1).sum(1))

@@ -159,7 +159,7 @@ def test_without_the_process_that_prepares_it_it_says_so() -> None:
     text = Text("Fused_alone")
     a, b = text.input((4, 6), "float32"), text.input((6, 5), "float32")
     product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)
-    built = library(text.kernel(product))
+    built, _ = library(text.kernel(product))
     done = subprocess.run([sys.executable, "-c", CALL, str(built)], capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode < 0
     assert "ms_fusion: kernel Fused_alone needs the process that built it" in done.stderr

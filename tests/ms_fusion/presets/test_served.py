@@ -50,6 +50,9 @@ RESULT["fused"] = losses(6)
 RESULT["groups"] = [[[step["name"] for step in body["op_desc"]], body["op"]] for body in bodies()]
 RESULT["built"] = kernels()
 
+ledger = mf.explain(Net(), Tensor(np.ones((40, 32), np.float32)), measure=False, accuracy=False, isolate=False)
+RESULT["ledger"] = [[one.generator, [[step.by, list(step.operators)] for step in one.build.steps]] for one in ledger.kernels]
+
 class Images(nn.Cell):
     def __init__(self):
         super().__init__()
@@ -112,6 +115,14 @@ def test_whole_clusters_are_built(seen: dict[str, Any]) -> None:
         "ReduceSum" in body[:-1] and body[-1] != "ReduceSum" and len(body) > 8
         for body, _ in seen["groups"]
     )
+
+
+@pytest.mark.mindspore
+def test_the_ledger_says_who_built_a_kernel_and_how(seen: dict[str, Any]) -> None:
+    ((generator, steps),) = seen["ledger"]
+    assert generator == "ms_fusion"
+    assert [by for by, _ in steps] == ["onednn", "c", "onednn", "c"]
+    assert steps[0][1][0] == "MatMul" and "Erf" in steps[1][1]
 
 
 @pytest.mark.mindspore

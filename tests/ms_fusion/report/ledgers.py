@@ -7,6 +7,8 @@ from dataclasses import replace
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import (
     Accuracy,
+    Build,
+    BuildStep,
     FusedKernel,
     HotSpot,
     Ledger,
@@ -218,7 +220,15 @@ def _kernel(number: int, group: list[str], graph: Graph, *, full: bool) -> Fused
             ),
         ),
         generator="ms_fusion",
+        build=BUILDS[number % len(BUILDS)],
     )
+
+
+BUILDS = (
+    Build((BuildStep("c", ("Add", "Sigmoid", "Mul"), 2),), 0.412),
+    Build((BuildStep("onednn", ("MatMul", "Add")), BuildStep("c", ("Mul",), 1)), 0.003, True),
+    Build((BuildStep("numpy", ("Tan",)),), 0.02, why="Tan of complex64"),
+)
 
 
 REASONS = (

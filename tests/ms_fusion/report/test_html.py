@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.graph import Graph, Source, Value
-from ms_fusion.ledger import HotSpot, Ledger, Suggestion
+from ms_fusion.ledger import Build, BuildStep, HotSpot, Ledger, Suggestion
 from ms_fusion.report.html import embedded
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.view import build_view
@@ -51,6 +51,7 @@ def poisoned(text: str) -> Ledger:
     kernel = replace(
         ledger.kernels[0], name=text, full_name=text, operators=(text, text), nodes=(f"{text}0", f"{text}1"), body=(text,),
         inputs=(value,), outputs=(value,), sources=(Source(text, 3, text),), bound=text, generator=text, subgraph=text,
+        build=Build((BuildStep(text, (text,)), BuildStep("onednn", (text,))), why=text),
         accuracy=tuple(replace(entry, inputs=text, note=text) for entry in ledger.kernels[0].accuracy),
     )  # fmt: skip
     edge = replace(
