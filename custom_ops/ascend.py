@@ -13,12 +13,13 @@ from mindspore.ops import DataType, PrimitiveWithInfer, TBERegOp, op_info_regist
 import tbe_impl.ops
 from custom_ops import bprops
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
-from custom_ops.framework import device_target
+from custom_ops.framework import Cell, device_target
 from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Described
 from custom_ops.primitive import inferred
 from custom_ops.specs import OpSpec
-from custom_ops.without_tbe import WITHOUT_TBE, WITHOUT_TBE_GRADIENT
+from custom_ops.tbe_steps import TbeSteps
+from custom_ops.without_tbe import WITHOUT_TBE
 from tbe_impl.errors import MissingError
 from tbe_impl.operator import load_operator
 
@@ -84,7 +85,7 @@ class AscendPrimitive(PrimitiveWithInfer):
 
     def get_bprop(self) -> Callable[..., Any]:
         """The gradient as a function that MindSpore reads: one primitive, or an error where there is none."""
-        if not self.spec.tbe_gradient:
+        if not self.spec.has_tbe_gradient:
             return bprops.refused(len(self.spec.inputs), bprops.refusal(self.spec.name, 0))
         saved, places = wiring(self.spec)
         return bprops.of(
@@ -98,9 +99,59 @@ class AscendPrimitive(PrimitiveWithInfer):
         )
 
 
+class InARow(Cell):
+    """TBE operators in a row (`custom_ops.tbe_steps`).
+
+    Args:
+        spec: of the operator that they are together.
+        attributes: those that are not the default.
+
+    Raises:
+        MissingError: a step has no TBE operator, or one without an attribute that is not the default.
+    """
+
+    def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
+        super().__init__()
+        assert spec.tbe_steps is not None
+        whole: TbeSteps = spec.tbe_steps(**spec.with_defaults(attributes))
+        self.calls = tuple(AscendPrimitive(one.spec, one.attributes) for one in whole.steps)
+        self.singles = tuple(len(one.writes) == 1 for one in whole.steps)
+        self.numbers = tuple(range(len(whole.steps)))
+        self.reads, self.makes = whole.places(spec.inputs, spec.outputs)
+
+    def construct(self, *inputs: Any) -> Any:
+        """The output, or a tuple of them."""
+        known = inputs
+        for number in self.numbers:
+            read: Any = ()
+            for place in self.reads[number]:
+                read = read + (known[place],)  # noqa: RUF005
+            made = self.calls[number](*read)
+            known = known + (made,) if self.singles[number] else known + made  # noqa: RUF005
+        found: Any = ()
+        for place in self.makes:
+            found = found + (known[place],)  # noqa: RUF005
+        if len(self.makes) == 1:
+            return found[0]
+        return found
+
+
+def called(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
+    """One TBE operator, or several in a row.
+
+    Args:
+        spec: of the operator.
+        attributes: those that are not the default.
+        forward: where `spec` is a gradient, the operator that it is of.
+    """
+    if spec.tbe_steps is not None:
+        return InARow(spec, attributes)
+    return AscendPrimitive(spec, attributes, forward=forward)
+
+
 @cache
-def _gradient(spec: OpSpec, attributes: Attributes) -> AscendPrimitive:
-    return AscendPrimitive(gradient_of(spec), dict(attributes), forward=spec)
+def _gradient(spec: OpSpec, attributes: Attributes) -> Any:
+    return called(gradient_of(spec), dict(attributes), spec)
 
 
 def registered_name(spec: OpSpec) -> str:
@@ -137,8 +188,7 @@ def operator_file(spec: OpSpec) -> Path:
     own = Path(spec.tbe)
     file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
     if not spec.tbe or not file.is_file():
-        known = {**WITHOUT_TBE, **WITHOUT_TBE_GRADIENT}
-        reason = known.get(spec.name) or known.get(spec.name.removesuffix("_grad"))
+        reason = WITHOUT_TBE.get(spec.name.removesuffix("_grad"))
         raise MissingError(
             f"{spec.name} has no TBE operator, so CANN cannot build it",
             place=spec.place or spec.name,
@@ -225,9 +275,8 @@ def registration(spec: OpSpec, forward: OpSpec | None = None) -> Any:
 
 def lacking_table() -> str:
     """What has no TBE operator, and why, as a table of the documentation."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for what, reasons in (("", WITHOUT_TBE), ("gradient of ", WITHOUT_TBE_GRADIENT)):
-        for name, reason in reasons.items():
-            rows.setdefault((what, reason), []).append(name)
-    lines = [f"| {what}{', '.join(names)} | {reason} |" for (what, reason), names in rows.items()]
+    rows: dict[str, list[str]] = {}
+    for name, reason in WITHOUT_TBE.items():
+        rows.setdefault(reason, []).append(name)
+    lines = [f"| {', '.join(names)} | {reason} |" for reason, names in rows.items()]
     return "\n".join(("| without a TBE operator | because |", "|---|---|", *lines))

@@ -58,7 +58,7 @@ def _lacking(spec: OpSpec) -> str:
     """What the device lacks that a kernel needs; empty where it can run."""
     target = device_target()
     if target == "Ascend":
-        return "" if spec.tbe else "CANN builds no kernel of it"
+        return "" if spec.has_tbe else "CANN builds no kernel of it"
     if target != "CPU":
         return f"there is no kernel for {target}"
     return "" if dispatch.is_possible() else "there is no C compiler"
@@ -115,11 +115,11 @@ def native(spec: OpSpec, attributes: Mapping[str, Any]) -> Any:
 
         call: Any = primitive(spec, attributes)
         return Visible(call, len(spec.visible)) if spec.hidden else call
-    from custom_ops.ascend import AscendPrimitive
+    from custom_ops import ascend
 
-    call = AscendPrimitive(spec, attributes)
+    call = ascend.called(spec, attributes)
     call = Visible(call, len(spec.visible)) if spec.hidden else call
-    if spec.differentiable and not spec.tbe_gradient and spec.composite is not None:
+    if spec.differentiable and not spec.has_tbe_gradient and spec.composite is not None:
         return Trained(call, Composed(spec.composite, spec.with_defaults(attributes)))
     return call
 

@@ -45,6 +45,7 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
         integers=spec.integers,
         dtypes=spec.dtypes,
         tbe="" if part else spec.tbe_gradient,
+        tbe_steps=None if part else spec.tbe_gradient_steps,
         undifferentiable=frozenset({*saves, *grads})
         if spec.hidden or spec.backward_procedure or spec.backward_written
         else spec.undifferentiable & set(saves),

@@ -59,6 +59,9 @@ class OpSpec:
             its arguments are the inputs, the outputs and the attributes. Empty where there is none: `custom_ops.without_tbe`
             says why.
         tbe_gradient: likewise that of the gradient.
+        tbe_steps: where CANN builds several operators in a row instead: the attributes by keyword → `custom_ops.tbe_steps.TbeSteps`
+            that make the outputs from the inputs.
+        tbe_gradient_steps: likewise the gradients, from what the operator of the gradient reads.
         place: where it was written, for messages.
         doc: what it computes, for people.
     """
@@ -92,6 +95,8 @@ class OpSpec:
     nan: str = "propagates"
     tbe: str = ""
     tbe_gradient: str = ""
+    tbe_steps: Callable[..., Any] | None = None
+    tbe_gradient_steps: Callable[..., Any] | None = None
     place: str = ""
     doc: str = ""
 
@@ -118,6 +123,16 @@ class OpSpec:
     def has_kernel(self) -> bool:
         """Whether it can be computed without a framework."""
         return any(one is not None for one in (self.forward, self.written, self.procedure))
+
+    @property
+    def has_tbe(self) -> bool:
+        """Whether CANN builds it: as one TBE operator, or as several in a row."""
+        return bool(self.tbe) or self.tbe_steps is not None
+
+    @property
+    def has_tbe_gradient(self) -> bool:
+        """Likewise its gradient; steps have theirs."""
+        return bool(self.tbe_gradient) or (self.tbe_gradient_steps or self.tbe_steps) is not None
 
     @property
     def visible(self) -> tuple[str, ...]:

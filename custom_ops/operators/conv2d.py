@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from custom_ops.chain import Chain, Step
 from custom_ops.framework import ops
+from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described
 from custom_ops.onednn import im2col, prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import geometry
 from custom_ops.operators import epilogues
-from custom_ops.operators.epilogues import ACTIVATION_GRADIENT, LEAK, OF_RESULT
+from custom_ops.operators.epilogues import (
+    ACTIVATION_GRADIENT,
+    LEAK,
+    OF_RESULT,
+    ROWS_SUM,
+    activation_steps,
+)
 from custom_ops.operators.linear import own_kernel, threads
 from custom_ops.specs import OpSpec
+from custom_ops.tbe_steps import TbeStep, TbeSteps
 from custom_ops.weights import WeightedCell, keeping_names, parameter, uniform
 from tbe_impl.errors import InputError
 
@@ -90,6 +99,16 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         steps.append(Step(backward, tuple(reads[one.name] for one in backward.inputs), tuple(outputs)))  # fmt: skip
         return Chain(f"{name}_grad", known, outputs, tuple(steps))
 
+    def tbe_gradient_steps(**attributes: Any) -> TbeSteps:
+        alpha = {key: attributes.pop(key) for key in ("alpha",) if key in attributes}
+        again = TbeStep(CONV2D_BIAS if bias else CONV2D, inputs, ("z",), attributes)
+        own = activation_steps(activation, again, **alpha)
+        made = "made" if own else "grad_y"
+        own += (TbeStep(CONV2D_GRAD_X, ("x", "weight", made), ("grad_x",), attributes),)
+        own += (TbeStep(CONV2D_GRAD_WEIGHT, ("x", "weight", made), ("grad_weight",), attributes),)
+        own += (TbeStep(ROWS_SUM, (made,), ("grad_bias",), {"kept": 1}),) * bias
+        return TbeSteps(own)
+
     def composed(x, weight, *bias, stride, padding, dilation, groups, lowering, alpha=0.1):  # type: ignore[no-untyped-def]
         if lowering == "im2col":
             z = by_unfolding(x, weight, stride, padding, dilation, groups)
@@ -125,6 +144,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         ),
         nan="undefined",
         tbe="_".join(filter(None, ("fused/conv2d", "bias" * bias, activation))),
+        tbe_gradient_steps=tbe_gradient_steps,
         doc="y = activation(conv(x, weight) + bias)",
     )  # fmt: skip
 
@@ -177,6 +197,14 @@ def by_unfolding(x, weight, stride, padding, dilation, groups):  # type: ignore[
 
 CONV2D = convolution_spec("Conv2d", bias=False)
 CONV2D_BIAS = convolution_spec("Conv2dBias")
+CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT = (
+    replace(gradient_of(CONV2D, (one,)), name=name, tbe=f"fused/{file}")
+    for one, name, file in (
+        ("x", "Conv2dGradX", "conv2d_grad_x"),
+        ("weight", "Conv2dGradWeight", "conv2d_grad_weight"),
+    )
+)
+"""The gradients as CANN builds them, one by one; both read x and weight, at least their shapes."""
 
 
 def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:

@@ -12,7 +12,9 @@ from custom_ops.operators.gelu import formula as gelu_formula
 from custom_ops.operators.gelu import gelu_slope
 from custom_ops.operators.swish import swish_slope
 from custom_ops.pointwise import wide
+from custom_ops.rows import total
 from custom_ops.specs import OpSpec
+from custom_ops.tbe_steps import TbeStep
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 
@@ -74,9 +76,10 @@ def _gradient_and_sum(source: Any, grad: Any, *, activation: str) -> tuple[Any, 
     return dsl.cast_to(made, grad.dtype), dsl.cast_to(dsl.reduce_sum(made, [0]), grad.dtype)
 
 
-def _sum(grad: Any) -> Any:
+def _sum(grad: Any, *, kept: int) -> Any:
     (g,) = wide(grad)
-    return dsl.cast_to(dsl.reduce_sum(g, [0]), grad.dtype)
+    axes = [axis for axis in range(g.ndim) if axis != kept % g.ndim]
+    return dsl.cast_to(total(g, axes, keep=False), grad.dtype)
 
 
 def _slope_formula(source: Any, grad: Any, *, activation: str, **_: Any) -> Any:
@@ -97,6 +100,7 @@ ACTIVATION_GRADIENT = _spec(
     attributes={"activation": "silu", "alpha": LEAK},
     formula=_slope_formula,
     samples=(((4, 8), (4, 8)), ((0, 3), (0, 3))),
+    tbe="fused/activation_gradient",
     doc="grad times the derivative of an activation.",
 )
 ACTIVATION_GRADIENT_AND_SUM = _spec(
@@ -117,7 +121,27 @@ ROWS_SUM = _spec(
     ("grad",),
     ("total",),
     forward=_sum,
-    formula=lambda grad: grad.sum(0),
+    attributes={"kept": -1},
+    variants=({"kept": 1},),
+    formula=lambda grad, kept: np.moveaxis(grad, kept, -1).reshape(-1, grad.shape[kept]).sum(0),
     samples=(((4, 8),), ((0, 3),), ((70, 33),)),
-    doc="The sum of rows: the gradient of a bias.",
+    tbe="fused/rows_sum",
+    doc="The sum over all axes but one: the gradient of a bias.",
 )
+
+
+def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[TbeStep, ...]:
+    """On Ascend the steps to ``made``, the gradient of what an activation behind a product or a convolution was given; none
+    without an activation.
+
+    Args:
+        activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
+        again: computes ``z``, what the activation was given; left out where y is enough.
+        alpha: that of leaky relu.
+    """
+    if not activation:
+        return ()
+    is_enough = activation in OF_RESULT
+    reads = ("y" if is_enough else "z", "grad_y")
+    slope = TbeStep(ACTIVATION_GRADIENT, reads, ("made",), {"activation": activation, **alpha})
+    return (slope,) if is_enough else (again, slope)

@@ -21,8 +21,9 @@ from custom_ops.operators.linear import (
     product,
     threads,
 )
-from custom_ops.operators.matmul_bias import dense_weights
+from custom_ops.operators.matmul_bias import MATMUL, MATMUL_BIAS, dense_weights
 from custom_ops.specs import OpSpec
+from custom_ops.tbe_steps import TbeStep, TbeSteps
 from custom_ops.weights import WeightedCell, keeping_names, parameter
 from tbe_impl.errors import InputError
 
@@ -95,6 +96,11 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
             wanted["grad_bias"] = Described((out,), y.dtype)
         return Chain(place, dict(zip((*saves, "grad"), given, strict=True)), wanted, tuple(steps))
 
+    def tbe_steps(epsilon: float, lowering: str) -> TbeSteps:
+        normal = TbeStep(LAYER_NORM, inputs[:3], ("normal", "mean", "rstd"), {"epsilon": epsilon})
+        reads = ("normal", "weight", *more)
+        return TbeSteps((normal, TbeStep(MATMUL_BIAS if bias else MATMUL, reads, ("y",), {"lowering": lowering})))  # fmt: skip
+
     return OpSpec(
         name=name,
         inputs=inputs,
@@ -106,6 +112,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         formula=_formula,
         samples=tuple((x, x[-1:], x[-1:], w, w[:1])[: 4 + bias] for x, w in SAMPLES),
         nan="row",
+        tbe_steps=tbe_steps,
         doc="y = ((x − mean) / √(variance + epsilon)·gamma + beta) weight' + bias",
     )
 

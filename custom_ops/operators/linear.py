@@ -17,10 +17,13 @@ from custom_ops.operators.epilogues import (  # fmt: skip
     ACTIVATION_GRADIENT_AND_SUM,
     OF_RESULT,
     ROWS_SUM,
+    activation_steps,
 )
 from custom_ops.operators.gelu import GELU_SPEC
+from custom_ops.operators.products import PRODUCT, PRODUCT_OF_ROWS
 from custom_ops.pointwise import HALVES
 from custom_ops.specs import OpSpec
+from custom_ops.tbe_steps import TbeStep, TbeSteps
 from tbe_impl import dsl, environment
 from tbe_impl.backends.cpu.call import usable_threads
 from tbe_impl.errors import InputError
@@ -179,6 +182,17 @@ def linear_spec(
         steps += gradient_steps(name, rows, weight, lowering)
         return Chain(f"{name}_grad", known, wanted, tuple(_renamed(step, made) for step in steps))
 
+    def tbe_gradient_steps(activation: str, lowering: str) -> TbeSteps:
+        again = TbeStep(spec, inputs, ("z",), {"activation": "", "lowering": lowering})
+        own = activation_steps(activation, again)
+        made = own[-1].writes[0] if own else "grad_y"
+        own += (
+            TbeStep(PRODUCT, (made, "weight"), ("grad_x",)),
+            TbeStep(PRODUCT_OF_ROWS, (made, "x"), ("grad_weight",)),
+        )
+        own += (TbeStep(ROWS_SUM, (made,), ("grad_bias",)),) * bias
+        return TbeSteps(own, {"grad_residual": made})
+
     def composed(*tensors, activation, lowering):  # type: ignore[no-untyped-def]
         z = ops.matmul(tensors[0], ops.transpose(tensors[1], (1, 0)))
         for one in tensors[2:]:
@@ -195,7 +209,7 @@ def linear_spec(
     for x, weight in SAMPLES:
         shapes = {"bias": weight[:1], "residual": (*x[:-1], weight[0])}
         samples.append((x, weight, *(shapes[key] for key in more)))
-    return OpSpec(
+    spec = OpSpec(
         name=name,
         inputs=inputs,
         written=written,
@@ -207,8 +221,10 @@ def linear_spec(
         samples=tuple(samples),
         nan="row",
         tbe=_TBE[bias, residual],
+        tbe_gradient_steps=tbe_gradient_steps,
         doc="y = activation(x weight' + bias + residual)",
     )
+    return spec
 
 
 def _renamed(step: Step, made: str) -> Step:

@@ -8,7 +8,9 @@ from custom_ops.operators import all_specs
 from custom_ops.specs import OpSpec
 from tbe_impl.dsl.dtypes import dtype_of
 
-STEPS = frozenset({"ActivationGradient", "ActivationGradientAndSum", "Cast", "RowsSum"})
+STEPS = frozenset({
+    "ActivationGradient", "ActivationGradientAndSum", "Cast", "Conv2dGradWeight", "Conv2dGradX", "Product", "ProductOfRows", "RowsSum"
+})  # fmt: skip
 """Steps of operators that are several kernels in a row: tested through those."""
 SPECS = {name: spec for name, spec in all_specs().items() if name not in STEPS}
 

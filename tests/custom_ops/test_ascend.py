@@ -14,7 +14,8 @@ from custom_ops import formula, register_operator
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described
-from custom_ops.without_tbe import WITHOUT_TBE, WITHOUT_TBE_GRADIENT
+from custom_ops.operators import all_specs
+from custom_ops.without_tbe import WITHOUT_TBE
 from tbe_impl import ops
 from tbe_impl.dsl.layouts import from_blocked_channels, to_blocked_channels, to_fractal_z
 from tbe_impl.operator import load_operator
@@ -248,13 +249,17 @@ def test_names_are_nobody_elses():
 
 @pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
 def test_each_is_there_or_excused(spec):
-    assert bool(spec.tbe) != (spec.name in WITHOUT_TBE)
-    lacks_gradient = spec.tbe and spec.differentiable and not spec.tbe_gradient
-    assert bool(lacks_gradient) == (spec.name in WITHOUT_TBE_GRADIENT)
+    assert spec.has_tbe != (spec.name in WITHOUT_TBE)
+    assert len(WITHOUT_TBE.get(spec.name, " " * 60)) >= 60  # a reason is a sentence
+    if spec.has_tbe and spec.differentiable:
+        assert spec.has_tbe_gradient
+    for steps in filter(None, (spec.tbe_steps, spec.tbe_gradient_steps)):
+        for given in attributes_of(spec):
+            assert all(step.spec.tbe for step in steps(**given).steps)
 
 
 def test_every_file_is_named():
-    named = {file for spec in SPECS.values() for file in (spec.tbe, spec.tbe_gradient)}
+    named = {file for spec in all_specs().values() for file in (spec.tbe, spec.tbe_gradient)}
     helpers = {"__init__", "building", "words"}
     files = {file.stem for file in (Path(ops.__file__).parent / "fused").glob("*.py")} - helpers
     assert {f"fused/{name}" for name in files} <= named
@@ -270,9 +275,6 @@ def test_cells_on_ascend(monkeypatch, name):
     spec = SPECS[name]
     monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
     run_by = cell.FusedCell(spec, {}).run
-    if not spec.tbe_gradient:
-        assert isinstance(run_by, cell.Trained)
-        run_by = run_by.call
     run_by = run_by.call if isinstance(run_by, cell.Visible) else run_by
     assert isinstance(run_by, AscendPrimitive)
 
@@ -377,7 +379,8 @@ def test_on_a_cpu_an_operator_is_known_by_our_library():
 
 def test_a_gradient_that_cann_cannot_build_is_an_error(tmp_path):
     ms.set_context(mode=ms.GRAPH_MODE)
-    net = Sloped(Called(AscendPrimitive(SPECS["MatMul"], {})))
+    spec = replace(SPECS["MatMul"], tbe_gradient_steps=None)
+    net = Sloped(Called(AscendPrimitive(spec, {})))
     x, weight = ms.Tensor(np.ones((6, 24), np.float16)), ms.Tensor(np.ones((17, 24), np.float16))
     with pytest.raises(RuntimeError, match="MatMul has no gradient; use the composite route"):
         ms.export(net, x, weight, file_name=str(tmp_path / "net"), file_format="MINDIR")

@@ -313,15 +313,33 @@ def pads(size, reach, stride, padding, side):
     return [padding] * 2 if isinstance(padding, int) else list(padding[2 * side :][:2])
 
 
+def around_image(places, filter_shape, strides, padding, dilations):
+    """What is added above and below an image of so many rows and columns, and left and right."""
+    return [
+        pads(size, (kernel - 1) * apart + 1, step, padding, side)
+        for side, (size, kernel, apart, step) in enumerate(
+            zip(places, filter_shape[2:], dilations, strides, strict=True)
+        )
+    ]
+
+
+def backwards(places, filter_shape, stride, padding, dilation, groups):
+    """How the gradients of a convolution of an image of so many rows and columns are told of it."""
+    strides, dilations = two(stride), two(dilation)
+    rows, columns = around_image(places, filter_shape, strides, padding, dilations)
+    return {
+        "strides": strides,
+        "padding": [*rows, *columns],
+        "dilations": [1, 1, *dilations],
+        "groups": groups,
+        "res_dtype": "float32",
+    }
+
+
 def convolution(x, weight, bias, filter_shape, stride, padding, dilation, groups):
     """conv(x, weight) + bias; `filter_shape` is that of weight before it was laid out for the cube."""
     strides, dilations = two(stride), two(dilation)
-    around = [
-        pads(size, (kernel - 1) * apart + 1, step, padding, side)
-        for side, (size, kernel, apart, step) in enumerate(
-            zip(sizes(x)[2:4], filter_shape[2:], dilations, strides, strict=True)
-        )
-    ]
+    around = around_image(sizes(x)[2:4], filter_shape, strides, padding, dilations)
     given = {
         "stride_h": strides[0],
         "stride_w": strides[1],

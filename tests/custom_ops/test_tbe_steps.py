@@ -1,0 +1,151 @@
+"""Operators and gradients that are several TBE operators in a row on Ascend: what they make, and that graphs hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described
+from tbe_impl.dsl.layouts import (
+    from_blocked_channels,
+    from_fractal_z,
+    to_blocked_channels,
+    to_fractal_z,
+)
+from tbe_impl.errors import MissingError
+from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, attributes_of, in_float64
+from tests.custom_ops.test_specs import close, run
+from tests.tbe_impl.ops.calls import describe
+
+pytestmark = pytest.mark.mindspore
+ms = pytest.importorskip("mindspore")
+
+from custom_ops import ascend  # noqa: E402
+from custom_ops.ascend import AscendPrimitive, InARow, as_told, registered_name  # noqa: E402
+from custom_ops.operators.conv2d import CONV2D_GRAD_WEIGHT, CONV2D_GRAD_X  # noqa: E402
+from tests.custom_ops.test_ascend import Called, Sloped, operator  # noqa: E402
+
+FORWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe_steps]
+BACKWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe_gradient_steps]
+DTYPE = "float16"
+
+
+def run_step(spec, given, arrays, soc, backend):
+    """What the TBE operator of a step makes."""
+    attributes = spec.with_defaults(given)
+    made = computation_of(spec, sorted_attributes(spec, given)).describe([Described.of(one) for one in arrays])  # fmt: skip
+    own = {name: as_told(name, attributes[name]) for name in ascend.attributes_of(spec)}
+    described = [describe(one.shape, str(one.dtype)) for one in (*arrays, *made)]
+    return as_tuple(operator(spec.tbe).build(*described, soc=soc, **own)(*arrays, backend=backend))
+
+
+def run_steps(spec, given, arrays, soc="Ascend910A", backend="numpy"):
+    """What all of them make, each as the chip has it."""
+    whole = spec.tbe_steps(**given)
+    known = dict(zip(spec.inputs, arrays, strict=True))
+    for step in whole.steps:
+        made = run_step(step.spec, step.attributes, [known[name] for name in step.reads], soc, backend)  # fmt: skip
+        known |= zip(step.writes, made, strict=True)
+    return [known[whole.makes.get(name, name)] for name in spec.outputs]
+
+
+def check_gradient(spec, given, shapes, soc="Ascend910A", backend="numpy"):
+    """Against the operator's own gradient in float64, which finite differences confirm."""
+    gradient = gradient_of(spec)
+    arrays = arrays_of(spec, shapes, DTYPE)
+    made = run(spec, given, *in_float64(spec, arrays))
+    known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
+    rng = np.random.default_rng(2)
+    known |= {f"grad_{name}": rng.standard_normal(np.shape(known[name])) for name in spec.visible}
+    rounded = [np.asarray(known[name]).astype(DTYPE) for name in gradient.inputs]
+    wanted = run(gradient, given, *(one.astype(np.float64) for one in rounded))
+    found = run_steps(gradient, given, rounded, soc, backend)
+    for got, want in zip(found, wanted, strict=True):
+        assert str(got.dtype) == DTYPE
+        close(np.reshape(got, np.shape(want)), want, DTYPE)
+
+
+@pytest.mark.parametrize("spec", FORWARD)
+def test_forward(spec):
+    for given in attributes_of(spec):
+        for number, shapes in enumerate(spec.samples[:2]):
+            arrays = arrays_of(spec, shapes, DTYPE)
+            (want,) = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
+            chip = ("Ascend910B", "cpu") if not number else ("Ascend910A", "numpy")
+            (got,) = run_steps(spec, given, arrays, *chip)
+            close(np.reshape(got, want.shape), want, DTYPE)
+
+
+@pytest.mark.parametrize("spec", BACKWARD)
+def test_gradients(spec):
+    for given in attributes_of(spec):
+        check_gradient(spec, given, spec.samples[0], "Ascend910B", "cpu")
+        check_gradient(spec, given, spec.samples[1])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2},
+        {"stride": 2, "padding": "same", "dilation": (1, 2), "groups": 2},
+        {"padding": "valid", "groups": 2},
+    ],
+)
+def test_gradients_of_convolutions(given):
+    spec = SPECS["Conv2dBiasSiLU"]
+    check_gradient(spec, spec.with_defaults(given), ((2, 6, 9, 8), (10, 3, 3, 3), (10,)))
+
+
+@pytest.mark.parametrize("spec", [CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT], ids=lambda spec: spec.name)
+def test_gradients_of_convolutions_as_the_cube_lays_tensors_out(spec):
+    given = spec.with_defaults({"padding": "same"})
+    arrays = arrays_of(spec, ((2, 20, 9, 8), (24, 20, 3, 3), (2, 24, 9, 8)), DTYPE)
+    (want,) = run(spec, given, *in_float64(spec, arrays))
+    x, weight, grad = arrays
+    laid = [to_blocked_channels(x), to_fractal_z(weight), to_blocked_channels(grad)]
+    described = [describe(one.shape, DTYPE) for one in laid]
+    described[1]["ori_shape"] = weight.shape
+    is_image = ascend.known_of(spec)["FORMATS"][spec.outputs[0]] == "5HD"
+    made = laid[0] if is_image else laid[1]
+    own = {key: as_told(key, given[key]) for key in ascend.attributes_of(spec)}
+    kernel = operator(spec.tbe).build(*described, describe(made.shape, DTYPE), **own)
+    found = kernel(*laid, backend="numpy")
+    plain = from_blocked_channels(found, 20) if is_image else from_fractal_z(found, weight.shape, 1)
+    close(plain, want, DTYPE)
+
+
+def held_by(net, spec, tmp_path):
+    """The graph that MindSpore makes of a net before it asks a device."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+    inputs = [ms.Tensor(np.ones(shape, DTYPE)) for shape in spec.samples[0]]
+    ms.export(net, *inputs, file_name=str(tmp_path / "net"), file_format="MINDIR")
+    return (tmp_path / "net.mindir").read_bytes()
+
+
+def names_of(steps, spec):
+    return [registered_name(one.spec).encode() for one in steps(**spec.with_defaults({})).steps]
+
+
+@pytest.mark.parametrize("spec", FORWARD)
+def test_graphs_hold_the_steps(spec, tmp_path):
+    """Their gradient is that of each step."""
+    net = ascend.called(spec, {})
+    assert isinstance(net, InARow)
+    held = held_by(net, spec, tmp_path)
+    assert all(name in held for name in names_of(spec.tbe_steps, spec))
+    held = held_by(Sloped(net), spec, tmp_path)
+    assert all(name in held for name in (b"LayerNormGrad", b"ProductOfRows"))
+
+
+@pytest.mark.parametrize("spec", BACKWARD)
+def test_graphs_hold_the_steps_of_gradients(spec, tmp_path):
+    held = held_by(Sloped(Called(AscendPrimitive(spec, {}))), spec, tmp_path)
+    assert all(name in held for name in names_of(spec.tbe_gradient_steps, spec))
+
+
+def test_what_a_step_lacks_is_refused():
+    with pytest.raises(MissingError, match="has no lowering; expected lowering=auto"):
+        ascend.called(SPECS["LayerNormLinear"], {"lowering": "im2col"})
+    assert isinstance(ascend.called(SPECS["MatMulBias"], {}), AscendPrimitive)
