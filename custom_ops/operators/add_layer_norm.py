@@ -7,7 +7,8 @@ from typing import Any
 
 from custom_ops.framework import ops
 from custom_ops.operators import layer_norm
-from custom_ops.rows import check_shape, sizes, spread, wide
+from custom_ops.pointwise import HALVES
+from custom_ops.rows import check_shape, mean, sizes, spread, wide
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, parameter
 from tbe_impl import dsl
@@ -23,7 +24,7 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, ...]:
-    """y, x + residual, mean and rstd."""
+    """y, x + residual, the mean of that as it is rounded, and rstd."""
     axes, params = layer_norm.axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(residual, sizes(x), "AddLayerNorm", "residual", x)
     check_shape(gamma, sizes(x)[params:], "AddLayerNorm", "gamma")
@@ -31,7 +32,10 @@ def compute(
     both = dsl.vadd(wide(x), wide(residual, x))
     normal, middle, rstd = layer_norm.normalise(both, axes, epsilon)
     made = dsl.vadd(dsl.vmul(normal, spread(wide(gamma, x), x)), spread(wide(beta, x), x))
-    return dsl.cast_to(made, x.dtype), dsl.cast_to(both, x.dtype), middle, rstd
+    held = dsl.cast_to(both, x.dtype)
+    if x.dtype in HALVES:
+        middle = mean(wide(held), axes)  # that of the sum which the gradient reads
+    return dsl.cast_to(made, x.dtype), held, middle, rstd
 
 
 def gradient(

@@ -36,7 +36,10 @@ def add_layer_norm_compute(
     normal, middle, scale = words.normalised(both, axes, epsilon)
     res = dsl.vmul(normal, words.spread(words.wide(gamma), x))
     res = dsl.vadd(res, words.spread(words.wide(beta), x))
-    return [dsl.cast_to(res, x.dtype), dsl.cast_to(both, x.dtype), middle, scale]
+    held = dsl.cast_to(both, x.dtype)
+    if x.dtype == "float16":
+        middle = words.mean(words.wide(held), axes)  # that of the sum which the gradient reads
+    return [dsl.cast_to(res, x.dtype), held, middle, scale]
 
 
 @para_check.check_op_params(*params(4, 4, ("int", "int", "float")))

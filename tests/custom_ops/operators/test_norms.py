@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from custom_ops import AddLayerNorm
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of
 from custom_ops.operators import (
@@ -17,6 +18,7 @@ from custom_ops.operators import (
     softmax_cross_entropy,
     token_embedding,
 )
+from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
 
 RNG = np.random.default_rng(5)
@@ -161,3 +163,15 @@ REFUSED = [
 def test_bad_input_names_operator_and_argument(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_sum_is_as_far_from_its_mean_as_it_is_when_rounded(dtype):
+    """The gradient reads the rounded sum: of a row of one, nothing is left."""
+    kind = dtype_of(dtype).numpy
+    x, residual = np.float32([[1.0]]).astype(kind), np.float32([[0.0037]]).astype(kind)
+    one = np.ones(1, kind)
+    op = AddLayerNorm((1,))
+    op.forward(x, residual, one, one)
+    _, _, of_gamma, _ = op.backward((np.ones((1, 1), kind), np.zeros((1, 1), kind)))
+    assert of_gamma == 0
