@@ -13,8 +13,7 @@ from ms_fusion.accuracy.replay import unknown_operators
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.kernel_server import records
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
-from ms_fusion.kernel_server.entry import entry
-from ms_fusion.kernel_server.host import stub
+from ms_fusion.kernel_server.entry import entry, stub
 from ms_fusion.kernel_server.translate import translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment

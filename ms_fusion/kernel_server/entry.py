@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from ms_fusion.kernel_server.translate import Group, known_size
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, Program
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
+
+STUB = Path(__file__).with_name("stub.c")
 
 
 def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
@@ -48,6 +51,12 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         *by_name_of_akg(group.name),
     ]
     return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"  # fmt: skip
+
+
+def stub(name: str) -> str:
+    """The text of a kernel that is prepared in the process that calls it."""
+    text = f"#define NAME {name}\n{STUB.read_text('utf-8')}\n"
+    return text + "\n".join(by_name_of_akg(name)) + "\n"
 
 
 def by_name_of_akg(name: str) -> list[str]:

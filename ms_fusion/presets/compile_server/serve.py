@@ -15,7 +15,10 @@ from typing import Any
 
 from ms_fusion.generator_limits import Refusal, kernel_refusal
 from ms_fusion.presets.compile_server import refusals
+from ms_fusion.presets.compile_server.part_of_package import import_alone
 from ms_fusion.presets.compile_server.workers import build_apart
+
+SERVER = "mindspore._extends.remote.kernel_build_server"
 
 
 def serve(messager: str) -> None:
@@ -29,15 +32,14 @@ def serve(messager: str) -> None:
     os.chdir(os.environ["MS_COMPILER_CACHE_PATH"])
     _print_to("compile_server.log")
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    from mindspore._extends.remote import kernel_build_server as base
-
     if messager == "AkgMessager":
-        from mindspore._extends.remote.kernel_build_server_akg import AkgMessager as server
-
+        base = importlib.import_module(SERVER)
+        server = importlib.import_module(f"{SERVER}_akg").AkgMessager
         base.AkgBuilderBase.accept_json = _accept_guarded
     else:
-        from mindspore._extends.remote.kernel_build_server_akg_v2 import AkgV2Messager as server
-
+        # all of MindSpore would be a second and half a GiB, of which nothing is needed
+        base = import_alone(SERVER)
+        server = importlib.import_module(f"{SERVER}_akg_v2").AkgV2Messager
         sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel_server" / "plug"))
     base.AkgBuilderBase.compile = _compile_guarded
     server(int(sys.argv[1]), int(sys.argv[2])).run()

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ms_fusion.formats import composite
 from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import driver, host, records
+from ms_fusion.kernel_server import driver, host, hosted, records
 from ms_fusion.kernel_server.driver import library
 from ms_fusion.ledger import BuildStep
 from tbe_impl.errors import InputError
@@ -33,9 +34,9 @@ def test_a_group_that_cannot_be_built_is_computed_by_its_formulas(
         raise InputError("Sub is not built")
 
     monkeypatch.setattr(driver, "translate", refused)
-    monkeypatch.setattr(host, "assemble", refused)
+    monkeypatch.setattr(hosted, "assemble", refused)
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
-    monkeypatch.setattr(host, "parse_kernel", lambda *_, **__: kernel)
+    monkeypatch.setattr(composite, "parse_kernel", lambda *_, **__: kernel)
     (tmp_path / f"{kernel.name}.info").write_text("{}")
     with pytest.raises(InputError, match="Sub is not built"):
         driver.build("{}", tmp_path)
