@@ -51,6 +51,8 @@ class FusedPrimitive(ops.Custom):
             bprop=_bprop(spec, attributes, order, eager),
             reg_info=_registration(spec),
         )
+        # the ledger of ms_fusion looks for it
+        self.add_prim_attr("brought_by", "custom_ops")
         self._direct = _direct(spec, attributes, order)
         if spec.overwrites:
             self.set_signatures(_signatures(spec))

@@ -71,6 +71,10 @@ class Value:
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
+BROUGHT_BY = "brought_by"
+"""Attribute of a custom operator that says which package its kernel comes from."""
+
+
 @dataclass(frozen=True)
 class Node:
     """One operator, or one fused kernel (then ``body`` holds its operators).
@@ -101,6 +105,12 @@ class Node:
     def is_fused_kernel(self) -> bool:
         """Whether a generator built it; with a single operator in its body it still is no fusion."""
         return self.body is not None
+
+    @property
+    def brought_by(self) -> str:
+        """Who made the kernel of a custom operator, ``custom_ops`` or ``user``; empty for the framework's own operators."""
+        custom = self.attr("func_type") is not None and self.attr("reg_op_name") is not None
+        return str(self.attr(BROUGHT_BY, "user")) if custom else ""
 
     def attr(self, name: str, default: Any = None) -> Any:
         return dict(self.attrs).get(name, default)

@@ -165,6 +165,30 @@ class FusedKernel:
 
 
 @dataclass(frozen=True)
+class CarriedKernel:
+    """A kernel that the net brings along as a custom operator; whoever builds the others, it stays as it is.
+
+    Attributes:
+        name: of the operator, such as ``AddReLU``.
+        full_name: full name with scope, as the profiler prints it.
+        by: whose it is: ``custom_ops`` or ``user``.
+        inputs, outputs: what it reads and writes.
+        sources: places in the user's code.
+        launches: how often it ran in this capture (the receipt); None when nothing ran.
+        time_us: measured, per run; None when not measured.
+    """
+
+    name: str
+    full_name: str
+    by: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    sources: tuple[Source, ...] = ()
+    launches: int | None = None
+    time_us: float | None = None
+
+
+@dataclass(frozen=True)
 class Suggestion:
     """The smallest change that would make an edge fuse.
 
@@ -237,7 +261,7 @@ class Ledger:
     """Everything that is known of one net's fusion.
 
     `kernels` holds fusions only: two or more operators in the body. A generated kernel with one operator stands in
-    `single_operator_kernels`.
+    `single_operator_kernels`, and what the net brought along in `carried`.
     """
 
     title: str
@@ -246,6 +270,7 @@ class Ledger:
     before: Summary
     after: Summary
     single_operator_kernels: tuple[FusedKernel, ...] = ()
+    carried: tuple[CarriedKernel, ...] = ()
     hot_spots: tuple[HotSpot, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     flags: str = ""

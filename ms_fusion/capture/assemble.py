@@ -11,7 +11,7 @@ from ms_fusion import cost
 from ms_fusion.capture.join import Joined
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source
-from ms_fusion.ledger import Accuracy, Build, FusedKernel, Ledger, Work
+from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger, Work
 from ms_fusion.why_not import explain_edges, hot_spots
 
 Times = Mapping[str, tuple[float, float]]
@@ -55,6 +55,9 @@ def assemble(
         title=title,
         kernels=tuple(kernel for kernel in built if len(kernel.body) > 1),
         single_operator_kernels=tuple(kernel for kernel in built if len(kernel.body) < 2),
+        carried=tuple(
+            _carried(node, joined, times_after or {}) for node in joined.after if node.brought_by
+        ),
         unfused=explain_edges(
             joined.before,
             joined.placement,
@@ -154,6 +157,23 @@ class _KernelBuilder:
                 return None
             total += runs * time_us / self._pieces(member)
         return total if members else None
+
+
+def _carried(node: Node, joined: Joined, times: Times) -> CarriedKernel:
+    """A custom operator; its place in the code is told by the graph before fusion."""
+    runs, time_us = times.get(node.name, (None, None))
+    return CarriedKernel(
+        name=node.op,
+        full_name=node.name,
+        by=node.brought_by,
+        inputs=joined.after.inputs_of(node),
+        outputs=joined.after.outputs_of(node),
+        sources=_distinct_sources(
+            [joined.before.node(node.name)] if node.name in joined.before else [], node
+        ),
+        launches=None if runs is None else round(runs),
+        time_us=time_us,
+    )
 
 
 def _on_matrix_unit(operators: Iterable[Node]) -> bool:

@@ -312,6 +312,8 @@ class _GraphBuilder:
                         f"kernel @{kernel.name} has {len(there)} {what}, its call {len(here)}",
                         statement.line,
                     )
+        elif op == "Custom":
+            op = str(attributes.get("reg_op_name") or op)
         elif statement.head.startswith("call @"):
             attributes["graph"] = statement.head.removeprefix("call @")
         elif "[@" in statement.head:

@@ -7,6 +7,7 @@ from ms_fusion.report.html import environment, metrics
 from ms_fusion.report.printable import printable
 from ms_fusion.report.text import (
     bytes_saved,
+    carried_text,
     environment_text,
     fused_operators,
     operators_text,
@@ -34,6 +35,7 @@ def to_static_html(ledger: Ledger) -> str:
             summary=metrics(ledger),
             kernels=[_kernel(kernel) for kernel in kernels[:KERNELS_SHOWN]],
             more_kernels=max(0, len(kernels) - KERNELS_SHOWN),
+            carried=_show(carried_text(ledger)),
             unfused=[_edge(edge) for edge in unfused[:UNFUSED_SHOWN]],
             more_unfused=max(0, len(unfused) - UNFUSED_SHOWN),
         )

@@ -13,7 +13,14 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Suggestion, UnfusedEdge
+from ms_fusion.ledger import (
+    Accuracy,
+    CarriedKernel,
+    FusedKernel,
+    Ledger,
+    Suggestion,
+    UnfusedEdge,
+)
 from ms_fusion.report.printable import printable, scope_of
 from ms_fusion.report.units import (
     ABSENT,
@@ -89,6 +96,7 @@ def render_text(ledger: Ledger, console: Console) -> None:
     _header(ledger, write)
     _summary(ledger, write)
     _kernels(ledger, write)
+    _carried(ledger.carried, write)
     _unfused(ledger.unfused, write)
     _suggestions(ledger.unfused, write)
     _hot_spots(ledger, write)
@@ -250,6 +258,37 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
         write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
 
 
+def carried_text(ledger: Ledger) -> str:
+    """``2×AddReLU + Swish (custom_ops)``: what the net brings along, by whose it is."""
+    whose = dict.fromkeys(kernel.by for kernel in ledger.carried)
+    return ", ".join(
+        f"{operators_text([one.name for one in ledger.carried if one.by == by])} ({by})"
+        for by in whose
+    )
+
+
+def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
+    if not kernels:
+        return
+    write.heading("Kernels that the net brings", f"{len(kernels):,}, kept as they are")
+    table = write.table(("operator, source", "wide"), ("by", "right"), ("time", "right"), ("runs", "right"))  # fmt: skip
+    room = max(20, write.console.width - 40)
+    for kernel in kernels[:KERNELS_SHOWN]:
+        table.add_row(
+            write.lines(
+                (kernel.name, "bold"),
+                (shorten(scope_of(kernel.full_name), room), "dim"),
+                (_short_source(kernel, room), "cyan"),
+            ),
+            write.text(kernel.by),
+            write.text(time_text(kernel.time_us)),
+            write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
+        )
+    write.console.print(table)
+    if len(kernels) > KERNELS_SHOWN:
+        write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
+
+
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
     """Body, bytes saved, times, savings, runs and error of one kernel: a cell each."""
     error, saved = worst(kernel.accuracy), bytes_saved(kernel)
@@ -299,7 +338,7 @@ def shorten(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
-def _short_source(kernel: FusedKernel, room: int) -> str:
+def _short_source(kernel: FusedKernel | CarriedKernel, room: int) -> str:
     if not kernel.sources:
         return ""
     more = f" +{len(kernel.sources) - 1}" if len(kernel.sources) > 1 else ""

@@ -18,7 +18,7 @@ LIBRARY = frozenset(
     """MatMul BatchMatMul MatMulExt BatchMatMulExt Dense GroupedMatmul Conv2D Conv2DBackpropInput Conv2DBackpropFilter
     Conv2DTranspose Conv3D BatchNorm BatchNormGrad MaxPool MaxPoolGrad AvgPool AvgPoolGrad LSTM GRUV2 Gather Concat
     EmbeddingLookup Dropout DropoutGrad SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits ArgMax ArgMin
-    ArgMaxWithValue TopK Sort AllReduce AllGather ReduceScatter Broadcast Custom""".split()
+    ArgMaxWithValue TopK Sort AllReduce AllGather ReduceScatter Broadcast""".split()
 )
 """Operators computed by a library or a kernel that fusion cannot open."""
 
@@ -159,6 +159,8 @@ def _device(node: Node, graph: Graph, given: Settings) -> Refusal | None:
 
 
 def _library(node: Node, graph: Graph, given: Settings) -> Refusal | None:
+    if node.brought_by:
+        return _refuse(node, "carried", by=node.brought_by)
     if node.op in LIBRARY and node.op not in given.clustered:
         return _refuse(node, "not-clusterable")
     return None

@@ -15,6 +15,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "other-subgraph": "{producer} is in sub-graph {subgraph} and {consumer} in {other_subgraph}; no kernel reaches across",
         "other-device": "{name} runs on {target}, the kernels are built for {device}",
         "not-clusterable": "{op} ({name}) is a kernel of a library; the generator builds nothing around it",
+        "carried": "{op} ({name}) is a kernel that the net brings along ({by}); it stays as it is",
         "unknown-operator": "{op} ({name}) is neither clusterable nor expandable on {device}, with any flag",
         "dynamic-shape": "{name} handles {value} of shape {shape}, which is not known before run time",
         "dtype": "{name} ({op}) handles {dtype}, which {limit}",

@@ -90,7 +90,14 @@ def kernel_graph_lines(path):
 def test_no_operator_is_lost_and_none_is_invented(path):
     graph = read_ir(path).graph
     lines = kernel_graph_lines(path)
-    assert ["call @" if node.is_fused_kernel else node.op for node in graph] == lines
+    names = ["Custom" if node.brought_by else node.op for node in graph]
+    assert ["call @" if node.is_fused_kernel else name for node, name in zip(graph, names, strict=True)] == lines  # fmt: skip
+
+
+def test_a_custom_operator_has_the_name_that_its_author_gave_it():
+    graph = read_ir(CORPUS / "Odd_f" / "graph_build_0_0174.ir").graph
+    (own,) = (node for node in graph if node.brought_by)
+    assert (own.op, own.brought_by) == ("myadd", "user")
 
 
 def test_block_counts():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ms_fusion import operators
@@ -79,6 +80,34 @@ RESULT["all built"] = [len(bodies()), len(kernels())]
 with mf.fusion("off"):
     RESULT["images unfused"] = image_losses(5)
 
+import custom_ops
+from custom_ops import dispatch
+
+class Carrying(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.add_relu, self.swish = custom_ops.AddReLU(route="native"), custom_ops.Swish(route="native")
+    def construct(self, x, y):
+        return ops.exp(self.swish(self.add_relu(x * 2.0, y) - 0.5) * 0.1)
+
+def gradients():
+    net = Carrying()
+    def loss(x, y):
+        return ops.sum(net(x, y) * y)
+    step = ops.value_and_grad(loss, (0, 1))
+    random = np.random.default_rng(3)
+    x, y = (Tensor(random.standard_normal((9, 33)).astype(np.float32)) for _ in range(2))
+    before = dispatch.calls()
+    value, (of_x, of_y) = step(x, y)
+    return [one.asnumpy().tolist() for one in (value, of_x, of_y)], dispatch.calls() - before
+
+RESULT["carrying"], RESULT["carried calls"] = gradients()
+with mf.fusion("off"):
+    RESULT["carrying unfused"], RESULT["carried calls unfused"] = gradients()
+found = mf.explain(Carrying(), ones(9, 33), ones(9, 33), measure=False, accuracy=False, isolate=False)
+RESULT["carried"] = [[one.name, one.by] for one in found.carried]
+RESULT["beside carried"] = sorted(one.generator for one in found.kernels)
+
 class Odd(nn.Cell):
     def construct(self, x, y, wide):
         return ops.round(x / 2.0), ops.pow(y, y), ops.cast(wide, ms.float16), ops.log(x), -y
@@ -134,6 +163,16 @@ def test_convolutions_and_products_are_part_of_the_groups(seen: dict[str, Any]) 
     assert any(body[0] == "Conv2D" and "Maximum" in body for body in seen["all groups"])
     groups, built = seen["all built"]
     assert groups == built
+
+
+@pytest.mark.mindspore
+def test_operators_of_custom_ops_stay_as_they_are(seen: dict[str, Any]) -> None:
+    for found, wanted in zip(seen["carrying"], seen["carrying unfused"], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    # forward and backward of two operators
+    assert seen["carried calls"] == seen["carried calls unfused"] == 4
+    assert seen["carried"] == [["AddReLU", "custom_ops"], ["Swish", "custom_ops"]]
+    assert set(seen["beside carried"]) == {"ms_fusion"}
 
 
 @pytest.mark.mindspore

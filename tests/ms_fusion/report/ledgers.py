@@ -9,6 +9,7 @@ from ms_fusion.ledger import (
     Accuracy,
     Build,
     BuildStep,
+    CarriedKernel,
     FusedKernel,
     HotSpot,
     Ledger,
@@ -350,6 +351,10 @@ def transformer_ledger(
     return replace(
         ledger,
         single_operator_kernels=(single,),
+        carried=(
+            CarriedKernel("AddReLU", "Default/Custom-op0", "custom_ops", (), (), slow.sources, 12, 3.14),
+            CarriedKernel("myadd", "Default/Custom-op1", "user", (), ()),
+        ),
         hot_spots=(
             HotSpot(
                 builder.nodes[4].name,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.graph import Graph, Source, Value
-from ms_fusion.ledger import Build, BuildStep, HotSpot, Ledger, Suggestion
+from ms_fusion.ledger import Build, BuildStep, CarriedKernel, HotSpot, Ledger, Suggestion
 from ms_fusion.report.html import embedded
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.view import build_view
@@ -54,12 +54,13 @@ def poisoned(text: str) -> Ledger:
         build=Build((BuildStep(text, (text,)), BuildStep("onednn", (text,))), why=text),
         accuracy=tuple(replace(entry, inputs=text, note=text) for entry in ledger.kernels[0].accuracy),
     )  # fmt: skip
+    carried = CarriedKernel(text, text, text, (value,), (value,), (Source(text, 4, text),), 1, 1.0)
     edge = replace(
         ledger.unfused[0], producer=f"{text}0", consumer=f"{text}2", producer_op=text, consumer_op=text, value=value, reason=text,
         detail=text, suggestion=Suggestion(text, text, text), producer_source=Source(text, 1, text),
     )  # fmt: skip
     return replace(
-        ledger, title=text, kernels=(kernel,), unfused=(edge, replace(edge, producer="gone", consumer="")),
+        ledger, title=text, kernels=(kernel,), carried=(carried,), unfused=(edge, replace(edge, producer="gone", consumer="")),
         before=replace(ledger.before, graph=poison), hot_spots=(HotSpot(text, text, 1.0, 0.5, text, text, Source(text, 1, text)),),
         environment={text: text, "device": text, "nested": {text: (text,)}}, flags=text, preset=text, notes=(text,),
     )  # fmt: skip
