@@ -207,20 +207,6 @@ VF f32v f32_erf(f32v x) {
     f32v far = 1.0f - f32_fma(e.r + e.s, power, power);
     return f32_copysign(f32_select(size < 0.9375f, f32_fma(size, near, size), far), x);
 }
-/* The normal distribution: exp(-t^2 / 2) P((t - 3.5) / (t + 3.5)) / (t + 3.5), t = |x|, on the left of 0. Within 4 ULP. */
-VF f32v f32_ndtr(f32v x) {
-    f32v t = f32_below(f32_splat(14.5f), f32_abs(x)), d = t + 3.5f, inverse = 1.0f / d, away = t - 3.5f;
-    f32v d_rest = t - (d - 3.5f), place = away * inverse;
-    place = f32_fma(f32_fma(-place, d_rest, f32_fma(-place, d, away)), inverse, place);
-    f32v q = F32_POLYNOMIAL(place, 0.744416058f, -0.565561771f, 0.315425038f, -0.116053037f, 0.0174063779f,
-                            0.00649311626f, -0.00317531032f, -0.000494943291f, 0.000421897188f, 0.00011068887f);
-    f32v low, square = f32_product(t, t, &low);
-    f32v half = square * -0.5f, n = f32_exp_whole(half);
-    f32_exponential e = f32_exp_series(n, f32_fma(low, f32_splat(-0.5f), f32_exp_rest(half, n)));
-    f32v part = e.r + e.s, top = f32_fma(q, part, q), y = top * inverse;
-    y = f32_scale(f32_fma(f32_fma(-y, d_rest, f32_fma(-y, d, top)), inverse, y), e.n);
-    return f32_select(x < 0.0f, y, 1.0f - y);
-}
 
 /* By way of float64: within half a unit, at two to four times the cost. First exp and log with the terms that float32
  * needs, 2^-34 and 2^-41. */

@@ -5,12 +5,13 @@
  * float32 never does. -DLANES=4, 8 or 16; kernels that compute in float64 are fastest with half the lanes of a float32
  * register, so that a vector of float64 is one register.
  *
- * Accuracy, in units in the last place: float32 within 2 (ndtr within 4), float64 within 2 (ndtr within 4).
+ * Accuracy, in units in the last place: float32 within 2, float64 within 2 (ndtr within 4).
  * Not a number, infinities, signed zeros and subnormal numbers are kept everywhere.
  */
 #ifndef VECTOR_MATH_H
 #define VECTOR_MATH_H
 
+#include "vector_normal.h"
 #include "vector_trigonometry.h"
 
 /* The remainder of the truncated quotient, exact, with the sign of x. In float64 both quotient and product are exact as

@@ -250,7 +250,7 @@ FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "sigmoid": (sigmoid, 1.7, 1),
     "erf": (_special("erf"), 1.25, 1.7),
     "erfc": (_special("erfc"), 0.6, 2),
-    "ndtr": (_special("ndtr"), 4, 4),
+    "ndtr": (_special("ndtr"), 1.8, 4),
     "sin": (np.sin, 1.6, 1),
     "cos": (np.cos, 1.6, 1),
     "tan": (np.tan, 0.6, 1),
