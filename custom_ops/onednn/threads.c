@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "apart.h"
 
 /* std::function<void(int, int)> of libstdc++ */
 struct function {
@@ -21,6 +22,7 @@ struct job {
   const struct function *function;
   int count;
   atomic_int next, done, users;
+  struct caller caller;
   struct job *following;
 };
 
@@ -71,6 +73,7 @@ static void *worker(void *unused) {
     struct job *job;
     while (!(job = take())) pthread_cond_wait(&work, &lock);
     pthread_mutex_unlock(&lock);
+    stay_off(job->caller);
     work_on(job);
     pthread_mutex_lock(&lock);
     atomic_fetch_sub(&job->users, 1); /* from here on the job may be gone */
@@ -92,7 +95,7 @@ static void ensure_workers(int wanted) {
 }
 
 static void parallel_for(int threads, int count, const struct function *function) {
-  struct job job = {.function = function, .count = count};
+  struct job job = {.function = function, .count = count, .caller = caller_here()};
   if (count < 2 || threads < 2 || inside) {
     work_on(&job);
     return;

@@ -187,8 +187,10 @@ int attention(void **buffers, const int64_t *numbers, int64_t threads) {
     element *y = buffers[3 + masked];
     real *normaliser = buffers[4 + masked];
     int64_t blocks = (p->queries + QUERIES - 1) / QUERIES, items = p->batches * p->heads * blocks;
+    struct caller caller = caller_here();
 #pragma omp parallel num_threads(threads) if (threads > 1 && items > 1)
     {
+        keep_apart(caller);
         struct forward_room room;
         int missing = forward_room(p, &room);
         if (missing) __atomic_store_n(&failed, 1, __ATOMIC_RELAXED);
@@ -285,8 +287,10 @@ int attention_backward(void **buffers, const int64_t *numbers, int64_t threads) 
     struct gradients g = {rest[0], rest[2], rest[1], rest[3], rest[4], rest[5],
                           memory(items * p->keys * width, sizeof(real)), memory(items * p->keys * value_width, sizeof(real))};
     if (!g.sums_k || !g.sums_v) failed = 1;
+    struct caller caller = caller_here();
 #pragma omp parallel num_threads(threads) if (threads > 1 && items > 1)
     {
+        keep_apart(caller);
         struct backward_room room;
         int missing = backward_room(p, &room) || failed;
         if (missing) __atomic_store_n(&failed, 1, __ATOMIC_RELAXED);

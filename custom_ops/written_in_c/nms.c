@@ -89,8 +89,10 @@ int nms(void **buffers, const int64_t *numbers, int64_t threads) {
     const struct problem *p = (const struct problem *)numbers;
     int64_t each = p->boxes * p->classes;
     int failed = 0;
+    struct caller caller = caller_here();
 #pragma omp parallel num_threads(threads) if (threads > 1 && p->images > 1)
     {
+        keep_apart(caller);
         struct candidate *heap = malloc((size_t)(each + 1) * sizeof *heap);
         struct chosen *chosen = malloc((size_t)(p->room + 1) * sizeof *chosen);
         int64_t *last = malloc((size_t)(p->classes + 1) * sizeof *last);

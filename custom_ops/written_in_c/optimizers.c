@@ -105,32 +105,37 @@ int optimize(void **buffers, const int64_t *numbers, int64_t threads) {
         total += p->tensors[i].size;
     }
     first[count] = pieces;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && total >= SHARED_FROM)
-    for (int64_t piece = 0; piece < pieces; piece++) {
-        int64_t low = 0, high = count;
-        while (high - low > 1) {
-            int64_t middle = (low + high) / 2;
-            if (first[middle] <= piece)
-                low = middle;
+    struct caller caller = caller_here();
+#pragma omp parallel num_threads(threads) if (threads > 1 && total >= SHARED_FROM)
+    {
+        keep_apart(caller);
+#pragma omp for schedule(static)
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            int64_t low = 0, high = count;
+            while (high - low > 1) {
+                int64_t middle = (low + high) / 2;
+                if (first[middle] <= piece)
+                    low = middle;
+                else
+                    high = middle;
+            }
+            /* empty tensors begin where the next one does */
+            const struct tensor *tensor = &p->tensors[low];
+            int64_t start = (piece - first[low]) * PIECE, size = tensor->size - start < PIECE ? tensor->size - start : PIECE;
+            struct step s = shared;
+            s.rate = REAL(splat)((real)(one_of(rates, p->rates > 1 ? low : 0) * correction));
+            s.has_decay = p->decays && tensor->decayed;
+            if (s.has_decay) s.decay = REAL(splat)((real)one_of(decays, p->decays > 1 ? low : 0));
+            const element *g = (const element *)grads[low] + start;
+            element *w = (element *)weights[low] + start, *m = (element *)moments[low] + start;
+            element *v = p->rule == MOMENTUM ? NULL : (element *)squares[low] + start;
+            if (p->rule == ADAM)
+                adam_piece(&s, g, w, m, v, size);
+            else if (p->rule == ADAM_WEIGHT_DECAY)
+                adam_weight_decay_piece(&s, g, w, m, v, size);
             else
-                high = middle;
+                momentum_piece(&s, g, w, m, v, size);
         }
-        /* empty tensors begin where the next one does */
-        const struct tensor *tensor = &p->tensors[low];
-        int64_t start = (piece - first[low]) * PIECE, size = tensor->size - start < PIECE ? tensor->size - start : PIECE;
-        struct step s = shared;
-        s.rate = REAL(splat)((real)(one_of(rates, p->rates > 1 ? low : 0) * correction));
-        s.has_decay = p->decays && tensor->decayed;
-        if (s.has_decay) s.decay = REAL(splat)((real)one_of(decays, p->decays > 1 ? low : 0));
-        const element *g = (const element *)grads[low] + start;
-        element *w = (element *)weights[low] + start, *m = (element *)moments[low] + start;
-        element *v = p->rule == MOMENTUM ? NULL : (element *)squares[low] + start;
-        if (p->rule == ADAM)
-            adam_piece(&s, g, w, m, v, size);
-        else if (p->rule == ADAM_WEIGHT_DECAY)
-            adam_weight_decay_piece(&s, g, w, m, v, size);
-        else
-            momentum_piece(&s, g, w, m, v, size);
     }
     free(first);
     return 0;

@@ -450,8 +450,10 @@ class NestWriter:
         return "\n  ".join(
             [
                 f"if (threads > 1 && {steps} >= {self.options.parallel_elements}) {{",
+                "  const struct caller caller = caller_here();",
                 "  #pragma omp parallel num_threads((int)threads)",
                 "  {",
+                "    keep_apart(caller);",
                 f"    const int64_t all_steps = {extent};",
                 "    int64_t part = (all_steps + OMP_COUNT - 1) / OMP_COUNT;",
                 f"    part = (part + {grain - 1}) / {grain} * {grain};",

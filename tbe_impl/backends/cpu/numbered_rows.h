@@ -70,8 +70,10 @@ static int numbered_rows(const element *var, const element *x, const number *num
   if (!missing) {
     /* each thread goes through all numbers: that pays where a row is long */
     const int64_t most_threads = least(threads, width / 32);
+    const struct caller caller = caller_here();
 #pragma omp parallel num_threads((int)most(most_threads, 1))
     {
+      keep_apart(caller);
       const int64_t part = (width + OMP_COUNT - 1) / OMP_COUNT;
       const int64_t first = least(part * OMP_NUMBER, width), last = least(first + part, width);
       for (int64_t row = 0; row < count; row++) rows_begin(out, var, row * width + first, row * width + last);

@@ -64,14 +64,19 @@ static void running_columns(const element *x, element *y, int64_t steps, int64_t
 static void running(const element *x, element *y, int64_t rows, int64_t steps, int64_t width, int64_t threads) {
   const int64_t blocks = width == 1 ? 1 : (width + COLUMNS - 1) / COLUMNS;
   const int64_t parts = width == 1 ? (rows + TOGETHER - 1) / TOGETHER : rows * blocks;
-#pragma omp parallel for schedule(static) num_threads((int)most(least(threads, parts), 1))
-  for (int64_t part = 0; part < parts; part++) {
-    if (width == 1) {
-      const int64_t row = part * TOGETHER;
-      running_rows(x + row * steps, y + row * steps, least(TOGETHER, rows - row), steps);
-    } else {
-      const int64_t start = part / blocks * steps * width + part % blocks * COLUMNS;
-      running_columns(x + start, y + start, steps, width, least(COLUMNS, width - part % blocks * COLUMNS));
+  const struct caller caller = caller_here();
+#pragma omp parallel num_threads((int)most(least(threads, parts), 1))
+  {
+    keep_apart(caller);
+#pragma omp for schedule(static)
+    for (int64_t part = 0; part < parts; part++) {
+      if (width == 1) {
+        const int64_t row = part * TOGETHER;
+        running_rows(x + row * steps, y + row * steps, least(TOGETHER, rows - row), steps);
+      } else {
+        const int64_t start = part / blocks * steps * width + part % blocks * COLUMNS;
+        running_columns(x + start, y + start, steps, width, least(COLUMNS, width - part % blocks * COLUMNS));
+      }
     }
   }
 }

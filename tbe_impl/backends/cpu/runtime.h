@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "apart.h"
 
 /* less 0: plus 0 would lose the sign of −0 */
 #define SPLAT(type, number) ((__typeof__(((type){0})[0]))(number) - ((type){0}))
@@ -159,13 +160,3 @@ INLINE i64v clip_index(i64v index, int64_t size) {
   i64v high = i64_select(index >= size, SPLAT(i64v, size - 1), index);
   return i64_select(high < 0, SPLAT(i64v, 0), high);
 }
-
-
-#if defined(_OPENMP)
-#include <omp.h>
-#define OMP_COUNT omp_get_num_threads()
-#define OMP_NUMBER omp_get_thread_num()
-#else
-#define OMP_COUNT 1
-#define OMP_NUMBER 0
-#endif
