@@ -26,7 +26,7 @@ CPU_CLUSTERABLE = frozenset(
 CPU_CLUSTERABLE_ELSEWHERE = frozenset(
     """Tan ACos Asin Atan2 Asinh Acosh Atanh Erfc Expm1 Log1p Ceil Trunc Rint Slice ReduceProd ReduceAll ReduceAny
     ReduceMean Gather Concat Sinh Cosh Inv Conv2D MatMul BatchMatMul BatchNorm MaxPool Conv2DBackpropInput
-    Conv2DBackpropFilter MaxPoolGrad""".split()
+    Conv2DBackpropFilter MaxPoolGrad AvgPool AvgPoolGrad""".split()
 )
 """Clustered on CPU when asked, but only a generator other than MindSpore's own can build them."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ms_fusion.accuracy import pooling
 from ms_fusion.accuracy.convolutions import convolution, gradient_of_weight, gradient_of_x
 from ms_fusion.graph import Node, Value
 
@@ -243,8 +244,10 @@ def _cumulative_sum(call: Call) -> Array:
 
 
 def _gather(call: Call) -> Array:
-    table, indices = call.inputs[:2]
+    """(table, indices, axis); negative ones count from the end. Beyond the table is 0 here, where MindSpore raises."""
+    table, given = call.inputs[:2]
     axis = int(call.number("axis", 2))
+    indices = np.where(given < 0, given + table.shape[axis], given)
     inside = (indices >= 0) & (indices < table.shape[axis])
     taken = np.take(table, np.where(inside, indices, 0), axis=axis)
     shape = [1] * axis + list(indices.shape) + [1] * (taken.ndim - axis - indices.ndim)
@@ -271,6 +274,12 @@ def _matrix_product(call: Call) -> Array:
 
 def _is_flag(call: Call, position: int) -> bool:
     return len(call.inputs) > position and call.inputs[position].dtype == np.bool_
+
+
+def _windows(call: Call, first: int = 0) -> pooling.Windows:
+    """Of a pooling operator; `first` is the input from which on they are described, where there is one."""
+    given = pooling.given_windows(call.inputs[first:]) if first else ()
+    return pooling.windows(call.node, call.inputs[0].shape, given)
 
 
 def _softmax(call: Call) -> Array:
@@ -401,6 +410,15 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         ),
         "Conv2DBackpropFilter": lambda call: gradient_of_weight(
             call.node, call.inputs[0], call.inputs[1], _sizes(call)
+        ),
+        # windows
+        "MaxPool": lambda call: pooling.largest(_windows(call), call.inputs[0]),
+        "MaxPoolGrad": lambda call: pooling.gradient_of_largest(
+            _windows(call), call.inputs[0], call.inputs[2]
+        ),
+        "AvgPool": lambda call: pooling.mean(_windows(call, 1), call.inputs[0]),
+        "AvgPoolGrad": lambda call: pooling.gradient_of_mean(
+            _windows(call, 3), call.inputs[0], call.inputs[2]
         ),
         # bookkeeping
         "Load": _same,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ms_fusion.accuracy.formulas import FORMULAS, Call
+from ms_fusion.kernel_server import pooling
 from tbe_impl import dsl
 from tbe_impl.dsl.traced import Traced, tensor_of
 
@@ -67,6 +68,10 @@ _OWN: Mapping[str, Meaning] = {
     "ReduceAll": _reduction(dsl.reduce_all),
     "ReduceAny": _reduction(dsl.reduce_any),
     "ReduceMean": _mean,
+    "MaxPool": pooling.max_pool,
+    "MaxPoolGrad": pooling.max_pool_gradient,
+    "AvgPool": pooling.average_pool,
+    "AvgPoolGrad": pooling.average_pool_gradient,
 }
 
 MEANINGS: Mapping[str, Meaning] = MappingProxyType({**FORMULAS, **_OWN})

@@ -1,0 +1,84 @@
+"""Pooling over height and width in the language, and its gradients: each element asks the windows that it lies in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ms_fusion.accuracy.formulas import Call, is_float
+from ms_fusion.accuracy.pooling import Windows, given_windows, windows
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, binary
+from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
+from tbe_impl.dsl.traced import Traced, tensor_of
+
+
+def max_pool(call: Call) -> Traced:
+    """(x)."""
+    x = tensor_of(call.inputs[0])
+    return Traced(_slid(x, windows(call.node, call.inputs[0].shape), "MAX"))
+
+
+def max_pool_gradient(call: Call) -> Traced:
+    """(x, y, gradient of y): to the first of the largest elements of each window."""
+    x, _, gradient = (tensor_of(item) for item in call.inputs)
+    where = windows(call.node, call.inputs[0].shape)
+    _, positions = _slid(x, where, "MAX", return_argmax=True)
+    return Traced(_collected(where, gradient, x.shape, positions))
+
+
+def average_pool(call: Call) -> Traced:
+    """(x, window, strides, kind of padding, order of axes)."""
+    x = _wide(tensor_of(call.inputs[0]))
+    return Traced(_slid(x, windows(call.node, x.shape, given_windows(call.inputs[1:])), "AVG"))
+
+
+def average_pool_gradient(call: Call) -> Traced:
+    """(x, y, gradient of y, window, strides, kind of padding, order of axes)."""
+    x, _, gradient = (tensor_of(item) for item in call.inputs[:3])
+    where = windows(call.node, x.shape, given_windows(call.inputs[3:]))
+    return Traced(_collected(where, _shared(where, _wide(gradient)), x.shape))
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Sums of narrow floats are float32."""
+    return dsl.cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
+
+
+def _slid(x: Tensor, where: Windows, kind: str, **more: Any) -> Any:
+    return dsl.reduce_window(x, kind, where.axes, where.spans, where.strides, padding_mode=where.mode, **more)  # fmt: skip
+
+
+def _shared(where: Windows, gradient: Tensor) -> Tensor:
+    """Each window's gradient by how many elements it has inside."""
+
+    def body(*index: Expr) -> Any:
+        count: Any = 1
+        for axis, start, step, span, size in zip(where.axes, where.starts, where.strides, where.spans, where.sizes, strict=True):  # fmt: skip
+            first = index[axis] * step - start
+            count = (binary("min", first + span, size) - binary("max", first, 0)) * count
+        return gradient(*index) / dsl.cast(gradient.dtype, count)
+
+    assert is_float(gradient.dtype)
+    return compute(gradient.shape, body, fresh_name("share"))  # type: ignore[no-any-return]
+
+
+def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor | None = None) -> Tensor:  # fmt: skip
+    """The sum of the gradients of all windows that an element lies in, or of those whose position is its own."""
+    over = [IterVar(Range(-(-span // step)), f"o{axis}", "reduce") for axis, span, step in zip(where.axes, where.spans, where.strides, strict=True)]  # fmt: skip
+    wide = _wide(gradient)
+
+    def body(*index: Expr) -> Any:
+        at, holds, flat = list(index), None, None
+        for number, axis in enumerate(where.axes):
+            place = index[axis] + where.starts[number]
+            window = place // where.strides[number] - over[number]
+            at[axis] = window
+            conditions = [window >= 0, window < where.counts[number], place - window * where.strides[number] < where.spans[number]]  # fmt: skip
+            for one in conditions:
+                holds = one if holds is None else binary("and", holds, one)
+            flat = index[axis] if flat is None else flat * where.sizes[number] + index[axis]
+        if positions is not None:
+            holds = binary("and", holds, binary("eq", positions(*at), dsl.cast("int32", flat)))
+        return Reduce("sum", wide(*at), over, holds)
+
+    return compute(shape, body, fresh_name("collected"))  # type: ignore[no-any-return]
