@@ -1,10 +1,11 @@
 """Convolutions and matrix products by the oneDNN that comes with MindSpore, from plain pointers.
 
-``prepare_conv2d``, ``prepare_conv2d_backward`` and ``prepare_matmul`` give a `Prepared` operator for fixed shapes, dtypes
+``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and ``prepare_max_pool_gradient`` give a `Prepared` operator for fixed shapes, dtypes
 and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.state`` run it from C.
 """
 
 from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
+from custom_ops.onednn.pooling import prepare_max_pool_gradient
 from custom_ops.onednn.prepared import Prepared, TensorType
 from custom_ops.onednn.products import prepare_matmul
 from custom_ops.onednn.tried_library import why_missing
@@ -15,5 +16,6 @@ __all__ = [
     "prepare_conv2d",
     "prepare_conv2d_backward",
     "prepare_matmul",
+    "prepare_max_pool_gradient",
     "why_missing",
 ]

@@ -11,6 +11,7 @@ ANY_LAYOUT: Final = 1
 
 FORWARD_TRAINING: Final = 64
 CONVOLUTION_DIRECT: Final = 1
+POOLING_MAX: Final = 0x1FF
 
 RELU: Final = 0x20
 TANH: Final = 0x21
@@ -32,6 +33,7 @@ SOURCE: Final = 1
 RESULT: Final = 17
 WEIGHTS: Final = 33
 BIAS: Final = 41
+WORKSPACE: Final = 64
 SCRATCHPAD: Final = 80
 SOURCE_GRADIENT: Final = 129
 RESULT_GRADIENT: Final = 145

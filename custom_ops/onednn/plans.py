@@ -250,14 +250,14 @@ class Builder:
         self.one_pass(WIDEN[kind.dtype], source, place)
         return place
 
-    def written(self, kind: TensorType, dtype: str, shape: Sequence[int] | None = None) -> Written:
-        """The next buffer, an output, and dense memory of the dtype that is computed in."""
+    def written(self, kind: TensorType, dtype: str, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None) -> Written:  # fmt: skip
+        """The next buffer, an output, and dense memory of the dtype that is computed in; arguments as of `read`."""
         shape = kind.shape if shape is None else shape
         if kind.dtype == dtype:
-            buffer = self.buffer(shape, dtype, self.dense(shape, dtype))
+            buffer = self.buffer(shape, dtype, self.dense(shape, dtype, strides))
             return Written(buffer, buffer)
         buffer = self.buffer(kind.shape, kind.dtype)
-        return Written(buffer, self.scratch(self.dense(shape, dtype), dtype, buffer.count))
+        return Written(buffer, self.scratch(self.dense(shape, dtype, strides), dtype, buffer.count))
 
     def target(self, written: Written, description: Any) -> Place:
         """Where a primitive that wants this layout puts an output: at once into its place if it can be."""

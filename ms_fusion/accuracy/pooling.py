@@ -38,8 +38,13 @@ class Windows:
     def counts(self) -> tuple[int, int]:
         """How many windows there are."""
         if self.mode == "SAME":
-            return tuple(-(-size // step) for size, step in zip(self.sizes, self.strides, strict=True))  # type: ignore[return-value]
-        return tuple((size - span) // step + 1 for size, span, step in zip(self.sizes, self.spans, self.strides, strict=True))  # type: ignore[return-value]
+            return tuple(
+                -(-size // step) for size, step in zip(self.sizes, self.strides, strict=True)
+            )  # type: ignore[return-value]
+        return tuple(
+            (size - span) // step + 1
+            for size, span, step in zip(self.sizes, self.spans, self.strides, strict=True)
+        )  # type: ignore[return-value]
 
     @cached_property
     def starts(self) -> tuple[int, int]:

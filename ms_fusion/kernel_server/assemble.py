@@ -9,7 +9,7 @@ from custom_ops.chain import Chain, Step
 from custom_ops.kernels import Described
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.kernel_server.onednn_steps import LIBRARY, LibraryStep, library_step
+from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called, library_step
 from ms_fusion.kernel_server.translate import IN_PLACE, known_size, translate
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
@@ -22,7 +22,7 @@ from tbe_impl.kernel import Argument, Kernel
 
 def needs_library(graph: Graph) -> bool:
     """Whether something in it is computed by a library."""
-    return any(node.op in LIBRARY for node in graph)
+    return any(is_called(node, graph) for node in graph)
 
 
 def compile_own(kernel: Composite) -> tuple[BuildStep, ...]:
@@ -96,7 +96,7 @@ class _Region:
 
 def _parts(graph: Graph) -> list[_Region | LibraryStep]:
     """Calls of the library as early as they can be, and between them the operators that wait for the same calls."""
-    calls = {node.name: library_step(node, graph) for node in graph if node.op in LIBRARY}
+    calls = {node.name: library_step(node, graph) for node in graph if is_called(node, graph)}
     inside = {name for call in calls.values() for name in call.covered[1:]}
     made_by = {call.writes: name for name, call in calls.items()}
     level: dict[str, int] = {}

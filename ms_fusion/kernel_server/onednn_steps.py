@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from custom_ops.onednn import Prepared, prepare_conv2d, prepare_conv2d_backward, prepare_matmul
+from custom_ops.onednn import (
+    Prepared,
+    prepare_conv2d,
+    prepare_conv2d_backward,
+    prepare_matmul,
+    prepare_max_pool_gradient,
+    why_missing,
+)
 from ms_fusion.accuracy.convolutions import spatial
+from ms_fusion.accuracy.pooling import windows
 from ms_fusion.graph import Graph, Node, Value
 
 
@@ -26,6 +34,15 @@ class LibraryStep:
     reads: tuple[str, ...]
     writes: str
     prepare: Callable[[], Prepared]
+
+
+def is_called(node: Node, graph: Graph) -> bool:
+    """Whether a node is computed by the library."""
+    if node.op == "MaxPoolGrad":
+        # the language can say it too, ten times as slowly
+        four, dtype = node.attr("format", "NCHW") == "NCHW", graph.outputs_of(node)[0].dtype
+        return four and dtype != "float64" and not why_missing()
+    return node.op in LIBRARY
 
 
 def library_step(node: Node, graph: Graph) -> LibraryStep:
@@ -93,6 +110,17 @@ def _convolution_gradient(node: Node, graph: Graph) -> _Found:
     return tuple(node.inputs[:2]), False, call
 
 
+def _pooling_gradient(node: Node, graph: Graph) -> _Found:
+    """(x, y, gradient)."""
+    x, y, _ = graph.inputs_of(node)
+    where = windows(node, x.shape)
+
+    def call() -> Prepared:
+        return prepare_max_pool_gradient(_shape(x), _shape(y), window=where.spans, stride=where.strides, before=where.starts, dtype=x.dtype)  # fmt: skip
+
+    return (node.inputs[0], node.inputs[2]), False, call
+
+
 LIBRARY: Mapping[str, Callable[[Node, Graph], _Found]] = MappingProxyType(
     {
         "MatMul": _product,
@@ -100,6 +128,7 @@ LIBRARY: Mapping[str, Callable[[Node, Graph], _Found]] = MappingProxyType(
         "Conv2D": _convolution,
         "Conv2DBackpropInput": _convolution_gradient,
         "Conv2DBackpropFilter": _convolution_gradient,
+        "MaxPoolGrad": _pooling_gradient,
     }
 )
 """Operator type → what it reads, whether something can be joined to it, and the call."""

@@ -1,0 +1,71 @@
+"""The gradient of max pooling over height and width, for float32, float16 and bfloat16."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from custom_ops.onednn import constants, layouts
+from custom_ops.onednn.building import build
+from custom_ops.onednn.convolution_plans import KEPT
+from custom_ops.onednn.dnnl_library import Library
+from custom_ops.onednn.plans import Builder, dims
+from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.routes import checked_threads
+from custom_ops.onednn.tried_library import library
+from tbe_impl.errors import InputError
+
+Two = tuple[int, int]
+
+
+def prepare_max_pool_gradient(
+    x_shape: Sequence[int],
+    y_shape: Sequence[int],
+    *,
+    window: Two,
+    stride: Two,
+    before: Two,
+    dtype: str = "float32",
+    channels_last: bool = False,
+    threads: int | None = None,
+    operator: str = "MaxPoolGrad",
+) -> Prepared:
+    """Inputs ``x`` and ``grad`` (of y), output ``grad_x``: to the first of the largest elements of each window.
+
+    Which element that is, is found anew: MindSpore keeps nothing of the forward pass but x and y.
+
+    Args:
+        x_shape, y_shape: batch, channels, height, width.
+        window, stride: in height and width.
+        before: how far the first window reaches beyond the upper and the left edge.
+        dtype: of all arrays: ``float32``, ``float16`` or ``bfloat16``.
+        channels_last: whether all arrays lie as batch, height, width, channels.
+        threads: that share the work; by default those of `tbe_impl.environment.threads`.
+        operator: the name in errors.
+
+    Raises:
+        InputError: a dtype that oneDNN does not compute.
+        MissingError: oneDNN is not there.
+    """
+    if dtype not in constants.DATA_TYPES:
+        raise InputError(f"{operator}: dtype is not computed", expected=" or ".join(constants.DATA_TYPES), got=repr(dtype))  # fmt: skip
+    return _prepare(operator, tuple(x_shape), tuple(y_shape), window, stride, before, dtype, channels_last, checked_threads(operator, threads), library())  # fmt: skip
+
+
+@lru_cache(maxsize=KEPT)
+def _prepare(operator: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], window: Two, stride: Two, before: Two, dtype: str, last: bool, threads: int, dnnl: Library) -> Prepared:  # fmt: skip
+    x, grad, grad_x = (TensorType(name, layouts.lying(shape, last), dtype) for name, shape in (("x", x_shape), ("grad", y_shape), ("grad_x", x_shape)))  # fmt: skip
+    behind = [max((count - 1) * step + span - size - first, 0) for count, step, span, size, first in zip(y_shape[2:], stride, window, x_shape[2:], before, strict=True)]  # fmt: skip
+    where = dims(stride), dims(window), dims((0, 0)), dims(before), dims(behind)
+
+    def steps(builder: Builder, dtype: str) -> None:
+        given, slope = layouts.read(builder, x, dtype, x_shape, last), layouts.read(builder, grad, dtype, y_shape, last)  # fmt: skip
+        made = layouts.written(builder, grad_x, dtype, x_shape, last)
+        forward = builder.primitive("pooling_forward", dnnl.engine, constants.FORWARD_TRAINING, constants.POOLING_MAX, given.description, slope.description, *where, builder.attributes())  # fmt: skip
+        backward = builder.primitive("pooling_backward", dnnl.engine, constants.POOLING_MAX, made.dense.description, slope.description, *where, forward, builder.attributes())  # fmt: skip
+        chosen, largest = builder.scratch(builder.wanted(forward, constants.WORKSPACE)), builder.scratch(slope.description)  # fmt: skip
+        builder.execute(forward, {constants.SOURCE: given, constants.RESULT: largest, constants.WORKSPACE: chosen})  # fmt: skip
+        builder.execute(backward, {constants.RESULT_GRADIENT: slope, constants.WORKSPACE: chosen, constants.SOURCE_GRADIENT: made.dense})  # fmt: skip
+        builder.deliver(made.dense, made)
+
+    return build(dnnl, threads, operator, (x, grad), (grad_x,), steps)
