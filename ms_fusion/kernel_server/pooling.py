@@ -59,7 +59,7 @@ def _shared(where: Windows, gradient: Tensor) -> Tensor:
         return gradient(*index) / dsl.cast(gradient.dtype, count)
 
     assert is_float(gradient.dtype)
-    return compute(gradient.shape, body, fresh_name("share"))  # type: ignore[no-any-return]
+    return compute(gradient.shape, body, fresh_name("share"))
 
 
 def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor | None = None) -> Tensor:  # fmt: skip
@@ -81,4 +81,4 @@ def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor |
             holds = binary("and", holds, binary("eq", positions(*at), dsl.cast("int32", flat)))
         return Reduce("sum", wide(*at), over, holds)
 
-    return compute(shape, body, fresh_name("collected"))  # type: ignore[no-any-return]
+    return compute(shape, body, fresh_name("collected"))
