@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from custom_ops.framework import HAS_MINDSPORE, nn
-from custom_ops.patching import alike
+from custom_ops.patching import alike, mixed_precision
 from custom_ops.patching.checking import (
     Seen,
     difference,
@@ -25,6 +25,10 @@ from tbe_impl.errors import InputError, MissingError
 
 __all__ = ["PatchRecord", "Replacement", "patch"]
 
+AFTER_AMP = (
+    "ms.amp has set it to level {level} already; call patch first, and ms.amp on the patched net"
+)
+NARROW_LEVELS = ("O1", "O2", "O3")
 UNREACHED = "the sample inputs do not reach it"
 
 
@@ -64,6 +68,7 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         raise MissingError("patch needs MindSpore", place="patch", remedy="Run: pip install 'ms_fusion[cpu]'")  # fmt: skip
     if not isinstance(net, nn.Cell):
         raise InputError("patch: this is no Cell", place="patch", expected="an nn.Cell", got=type(net).__name__)  # fmt: skip
+    mixed_precision.watch()
     with trial(net) as flags:
         return _Patch(net, sample_inputs, tolerance, flags).run()
 
@@ -119,6 +124,9 @@ class _Patch:
         owners = [owner for owner in self.owners if owner.edits]
         replaced = [one for owner in owners for one in owner.replacements()] + self.replaced
         refused = [one for owner in self.owners for one in owner.refused] + self.refused
+        level = getattr(self.net, "_amp_level", "O0")
+        if level in NARROW_LEVELS:
+            refused.append(Replacement("", (self.net,), None, AFTER_AMP.format(level=level)))
         steps = [*(owner.change() for owner in owners), *self.steps]
         return PatchRecord(self.net, replaced, refused, steps)
 
