@@ -39,6 +39,7 @@ bench: env
 	$(BIN)/python -m benchmarks.convolutions
 	$(BIN)/python -m benchmarks.mindspore_operators
 	$(BIN)/python -m benchmarks.call_overhead
+	$(BIN)/python -m benchmarks.fused_in_mindspore
 	$(BIN)/python -m benchmarks.networks
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
