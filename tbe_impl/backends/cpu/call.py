@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.backends.cpu.nest_writer import MAX_THREADS
+from tbe_impl.backends.cpu.nest_function import MAX_THREADS
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.program import Program

@@ -41,6 +41,9 @@ class Elaborator:
         kept: ``id`` of stages whose rows are worth keeping from one loop over a row to the next.
         slow: ``id`` of stages that are stored rather than computed again and again.
         options: how code is made.
+
+    Attributes:
+        parts: serial number of an index → where what its thread and the blocks around leave of its loop begins and ends.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Elaborator:
         self.joined: Ranges | None = None
         self.sources: Sequence[tuple[Expr, Mapping[int, Index]]] = ()
         self.chain: list[Scope] = [Scope()]
+        self.parts: dict[int, tuple[str, str]] = {}
         self.vector: int | None = None
         self.count = "LANES"
         self.inside_select = 0

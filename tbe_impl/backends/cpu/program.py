@@ -18,7 +18,8 @@ from tbe_impl.backends.cpu.access import (
     size_poly,
     strides_of,
 )
-from tbe_impl.backends.cpu.nest_writer import MAX_THREADS, NestWriter, Surroundings, elements_of
+from tbe_impl.backends.cpu.nest_function import MAX_THREADS, Surroundings, elements_of
+from tbe_impl.backends.cpu.nest_writer import NestWriter
 from tbe_impl.backends.cpu.nests import (
     Nest,
     may_overwrite,

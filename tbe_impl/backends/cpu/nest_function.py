@@ -1,0 +1,158 @@
+"""The C function around the loops of a nest, and the statements that share it among threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.backends.cpu.access import size_poly
+from tbe_impl.backends.cpu.nests import Nest, Root
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.poly import ONE, Poly
+from tbe_impl.backends.cpu.scope import Buffer, render
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.tensor import Tensor
+
+MAX_THREADS = 256
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a nest finds around it.
+
+    Attributes:
+        symbol: what the function of the whole program is called.
+        tensors: everything in memory, in the order of the pointers ``b``.
+        dtypes: of their elements there.
+        buffers: ``id`` of each of them → its place.
+        names: serial number of each size → its name in C, in the order of ``s``.
+        kept, slow: see `Elaborator`.
+        options: how code is made.
+    """
+
+    symbol: str
+    tensors: Sequence[Tensor]
+    dtypes: Sequence[str]
+    buffers: Mapping[int, Buffer]
+    names: Mapping[int, str]
+    kept: frozenset[int]
+    slow: frozenset[int]
+    options: Options
+
+
+def elements_of(tensor: Tensor) -> Poly:
+    """How many elements a tensor has."""
+    total = ONE
+    for size in tensor.shape:
+        extent = size_poly(size)
+        assert extent is not None
+        total = total * extent
+    return total
+
+
+class NestFunction:
+    """What surrounds the loops of one nest.
+
+    Args:
+        number: of the nest, for names.
+        nest: what it computes.
+        around: what it finds.
+    """
+
+    def __init__(self, number: int, nest: Nest, around: Surroundings):
+        self.nest, self.around, self.options = nest, around, around.options
+        # a crash on any thread shows this name
+        self.name = f"{around.symbol}_nest{number}"
+
+    def text(
+        self, parameters: str, starts: Sequence[str], lines: Sequence[object], name: str = ""
+    ) -> str:
+        """The function.
+
+        Args:
+            parameters: behind pointers and sizes.
+            starts: statements before all others.
+            lines: its loops.
+            name: by default that of the nest.
+        """
+        used = render([*lines])
+        everything = used + "\n".join(starts)
+        head = f"static void {name or self.name}(void **b, const int64_t *s, {parameters}) {{"
+        unused = "(void)b; (void)s;" + (" (void)begin; (void)end;" if "begin" in parameters else "")
+        return "\n".join([head, render([*self._declared(everything), *starts, unused]), used, "}"])
+
+    def _declared(self, text: str) -> list[str]:
+        """The pointers and sizes that a text uses."""
+        found = []
+        for index, dtype in enumerate(self.around.dtypes):
+            if re.search(rf"\bp{index}\b", text):
+                c = dtype_of(dtype).c
+                found.append(f"{c} *p{index} = ({c} *)b[{index}];")
+        for index, name in enumerate(self.around.names.values()):
+            if re.search(rf"\b{name}\b", text):
+                found.append(f"const int64_t {name} = s[{index}];")
+        return found
+
+    def size(self, size: Poly) -> str:
+        """A size in C."""
+        return size.text(self.around.names)
+
+    def place(self, root: Root) -> Buffer:
+        """Where a result lies."""
+        return self.around.buffers[id(root.tensor)]
+
+    def steps(self) -> str:
+        """How many elements a nest reads and writes, for the decision about threads.
+
+        Of a tensor no more than are written are read, where nothing is summed: rows by number are few of a large table.
+        """
+        own = [root.tensor for root in self.nest.roots]
+        met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False
+        while waiting:
+            op = waiting.pop()
+            sums = sums or not op.body or any(isinstance(body, Reduce) for body in op.body)
+            for item in op.input_tensors:
+                if id(item) not in met:
+                    met.add(id(item))
+                    if id(item) not in self.around.buffers:
+                        waiting.append(item.op)
+        written = sum((elements_of(tensor) for tensor in own), Poly())
+        sizes = [elements_of(tensor) for tensor in self.around.tensors if id(tensor) in met]
+        return " + ".join(f"({self._at_most(size, None if sums else written)})" for size in sizes) or "1"  # fmt: skip
+
+    def _at_most(self, size: Poly, bound: Poly | None) -> str:
+        if bound is None or size == bound:
+            return self.size(size)
+        if size.constant is not None and bound.constant is not None:
+            return self.size(size if size.constant < bound.constant else bound)
+        return f"least({self.size(size)}, {self.size(bound)})"
+
+    def shared(self, extent: str, grain: int, steps: str, alone: str, shared: str) -> str:
+        """Statements that run `alone`, or `shared` from ``lo`` to ``hi`` on each thread when that pays."""
+        if _is_few(extent, grain):
+            return alone
+        return "\n  ".join(
+            [
+                f"if (threads > 1 && {steps} >= {self.options.parallel_elements}) {{",
+                "  const struct caller caller = caller_here();",
+                "  #pragma omp parallel num_threads((int)threads)",
+                "  {",
+                "    keep_apart(caller);",
+                f"    const int64_t all_steps = {extent};",
+                "    int64_t part = (all_steps + OMP_COUNT - 1) / OMP_COUNT;",
+                f"    part = (part + {grain - 1}) / {grain} * {grain};",
+                "    const int64_t lo = part * OMP_NUMBER < all_steps ? part * OMP_NUMBER : all_steps;",
+                "    const int64_t hi = lo + part < all_steps ? lo + part : all_steps;",
+                f"    {shared}",
+                "  }",
+                f"}} else {alone}",
+            ]
+        )
+
+
+def _is_few(extent: str, grain: int) -> bool:
+    """Whether a number of steps is known and no more than stay on one thread."""
+    found = re.fullmatch(r"(?:INT64_C\()?(\d+)\)?", extent)
+    return found is not None and int(found[1]) <= grain

@@ -1,0 +1,78 @@
+"""Loops over blocks, over what is left of them, and over several axes at once, as they stand in C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tbe_impl.backends.cpu.loop_orders import Level
+from tbe_impl.backends.cpu.scope import Scope
+
+if TYPE_CHECKING:
+    from tbe_impl.backends.cpu.elaborate import Elaborator
+
+
+def range_of(inside: Elaborator, serial: int) -> tuple[str, str | None]:
+    """First step of an index in the loops that are open, and the one behind its last; None for the end of all."""
+    return inside.parts.get(serial, ("0", None))
+
+
+def count_of(inside: Elaborator, serial: int, step: int) -> str:
+    """How many steps a loop takes."""
+    begin, end = range_of(inside, serial)
+    limit = end or inside.text(inside.extents[serial])
+    steps = f"({limit} - {begin})" if begin != "0" else f"({limit})"
+    return f"(({steps} + {step - 1}) / {step})" if step > 1 else steps
+
+
+def block_loop(inside: Elaborator, level: Level, body: Callable[[], None]) -> None:
+    """A loop from block to block of one index; the loop over its steps is one of those that `body` opens."""
+    ((serial, step),) = level.parts
+    saved = dict(inside.parts)
+    begin, end = range_of(inside, serial)
+    limit = end or inside.text(inside.extents[serial])
+    name, lines = _block(inside, serial, step)
+    head = f"for (int64_t {name} = {begin}; {name} < {limit}; {name} += {step}) {{"
+    _write(inside, level, head, lines, body)
+    inside.parts = saved
+
+
+def fused_loop(inside: Elaborator, level: Level, body: Callable[[], None], *, shared: bool = False) -> None:  # fmt: skip
+    """One loop over the steps, or the blocks, of several indices; from ``begin`` to ``end`` where threads share it."""
+    saved = dict(inside.parts)
+    counts = [count_of(inside, serial, step) for serial, step in level.parts]
+    fused = "_".join(inside.names[serial] for serial, _ in level.parts)
+    lines, rest = [], fused
+    for number, (serial, step) in enumerate(level.parts):
+        behind = "*".join(counts[number + 1 :])
+        value = f"{rest} / ({behind})" if behind else rest
+        rest = f"{fused} % ({behind})"
+        begin, _ = range_of(inside, serial)
+        name, end = _block(inside, serial, step) if step > 1 else (inside.names[serial], [])
+        value = f"({value})*{step}" if step > 1 else value
+        lines += [f"const int64_t {name} = {f'{begin} + ' if begin != '0' else ''}{value};", *end]
+    first, last = ("begin", "end") if shared else ("0", "*".join(counts))
+    _write(inside, level, f"for (int64_t {fused} = {first}; {fused} < {last}; {fused}++) {{", lines, body)  # fmt: skip
+    inside.parts = saved
+
+
+def _block(inside: Elaborator, serial: int, step: int) -> tuple[str, list[str]]:
+    """What the first step of a block is called, and where it ends; loops inside stay in it."""
+    _, end = range_of(inside, serial)
+    name = f"{inside.names[serial]}_block{step}"
+    inside.parts[serial] = (name, f"{name}_end")
+    limit = end or inside.text(inside.extents[serial])
+    return name, [f"const int64_t {name}_end = least({name} + {step}, {limit});"]
+
+
+def _write(
+    inside: Elaborator, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]
+) -> None:
+    """A loop whose inside begins with some lines."""
+    parent = inside.chain[-1]
+    scope = Scope(level.settled, level.variables - level.settled, [*lines])
+    inside.chain.append(scope)
+    body()
+    inside.chain.pop()
+    parent.lines += [f"#pragma GCC unroll {level.unroll}"] if level.unroll else []
+    parent.lines += [head, scope.lines, "}"]

@@ -1,0 +1,106 @@
+"""Rows in which each thread sums up a reduction over outer loops, and the function that puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tbe_impl.backends.cpu import vector_types as vectors
+from tbe_impl.backends.cpu.nest_function import NestFunction, elements_of
+from tbe_impl.backends.cpu.nests import Root
+from tbe_impl.backends.cpu.reductions import combine, identity_of, row_kind
+from tbe_impl.backends.cpu.scope import Buffer
+from tbe_impl.dsl.expr import Reduce
+
+
+class ThreadRows:
+    """The rows of some results, one after the other in the memory of each thread."""
+
+    def __init__(self, function: NestFunction, roots: Sequence[Root]):
+        self.function, self.roots = function, roots
+        self.buffers = {
+            id(root.tensor): Buffer(f"c{number}", function.place(root).strides, root.tensor.dtype)
+            for number, root in enumerate(roots)
+        }
+
+    def starts(self) -> list[str]:
+        """Statements that find the rows of this thread, and fill them with what changes no result."""
+        starts: list[str] = []
+        offset = "rows"
+        for root in self.roots:
+            kind = row_kind(vectors.tag_of(root.tensor.dtype))
+            name, c = self.buffers[id(root.tensor)].name, row_type(kind)
+            starts.append(f"{c} *{name} = ({c} *)({offset});")
+            count = self.function.size(elements_of(root.tensor))
+            starts.append(f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};")
+            offset = f"{offset} + {self._bytes_of(root)}"
+        return starts
+
+    def call(self, steps: str, grain: int, given: str) -> str:
+        """Statements that call the function of the nest on each thread, and then put the rows together."""
+        function = self.function
+        alone = f"{function.name}(b, s, INT64_C(0), {steps}, {given}rows);"
+        shared = (
+            f"if (OMP_NUMBER == 0) used = OMP_COUNT; "
+            f"{function.name}(b, s, lo, hi, {given}rows + OMP_NUMBER*row_bytes);"
+        )
+        calls = [
+            "{",
+            f"  const int64_t row_bytes = {self._row_bytes()};",
+            "  char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);",
+            "  int used = 1;",
+            "  if (!rows) { missing = 1; goto done; }",
+            "  " + function.shared(steps, grain, function.steps(), alone, shared),
+            f"  {function.name}_columns(b, s, rows, row_bytes, used);",
+            "  free(rows);",
+            "}",
+        ]
+        return "\n  ".join(calls)
+
+    def _bytes_of(self, root: Root) -> str:
+        """Bytes of one thread's row, a whole number of cache lines."""
+        size = vectors.bits(vectors.tag_of(root.tensor.dtype)) // 8
+        return f"((({self.function.size(elements_of(root.tensor))})*{size} + 63) & ~INT64_C(63))"
+
+    def _row_bytes(self) -> str:
+        return " + ".join(map(self._bytes_of, self.roots)) + " + 64"
+
+    def together(self) -> str:
+        """The function that adds the rows of all threads."""
+        lines: list[str] = []
+        offset = "0"
+        for root in self.roots:
+            body = root.tensor.op.body[root.tensor.value_index]
+            assert isinstance(body, Reduce)
+            tag, prefix = (
+                vectors.tag_of(root.tensor.dtype),
+                vectors.memory_of(self.function.place(root).dtype),
+            )
+            kind, name = row_kind(tag), self.function.place(root).name
+            c = row_type(kind)
+            both = combine(body.op, tag, "v", f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)")  # fmt: skip
+            lines += [
+                f"for (int64_t i = 0; i < {self.function.size(elements_of(root.tensor))}; i += LANES) {{",
+                f"  const int64_t left = {self.function.size(elements_of(root.tensor))} - i;",
+                "  const int n = left < LANES ? (int)left : LANES;",
+                f"  {vectors.c_type(tag)} v = {kind}_load_part(({c} *)(rows + {offset}) + i, n);",
+                f"  for (int t = 1; t < used; t++) v = {both};",
+                f"  {prefix}_store_part({name} + i, v, n);",
+                "}",
+            ]
+            offset = f"{offset} + {self._bytes_of(root)}"
+        parameters = "char *rows, int64_t row_bytes, int used"
+        return self.function.text(parameters, (), lines, f"{self.function.name}_columns")
+
+
+def start_of(root: Root) -> str:
+    """What changes no result, as a number in C."""
+    body = root.tensor.op.body[root.tensor.value_index]
+    assert isinstance(body, Reduce)
+    return f"({vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))})[0]"
+
+
+def row_type(kind: str) -> str:
+    """The C type of an element of a row."""
+    if kind[0] == "f":
+        return "float" if kind == "f32" else "double"
+    return f"{'u' if kind[0] == 'u' else ''}int{kind[1:]}_t"
