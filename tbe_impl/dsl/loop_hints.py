@@ -79,9 +79,9 @@ def place_of(stage: StageRecord) -> str:
 
 
 def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
-    """The loops over a stage's data axes, outermost first, in terms of these axes.
+    """The loops of a stage, outermost first, in terms of its axes and of what it sums up.
 
-    Blocks that follow each other without another loop in between are one loop: its steps come in the same order.
+    Blocks of an axis that follow each other without another loop in between are one loop: its steps come in the same order.
     """
     marks: dict[int, set[str]] = {}
     for one in stage.directives:
@@ -100,13 +100,25 @@ def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
         else:
             expanded = (Part(relation.outer, 1), Part(relation.inner, 1))
             loops = [_replaced(loop, relation.fused, expanded) for loop in loops]
-    own = {id(axis) for axis in stage.op.axis}
+    own = {id(axis) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
     loops = [
         replace(loop, parts=tuple(part for part in loop.parts if id(part.axis) in own))
         for loop in loops
     ]
     loops = [replace(loop, parts=_whole(loop.parts)) for loop in loops if loop.parts]
     return tuple(_joined(loops))
+
+
+def is_summed(axis: IterVar) -> bool:
+    """Whether a loop, or an axis, goes over what is reduced."""
+    return axis.kind == "reduce"
+
+
+def mixes_sums(stage: StageRecord) -> bool:
+    """Whether a stage says which of its loops over results stand inside which over what it sums up."""
+    groups = [one.value for one in stage.named("reorder")]
+    groups += [(one.outer, one.inner) for one in stage.relations if not isinstance(one, Split)]
+    return any(len({is_summed(axis) for axis in group}) > 1 for group in groups)
 
 
 def mark_of(one: Directive) -> str:
@@ -169,7 +181,7 @@ def _follows(one: AskedLoop, other: AskedLoop) -> bool:
     if len(one.parts) != 1 or len(other.parts) != 1:
         return False
     outer, inner = one.parts[0], other.parts[0]
-    return outer.axis is inner.axis and outer.step > inner.step
+    return outer.axis is inner.axis and outer.step > inner.step and not is_summed(outer.axis)
 
 
 def everything_asked(record: ScheduleRecord) -> Iterator[Asked]:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
 from tbe_impl.backends.cpu.loads import load, load_flat
-from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Row, Scope, Tile, Value
+from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Tensor
@@ -41,8 +43,10 @@ class Elaborator:
         kept: ``id`` of stages whose rows are worth keeping from one loop over a row to the next.
         slow: ``id`` of stages that are stored rather than computed again and again.
         options: how code is made.
+        sums: ``id`` of a reduction → the loops that somebody asks for.
 
     Attributes:
+        summed: ``id`` of a reduction → the loops that were asked for, as they became.
         parts: serial number of an index → where what its thread and the blocks around leave of its loop begins and ends.
     """
 
@@ -54,8 +58,10 @@ class Elaborator:
         options: Options,
         kept: Container[int] = (),
         slow: Container[int] = (),
+        sums: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
     ):
-        self.slow = slow
+        self.slow, self.sums = slow, sums
+        self.summed: dict[int, SumLoops] = {}
         self.buffers, self.targets, self.options, self.kept = buffers, targets, options, kept
         self.names = dict(names)
         self.extents: dict[int, Poly] = {}

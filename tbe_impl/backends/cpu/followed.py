@@ -10,7 +10,13 @@ from tbe_impl.backends.cpu.nests import Nest
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.program import Layout
 from tbe_impl.backends.cpu.schedule_choices import wants_row
-from tbe_impl.dsl.loop_hints import Asked, everything_asked, is_for_device, place_of
+from tbe_impl.dsl.loop_hints import (
+    Asked,
+    everything_asked,
+    is_for_device,
+    is_summed,
+    place_of,
+)
 from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
 from tbe_impl.dsl.stage import GLOBAL
 
@@ -132,14 +138,15 @@ class _Judge:
 
     def _loops(self, asked: Asked) -> tuple[str, str]:
         stage, nest = asked.stage, self._nest(asked.stage)
+        exact = nest is not None and nest.exact is not None
+        if asked.axes and not exact and all(map(is_summed, asked.axes)):
+            return self._sums(asked, nest)
         if nest is None:
             return NOT_FOLLOWED, "it has no loops of its own: it is computed where it is read"
         if self.options.inplace:
             return NOT_FOLLOWED, "a kernel in place has its own loops"
         if nest.asker is not None and nest.asker.op is not stage.origin:
             return NOT_FOLLOWED, "another result asks for the loops that both are computed in"
-        if _is_about_sums(asked):
-            return NOT_FOLLOWED, "sums have an order of their own, along memory"
         index = nest.runs.get(asked.axes[0].serial) if asked.axes else None
         for refusal in nest.refusals:
             if refusal.verb == (asked.mark or asked.verb) and refusal.axis in (None, index):
@@ -150,24 +157,57 @@ class _Judge:
             return NOT_FOLLOWED, "it takes one step"
         return self._marked(asked.mark, nest, index)
 
+    def _sums(self, asked: Asked, nest: Nest | None) -> tuple[str, str]:
+        """What is asked of the loops over what is summed up."""
+        origin = asked.stage.origin
+        found = [
+            self.layout.sums[id(t)]
+            for t in (origin.outputs if origin else ())
+            if id(t) in self.layout.sums
+        ]
+        if not found:
+            return (FOLLOWED, "") if asked.verb in LOOPS else (NOT_FOLLOWED, "it is one loop")
+        sums, index = found[0], found[0].runs.get(asked.axes[0].serial)
+        for refusal in sums.refusals:
+            if refusal.verb == asked.verb and refusal.axis in (None, index):
+                return NOT_FOLLOWED, refusal.why
+        if asked.verb in LOOPS:
+            return FOLLOWED, ""
+        if index is None:
+            return NOT_FOLLOWED, "it takes one step"
+        if asked.mark == "parallel":
+            alone = nest is not None and (
+                not nest.levels or nest.levels[nest.shared].variables <= {*sums.runs.values()}
+            )
+            fits = alone and index in sums.levels[0].variables
+            why = "threads would add to the same results: rfactor gives each its own"
+            return (FOLLOWED, "") if fits else (NOT_FOLLOWED, why)
+        vector = sums.levels[sums.vector].variables
+        lanes = nest is not None and nest.levels and not nest.along
+        if asked.mark == "vectorize":
+            fits = index in vector and not lanes
+            return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")  # fmt: skip
+        along = index in vector and not lanes
+        if not along and any(level.unroll for level in sums.levels if index in level.settled):
+            return FOLLOWED, ""
+        return NOT_FOLLOWED, "several sums of their own are added to in turn"
+
     def _marked(self, mark: str, nest: Nest, index: int) -> tuple[str, str]:
         if mark == "parallel":
             fits = index in nest.levels[nest.shared].variables
             return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "threads share another loop")
         if mark == "vectorize":
-            fits = index in nest.levels[-1].variables and not nest.along
+            fits = nest.vector is not None and index in nest.levels[nest.vector].variables
             return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")  # fmt: skip
-        if any(level.unroll for level in nest.levels if index in level.settled):
+        unrolled = [
+            place
+            for place, level in enumerate(nest.levels)
+            if level.unroll and index in level.settled
+        ]
+        if nest.exact is not None and unrolled == [nest.vector]:
+            return NOT_FOLLOWED, "vectors run over it, one after the other"
+        if unrolled:
             return FOLLOWED, ""
         whole = sum(one == index for one in nest.runs.values()) == len(nest.roots)
         why = "it takes too few steps" if whole else "one loop runs over it and its neighbours"
         return NOT_FOLLOWED, why
-
-
-def _is_about_sums(asked: Asked) -> bool:
-    """Whether a request is about what is reduced; that its loops come last is as it is."""
-    reduced = {id(axis) for axis in asked.stage.op.reduce_axis}
-    if not any(id(axis) in reduced for axis in asked.axes):
-        return False
-    kinds = [leaf.kind == "reduce" for leaf in asked.stage.leaves]
-    return asked.verb != "reorder" or kinds != sorted(kinds)

@@ -122,6 +122,35 @@ def ordered(
     return _Ordering(dict(axes), found, plain, vector=vector).plan(choices)
 
 
+def cleaned(
+    choices: Sequence[LoopChoice], extents: Mapping[int, Poly]
+) -> tuple[list[LoopChoice], list[Refusal]]:
+    """Loops without axes of one step, and without blocks that hold the whole axis; and what is lost with them."""
+    loops, refusals = [], []
+    for choice in choices:
+        parts = []
+        for serial, step in choice.parts:
+            size = extents[serial].constant if serial in extents else 1
+            if size != 1 and (step == 1 or size is None or step < size):
+                parts.append((serial, step))
+        if parts:
+            loops.append(replace(choice, parts=tuple(parts)))
+        elif choice.shared and choice.parts:
+            refusals.append(Refusal("parallel", choice.parts[0][0], "it takes one step"))
+    return loops, refusals
+
+
+def is_whole(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
+    """Whether they run over each axis once, from larger blocks to smaller ones to steps, each in a loop further in."""
+    steps: dict[int, list[int]] = {serial: [] for serial in extents}
+    for loop in loops:
+        if len(dict(loop.parts)) < len(loop.parts):
+            return False
+        for serial, step in loop.parts:
+            steps[serial].append(step)
+    return all(found[-1:] == [1] and found == sorted(set(found), reverse=True) for found in steps.values())  # fmt: skip
+
+
 class _Ordering:
     def __init__(self, extents: dict[int, Poly], found: Accesses, plain: Plan, *, vector: bool):
         self.extents, self.found, self.plain, self.vector = extents, found, plain, vector
@@ -129,8 +158,8 @@ class _Ordering:
         self.refusals: list[Refusal] = []
 
     def plan(self, choices: Sequence[LoopChoice]) -> Plan:
-        loops = self._cleaned(choices)
-        if not self._is_whole(loops):
+        loops, self.refusals = cleaned(choices, self.extents)
+        if not is_whole(loops, self.extents):
             return refused(self.plain, choices, "a block's steps come before the loop over blocks")
         if self.vector:
             loops = self._vector_last(self._long_blocks(loops))
@@ -145,33 +174,8 @@ class _Ordering:
                 self._refuse(verb, None, why)
         return self._written(groups)
 
-    def _is_whole(self, loops: Sequence[LoopChoice]) -> bool:
-        """Whether they run over each axis once, from larger blocks to smaller ones to steps, each in a loop further in."""
-        steps: dict[int, list[int]] = {serial: [] for serial in self.extents}
-        for loop in loops:
-            if len(dict(loop.parts)) < len(loop.parts):
-                return False
-            for serial, step in loop.parts:
-                steps[serial].append(step)
-        return all(found[-1:] == [1] and found == sorted(set(found), reverse=True) for found in steps.values())  # fmt: skip
-
     def _refuse(self, verb: str, axis: int | None, why: str) -> None:
         self.refusals.append(Refusal(verb, axis, why))
-
-    def _cleaned(self, choices: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Without axes of one step, and without blocks that hold the whole axis."""
-        loops = []
-        for choice in choices:
-            parts = []
-            for serial, step in choice.parts:
-                size = self.extents[serial].constant if serial in self.extents else 1
-                if size != 1 and (step == 1 or size is None or step < size):
-                    parts.append((serial, step))
-            if parts:
-                loops.append(replace(choice, parts=tuple(parts)))
-            elif choice.shared and choice.parts:
-                self._refuse("parallel", choice.parts[0][0], "it takes one step")
-        return loops
 
     def _long_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
         """Without blocks of the innermost axis that begin inside a vector, or hold a few vectors only."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tbe_impl.backends.cpu.access import size_poly
 from tbe_impl.backends.cpu.nests import Nest, Root
-from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.scope import Buffer, render
 from tbe_impl.dsl.dtypes import dtype_of
@@ -28,7 +28,7 @@ class Surroundings:
         dtypes: of their elements there.
         buffers: ``id`` of each of them → its place.
         names: serial number of each size → its name in C, in the order of ``s``.
-        kept, slow: see `Elaborator`.
+        kept, slow, sums: see `Elaborator`.
         options: how code is made.
     """
 
@@ -39,6 +39,7 @@ class Surroundings:
     names: Mapping[int, str]
     kept: frozenset[int]
     slow: frozenset[int]
+    sums: Mapping[int, Sequence[LoopChoice]]
     options: Options
 
 

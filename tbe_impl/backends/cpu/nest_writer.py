@@ -15,7 +15,13 @@ from tbe_impl.backends.cpu.nest_function import (
     elements_of,
 )
 from tbe_impl.backends.cpu.nests import Nest, Root
-from tbe_impl.backends.cpu.open_levels import block_loop, count_of, fused_loop, range_of
+from tbe_impl.backends.cpu.open_levels import (
+    block_loop,
+    fused_loop,
+    parted_steps,
+    range_of,
+    serial_steps,
+)
 from tbe_impl.backends.cpu.reductions import accumulate, combine, part_of_reduction
 from tbe_impl.backends.cpu.scope import Buffer, Tile
 from tbe_impl.backends.cpu.thread_rows import ThreadRows
@@ -51,7 +57,7 @@ class NestWriter:
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
         self.inside = Elaborator(
-            buffers, targets, around.names, around.options, around.kept, around.slow
+            buffers, targets, around.names, around.options, around.kept, around.slow, around.sums
         )
         self.rows: dict[int, Buffer] = {}
 
@@ -163,10 +169,7 @@ class NestWriter:
                         piece, inner, lambda _: self._store("stream" if stream else ""), unroll
                     )
                 else:
-                    inside.serial_piece(piece, body)
-                    if level.unroll:
-                        # before the loop, behind what its body has put in front of it
-                        inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
+                    serial_steps(inside, piece, level, body)
 
     def _vector_loop(self, at: int, stream: str) -> None:
         nest, inside = self.nest, self.inside
@@ -302,7 +305,7 @@ class NestWriter:
         (root,), number = self.nest.roots, self.number
         body = root.tensor.op.body[root.tensor.value_index]
         assert isinstance(body, Reduce)
-        value, extent = part_of_reduction(self.inside, body, root.axes)
+        value, steps, grain = part_of_reduction(self.inside, root.tensor, root.axes)
         tag = vectors.tag_of(root.tensor.dtype)
         c, prefix = vectors.c_type(tag), vectors.memory_of(self.function.place(root).dtype)
         self.inside.chain[0].lines.append(f"*part_result = {value.text};")
@@ -310,7 +313,7 @@ class NestWriter:
             f"int64_t begin, int64_t end, {c} *part_result", (), self.inside.chain[0].lines
         )
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
-        alone = f"{self.function.name}(b, s, INT64_C(0), {self.function.size(extent)}, &parts{number}[0]);"
+        alone = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
         shared = (
             f"if (OMP_NUMBER == 0) count{number} = OMP_COUNT; "
             f"{self.function.name}(b, s, lo, hi, &parts{number}[OMP_NUMBER]);"
@@ -321,9 +324,7 @@ class NestWriter:
             f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
         ]
-        call = self.function.shared(
-            self.function.size(extent), 64, self.function.size(extent), alone, shared
-        )
+        call = self.function.shared(steps, grain, self.function.steps(), alone, shared)
         return text, "\n  ".join(["{", parts, call, *last, "}"])
 
 
@@ -331,10 +332,3 @@ def _computed(root: Root) -> Expr:
     """What the innermost loop computes for a root."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body
-
-
-def parted_steps(inside: Elaborator, level: Level) -> str:
-    """How many steps threads share: elements of an index, also where its loop runs over blocks, or steps of a fused loop."""
-    if len(level.parts) == 1:
-        return inside.text(inside.extents[level.parts[0][0]])
-    return "*".join(count_of(inside, serial, step) for serial, step in level.parts) or "INT64_C(1)"

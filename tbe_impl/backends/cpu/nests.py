@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, size_poly
+from tbe_impl.backends.cpu.exact_loops import ExactLoops, exact_plan
 from tbe_impl.backends.cpu.loop_orders import Level, Plan, Refusal, natural, ordered, refused
 from tbe_impl.backends.cpu.options import LoopChoice
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.backends.cpu.sum_loops import SumLoops, asked_sum
 from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
@@ -55,6 +57,8 @@ class Nest:
         asker: the root whose loops somebody asked for; the loops are these as far as they can be.
         runs: serial number of an axis of a root → that of the index that runs over it, where it takes more than one step.
         refusals: what was asked for and is not followed.
+        sums: of sums over outer loops, these loops, where somebody asked for them.
+        exact: where what is in the levels, when they are exactly what somebody asked for, sums too.
     """
 
     roots: tuple[Root, ...]
@@ -67,6 +71,15 @@ class Nest:
     asker: Tensor | None = None
     runs: Mapping[int, int] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
+    sums: SumLoops | None = None
+    exact: ExactLoops | None = None
+
+    @property
+    def vector(self) -> int | None:
+        """The level that runs over neighbours in memory; None where only sums do, or there is no loop."""
+        if self.exact is not None:
+            return self.exact.vector
+        return len(self.levels) - 1 if self.levels and not self.along else None
 
     @property
     def asked(self) -> bool:
@@ -79,6 +92,8 @@ def nests_of(
     inputs: Iterable[Tensor],
     apart: Container[int] = (),
     orders: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
+    sums: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
+    exact: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
 ) -> tuple[Nest, ...]:
     """The nests that compute `stored`, in an order in which each finds its inputs.
 
@@ -87,11 +102,14 @@ def nests_of(
         inputs: tensors that are there already.
         apart: ``id`` of tensors that have to be complete before anything reads them.
         orders: ``id`` of a tensor → the loops that somebody asks for.
+        sums: the same of what a reduction sums up.
+        exact: the same of both in one order.
     """
     groups: list[list[Tensor]] = []
     place: dict[int, int] = {}
     known = {id(tensor) for tensor in inputs}
     summed: set[int] = set()
+    alone = {id(tensor) for tensor in stored if id(tensor) in exact}
 
     def complete_before(number: int) -> set[int]:
         return known | {item for item, group in place.items() if group < number}
@@ -104,6 +122,8 @@ def nests_of(
                 for item in needed
                 if item in place and (place[item] != number or item in apart or item in summed)
             ]
+            if alone & {id(tensor), *map(id, group)}:
+                continue
             if max(before, default=-1) < number and _fit(group, tensor, complete_before(number)):
                 group.append(tensor)
                 place[id(tensor)] = number
@@ -111,12 +131,14 @@ def nests_of(
         else:
             place[id(tensor)] = len(groups)
             groups.append([tensor])
-        if is_columns(tensor, complete_before(place[id(tensor)])):
+        if id(tensor) in alone or is_columns(tensor, complete_before(place[id(tensor)])):
             summed.add(id(tensor))
     readable = set(known)
     nests = []
     for group in groups:
-        nests.append(_nest(group, readable, orders))
+        loops = exact.get(id(group[0]))
+        made = _exact_nest(group[0], readable, loops) if loops else None
+        nests.append(made or _nest(group, readable, orders, sums))
         readable |= {id(tensor) for tensor in group}
     return tuple(nests)
 
@@ -264,6 +286,7 @@ def _nest(
     group: Sequence[Tensor],
     readable: set[int],
     orders: Mapping[int, Sequence[LoopChoice]],
+    sums: Mapping[int, Sequence[LoopChoice]],
 ) -> Nest:
     main = max(group, key=lambda item: len(loops_of(item, readable)))
     axes = loops_of(main, readable)
@@ -298,6 +321,10 @@ def _nest(
             plan = refused(plan, choices, "results with fewer axes are computed in its loops")
         else:
             plan = ordered(axes, found, choices, vector=not along)
+    summer = next((item for item in full if columns and id(item) in sums), None)
+    over_sums = None
+    if summer is not None:
+        plan, over_sums = _summed_first(plan, axes, sums[id(summer)], summer, found)
     assert plan.merged is not None
     collapsed = {serial: ZERO for serial, index in plan.merged.items() if serial != index}
     roots = []
@@ -323,7 +350,71 @@ def _nest(
         asker,
         runs,
         plan.refusals,
+        over_sums,
     )
+
+
+def _exact_nest(tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice]) -> Nest | None:
+    """The nest of one result in exactly these loops; None where they are for another."""
+    body = tensor.op.body[tensor.value_index]
+    summed = [
+        (axis.serial, _extent(axis)) for axis in (body.axes if isinstance(body, Reduce) else ())
+    ]
+    axes = [(axis.serial, _extent(axis)) for axis in tensor.op.axis]
+    environment = {
+        serial: ZERO if extent == ONE else Poly.variable(serial)
+        for serial, extent in (*axes, *summed)
+    }
+    found = accesses_of([body.source if isinstance(body, Reduce) else body], environment, readable)
+    made = exact_plan(axes, summed, choices, found)
+    if made is None:
+        return None
+    plan, exact = made
+    indices = tuple(environment[axis.serial] for axis in tensor.op.axis)
+    return Nest(
+        (Root(tensor, indices, environment),),
+        plan.loops,
+        plan.levels,
+        exact.vector >= exact.inside,
+        shared=plan.shared,
+        grain=plan.grain,
+        asker=tensor,
+        runs=plan.merged or {},
+        refusals=plan.refusals,
+        exact=exact,
+    )
+
+
+def _summed_first(
+    plan: Plan,
+    axes: Sequence[tuple[int, Poly]],
+    choices: Sequence[LoopChoice],
+    summer: Tensor,
+    found: Accesses,
+) -> tuple[Plan, SumLoops]:
+    """The loops of a nest of sums over outer loops, these as they are asked for."""
+    own = extents_of(summer)
+    inner = [*axes[len(axes) - len(own) :]]
+    long = [axis.serial for axis in summer.op.reduce_axis if _extent(axis) != ONE]
+    outer = [*axes[: len(long)]]
+    serials = {mine: loop for mine, (loop, _) in zip(long, outer, strict=True)}
+    there = [
+        replace(
+            choice,
+            parts=tuple((serials.get(serial, serial), step) for serial, step in choice.parts),
+        )
+        for choice in choices
+    ]
+    sums, rest = asked_sum(there, outer, found), natural(inner, found)
+    assert rest.merged is not None
+    first = sums.levels[0].parts
+    return replace(
+        plan,
+        loops=(*sums.loops, *rest.loops),
+        levels=(*sums.levels, *rest.levels),
+        grain=first[0][1] if len(first) == 1 else 0,
+        merged={**sums.runs, **rest.merged},
+    ), sums
 
 
 def _by_serial(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu.loop_orders import Level
+from tbe_impl.backends.cpu.ranges import Piece
 from tbe_impl.backends.cpu.scope import Scope
 
 if TYPE_CHECKING:
@@ -76,3 +77,45 @@ def _write(
     inside.chain.pop()
     parent.lines += [f"#pragma GCC unroll {level.unroll}"] if level.unroll else []
     parent.lines += [head, scope.lines, "}"]
+
+
+def open_levels(
+    inside: Elaborator, levels: Sequence[Level], body: Callable[[], None], *, shared: bool = False
+) -> None:
+    """Opens loops inside of each other, and writes `body` in the innermost; threads may share the outermost."""
+    if not levels:
+        body()
+        return
+    level, *rest = levels
+
+    def further() -> None:
+        open_levels(inside, rest, body)
+
+    if len(level.parts) > 1:
+        fused_loop(inside, level, further, shared=shared)
+        return
+    ((serial, step),) = level.parts
+    if shared:
+        inside.parts[serial] = ("begin", "end")
+    if step > 1:
+        block_loop(inside, level, further)
+        return
+    begin, end = range_of(inside, serial)
+    for piece in inside.pieces(serial, begin, end):
+        with inside.within(piece):
+            serial_steps(inside, piece, level, further)
+
+
+def serial_steps(inside: Elaborator, piece: Piece, level: Level, body: Callable[[], None]) -> None:
+    """The steps of a piece of a loop one after the other, as many at once as its level says."""
+    inside.serial_piece(piece, body)
+    if level.unroll:
+        # before the loop, behind what its body has put in front of it
+        inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
+
+
+def parted_steps(inside: Elaborator, level: Level) -> str:
+    """How many steps threads share: elements of an index, also where its loop runs over blocks, or steps of a fused loop."""
+    if len(level.parts) == 1:
+        return inside.text(inside.extents[level.parts[0][0]])
+    return "*".join(count_of(inside, serial, step) for serial, step in level.parts) or "INT64_C(1)"

@@ -25,15 +25,22 @@ class LoopChoice:
 
 @dataclass(frozen=True)
 class LoopOrder:
-    """The loops over a stored result, the outermost first; see `tbe_impl.backends.cpu.loop_orders`.
+    """The loops over a result, the outermost first; see `tbe_impl.backends.cpu.loop_orders`.
 
     Attributes:
         stage: number of the result; see `tbe_impl.backends.cpu.program.computed`.
-        loops: each axis once with single steps, behind the loops over its blocks.
+        loops: over the axes of a stored result, each once with single steps, behind the loops over its blocks; none for
+            those that it would have without.
+        sums: the same over what it sums up, inside of each element or outside of all as may be the quickest; see
+            `tbe_impl.backends.cpu.sum_loops`.
+        exact: both together in one order, instead of `loops` and `sums`; the places of what it sums up follow those of
+            its axes. See `tbe_impl.backends.cpu.exact_loops`.
     """
 
     stage: int
-    loops: tuple[LoopChoice, ...]
+    loops: tuple[LoopChoice, ...] = ()
+    sums: tuple[LoopChoice, ...] = ()
+    exact: tuple[LoopChoice, ...] = ()
 
 
 @dataclass(frozen=True)

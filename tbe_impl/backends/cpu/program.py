@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from tbe_impl.backends.cpu.access import (
     size_poly,
     strides_of,
 )
+from tbe_impl.backends.cpu.exact_writer import ExactWriter
 from tbe_impl.backends.cpu.nest_function import MAX_THREADS, Surroundings, elements_of
 from tbe_impl.backends.cpu.nest_writer import NestWriter
 from tbe_impl.backends.cpu.nests import (
@@ -28,12 +30,13 @@ from tbe_impl.backends.cpu.nests import (
     stored_inputs,
     worth_keeping,
 )
-from tbe_impl.backends.cpu.options import DEFAULT, Options
-from tbe_impl.backends.cpu.poly import Poly
+from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, Options
+from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.ranges import WIDE
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
+from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.expr import COMPARISONS, Binary, Var, reads, walk
+from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
 
@@ -82,10 +85,12 @@ class Layout:
     Attributes:
         nests: one after the other.
         kept: ``id`` of the stages of which a row is kept for the next loop over it.
+        sums: ``id`` of the reductions whose loops somebody asked for → these, inside the loops of a nest.
     """
 
     nests: tuple[Nest, ...]
     kept: frozenset[int]
+    sums: Mapping[int, SumLoops]
 
     @property
     def stored(self) -> dict[int, Nest]:
@@ -121,7 +126,7 @@ def layout_of(
 ) -> Layout:
     """How the program of a graph is laid out; the arguments and errors of `write_program`."""
     writer = _written(outputs, inputs, "kernel", options, "")[1]
-    return Layout(tuple(writer.nests), frozenset(writer.reused))
+    return Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed)
 
 
 def _written(
@@ -167,6 +172,26 @@ def _picked(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tenso
     return (tensors[number] for number in numbers if number < len(tensors))
 
 
+def by_serial(choices: Sequence[LoopChoice], axes: Sequence[IterVar]) -> tuple[LoopChoice, ...]:
+    """Loops in terms of serial numbers instead of places; none where there are no such places."""
+    if any(place >= len(axes) for choice in choices for place, _ in choice.parts):
+        return ()
+    return tuple(
+        replace(choice, parts=tuple((axes[place].serial, step) for place, step in choice.parts))
+        for choice in choices
+    )
+
+
+def _over(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
+    """A loop as far as it moves some axes."""
+    own = {axis.serial for axis in axes}
+    return replace(choice, parts=tuple(part for part in choice.parts if part[0] in own))
+
+
+def _is_long(axis: IterVar) -> bool:
+    return size_poly(axis.extent) != ONE
+
+
 def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of stages that could be stored without being asked for, in the order in which they are computed."""
     given = {id(tensor) for tensor in inputs}
@@ -206,13 +231,25 @@ class _Writer:
         named = computed(outputs, inputs) if asks else ()
         self.kept |= {id(item) for item in _picked(options.rows, named)} - in_memory
         self.kept -= {id(item) for item in _picked(options.inlined, named)}
-        self.orders = {
-            id(item): order.loops
+        asked = [
+            (item, order)
             for order in options.orders
-            if not options.inplace
             for one in _picked([order.stage], named)
             for item in one.op.outputs
-        }
+        ]
+        ours = [] if options.inplace else asked
+        self.orders = {id(item): order.loops for item, order in ours if order.loops}
+        self.sums = {id(item): by_serial(order.sums, item.op.reduce_axis) for item, order in asked if order.sums}  # fmt: skip
+        self.exact: dict[int, tuple[LoopChoice, ...]] = {}
+        for item, order in ours:
+            loops = by_serial(order.exact, (*item.op.axis, *item.op.reduce_axis))
+            if any(_is_long(axis) for axis in item.op.axis):
+                self.exact |= {id(item): loops} if loops else {}
+            elif loops:
+                self.sums[id(item)] = tuple(
+                    map(functools.partial(_over, item.op.reduce_axis), loops)
+                )
+        self.summed: dict[int, SumLoops] = {}
         self.slow = slow_stages(outputs, in_memory)
         self.symbol = symbol_of(name)
 
@@ -220,21 +257,27 @@ class _Writer:
         """The whole text."""
         functions, calls = [], []
         readable = {id(tensor) for tensor in self.inputs}
-        nests = self.nests = nests_of(self.stored, self.inputs, self.apart, self.orders)
+        nests = self.nests = nests_of(
+            self.stored, self.inputs, self.apart, self.orders, self.sums, self.exact
+        )
         if self.options.inplace:
             self._overwrite(nests)
         rounded_last = self._rounded_last(nests)
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.options)  # fmt: skip
+        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
-            writer = NestWriter(number, nest, around, readable)
+            kind = NestWriter if nest.exact is None else ExactWriter
+            writer = kind(number, nest, around, readable)
             function, call = writer.write()
             self.reused |= writer.inside.reused
+            self.summed |= writer.inside.summed
             functions.append(function)
             calls.append(call)
             readable |= {id(root.tensor) for root in nest.roots}
+            if nest.sums is not None:
+                self.summed |= {id(root.tensor): nest.sums for root in nest.roots if root.columns}
         start = (
             [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
             if self.options.threads

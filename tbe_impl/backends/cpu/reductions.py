@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import accesses_of, merged, size_poly
+from tbe_impl.backends.cpu.access import accesses_of, size_poly
+from tbe_impl.backends.cpu.open_levels import open_levels, parted_steps, range_of
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
+from tbe_impl.backends.cpu.sum_loops import SumLoops, asked_sum, natural_sum
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, IterVar, Reduce, Select
 from tbe_impl.dsl.tensor import Tensor
@@ -35,70 +37,67 @@ def reduce(
     if depth == 0 or not writer.changed_by(depth) <= used:
         # some loop around it does not change it, or threads: it would be computed again and again
         raise NeedsBuffer(tensor)
-    inner, serials = _announce(writer, body, environment)
+    inner, loops = _announce(writer, tensor, environment)
     saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
         with writer.computing([(contribution(body), inner)]):
             if writer.vector is not None and writer.vector in writer.changed_by(depth):
-                if id(tensor) not in writer.buffers and _is_far_apart(writer, body, inner, serials):
+                if id(tensor) not in writer.buffers and _is_far_apart(writer, body, inner, loops):
                     raise NeedsBuffer(tensor)
-                return _lanewise(writer, body, inner, serials, depth)
+                return _lanewise(writer, body, inner, loops, depth)
             writer.vector, writer.count = None, "LANES"
-            return _along(writer, body, inner, serials, depth)
+            return _along(writer, body, inner, loops, depth)
     finally:
         writer.chain, writer.vector, writer.count = saved_chain, saved_vector, saved_count
         writer.filling = saved_filling
 
 
 def _announce(
-    writer: Elaborator, body: Reduce, environment: Mapping[int, Index]
-) -> tuple[dict[int, Index], list[int]]:
-    """Its loops, the outermost first, and what its axes are in terms of them."""
-    inner, serials = dict(environment), []
-    for group in _merged_axes(writer, body, environment):
-        serial, extent = group[-1][0], ONE
-        for _, size in group:
-            extent = extent * size
-        writer.loop_variable(serial, extent)
-        serials.append(serial)
-        inner |= {axis: ZERO for axis, _ in group[:-1]}
-        inner[serial] = Poly.variable(serial)
-    inner |= {axis.serial: ZERO for axis in body.axes if axis.serial not in inner}
-    return inner, serials
-
-
-def _merged_axes(
-    writer: Elaborator, body: Reduce, environment: Mapping[int, Index]
-) -> list[list[tuple[int, Poly]]]:
-    """Its axes, neighbours together where one loop can run over both."""
+    writer: Elaborator, tensor: Tensor, environment: Mapping[int, Index]
+) -> tuple[dict[int, Index], SumLoops]:
+    """What its axes are, and the loops over those that it sums up."""
+    body = _body(tensor)
     axes = [(axis.serial, _extent(axis)) for axis in body.axes]
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
     parts = [body.source] + ([body.condition] if body.condition is not None else [])
     found = accesses_of(parts, known, writer.buffers)
-    return merged([item for item in axes if item[1] != ONE] or axes[-1:], found)
+    choices = writer.sums.get(id(tensor))
+    loops = asked_sum(choices, axes, found) if choices else natural_sum(axes, found)
+    if choices:
+        writer.summed[id(tensor)] = loops
+    for serial, extent in loops.loops:
+        writer.loop_variable(serial, extent)
+    return {**environment, **loops.indices(axes)}, loops
+
+
+def _body(tensor: Tensor) -> Reduce:
+    body = tensor.op.body[tensor.value_index]
+    assert isinstance(body, Reduce)
+    return body
 
 
 def _is_far_apart(
-    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int]
+    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], loops: SumLoops
 ) -> bool:
     """Whether it reads long rows, each in a lane of its own: along the rows, and stored, it is several times as quick."""
     assert writer.vector is not None
-    length = writer.extents[serials[-1]].constant
+    ((last, _),) = loops.levels[loops.vector].parts
+    length = writer.extents[last].constant
     if length is None or length < LONG_ROW:
         return False
     known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
     found = accesses_of([contribution(body)], known, writer.buffers)
     return any(
-        address.coefficient(serials[-1]) == ONE and address.coefficient(writer.vector) not in (ZERO, ONE)
+        address.coefficient(last) == ONE and address.coefficient(writer.vector) not in (ZERO, ONE)
         for _, address in found.addresses
     )  # fmt: skip
 
 
 def _lanewise(
-    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int
+    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], loops: SumLoops, depth: int
 ) -> Value:
     tag = vectors.tag_of(body.dtype)
     name = _accumulator(writer, body, tag, depth)
@@ -108,17 +107,19 @@ def _lanewise(
         combined = combine(body.op, tag, name, value.text)
         writer.chain[-1].lines.append(f"{name} = {combined};")
 
-    _nested(writer, serials, step)
+    open_levels(writer, loops.levels, step)
     return Value(name, tag, depth)
 
 
-def _along(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials: Sequence[int], depth: int,
-    *, begin: str = "0", end: str | None = None,
+def _along(
+    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], loops: SumLoops, depth: int, *, shared: bool = False
 ) -> Value:  # fmt: skip
-    tag = vectors.tag_of(body.dtype)
+    tag, number = vectors.tag_of(body.dtype), writer.options.accumulators
+    outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
+    ((serial, _),) = loops.levels[loops.vector].parts
     if depth:
-        writer.settle(contribution(body), inner, frozenset(serials))
-    names = [_accumulator(writer, body, tag, depth) for _ in range(writer.options.accumulators)]
+        writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
+    names = [_accumulator(writer, body, tag, depth) for _ in range(number)]
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
@@ -127,16 +128,21 @@ def _along(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials
             text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
         writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
 
-    def innermost() -> None:
-        writer.filling = serials[-1]
-        if len(serials) == 1:
-            writer.vector_loop(
-                serials[0], step, unroll=writer.options.accumulators, begin=begin, end=end
-            )
-        else:
-            writer.vector_loop(serials[-1], step, unroll=writer.options.accumulators)
+    def over_neighbours() -> None:
+        if not inmost:
+            writer.filling = serial
+        if shared and not outer:
+            writer.parts[serial] = ("begin", "end")
+        begin, end = range_of(writer, serial)
+        writer.vector_loop(
+            serial,
+            lambda copy: open_levels(writer, inmost, lambda: step(copy)),
+            unroll=number,
+            begin=begin,
+            end=end,
+        )
 
-    _nested(writer, serials[:-1], innermost, begin=begin, end=end)
+    open_levels(writer, outer, over_neighbours, shared=shared)
     total = names[0]
     for other in names[1:]:
         total = combine(body.op, tag, total, other)
@@ -145,15 +151,6 @@ def _along(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serials
         across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
     kind = "i32" if tag == vectors.MASK else tag
     return writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth)
-
-
-def _nested(
-    writer: Elaborator, serials: Sequence[int], body: Callable[[], None], *, begin: str = "0", end: str | None = None
-) -> None:  # fmt: skip
-    if not serials:
-        body()
-        return
-    writer.serial_loop(serials[0], lambda: _nested(writer, serials[1:], body), begin=begin, end=end)
 
 
 def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int) -> str:
@@ -170,12 +167,30 @@ def contribution(body: Reduce) -> Expr:
     return Select(body.condition, body.source, Const(identity_of(body), body.dtype))
 
 
-def part_of_reduction(writer: Elaborator, body: Reduce, environment: Mapping[int, Index]) -> tuple[Value, Poly]:  # fmt: skip
-    """A reduction of everything from step `begin` to `end` of its outermost loop, and the extent of that."""
-    inner, serials = _announce(writer, body, environment)
-    extent = writer.extents[serials[0]]
+def sum_inside(
+    writer: Elaborator, body: Reduce, axes: Mapping[int, Index], loops: SumLoops, *, lanes: bool
+) -> Value:
+    """What the loops `loops`, right here, sum up of a reduction; lane by lane, or along one of them."""
+    depth = len(writer.chain) - 1
+    if lanes:
+        return _lanewise(writer, body, axes, loops, depth)
+    return _along(writer, body, axes, loops, depth)
+
+
+def part_of_reduction(
+    writer: Elaborator, tensor: Tensor, environment: Mapping[int, Index]
+) -> tuple[Value, str, int]:
+    """A reduction of everything from step ``begin`` to ``end`` of its outermost loop.
+
+    Returns:
+        Its value, how many steps there are, and how many of them stay on one thread.
+    """
+    inner, loops = _announce(writer, tensor, environment)
+    body, first = _body(tensor), loops.levels[0]
+    steps = parted_steps(writer, first)
+    grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
     with writer.computing([(contribution(body), inner)]):
-        return _along(writer, body, inner, serials, 0, begin="begin", end="end"), extent
+        return _along(writer, body, inner, loops, 0, shared=True), steps, grain
 
 
 def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:

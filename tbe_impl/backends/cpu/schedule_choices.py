@@ -8,7 +8,14 @@ from dataclasses import replace
 from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, LoopOrder, Options
 from tbe_impl.backends.cpu.program import computed
 from tbe_impl.dsl.expr import Const, IterVar, reads
-from tbe_impl.dsl.loop_hints import AskedLoop, asked_loops, is_for_device, place_of
+from tbe_impl.dsl.loop_hints import (
+    AskedLoop,
+    asked_loops,
+    is_for_device,
+    is_summed,
+    mixes_sums,
+    place_of,
+)
 from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
@@ -42,9 +49,11 @@ def options_of(
             place = ""
         if place:
             places[place] += own
-        order = _order(stage)
-        if order and place_of(stage) in ("", "memory"):
-            orders.append(LoopOrder(own[0], order))
+        order = _order(stage, own[0])
+        if order.exact:
+            places["memory"] += own
+        if order != LoopOrder(own[0]) and place_of(stage) in ("", "memory"):
+            orders.append(order)
     return replace(
         base,
         stored=tuple(places["memory"]),
@@ -79,17 +88,34 @@ def wants_row(record: ScheduleRecord, stage: StageRecord) -> bool:
         return False
     inside = asked_loops(replace(parent, leaves=parent.leaves[at + 1 :]))
     outside = asked_loops(replace(parent, leaves=parent.leaves[: at + 1]))
-    moved = [part for loop in inside for part in loop.parts if not _is_one(part.axis)]
+    moved = [
+        part
+        for loop in inside
+        for part in loop.parts
+        if not is_summed(part.axis) and not _is_one(part.axis)
+    ]
     cut = any(part.axis is long[-1] for loop in outside for part in loop.parts)
     return len(moved) == 1 and moved[0].axis is long[-1] and moved[0].step == 1 and not cut
 
 
-def _order(stage: StageRecord) -> tuple[LoopChoice, ...]:
+def _order(stage: StageRecord, number: int) -> LoopOrder:
     """The loops that a stage asks for; none where it asks for those that it would have without."""
-    places = {id(axis): number for number, axis in enumerate(stage.op.axis)}
-    found = tuple(_choice(loop, places) for loop in asked_loops(stage))
-    plain = tuple(LoopChoice(((number, 1),)) for number in range(len(places)))
-    return () if found == plain else found
+    loops = asked_loops(stage)
+    axes, summed = stage.op.axis, stage.op.reduce_axis
+    if mixes_sums(stage):
+        places = {id(axis): place for place, axis in enumerate((*axes, *summed))}
+        return LoopOrder(number, exact=tuple(_choice(loop, places) for loop in loops))
+    over_sums = [loop for loop in loops if is_summed(loop.parts[0].axis)]
+    others = [loop for loop in loops if not is_summed(loop.parts[0].axis)]
+    return LoopOrder(number, _unlike(others, axes), _unlike(over_sums, summed))
+
+
+def _unlike(loops: Sequence[AskedLoop], axes: Sequence[IterVar]) -> tuple[LoopChoice, ...]:
+    """Loops in terms of the places of axes, unless they are simply a loop for each."""
+    found = tuple(
+        _choice(loop, {id(axis): place for place, axis in enumerate(axes)}) for loop in loops
+    )
+    return () if found == tuple(LoopChoice(((place, 1),)) for place in range(len(axes))) else found
 
 
 def _choice(loop: AskedLoop, places: Mapping[int, int]) -> LoopChoice:

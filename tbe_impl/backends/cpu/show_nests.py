@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tbe_impl.backends.cpu.access import size_poly
 from tbe_impl.backends.cpu.loop_orders import Level
@@ -10,6 +10,7 @@ from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.program import Layout
+from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 
@@ -26,6 +27,7 @@ class _Printer:
         self.layout, self.options, self.nest = layout, options, nest
         widest = max(nest.roots, key=lambda root: len(root.variables))
         axes = (*widest.tensor.op.axis, *widest.tensor.op.reduce_axis)
+        self.summed = {axis.serial for axis in widest.tensor.op.reduce_axis}
         self.names: dict[int, str] = {}
         for axis in axes:
             index = nest.runs.get(axis.serial)
@@ -43,7 +45,7 @@ class _Printer:
         stored: set[int] = set()
         indent, blocked = "", set[int]()
         for at, level in enumerate(self.nest.levels):
-            yield f"{indent}for {self._range(level, blocked)}:{self._remarks(at, level)}"
+            yield f"{indent}for {_range(level, blocked, self.names, dict(self.nest.loops))}:{self._remarks(at, level)}"
             indent += STEP
             blocked |= {serial for serial, step in level.parts if step > 1}
             known |= level.settled
@@ -53,29 +55,38 @@ class _Printer:
 
     def _roots(self, known: frozenset[int], stored: set[int], indent: str, *, is_last: bool) -> Iterator[str]:  # fmt: skip
         for root in self.nest.roots:
-            ready = root.variables <= known and not root.columns
+            ready = root.variables <= known and not root.columns and self.nest.exact is None
             if id(root.tensor) not in stored and (ready or is_last):
                 stored.add(id(root.tensor))
                 if is_last:
                     yield from self._kept(root, indent)
-                yield f"{indent}{_statement(root)}"
+                sums = None if root.columns else self.layout.sums.get(id(root.tensor))
+                for depth, line in enumerate(self._sums(root, sums) if sums else ()):
+                    yield f"{indent}{STEP * depth}{line}"
+                deeper = STEP * len(sums.levels) if sums else ""
+                yield f"{indent}{deeper}{_statement(root)}"
+
+    def _sums(self, root: Root, sums: SumLoops) -> Iterator[str]:
+        """The loops over what is summed up, where somebody asked for them."""
+        names: dict[int, str] = {}
+        for axis in root.tensor.op.reduce_axis:
+            index = sums.runs.get(axis.serial)
+            if index is not None:
+                names[index] = f"{names[index]}.{axis.name}" if index in names else axis.name
+        extents, blocked = dict(sums.loops), set[int]()
+        along = self.nest.along or not self.nest.levels
+        for at, level in enumerate(sums.levels):
+            vectors = ["vectors"] if along and at == sums.vector else []
+            unroll = [f"{level.unroll} at once"] if level.unroll and not vectors else []
+            remarks = "; ".join(("summed up", *vectors, *unroll))
+            yield f"for {_range(level, blocked, names, extents)}:  # {remarks}"
+            blocked |= {serial for serial, step in level.parts if step > 1}
 
     def _kept(self, root: Root, indent: str) -> Iterator[str]:
         for op in stages_of([root.tensor]):
             for tensor in op.outputs:
                 if id(tensor) in self.layout.kept:
                     yield f"{indent}# a row of {tensor.name} is kept for the next loop over it"
-
-    def _range(self, level: Level, blocked: set[int]) -> str:
-        parts = []
-        for serial, step in level.parts:
-            name, extent = self.names.get(serial, "k"), self._extent(serial)
-            whole = "its block" if serial in blocked else f"0..{extent}"
-            parts.append(f"{name} in {whole}" + (f", {step} at a time" if step > 1 else ""))
-        return " and ".join(parts)
-
-    def _extent(self, serial: int) -> str:
-        return next((_size(size, self.names) for index, size in self.nest.loops if index == serial), "?")  # fmt: skip
 
     def _remarks(self, at: int, level: Level) -> str:
         found = []
@@ -84,15 +95,30 @@ class _Printer:
         if at == self.nest.shared:
             grain = f", {self.nest.grain} steps at least" if self.nest.grain > 1 else ""
             found.append(f"threads share it{grain}")
-        vector = at == len(self.nest.levels) - 1 and not self.nest.along
+        exact, vector = self.nest.exact, at == self.nest.vector
         unroll = level.unroll or (self.options.unroll if vector else 0)
-        if vector:
+        if exact is not None and level.variables & self.summed:
+            found.append("summed up")
+        if vector and exact is not None:
+            found.append("vectors")
+        elif vector:
             found.append(f"vectors, {unroll} at once" if unroll > 1 else "vectors")
         elif unroll > 1:
             found.append(f"{unroll} at once")
         if self.nest.transposed and at >= len(self.nest.levels) - 2:
             found.append("in tiles")
         return f"  # {'; '.join(found)}" if found else ""
+
+
+def _range(
+    level: Level, blocked: Collection[int], names: dict[int, str], extents: dict[int, Poly]
+) -> str:
+    parts = []
+    for serial, step in level.parts:
+        extent = _size(extents[serial], names) if serial in extents else "?"
+        whole = "its block" if serial in blocked else f"0..{extent}"
+        parts.append(f"{names.get(serial, 'k')} in {whole}" + (f", {step} at a time" if step > 1 else ""))  # fmt: skip
+    return " and ".join(parts)
 
 
 def _statement(root: Root) -> str:

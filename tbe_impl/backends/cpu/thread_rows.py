@@ -2,55 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.nest_function import NestFunction, elements_of
 from tbe_impl.backends.cpu.nests import Root
+from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.reductions import combine, identity_of, row_kind
 from tbe_impl.backends.cpu.scope import Buffer
 from tbe_impl.dsl.expr import Reduce
 
 
 class ThreadRows:
-    """The rows of some results, one after the other in the memory of each thread."""
+    """The rows of some results, one after the other in the memory of each thread.
 
-    def __init__(self, function: NestFunction, roots: Sequence[Root]):
+    Args:
+        function: of the nest.
+        roots: the results.
+        tiles: ``id`` of a result → how its row lies, and how many elements it has; by default all of the result.
+    """
+
+    def __init__(
+        self, function: NestFunction, roots: Sequence[Root], tiles: Mapping[int, tuple[Buffer, Poly]] = MappingProxyType({})
+    ):  # fmt: skip
         self.function, self.roots = function, roots
+        self.sizes = {id(root.tensor): elements_of(root.tensor) for root in roots}
+        self.sizes |= {key: size for key, (_, size) in tiles.items()}
         self.buffers = {
             id(root.tensor): Buffer(f"c{number}", function.place(root).strides, root.tensor.dtype)
             for number, root in enumerate(roots)
         }
+        self.buffers |= {key: buffer for key, (buffer, _) in tiles.items()}
 
-    def starts(self) -> list[str]:
-        """Statements that find the rows of this thread, and fill them with what changes no result."""
+    def starts(self, *, fill: bool = True) -> list[str]:
+        """Statements that find the rows of this thread, and may fill them with what changes no result."""
         starts: list[str] = []
         offset = "rows"
         for root in self.roots:
             kind = row_kind(vectors.tag_of(root.tensor.dtype))
             name, c = self.buffers[id(root.tensor)].name, row_type(kind)
             starts.append(f"{c} *{name} = ({c} *)({offset});")
-            count = self.function.size(elements_of(root.tensor))
-            starts.append(f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};")
+            count = self.function.size(self.sizes[id(root.tensor)])
+            if fill:
+                starts.append(
+                    f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};"
+                )
             offset = f"{offset} + {self._bytes_of(root)}"
         return starts
 
-    def call(self, steps: str, grain: int, given: str) -> str:
-        """Statements that call the function of the nest on each thread, and then put the rows together."""
+    def call(self, steps: str, grain: int, given: str = "", *, together: bool = True, apart: bool = True) -> str:  # fmt: skip
+        """Statements that call the function of the nest on each thread, and then put the rows together.
+
+        Args:
+            steps, grain: what threads share; see `NestFunction.shared`.
+            given: arguments before the rows.
+            together: whether the rows are put together afterwards.
+            apart: whether each thread has rows of its own.
+        """
         function = self.function
         alone = f"{function.name}(b, s, INT64_C(0), {steps}, {given}rows);"
-        shared = (
-            f"if (OMP_NUMBER == 0) used = OMP_COUNT; "
-            f"{function.name}(b, s, lo, hi, {given}rows + OMP_NUMBER*row_bytes);"
-        )
+        own = " + OMP_NUMBER*row_bytes" if apart else ""
+        shared = f"{function.name}(b, s, lo, hi, {given}rows{own});"
+        if together:
+            shared = f"if (OMP_NUMBER == 0) used = OMP_COUNT; {shared}"
+        count = "(threads > 1 ? threads : 1)*" if apart else ""
         calls = [
             "{",
             f"  const int64_t row_bytes = {self._row_bytes()};",
-            "  char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);",
-            "  int used = 1;",
+            f"  char *rows = aligned_alloc(64, {count}row_bytes);",
+            *(["  int used = 1;"] if together else []),
             "  if (!rows) { missing = 1; goto done; }",
             "  " + function.shared(steps, grain, function.steps(), alone, shared),
-            f"  {function.name}_columns(b, s, rows, row_bytes, used);",
+            *([f"  {function.name}_columns(b, s, rows, row_bytes, used);"] if together else []),
             "  free(rows);",
             "}",
         ]
@@ -59,7 +83,7 @@ class ThreadRows:
     def _bytes_of(self, root: Root) -> str:
         """Bytes of one thread's row, a whole number of cache lines."""
         size = vectors.bits(vectors.tag_of(root.tensor.dtype)) // 8
-        return f"((({self.function.size(elements_of(root.tensor))})*{size} + 63) & ~INT64_C(63))"
+        return f"((({self.function.size(self.sizes[id(root.tensor)])})*{size} + 63) & ~INT64_C(63))"
 
     def _row_bytes(self) -> str:
         return " + ".join(map(self._bytes_of, self.roots)) + " + 64"

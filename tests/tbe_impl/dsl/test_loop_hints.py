@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.loop_hints import asked_loops, everything_asked, is_for_device, place_of
+from tbe_impl.dsl.loop_hints import (
+    asked_loops,
+    everything_asked,
+    is_for_device,
+    mixes_sums,
+    place_of,
+)
 from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.stage import Stage
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
@@ -75,7 +81,7 @@ def test_loops_in_terms_of_axes(ask: Callable[[Stage], Any], wanted: Loops) -> N
     assert asked(schedule, y) == wanted
 
 
-def test_what_is_reduced_is_left_out() -> None:
+def test_what_is_reduced_has_its_place_among_the_loops() -> None:
     x = placeholder((60, 1000), "float32", name="x")
     k = reduce_axis((0, 1000), "k")
     r = compute((60,), lambda i: Reduce("sum", x(i, k), [k]), name="r")
@@ -84,7 +90,13 @@ def test_what_is_reduced_is_left_out() -> None:
     i_outer, i_inner = schedule[r].split(r.op.axis[0], factor=7)
     schedule[r].reorder(i_outer, k_outer, i_inner, k_inner)
     schedule[r].parallel(i_outer)
-    assert asked(schedule, r) == [((("i", 1),), {"parallel"})]
+    assert not mixes_sums(create_schedule(r)[r].record()) and mixes_sums(schedule[r].record())
+    assert asked(schedule, r) == [
+        ((("i", 7),), {"parallel"}),
+        ((("k", 128),), set()),
+        ((("i", 1),), set()),
+        ((("k", 1),), set()),
+    ]
 
 
 def test_a_grain_is_a_block_for_a_thread() -> None:
