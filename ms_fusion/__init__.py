@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read
     from ms_fusion.ledger import Ledger
     from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
+    from ms_fusion.specializing.specialized import specialize
     from tbe_impl.errors import FusionError, FusionNotFound
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "fusion",
     "patch",
     "read",
+    "specialize",
 ]
 
 _HOMES = {
@@ -46,6 +48,7 @@ _HOMES = {
     "fusion": "ms_fusion.presets.scopes",
     "patch": "ms_fusion.presets.scopes",
     "read": "ms_fusion.capture.front",
+    "specialize": "ms_fusion.specializing.specialized",
 }
 
 

@@ -257,6 +257,42 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class SeenShape:
+    """One set of shapes that a specialised net was called with.
+
+    Attributes:
+        shapes: of its inputs (``8x128:float32``).
+        padded_to: the batch size it was padded to; 0 when it was not.
+        reason: why it was not padded though there are buckets.
+        calls: how often.
+        compilations: how often MindSpore compiled for it; 0 when its bucket was there already.
+        seconds: what those took, each with one call.
+        kept: whether its compilation is still there.
+    """
+
+    shapes: str
+    padded_to: int = 0
+    reason: str = ""
+    calls: int = 0
+    compilations: int = 0
+    seconds: float = 0.0
+    kept: bool = True
+
+    def __str__(self) -> str:
+        parts = [f"{self.shapes}: {self.calls} call{'s' * (self.calls != 1)}"]
+        if self.padded_to:
+            parts.append(f"padded to {self.padded_to}")
+        if self.reason:
+            parts.append(f"not padded: {self.reason}")
+        if self.compilations:
+            times = f"{self.compilations} × " if self.compilations > 1 else ""
+            parts.append(f"compiled {times}in {self.seconds:.1f} s")
+        if not self.kept:
+            parts.append("dropped")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """Everything that is known of one net's fusion.
 
@@ -278,6 +314,7 @@ class Ledger:
     notes: tuple[str, ...] = ()
     output_max_ulp: float | None = None
     output_max_abs: float | None = None
+    shapes: tuple[SeenShape, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", _frozen(self.environment))

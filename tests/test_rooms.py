@@ -52,6 +52,7 @@ ORDER = {
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
         ("why_not", "kernel_server"),
         ("presets",),
+        ("specializing",),
         ("capture",),
         ("onnx_fusion",),
         ("report",),
@@ -63,6 +64,7 @@ ORDER = {
 }
 MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/demo_block.py",
+    "ms_fusion/specializing/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/bprops.py",
     "custom_ops/direct.py",

@@ -29,9 +29,10 @@ from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.kernel_server import records
-from ms_fusion.ledger import FusedKernel, Ledger
+from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
 from ms_fusion.presets import private_directory, served
 from ms_fusion.presets.mindspore_state import KERNELS
+from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
 from tbe_impl.errors import FusionNotFound, InputError
 
@@ -56,7 +57,8 @@ def explain(
     The net's weights, the random state and MindSpore's context are afterwards as they were.
 
     Args:
-        net: a Cell, a ``@ms.jit`` function, or a plain function that ``ms.jit`` can compile (a training step too).
+        net: a Cell, a ``@ms.jit`` function, a plain function that ``ms.jit`` can compile (a training step too), or what
+            `specialize` returned: then the ledger says which shapes it has met.
         inputs: what it is called with (Tensors).
         preset: name of a preset; see ``ms-fusion presets``. By default what is in force here (`enable`, `fusion`, `patch`,
             the user's own variable) if that fuses, else ``auto``.
@@ -84,9 +86,13 @@ def explain(
         )
     require_mindspore()
     say = progress or (lambda text: None)
+    title = title_of(net)
+    seen: tuple[SeenShape, ...] = ()
+    if isinstance(net, Specialized):
+        title, seen, net = title_of(net.net), net.seen, net.for_one_shape()
     preset, flags = _wanted(net, preset, flags)
     order = CaptureOrder(
-        title=title_of(net), preset=preset, flags=flags, measure=measure, accuracy=accuracy
+        title=title, preset=preset, flags=flags, measure=measure, accuracy=accuracy
     )
     remarks = [*map(str, presets.findings_of_call(net, inputs))]
     with _private_directory() as directory:
@@ -106,7 +112,7 @@ def explain(
                 CaptureRequest(order=order, directory=str(directory), search_path=_search_path())
             )
         ledger = ledger_of(directory, accuracy=accuracy, progress=say)
-    return replace(ledger, notes=(*remarks, *ledger.notes))
+    return replace(ledger, notes=(*remarks, *ledger.notes), shapes=seen)
 
 
 def _wanted(net: Any, preset: str | None, flags: str | None) -> tuple[str, str | None]:

@@ -12,11 +12,12 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ms_fusion.presets import private_directory
+from ms_fusion.presets.in_force import fuses
 from ms_fusion.presets.served import generator_of
 from ms_fusion.target import INSTALL
 from tbe_impl.errors import InputError, MissingError, UnsafeError
@@ -54,12 +55,35 @@ def mindspore_module() -> Any:
     return mindspore
 
 
-def function_compiler() -> Any:
-    """MindSpore's class whose method ``compile`` compiles ``@ms.jit`` functions; None in a version that has none."""
+def _compile_module() -> Any:
+    """Where MindSpore compiles Cells and functions; None in a version that has no such module."""
     for name in ("mindspore.graph.api", "mindspore.common.api"):
         if importlib.util.find_spec(name) is not None:
-            return getattr(importlib.import_module(name), "_JitExecutor", None)
+            return importlib.import_module(name)
     return None
+
+
+def function_compiler() -> Any:
+    """MindSpore's class whose method ``compile`` compiles ``@ms.jit`` functions; None in a version that has none."""
+    return getattr(_compile_module(), "_JitExecutor", None)
+
+
+def compiled_functions() -> frozenset[str]:
+    """Names of what ``ms.jit`` compiled so far, and was not forgotten."""
+    return frozenset(getattr(_compile_module(), "ms_compile_cache", ()))
+
+
+def forget(cell: Any, functions: Iterable[str] = ()) -> None:
+    """MindSpore frees what it compiled for this Cell, and these functions."""
+    module, gone = _compile_module(), set(functions)
+    if gone:
+        module.ms_compile_cache.difference_update(gone)
+        module._cell_graph_executor.del_net_res(None, gone)
+        if variable("MS_DEV_JIT_PIPELINE") != "0":
+            module.JitExecutor_.get_instance().del_net_res(None, gone)
+    if getattr(cell, "compile_cache", None):
+        module._cell_graph_executor.del_net_res(cell, cell.compile_cache)
+        cell.compile_cache.clear()
 
 
 def device_target() -> str:
@@ -202,6 +226,8 @@ def use_generator(text: str) -> None:
         MissingError, CompileError: as `host_kernels`.
     """
     global _builder
+    if not fuses(text):
+        return
     wanted = generator_of(text)
     if wanted == "ms_fusion":
         if _builder == "mindspore":

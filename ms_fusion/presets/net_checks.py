@@ -53,7 +53,7 @@ def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Fi
             "warning",
             "dynamic",
             "shapes that are not known before run time are not fused, and MindSpore does not say so.",
-            remedy="Call it with tensors of fixed shapes; it is then compiled once for each shape.",
+            remedy="Call it through `mf.specialize(net)`, which compiles it once for each shape.",
             place=name,
         )
     sizes = [_elements(item) for item in inputs if hasattr(item, "shape")]

@@ -100,10 +100,11 @@ def render_text(ledger: Ledger, console: Console) -> None:
     _unfused(ledger.unfused, write)
     _suggestions(ledger.unfused, write)
     _hot_spots(ledger, write)
-    if ledger.notes:
-        write.heading("Notes")
-        for note in ledger.notes:
-            _hanging(write, "· ", note)
+    for title, lines in (("Shapes seen", map(str, ledger.shapes)), ("Notes", ledger.notes)):
+        for number, line in enumerate(lines):
+            if not number:
+                write.heading(title)
+            _hanging(write, "· ", line)
 
 
 def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:

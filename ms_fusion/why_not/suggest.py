@@ -104,7 +104,7 @@ CAUTION: Mapping[str, str] = MappingProxyType(
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "control-flow": "compute both sides and choose: ops.where(ops.broadcast_to(condition, a.shape), a, b)",
-        "dynamic-shape": "leave set_inputs with None out: MindSpore then compiles once for each shape, fused each time",
+        "dynamic-shape": "call the net through mf.specialize(net), which compiles it once for each shape, fused each time",
         "fence": "remove the attribute from the primitive",
     }
 )

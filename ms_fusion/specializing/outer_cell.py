@@ -1,0 +1,26 @@
+"""The Cell around a net that is specialised; imported when MindSpore is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mindspore import nn
+
+from ms_fusion.presets.scopes import CELL_FLAGS
+
+
+class OneShape(nn.Cell):
+    """Calls the net: what that declared of its inputs holds for the outermost Cell only, so not here."""
+
+    def __init__(self, net: Callable[..., Any]) -> None:
+        """`net` is a Cell or a function; its weights keep their names, and its preset holds here too."""
+        super().__init__(auto_prefix=False)
+        self.net = net
+        own = getattr(net, CELL_FLAGS, None)
+        if own is not None:
+            setattr(self, CELL_FLAGS, own)
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What the net returns."""
+        return self.net(*args, **kwargs)
