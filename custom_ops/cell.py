@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from custom_ops import dispatch
-from custom_ops.arrays import OnArrays
+from custom_ops.called import Called
 from custom_ops.framework import HAS_MINDSPORE, Cell, device_target
 from custom_ops.specs import OpSpec
 from tbe_impl.errors import InputError
@@ -124,7 +124,7 @@ def native(spec: OpSpec, attributes: Mapping[str, Any]) -> Any:
     return call
 
 
-class FusedCell(OnArrays, Cell):
+class FusedCell(Called):
     """An operator without weights.
 
     Args:
@@ -147,21 +147,21 @@ class FusedCell(OnArrays, Cell):
             assert spec.composite is not None
             self.run = Composed(spec.composite, self.attributes)
 
+    @property
+    def operator_name(self) -> str:
+        """What it is called in messages."""
+        return self.spec.name if type(self) is FusedCell else type(self).__name__
+
     def construct(self, *inputs: Any) -> Any:
         """One kernel, or basic operators."""
         return self.run(*inputs)
-
-    if not HAS_MINDSPORE:
-
-        def __call__(self, *arrays: Any) -> Any:
-            return self.forward(*arrays)
 
     def extend_repr(self) -> str:
         """What distinguishes it in the print of a net."""
         return ", ".join(f"{name}={value}" for name, value in self.attributes.items())
 
 
-class ChoosingCell(OnArrays, Cell):
+class ChoosingCell(Called):
     """An operator of several kernels, one of which its inputs choose; `construct` and `chosen` say which."""
 
     def chosen(self, *arrays: Any) -> FusedCell:
@@ -181,8 +181,3 @@ class ChoosingCell(OnArrays, Cell):
             self.forward(*arrays)
         taken = getattr(self, "_last", None)
         return (self.chosen() if taken is None else taken).backward(grad)
-
-    if not HAS_MINDSPORE:
-
-        def __call__(self, *arrays: Any) -> Any:
-            return self.forward(*arrays)

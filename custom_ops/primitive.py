@@ -13,6 +13,7 @@ from mindspore.ops import signature as sig
 
 from custom_ops import bprops, direct, dispatch
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.called import not_a_tensor
 from custom_ops.computation import Computation
 from custom_ops.direct import Direct
 from custom_ops.framework import device_target
@@ -20,7 +21,7 @@ from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Described
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
-from tbe_impl.errors import InputError, MissingError
+from tbe_impl.errors import MissingError
 
 MAX_ORDER = 2
 """How often an operator can be differentiated."""
@@ -60,6 +61,9 @@ class FusedPrimitive(ops.Custom):
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
         """Shapes and dtypes of the outputs, with the operator's own errors when a graph is built."""
+        for place, one in enumerate(given):
+            if not isinstance(one["dtype"], mindspore.common.dtype.TensorType):
+                raise not_a_tensor(self.spec.name, self._argument(place), one["value"])
         return inferred(self.computation, given)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -70,10 +74,10 @@ class FusedPrimitive(ops.Custom):
             made = self._direct(arguments)
             if made is not None:
                 return made
-        try:
-            called = tuple([(one.shape, one.dtype) for one in arguments])
-        except AttributeError:
-            raise self._no_tensor(arguments) from None
+        for place, one in enumerate(arguments):
+            if not isinstance(one, mindspore.Tensor):
+                raise not_a_tensor(self.spec.name, self._argument(place), one)
+        called = tuple([(one.shape, one.dtype) for one in arguments])
         quick = self._called.get(called)
         if quick is None:
             self.computation.describe(
@@ -82,11 +86,9 @@ class FusedPrimitive(ops.Custom):
             quick = self._called[called] = _made(self.spec, self.attributes, self.order, True)
         return quick(*arguments)
 
-    def _no_tensor(self, arguments: Sequence[Any]) -> InputError:
-        """The error for arguments of which one is no tensor."""
-        at, one = next((i, one) for i, one in enumerate(arguments) if not hasattr(one, "shape"))
-        name = self.spec.inputs[at] if at < len(self.spec.inputs) else f"argument {at + 1}"
-        return InputError(f"{self.spec.name}: {name} is no tensor", place=self.spec.name, expected="a Tensor", got=repr(one))  # fmt: skip
+    def _argument(self, place: int) -> str:
+        names = self.spec.inputs
+        return names[place] if place < len(names) else f"argument {place + 1}"
 
     def _dtypes(self, *given: Any) -> Any:
         raise AssertionError("MindSpore asks __infer__")

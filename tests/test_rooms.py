@@ -37,7 +37,7 @@ ORDER = {
         ("kernels", "varying", "computation", "onednn"),
         ("gradient", "dispatch", "written", "chain"),
         ("arrays", "bprops"),
-        ("direct",),
+        ("direct", "called"),
         ("primitive",),
         ("cell", "ascend"),
         ("registry",),

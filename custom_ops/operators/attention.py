@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import OnArrays
+from custom_ops.called import Called
 from custom_ops.cell import FusedCell
-from custom_ops.framework import HAS_MINDSPORE, Cell, ms, ops
+from custom_ops.framework import ms, ops
 from custom_ops.kernels import Described
 from custom_ops.specs import OpSpec
 from custom_ops.written import Written
@@ -200,7 +200,7 @@ MASKED_ATTENTION = OpSpec(
 )
 
 
-class ScaledDotProductAttention(OnArrays, Cell):
+class ScaledDotProductAttention(Called):
     r"""Attention without a matrix of weights in memory: blocks of keys pass by, the softmax is corrected as they come.
 
     .. math::
@@ -276,8 +276,3 @@ class ScaledDotProductAttention(OnArrays, Cell):
             self.forward(*arrays)
         cell: Any = getattr(self, "_last", self.plain)
         return cell.backward(grad)
-
-    if not HAS_MINDSPORE:
-
-        def __call__(self, *arrays: Any) -> Any:
-            return self.forward(*arrays)

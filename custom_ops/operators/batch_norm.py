@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import OnArrays
+from custom_ops.called import Called
 from custom_ops.cell import FusedCell
-from custom_ops.framework import HAS_MINDSPORE, Cell, ops
+from custom_ops.framework import ops
 from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import LEAK
 from custom_ops.rows import check_shape, mean, share_of, sizes, spread, total, wide
@@ -334,7 +334,7 @@ BATCH_NORM_TRAINING = OpSpec(
 )
 
 
-class BatchNorm(OnArrays, Cell):
+class BatchNorm(Called):
     r"""Batch normalisation with an activation, in the place of `mindspore.nn.BatchNorm1d` and `BatchNorm2d`.
 
     .. math::
@@ -483,14 +483,3 @@ class BatchNorm(OnArrays, Cell):
             _, (_, middle, variance) = self._seen
             grad = (grad, np.zeros_like(middle), np.zeros_like(variance))
         return super().backward(grad)
-
-    if not HAS_MINDSPORE:
-        training = False
-
-        def __call__(self, *arrays: Any) -> Any:
-            return self.forward(*arrays)
-
-        def set_train(self, mode: bool = True) -> Any:
-            """Whether it trains."""
-            object.__setattr__(self, "training", mode)
-            return self

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from custom_ops.arrays import OnArrays
+from custom_ops.called import Called
 from custom_ops.cell import FusedCell
-from custom_ops.framework import HAS_MINDSPORE, Cell
+from custom_ops.framework import HAS_MINDSPORE
 from custom_ops.operators.batch_norm import BatchNorm
 from custom_ops.operators.conv2d import CONV2D_BIAS, Conv2d, convolution_spec
 from custom_ops.operators.epilogues import LEAK
@@ -125,7 +126,7 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
     return {"alpha": float(alpha)} if activation == "leaky_relu" else {}
 
 
-class ConvBN(OnArrays, Cell):
+class ConvBN(Called):
     """Convolution and batch normalisation, and what `ConvBNReLU`, where the arguments are told, and its like share.
 
     Attributes:
@@ -224,16 +225,11 @@ class ConvBN(OnArrays, Cell):
         return (*self.conv.backward(of_y), *of_weights)
 
     if not HAS_MINDSPORE:
-        training = False
-
-        def __call__(self, x: Any) -> Any:
-            return self.forward(x)
 
         def set_train(self, mode: bool = True) -> Any:
             """Whether it trains."""
-            object.__setattr__(self, "training", mode)
             self.bn.set_train(mode)
-            return self
+            return super().set_train(mode)
 
 
 class ConvBNReLU(ConvBN):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import OnArrays
+from custom_ops.called import Called
 from custom_ops.cell import FusedCell
-from custom_ops.framework import HAS_MINDSPORE, Cell, ms, ops
+from custom_ops.framework import HAS_MINDSPORE, ms, ops
 from custom_ops.operators.softmax import shifted
 from custom_ops.rows import check_shape, per, sizes, spread, total, wide
 from custom_ops.specs import OpSpec
@@ -320,7 +320,7 @@ SOFTMAX_CROSS_ENTROPY_DENSE = OpSpec(
 )
 
 
-class SoftmaxCrossEntropy(OnArrays, Cell):
+class SoftmaxCrossEntropy(Called):
     r"""Cross entropy of softmax with labels, in the place of `mindspore.nn.CrossEntropyLoss`.
 
     .. math::
@@ -400,8 +400,3 @@ class SoftmaxCrossEntropy(OnArrays, Cell):
         object.__setattr__(self, "spec", spec)
         object.__setattr__(self, "attributes", self.kinds[dense])
         return super().forward(*arrays)
-
-    if not HAS_MINDSPORE:
-
-        def __call__(self, *arrays: Any) -> Any:
-            return self.forward(*arrays)

@@ -1,0 +1,98 @@
+"""What is no tensor, in the place of each argument of every operator and Cell: one error that names both, expected and got."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import custom_ops
+from tbe_impl.errors import InputError
+from tests.custom_ops.spec_cases import SPECS, arrays_of
+
+pytestmark = pytest.mark.mindspore
+ms = pytest.importorskip("mindspore")
+
+from custom_ops.cell import FusedCell  # noqa: E402
+from custom_ops.primitive import primitive  # noqa: E402
+from tests.custom_ops.test_rewritten import CELLS as OF_CELLS  # noqa: E402
+
+Q = np.ones((1, 2, 3, 4), np.float32)
+X = np.ones((2, 8), np.float32)
+BOXES = np.float32([[0, 0, 1, 1]])
+OTHERS = {
+    "AddReLU": ((), (X, X)), "BiasDropoutAdd": ((), (X, X[0], X)), "BoxDecode": ((((2.0, 3.0),), 8), (np.ones((1, 2, 2, 1, 6), np.float32),)),
+    "GELU": ((), (X,)), "GeGLU": ((), (X, X)), "HardSwish": ((), (X,)), "IoU": ((), (BOXES, BOXES)), "Mish": ((), (X,)),
+    "MulSigmoid": ((), (X, X)), "MyOp": ((), (X, X)), "NMS": ((), (BOXES, np.float32([0.5]))),
+    "RotaryEmbedding": ((), (Q, Q[0, 0], Q[0, 0])), "ScaleMaskSoftmax": ((), (X, X)), "ScaledDotProductAttention": ((), (Q, Q, Q, Q[0, 0, :, :3])),
+    "SwiGLU": ((), (X, X)), "Swish": ((), (X,)),
+}  # fmt: skip
+CELLS = {**OF_CELLS, **OTHERS}
+BAD = {"a number": 1.5, "None": None, "a list": [1.0, 2.0], "an array": X, "a text": "x"}
+
+
+def names_both(error, operator, argument):
+    text = str(error.value)
+    assert f"{operator}: {argument} is no tensor; expected a mindspore.Tensor, got " in text, text
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("route", ["native", "composite"])
+@pytest.mark.parametrize("spec", [spec for spec in SPECS.values() if spec.samples], ids=lambda spec: spec.name)  # fmt: skip
+def test_operators(spec, route, bad):
+    if route == "composite" and spec.composite is None:
+        return
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    tensors = [ms.Tensor(array) for array in arrays_of(spec, spec.samples[0], "float32")]
+    for place, argument in enumerate(spec.inputs):
+        given = [*tensors[:place], bad, *tensors[place + 1 :]]
+        with pytest.raises(InputError) as error:
+            FusedCell(spec, {}, route)(*given)
+        names_both(error, spec.name, argument)
+        if route == "native":
+            with pytest.raises(InputError) as error:
+                primitive(spec, {})(*given)
+            names_both(error, spec.name, argument)
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
+@pytest.mark.parametrize("name", CELLS)
+def test_cells(name, mode):
+    """An argument whose default is None may be None."""
+    ms.set_context(mode=mode)
+    arguments, arrays = CELLS[name]
+    cell = getattr(custom_ops, name)(*arguments)
+    tensors = [ms.Tensor(array) for array in arrays]
+    for place in range(len(tensors)):
+        for bad in BAD.values():
+            may_be_none = name in ("GeGLU", "SwiGLU", "ScaleMaskSoftmax", "ScaledDotProductAttention") and place == len(tensors) - 1  # fmt: skip
+            if bad is None and may_be_none:
+                continue
+            with pytest.raises(InputError, match=rf"{name}: \w+ is no tensor; expected a mindspore.Tensor, got"):  # fmt: skip
+                cell(*tensors[:place], bad, *tensors[place + 1 :])
+
+
+def test_every_public_cell_is_tried():
+    public = {name: getattr(custom_ops, name) for name in custom_ops.__all__}
+    cells = {
+        name
+        for name, one in public.items()
+        if isinstance(one, type) and one.__module__.startswith("custom_ops.operators") and issubclass(one, ms.nn.Cell)
+    }  # fmt: skip
+    assert cells == set(CELLS)
+
+
+class Doubled(ms.nn.Cell):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def construct(self, x):
+        return self.call(x, 2.0)
+
+
+def test_a_number_in_a_graph():
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with pytest.raises(
+        InputError, match=r"AddReLU: y is no tensor; expected a mindspore.Tensor, got 2\.0"
+    ):
+        Doubled(custom_ops.AddReLU())(ms.Tensor(X))
