@@ -24,6 +24,11 @@ from tbe_impl.errors import CompileError, MissingError
 
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 60.0
+MEMORY_LIMIT_BYTES = 4 << 30
+"""Of address space, for each process of a compiler; a kernel takes some hundred MiB."""
+_NO_MEMORY = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
+_LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
+"""How a command is called with a limit in KiB before it; where there is no such limit it runs without."""
 OUTPUT_BYTES = 1 << 20
 """How much of what a compiler says is read."""
 _made: list[str] = []
@@ -141,7 +146,8 @@ def build(
 
     Raises:
         MissingError: there is no compiler.
-        CompileError: it failed, took longer than `TIME_LIMIT_S`, or left something else; that is not kept.
+        CompileError: it failed, took longer than `TIME_LIMIT_S`, needed more than `MEMORY_LIMIT_BYTES`, or left something
+            else; that is not kept.
     """
     how = recipe(hashlib.sha256(source.encode()).hexdigest(), options=options)
 
@@ -193,6 +199,8 @@ def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path
         text, output = Path(place) / "kernel.c", Path(place) / "output"
         text.write_text(source, "utf-8")
         command = [*compiler.command, *flags, f"-I{HERE}", "-o", str(target), str(text), "-lm"]
+        if os.name == "posix":
+            command = [*_LIMITED, str(MEMORY_LIMIT_BYTES >> 10), *command]
         # its output goes to a file: of a pipe the end may be held by a process that outlives it
         with output.open("wb") as file:
             process = subprocess.Popen(
@@ -212,10 +220,18 @@ def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         if process.returncode:
+            said = _first_errors(output)
+            if any(text in said.lower() for text in _NO_MEMORY):
+                raise CompileError(
+                    "the C compiler needed more memory than it may have",
+                    place=" ".join(compiler.command),
+                    expected=f"at most {MEMORY_LIMIT_BYTES / 2**30:g} GiB",
+                    got=said,
+                )
             raise CompileError(
                 "the C compiler failed",
                 place=" ".join(compiler.command),
-                got=_first_errors(output) or f"exit code {process.returncode}",
+                got=said or f"exit code {process.returncode}",
             )
         if target.is_symlink() or not target.is_file():
             raise CompileError("the C compiler left no library", place=" ".join(compiler.command))
@@ -230,5 +246,6 @@ def _took_too_long(compiler: Compiler) -> CompileError:
 def _first_errors(output: Path) -> str:
     with output.open("rb") as file:
         lines = file.read(OUTPUT_BYTES).decode("utf-8", "replace").splitlines()
-    lines = [line for line in lines if "error" in line] or lines
+    told = ("error", *_NO_MEMORY)
+    lines = [line for line in lines if any(word in line.lower() for word in told)] or lines
     return "; ".join(lines[:3])[:600]

@@ -108,6 +108,18 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(use, monkeypatch: pyte
     assert _children() <= before
 
 
+def test_a_compiler_that_wants_all_the_memory_is_refused_it(
+    use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler, "MEMORY_LIMIT_BYTES", 100 << 20)
+    # what has no line break is kept by `tail` until its end
+    cache = use("head -c 200000000 /dev/zero | tail > /dev/null; exit 1")
+    with pytest.raises(
+        CompileError, match=r"more memory than it may have.*0\.097\d* GiB.*exhausted"
+    ):
+        _compiled(cache)
+
+
 def test_a_compiler_that_is_killed_is_an_error(use) -> None:
     before = _children()
     with pytest.raises(CompileError, match="exit code -9"):
