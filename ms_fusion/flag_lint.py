@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ms_fusion import operators
 from ms_fusion.flags import FLAGS, convert, split_flags
+from ms_fusion.generator_limits import KEPT_OUT, generator_of
 
 
 @dataclass(frozen=True)
@@ -130,17 +131,27 @@ KILLERS = {
 """Flags with values that kill the process on CPU, and why."""
 
 
-def lint(text: str, *, device: str = "CPU") -> tuple[Finding, ...]:
+def lint(text: str, *, device: str = "CPU", generator: str | None = None) -> tuple[Finding, ...]:
     """Everything wrong in a flag string, in the order of its columns.
 
     Args:
         text: the string, as for `MS_DEV_GRAPH_KERNEL_FLAGS` or `JitConfig(graph_kernel_flags=…)`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
+        generator: who builds the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default what the flags say.
     """
-    return tuple(sorted(_findings(text, device), key=lambda item: item.column))
+    where = _Where(device, generator or generator_of(text))
+    return tuple(sorted(_findings(text, where), key=lambda item: item.column))
 
 
-def _findings(text: str, device: str) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class _Where:
+    """What the flags are for."""
+
+    device: str
+    generator: str
+
+
+def _findings(text: str, where: _Where) -> Iterator[Finding]:
     seen: dict[str, int] = {}
     for column, key, value in split_flags(text):
         if key is None:
@@ -163,7 +174,7 @@ def _findings(text: str, device: str) -> Iterator[Finding]:
         if key not in FLAGS:
             yield _unknown("flag", key, FLAGS, column, write="--{}")
             continue
-        yield from _value_findings(key, value, column, device)
+        yield from _value_findings(key, value, column, where)
     if seen and "opt_level" not in seen and "path" not in seen:
         yield Finding(
             "warning",
@@ -200,7 +211,7 @@ def _no_flag(column: int, word: str) -> Finding:
     return Finding("error", "no-flag", f"`{_shown(word)}` is no flag.", column, remedy=remedy)
 
 
-def _value_findings(key: str, value: str | None, column: int, device: str) -> Iterator[Finding]:
+def _value_findings(key: str, value: str | None, column: int, where: _Where) -> Iterator[Finding]:
     data = FLAGS[key].metadata
     try:
         parsed = convert(key, value)
@@ -214,7 +225,7 @@ def _value_findings(key: str, value: str | None, column: int, device: str) -> It
             "error", "value", f"`--{key}` takes {problem}, not {got}.", column, near, remedy
         )
         return
-    if device == "CPU" and parsed in data["killed_by"]:
+    if where.device == "CPU" and parsed in data["killed_by"]:
         yield Finding(
             "error",
             "fatal",
@@ -226,22 +237,22 @@ def _value_findings(key: str, value: str | None, column: int, device: str) -> It
         return
     position = column + len(key) + 3
     for name in parsed:
-        yield from _name_findings(key, name, position, device)
+        yield from _name_findings(key, name, position, where)
         position += len(name) + 1
 
 
-def _name_findings(key: str, name: str, column: int, device: str) -> Iterator[Finding]:
+def _name_findings(key: str, name: str, column: int, where: _Where) -> Iterator[Finding]:
     kind = FLAGS[key].metadata["names"]
     if kind == "operator":
         # MindSpore's own name for an empty list: nothing is called None
         if name != "None" and name not in operators.KNOWN:
             yield _unknown("operator", name, operators.KNOWN, column)
-        elif device == "CPU" and key in ("enable_cluster_ops", "enable_cluster_ops_only"):
-            yield from _cluster_findings(name, column)
+        elif where.device == "CPU" and key in ("enable_cluster_ops", "enable_cluster_ops_only"):
+            yield from _cluster_findings(name, column, where.generator)
     elif kind == "pattern":
         if name not in PATTERNS:
             yield _unknown("fusion pattern", name, PATTERNS, column)
-        elif device not in PATTERNS[name]:
+        elif where.device not in PATTERNS[name]:
             devices = ", ".join(PATTERNS[name])
             yield Finding(
                 "warning", "device", f"the pattern `{name}` exists on {devices} only.", column
@@ -258,8 +269,11 @@ def _name_findings(key: str, name: str, column: int, device: str) -> Iterator[Fi
         )
 
 
-def _cluster_findings(name: str, column: int) -> Iterator[Finding]:
-    if name in operators.CRASHES and operators.CRASHES[name] is None:
+def _cluster_findings(name: str, column: int, generator: str) -> Iterator[Finding]:
+    own = generator == "mindspore"
+    if not own and name in KEPT_OUT:
+        yield Finding("warning", "kept-out", f"`{name}` stays out of the groups: {KEPT_OUT[name]}.", column)  # fmt: skip
+    elif own and name in operators.CRASHES and operators.CRASHES[name] is None:
         yield Finding(
             "error",
             "fatal",
@@ -267,11 +281,11 @@ def _cluster_findings(name: str, column: int) -> Iterator[Finding]:
             column,
             remedy="Leave it out.",
         )
-    elif name in operators.WRONG:
+    elif own and name in operators.WRONG:
         yield Finding(
             "warning", "wrong", f"`{name}` is wrong when fused: {operators.WRONG[name]}.", column
         )
-    elif name in operators.CPU_CLUSTERABLE_ELSEWHERE:
+    elif own and name in operators.CPU_CLUSTERABLE_ELSEWHERE:
         yield Finding(
             "warning",
             "generator",
@@ -281,7 +295,7 @@ def _cluster_findings(name: str, column: int) -> Iterator[Finding]:
         )
     elif (
         name in operators.CPU_EXPANDABLE | operators.CPU_EXPANDED
-        and name not in operators.CPU_CLUSTERABLE
+        and name not in operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE
     ):
         if name in operators.CPU_CLUSTERED:
             return

@@ -1,4 +1,4 @@
-"""Which kernels MindSpore's own CPU generator must not build: it dies on them, or builds them wrong.
+"""Which kernels a generator must not build: MindSpore's own on CPU dies on them, or builds them wrong; ours cannot.
 
 The compile server asks with the composite JSON that MindSpore hands over before a kernel is built; presets and reasons ask
 with an operator of a graph.
@@ -8,10 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ms_fusion import operators
 from ms_fusion.graph import Graph, Node
+
+GENERATOR = "AKG_V2"
+"""What MindSpore calls a generator that it imports as the module `akg_v2`; here that is ours."""
+
+KEPT_OUT: Mapping[str, str] = MappingProxyType(
+    {
+        "BatchNorm": "what it is told of epsilon and training is left out of the kernel's description, and in training "
+        "MindSpore raises a type error",
+        "Concat": "MindSpore raises an error when it is clustered",
+        "CumSum": "a running sum is no loop nest, and nothing fuses with it",
+        "Gather": "MindSpore raises an error for an index beyond the table, which a kernel cannot",
+    }
+)
+"""Could be clustered for our generator, and is not, with the reason."""
 
 FLOATS = frozenset({"float16", "float32", "float64"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
@@ -77,6 +92,15 @@ def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
 def _working(op: str, sources: list[str]) -> str:
     """The first input of Select is its condition, not what it works on."""
     return sources[1] if op == "Select" and len(sources) > 1 else sources[0]
+
+
+def generator_of(flags: str) -> str:
+    """Who builds the kernels under a flag string on CPU: ``mindspore`` or ``ms_fusion``.
+
+    >>> generator_of("--opt_level=2 --kernel_generator=AKG_V2"), generator_of("--opt_level=2")
+    ('ms_fusion', 'mindspore')
+    """
+    return "ms_fusion" if f"--kernel_generator={GENERATOR}" in flags.split() else "mindspore"
 
 
 class Refusal(NamedTuple):

@@ -15,9 +15,9 @@ import pytest
 from click import Group
 
 import ms_fusion
-from ms_fusion import operators
+from ms_fusion import generator_limits, operators
 from ms_fusion.cli import cli, run
-from ms_fusion.presets import served, table
+from ms_fusion.presets import table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl.environment import VARIABLES
 
@@ -80,7 +80,7 @@ def test_every_preset_is_explained_with_its_flags() -> None:
         ("Clustered by `auto` besides MindSpore's list, on CPU", table.AUTO_CLUSTERED),
         ("Expanded by `auto` besides MindSpore's list, on CPU", table.AUTO_EXPANDED),
         ("Possible, but not added by `auto`, on CPU", table.NOT_ADDED),
-        ("With our own generator, on CPU", served.KEPT_OUT),
+        ("With our own generator, on CPU", generator_limits.KEPT_OUT),
     ],
 )
 def test_every_operator_of_the_presets_is_explained(

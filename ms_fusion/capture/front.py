@@ -28,9 +28,10 @@ from ms_fusion.capture.join import Joined, join
 from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
+from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server import records
 from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
-from ms_fusion.presets import private_directory, served
+from ms_fusion.presets import private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
@@ -199,7 +200,7 @@ def read(
         device=cost.device(target),
         device_target=target,
         flags=flags,
-        generator=served.generator_of(flags),
+        generator=generator_of(flags),
         environment={"device": target, "dumps": len(dumps.built)},
         notes=notes,
     )
@@ -219,7 +220,7 @@ def ledger_of(
     fused, unfused = _dumps_of(directory / "fused"), _dumps_of(directory / "unfused")
     joined = join(fused)
     random = any(node.op in operators.RANDOM for node in joined.before)
-    generator = served.generator_of(seen.flags)
+    generator = generator_of(seen.flags)
     ledger = assemble(
         joined,
         title=seen.title,
@@ -243,6 +244,7 @@ def ledger_of(
         output_max_ulp=None if random else seen.output_max_ulp,
         notes=(
             *seen.notes,
+            *(f"The generator was asked for a kernel in vain: {reason}" for reason in seen.refused),
             *_notes_of(joined),
             *map(str, presets.findings_of_graph(joined.before, seen.flags, seen.device)),
         ),

@@ -25,6 +25,7 @@ from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.capture.profiler import profile_operators
 from ms_fusion.capture.twin import fresh_function, state_kept
 from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.mindspore_state import quiet
 from tbe_impl.errors import CaptureError
 
@@ -61,6 +62,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         compile_unfused_s, compile_fused_s: first call, s.
         step_unfused_us, step_fused_us: median of whole calls, taken in turns, µs; None when not measured.
         operators_unfused, operators_fused: full name → (runs in one call, µs of one run), from MindSpore's profiler.
+        refused: what the fused run's generator could not or must not build, a sentence each.
         output_max_abs, output_max_ulp: largest difference between an output with and without fusion; ULP of its dtype.
         notes: what a reader of the ledger should know.
     """
@@ -77,6 +79,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
     step_fused_us: float | None = None
     operators_unfused: dict[str, tuple[float, float]] = {}
     operators_fused: dict[str, tuple[float, float]] = {}
+    refused: tuple[str, ...] = ()
     output_max_abs: float | None = None
     output_max_ulp: float | None = None
     notes: tuple[str, ...] = ()
@@ -115,6 +118,7 @@ def run_capture(
         quiet(),
         presets.failed_graphs_in(directory),
     ):
+        first_refusal = refusals.length(presets.kernel_directory())
         for kind, kind_flags in variants.items():
             _restart_random()
             callables[kind] = fresh_function(net)
@@ -153,6 +157,9 @@ def run_capture(
         step_fused_us=steps["fused"],
         operators_unfused=profiles["unfused"],
         operators_fused=profiles["fused"],
+        refused=tuple(
+            one.reason for one in refusals.since(presets.kernel_directory(), first_refusal)
+        ),
         output_max_abs=_worst(outputs, "max_abs"),
         output_max_ulp=_worst(outputs, "max_ulp"),
         notes=tuple(notes),

@@ -42,37 +42,44 @@ class AkgV2Driver:
         Raises:
             RuntimeError: it cannot be built; MindSpore may split the group then.
         """
+        text = self.input_file.read_text("utf-8")
         try:
-            build(self.input_file.read_text("utf-8"), self.output_dir)
+            build(text, self.output_dir)
         except FusionError as error:
+            stand_in(text, self.output_dir, str(error))
             raise RuntimeError(str(error)) from error
 
 
 def build(text: str, directory: Path) -> None:
     """Builds the kernel of a description, and puts it where MindSpore looks for it.
 
-    A group cannot be handed back: MindSpore dies of it where there is a reduction. What cannot be built is therefore computed
-    by its formulas, in NumPy, in the process that calls it.
-
     Raises:
-        FusionError: as `library`, when the kernel is computed by its formulas; `ParseError` for a text that is no kernel.
+        FusionError: as `library`; `ParseError` for a text that is no kernel.
     """
     kernel = parse_kernel(text, file="the kernel's description")
     started, compiled = time.perf_counter(), compiler.count_made()
+    built, steps = library(kernel)
+    seconds = round(time.perf_counter() - started, 3)
+    publish(built, kernel.name, directory, Build(steps, seconds, compiler.count_made() == compiled))
 
-    def record(steps: tuple[BuildStep, ...], why: str = "") -> Build:
-        seconds = round(time.perf_counter() - started, 3)
-        return Build(steps, seconds, compiler.count_made() == compiled, why)
 
-    try:
-        built, steps = library(kernel)
-    except FusionError as error:
-        if not unknown_operators(kernel.graph) and is_name(kernel.name):
-            steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
-            built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
-            publish(built, kernel.name, directory, record(steps, str(error)))
-        raise
-    publish(built, kernel.name, directory, record(steps))
+def stand_in(text: str, directory: Path, why: str) -> None:
+    """Puts in the place of a kernel that could not be built one that is computed by its formulas, in the process that calls it.
+
+    MindSpore takes some groups back and dies of others. One with an operator that has no formula is left to it.
+
+    Args:
+        why: what stood in the way.
+
+    Raises:
+        ParseError, CompileError, MissingError: that cannot be done either.
+    """
+    kernel = parse_kernel(text, file="the kernel's description")
+    if unknown_operators(kernel.graph) or not is_name(kernel.name):
+        return
+    steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
+    built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
+    publish(built, kernel.name, directory, Build(steps, why=why))
 
 
 def is_name(name: str) -> bool:

@@ -56,13 +56,15 @@ class Host:
 
     def _prepare(self, name: bytes, result: Any) -> int:
         from ms_fusion.formats.composite import parse_kernel
+        from ms_fusion.kernel_server import records
         from ms_fusion.kernel_server.hosted import prepared
 
         try:
             file = self.directory / f"{name.decode()}.info"
             kernel = parse_kernel(file.read_text("utf-8"), file=file.name)
+            built = records.read_one(self.directory, kernel.name)
             with self._lock:
-                found = prepared(kernel)
+                found = prepared(kernel, failed=built is not None and bool(built.why))
                 self._kept.append(found)
             result.contents.function, result.contents.state = found.function, found.state
         except Exception:

@@ -16,7 +16,6 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server.assemble import assemble
 from ms_fusion.kernel_server.translate import IN_PLACE
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.errors import FusionError
 
 log = logging.getLogger("ms_fusion")
 
@@ -37,18 +36,22 @@ class Prepared:
     kept: object
 
 
-def prepared(kernel: Composite) -> Prepared:
-    """The chain of a group, or its formulas where it has none."""
+def prepared(kernel: Composite, *, failed: bool = False) -> Prepared:
+    """The chain of a group, or its formulas where it has none.
+
+    Args:
+        failed: whether the compile server could not build it.
+    """
     call = by_formulas(kernel)
     try:
-        chain = assemble(kernel)
-        whole = chain.whole
+        chain = None if failed else assemble(kernel)
+        whole = chain.whole if chain is not None else None
         if whole is not None:
             return Prepared(_address(whole.function), whole.state, (chain, whole))
-        call = chain_called(chain)
-    except FusionError as error:
-        # the compile server has said so already
-        log.info("kernel %s is computed by its formulas: %s", kernel.name, error)
+        call = chain_called(chain) if chain is not None else call
+    except Exception as error:  # noqa: BLE001
+        # MindSpore has launched the kernel: whatever is amiss, it has to be computed
+        log.warning("kernel %s is slow, computed by its formulas: %s", kernel.name, error)
     run = RUN(_without_exceptions(kernel, call))
     return Prepared(_address(run), 1, run)
 

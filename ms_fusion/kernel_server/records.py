@@ -22,8 +22,13 @@ def file_name(kernel: str) -> str:
 
 def read(directory: Path) -> dict[str, Build]:
     """Name of a kernel → how it was built, as far as records lie there."""
-    found = {}
-    for file in directory.glob(file_name("*")):
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            found[file.stem] = msgspec.json.decode(file.read_bytes(), type=Build)
-    return found
+    files = sorted(directory.glob(file_name("*")))
+    found = {file.stem: read_one(directory, file.stem) for file in files}
+    return {name: build for name, build in found.items() if build is not None}
+
+
+def read_one(directory: Path, kernel: str) -> Build | None:
+    """How a kernel was built; None where there is no record of it."""
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((directory / file_name(kernel)).read_bytes(), type=Build)
+    return None

@@ -13,7 +13,7 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.meanings import MEANINGS
 from tbe_impl import dsl
-from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
 
@@ -67,13 +67,19 @@ def _made(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
     call: Any = Call(node, inputs, output, numpy_dtype(output.dtype))
     try:
         made = tensor_of(meaning(call))
+        if any(
+            op.kind == "library" for op in stages_of([made], {id(one) for one in tensors.values()})
+        ):
+            raise InputError("it is no loop nest")
         if made.dtype != output.dtype and not _is_quotient_of_integers(node, graph):
             made = dsl.cast_to(made, output.dtype)
         wanted = made.shape if node.op in IN_PLACE else _shape(output)
         return made if tuple(map(known_size, made.shape)) == tuple(map(known_size, wanted)) else dsl.ext.reshape(made, wanted)  # fmt: skip
-    except FusionError as error:
+    except Exception as error:
+        # a formula that is run on symbols may raise anything, and the group cannot be handed back
+        why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
         described = ", ".join(f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node))  # fmt: skip
-        raise InputError(f"{node.op} is not built: {error.what}", place=node.name, got=error.got or described) from error  # fmt: skip
+        raise InputError(f"{node.op} of {described} is not built: {why}", place=node.op) from error
 
 
 def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:

@@ -17,6 +17,7 @@ from ms_fusion.presets.in_force import FusionWarning
 from tbe_impl.errors import UnsafeError
 
 BFLOAT16 = "Use float32 or float16 on CPU, or `mf.disable()`."
+REASONS_SAID = 3
 _NOT_THE_USERS = ("/mindspore/", "/ms_fusion/", "/contextlib.py")
 _seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -59,13 +60,25 @@ def told(
                 remedy=_remedy(one),
             ) from error
         raise
-    for one in refusals.since(kernel_directory, start):
-        what = (
-            "a kernel is left to MindSpore's single operators, since of its own CPU generator is known"
-            if own
-            else "a kernel is slow, computed without C, since of our generator is known"
+    found = refusals.since(kernel_directory, start)
+    if found and not own:
+        _warn(f"{name}: {_not_built(found)}")
+        return
+    for one in found:
+        _warn(
+            f"{name}: a kernel is left to MindSpore's single operators, since of its own CPU generator is known: "
+            f"{one.reason}. {_remedy(one)}"
         )
-        _warn(f"{name}: {what}: {one.reason}. {_remedy(one)}")
+
+
+def _not_built(found: Sequence[Refusal]) -> str:
+    """What is said of the kernels that our generator could not build, once for all of them."""
+    kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
+    more = f"; {len(found) - REASONS_SAID} more" if len(found) > REASONS_SAID else ""
+    reasons = "; ".join(one.reason.rstrip(".") for one in found[:REASONS_SAID])
+    culprits = ",".join(dict.fromkeys(one.op for one in found if one.op))
+    remedy = f" `--disable_cluster_ops={culprits}` leaves that to MindSpore's own." if culprits else ""  # fmt: skip
+    return f"{kernels} right, but slow, computed without C, since our generator failed: {reasons}{more}.{remedy}"
 
 
 def _refuse_bfloat16(net: Any, name: str, inputs: Sequence[Any]) -> None:

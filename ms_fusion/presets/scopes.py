@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.generator_limits import generator_of
 from ms_fusion.graph import Graph
 from ms_fusion.presets import first_compile, handshake, mindspore_state, net_checks, served
 from ms_fusion.presets.in_force import (
@@ -327,9 +328,12 @@ def _setting(
         resolve(preset)  # says so before MindSpore is loaded
     device = device_target()
     found: tuple[Finding, ...] = ()
+    chosen, remarks = _generator(generator, device)
     if isinstance(flags, str):
         found = tuple(
-            item for item in lint(flags, device=device) if item.code not in ("off", "fatal")
+            item
+            for item in lint(flags, device=device, generator=chosen)
+            if item.code not in ("off", "fatal")
         )
         wrong = [item for item in found if item.severity == "error"]
         if wrong:
@@ -339,11 +343,12 @@ def _setting(
                 remedy=wrong[0].remedy or None,
             )
     explicit = GraphKernelFlags.of(flags)
-    chosen, remarks = _generator(generator, device)
     found += remarks
     resolved = resolve(preset, device=device, version=version(), flags=explicit, generator=chosen)
-    refuse(explicit, device)
-    refuse(resolved, device)
+    refuse(explicit, device, chosen)
+    refuse(resolved, device, chosen)
+    if chosen == "ms_fusion":
+        resolved = served.without_kept_out(resolved)
     return _Setting(preset, resolved.render()), found
 
 
@@ -365,12 +370,14 @@ def _generator(wanted: str | None, device: str) -> tuple[str, tuple[Finding, ...
     return "mindspore", (Finding("warning", "generator", f"MindSpore's own generator builds the kernels, since ours cannot be used: {reason}.", remedy="Enable ours before anything is compiled." if switched else "Run `ms-fusion doctor`."),)  # fmt: skip
 
 
-def refuse(flags: GraphKernelFlags, device: str = "CPU") -> None:
-    """Raises UnsafeError for flags that are known to kill the process on this device."""
+def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None = None) -> None:
+    """Raises UnsafeError for flags that are known to kill the process on this device, with this generator."""
     if device != "CPU":
         return
     text = flags.render()
-    fatal = [item for item in lint(text, device=device) if item.code == "fatal"]
+    fatal = [
+        item for item in lint(text, device=device, generator=generator) if item.code == "fatal"
+    ]
     if fatal:
         raise UnsafeError(
             fatal[0].message.rstrip("."),
@@ -503,7 +510,7 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
             name,
             inputs,
             Path(variable(KERNELS_VARIABLE) or ""),
-            own=served.generator_of(flags) == "mindspore",
+            own=generator_of(flags) == "mindspore",
         )
         if fuses(flags) and device_target() == "CPU"
         else contextlib.nullcontext(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -10,13 +11,15 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ms_fusion.generator_limits import Refusal, kernel_refusal
 from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.compile_server.part_of_package import import_alone
-from ms_fusion.presets.compile_server.workers import build_apart
+from ms_fusion.presets.compile_server.workers import Ended, build_apart
+from tbe_impl.errors import FusionError
 
 SERVER = "mindspore._extends.remote.kernel_build_server"
 
@@ -78,28 +81,44 @@ def _compile_guarded(builder: Any) -> bool:
     processor = builder.akg_processor
     kernels = [kernel for share in processor.args for kernel in share]
     try:
-        build = _builder_of(processor, builder.attrs)
+        generator = _generator(processor, builder.attrs)
         limits = {"workers": processor.process_num, "seconds": processor.wait_time}
-        failed = build_apart(kernels, build, **limits)
+        failed = build_apart(kernels, generator.build, **limits)
+        for text, ended in failed.items():
+            with contextlib.suppress(FusionError):
+                generator.stand_in(text, ended.why)
     except Exception as error:  # noqa: BLE001 - whatever is amiss, the client needs an answer
-        failed = dict.fromkeys(kernels, f"{type(error).__name__}: {error}")
-    for text, why in failed.items():
-        kernel = re.search(r'"op": ?"(\w{1,100})', text)
-        what = kernel[1] if kernel else "a kernel"
-        refused = [*refused, Refusal("", f"it cannot build {what} ({why})")]
-    refusals.record(Path.cwd(), refused)
+        failed = dict.fromkeys(kernels, Ended(f"{type(error).__name__}: {error}"))
+    refusals.record(Path.cwd(), [*refused, *(_refusal(*one) for one in failed.items())])
     return True
 
 
-def _builder_of(processor: Any, attrs: str) -> Callable[[str], object]:
-    """What MindSpore calls in its own pool, for one kernel."""
+def _refusal(text: str, ended: Ended) -> Refusal:
+    """What is kept of a kernel that was not built."""
+    kernel = re.search(r'"op": ?"(\w{1,100})', text)
+    culprit = ended.place if f'"{ended.place}"' in text else ""
+    return Refusal(culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})")
+
+
+@dataclass(frozen=True)
+class _Generator:
+    """Builds a kernel from its description, as MindSpore does in its own pool; puts something in the place of one that failed."""
+
+    build: Callable[[str], object]
+    stand_in: Callable[[str, str], object] = lambda text, why: None
+
+
+def _generator(processor: Any, attrs: str) -> _Generator:
     from mindspore._extends.parallel_compile.akg_compiler import akg_process
     from mindspore._extends.parallel_compile.akg_compiler.util import get_kernel_meta_parent_dir
 
     if isinstance(processor, akg_process.AkgV2Process):
         directory = Path(get_kernel_meta_parent_dir(attrs)) / "akg_kernel_meta"
-        generator = importlib.import_module("akg_v2")
-        return lambda kernel: generator.build(kernel, directory)
+        ours = importlib.import_module("akg_v2")
+        return _Generator(
+            lambda text: ours.build(text, directory),
+            lambda text, why: ours.stand_in(text, directory, why),
+        )
     sys.path.append(akg_process.get_akg_path())
     function = importlib.import_module("akg.ms").compilewithjson
-    return lambda kernel: akg_process._compile_akg_task_default([kernel], attrs, function)
+    return _Generator(lambda text: akg_process._compile_akg_task_default([text], attrs, function))

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import NamedTuple
 
 from tbe_impl.errors import FusionError
 
@@ -17,9 +18,16 @@ REASON_CHARACTERS = 1000
 """Fits into a pipe that nobody reads yet."""
 
 
+class Ended(NamedTuple):
+    """How a kernel ended that was not built, and where, as the error named it."""
+
+    why: str
+    place: str = ""
+
+
 def build_apart(
     kernels: Sequence[str], build: Callable[[str], object], *, workers: int, seconds: int
-) -> dict[str, str]:
+) -> dict[str, Ended]:
     """Builds all, at most `workers` at a time, each within `seconds`.
 
     Args:
@@ -31,7 +39,7 @@ def build_apart(
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))
     running: dict[int, tuple[BaseProcess, Connection, str]] = {}
-    failed: dict[str, str] = {}
+    failed: dict[str, Ended] = {}
     while waiting or running:
         while waiting and len(running) < workers:
             kernel = waiting.pop()
@@ -46,7 +54,7 @@ def build_apart(
             process, told, kernel = running.pop(ended)  # type: ignore[arg-type]
             process.join()
             if process.exitcode:
-                failed[kernel] = _told(told) or _said(process.exitcode)
+                failed[kernel] = _told(told) or Ended(_said(process.exitcode))
             process.close()
             told.close()
     return failed
@@ -57,17 +65,22 @@ def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Conn
     signal.alarm(seconds)
     try:
         build(kernel)
-    except FusionError as error:
-        tell.send(str(error)[:REASON_CHARACTERS])
+    except Exception as error:
+        told = (
+            (str(error), error.place or "")
+            if isinstance(error, FusionError)
+            else (f"{type(error).__name__}: {error}", "")
+        )
+        tell.send(Ended(*(text[:REASON_CHARACTERS] for text in told)))
         raise
 
 
-def _told(told: Connection) -> str:
+def _told(told: Connection) -> Ended | None:
     """What a worker said before it ended."""
     try:
-        return str(told.recv()) if told.poll() else ""
+        return told.recv() if told.poll() else None
     except (EOFError, OSError):
-        return ""
+        return None
 
 
 def _said(exitcode: int) -> str:

@@ -40,6 +40,8 @@ def test_a_group_that_cannot_be_built_is_computed_by_its_formulas(
     (tmp_path / f"{kernel.name}.info").write_text("{}")
     with pytest.raises(InputError, match="Sub is not built"):
         driver.build("{}", tmp_path)
+    assert not list(tmp_path.glob("*.so"))
+    driver.stand_in("{}", tmp_path, "Sub is not built")
     host.Host(tmp_path).install()
     parameter, gradient = np.float32(np.arange(12)).reshape(3, 4), np.ones((3, 4), np.float32)
     found = called(
@@ -62,6 +64,7 @@ def test_a_group_that_nobody_knows_is_not_published(
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
     with pytest.raises(InputError, match="Fold"):
         driver.build("{}", tmp_path)
+    driver.stand_in("{}", tmp_path, "Fold is not built")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ def build(kernel):
     if kernel == "raises":
         raise ValueError("no such operator")
     if kernel == "refuses":
-        raise InputError("Fold is not built")
+        raise InputError("Fold is not built", place="Fold")
     Path(kernel).touch()
 
 
@@ -29,10 +29,10 @@ def test_what_fails_costs_only_itself(workers, tmp_path, monkeypatch):
     kernels = ["one", "dies", "two", "hangs", "raises", "refuses", "three"]
     failed = build_apart(kernels, build, workers=workers, seconds=1)
     assert failed == {
-        "dies": "it died of SIGKILL",
-        "hangs": "it did not end",
-        "raises": "it gave up",
-        "refuses": "Fold is not built.",
+        "dies": ("it died of SIGKILL", ""),
+        "hangs": ("it did not end", ""),
+        "raises": ("ValueError: no such operator", ""),
+        "refuses": ("Fold is not built.", "Fold"),
     }
     assert sorted(os.listdir()) == ["one", "three", "two"]
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ms_fusion import operators
+from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
 from ms_fusion.kernel_server.meanings import MEANINGS
 from ms_fusion.presets import handshake
-from ms_fusion.presets.served import CLUSTERED, EXPANDED, GENERATOR, KEPT_OUT
+from ms_fusion.presets.served import CLUSTERED, EXPANDED
 from ms_fusion.presets.table import resolve
 from tests.ms_fusion.presets.mindspore_child import run
 
@@ -114,6 +115,25 @@ class Odd(nn.Cell):
 x = np.float32([[1, 3, 5, 0], [-1, np.nan, np.inf, 2.5]])
 found = Odd()(Tensor(x), Tensor(np.int32([1, 2, 3])), Tensor(np.float64([1e-3, 70000.0, 2.0])))
 RESULT["odd"] = [one.asnumpy().astype(float).tolist() for one in found]
+
+from ms_fusion.presets import served
+
+class Running(nn.Cell):
+    def construct(self, x):
+        return ops.sum(ops.cumsum(ops.exp(x), 1) * 2.0, 1)
+
+running = dict(flags="--enable_cluster_ops=CumSum", generator="ms_fusion")
+with warnings.catch_warnings(record=True) as said, mf.fusion(**running):
+    warnings.simplefilter("always")
+    Running()(Tensor(x))
+RESULT["kept out"] = [str(one.message) for one in said]
+served.without_kept_out = lambda flags: flags
+with mf.fusion(**running) as now, warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    RESULT["running"] = Running()(Tensor(x[:1])).asnumpy().tolist()
+    found = mf.explain(Running(), Tensor(x[:, :3]), measure=False, accuracy=False, isolate=False)
+RESULT["said"] = [str(one.message) for one in said if "CumSum" in str(one.message)]
+RESULT["not built"] = [[one.build.steps[0].by, one.build.why] for one in found.kernels] + [list(found.notes)]
 RESULT["left"] = os.listdir()
 """
 
@@ -187,6 +207,19 @@ def test_what_kills_mindspores_own_generator_or_is_wrong_in_it_is_right(
     assert half == pytest.approx([1e-3, inf, 2], rel=1e-3)
     assert logarithm[0] == pytest.approx([0, 1.0986123, 1.6094379, -inf])
     assert logarithm[1] == pytest.approx([nan, nan, inf, 0.9162907], nan_ok=True)
+
+
+@pytest.mark.mindspore
+def test_what_cannot_be_built_is_kept_out_or_said_and_computed(seen: dict[str, Any]) -> None:
+    (kept_out,) = seen["kept out"]
+    assert "`CumSum` stays out of the groups: a running sum is no loop nest" in kept_out
+    assert seen["running"] == pytest.approx([2 * np.cumsum(np.exp([1, 3, 5, 0])).sum()])
+    (said,) = seen["said"]
+    assert said.startswith("Running: a kernel is right, but slow, computed without C")
+    assert "CumSum of float32 [1, 4]" in said and "`--disable_cluster_ops=CumSum`" in said
+    (by, why), notes = seen["not built"]
+    assert by == "numpy" and "CumSum of float32 [2, 3]" in why
+    assert any("in vain" in note and "CumSum of float32 [2, 3]" in note for note in notes)
 
 
 def test_every_operator_that_may_come_is_known() -> None:
