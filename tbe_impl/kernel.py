@@ -59,6 +59,8 @@ class Kernel:
         soc: the chip that it was built for.
         inputs, outputs: in the order of the operator's arguments.
         schedule: what the operator decided about loops; None when nothing.
+        scheduled: the tensors of `outputs` as the schedule computes them on this processor, with copies and partial sums
+            of its own; empty where it adds none.
         options: how code is made for this processor.
         threads: how many it uses where that pays; 0 for as many as this process may.
         tuning: what was measured when its options were chosen; None when `tbe_impl.tune` never saw it.
@@ -72,6 +74,7 @@ class Kernel:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     schedule: Any = None
+    scheduled: tuple[Tensor, ...] = ()
     options: cpu.Options = field(default_factory=cpu.Options)
     threads: int = 0
     tuning: Tuning | None = None
@@ -132,6 +135,11 @@ class Kernel:
             found = tuple(targets)
         return found[0] if len(found) == 1 else found
 
+    @property
+    def computed(self) -> tuple[Tensor, ...]:
+        """The tensors that its code computes for its outputs."""
+        return self.scheduled or tuple(item.tensor for item in self.outputs)
+
     @cached_property
     def compiled(self) -> cpu.CpuKernel:
         """The graph made ready for this processor; from the cache when it was built before.
@@ -142,7 +150,7 @@ class Kernel:
         """
         options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.prepare(
-            [item.tensor for item in self.outputs],
+            self.computed,
             [item.tensor for item in self.inputs],
             name=self.name,
             options=options,
@@ -156,8 +164,7 @@ class Kernel:
         Raises:
             InputError: something in it has no such text.
         """
-        outputs = [item.tensor for item in self.outputs]
-        return graph_text(outputs, [item.tensor for item in self.inputs])
+        return graph_text(self.computed, [item.tensor for item in self.inputs])
 
     def with_options(
         self, *, inplace: bool | None = None, threads: int | None = None, vector_bits: int | None = None
@@ -214,10 +221,9 @@ class Kernel:
         Raises:
             CompileError: there is no code for it.
         """
-        outputs = [item.tensor for item in self.outputs]
-        if any(op.kind == "library" for op in stages_of(outputs)):
+        if any(op.kind == "library" for op in stages_of(self.computed)):
             return None
-        return layout_of(outputs, [item.tensor for item in self.inputs], self.options)
+        return layout_of(self.computed, [item.tensor for item in self.inputs], self.options)
 
     def report(self) -> Any:
         """Tiles, bytes on the chip, alignment, bytes moved and warnings, as the chip would see it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tbe_impl.backends.cpu.options import DEFAULT, Options
-from tbe_impl.backends.cpu.schedule_choices import options_of
+from tbe_impl.backends.cpu.schedule_choices import options_of, outputs_of
 from tbe_impl.dsl.layouts import BLOCK, blocks_of
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_checks import check
@@ -46,15 +46,20 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
         tuple(Argument(t, shape, t.name) for t, shape in zip(inputs, places, strict=True)),
         tuple(Argument(t, shape, t.name) for t, shape in zip(outputs, results, strict=True)),
         schedule,
-        _options(schedule, outputs, inputs),
+        *_followed(schedule, outputs, inputs),
     )
 
 
-def _options(schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Options:
-    """What a schedule by hand asks of this processor's loops."""
+def _followed(
+    schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor]
+) -> tuple[tuple[Tensor, ...], Options]:
+    """What a schedule by hand adds to the graph on this processor, and what it asks of the loops."""
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
-        return DEFAULT
-    return options_of(schedule.record(), outputs, inputs)
+        return (), DEFAULT
+    record = schedule.record()
+    made = outputs_of(record, outputs, inputs)
+    added = any(one is not other for one, other in zip(made, outputs, strict=True))
+    return made if added else (), options_of(record, outputs, inputs)
 
 
 def _built(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tbe_impl.dsl.expr import Const, IterVar, Reduce
+from tbe_impl.dsl.expr import Const, IterVar
 from tbe_impl.dsl.regions import UNKNOWN, size_of
 from tbe_impl.dsl.schedule_records import Directive, ScheduleRecord, Split, StageRecord
 from tbe_impl.dsl.stage import GLOBAL
@@ -70,12 +70,15 @@ def is_for_device(record: ScheduleRecord) -> bool:
 
 
 def place_of(stage: StageRecord) -> str:
-    """Where a stage is to be computed: ``memory`` (all of it, first), ``inline``, ``row``, or empty for wherever."""
+    """Where a stage is to be computed: ``memory`` (all of it, first), ``inline``, ``row``, or empty for wherever.
+
+    What the schedule added lies in memory unless it says otherwise.
+    """
     if stage.inlined:
         return "inline"
     if stage.attach is not None:
         return "row"
-    return "memory" if stage.has("compute_root") else ""
+    return "memory" if stage.has("compute_root") or stage.made_by else ""
 
 
 def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
@@ -189,9 +192,8 @@ def everything_asked(record: ScheduleRecord) -> Iterator[Asked]:
     for stage in record.stages:
         if stage.scope_place and stage.scope != GLOBAL:
             yield Asked("set_scope", stage, stage.scope, stage.scope_place)
-        elif stage.origin is None and not stage.is_input:
-            reduces = any(isinstance(body, Reduce) for body in stage.op.body)
-            yield Asked("rfactor" if reduces else "copy", stage, "", stage.scope_place)
+        elif stage.made_by:
+            yield Asked(stage.made_by, stage, "", stage.scope_place)
         roots = roots_of(stage)
         for relation in stage.relations:
             if isinstance(relation, Split):

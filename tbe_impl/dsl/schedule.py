@@ -130,7 +130,7 @@ class Schedule:
                     expected=f"readers of {tensor.name}",
                     got=f"{stage.op.name}, which reads {_names(stage.op.input_tensors) or 'nothing'}",
                 )
-        copy = Stage(op, None, is_output=False)
+        copy = Stage(op, None, is_output=False, made_by="cache_read")
         copy.scope, copy.scope_place = scope, place
         self._add(copy, self._position(self._stage(source)) + 1)
         for stage in stages:
@@ -171,7 +171,7 @@ class Schedule:
             raise InputError(f"cache_write of {stage.op.name}: nothing computes an input", place=place,
                              remedy="cache_read copies an input")  # fmt: skip
         computed, back = moved_into(stage.op, scope)
-        copy = Stage(computed, None, is_output=False)
+        copy = Stage(computed, None, is_output=False, made_by="cache_write")
         copy.scope, copy.scope_place = scope, place
         self._add(copy, self._position(stage))
         self._replace(stage, back)
@@ -207,7 +207,9 @@ class Schedule:
         first, second = factored(
             stage.op, stage.leaf_iter_vars, stage.relations, axes[0], int(positions[0])
         )
-        self._add(Stage(first, None, is_output=False), self._position(stage))
+        partial = Stage(first, None, is_output=False, made_by="rfactor")
+        partial.scope_place = place
+        self._add(partial, self._position(stage))
         self._replace(stage, second)
         return first.outputs[0] if first.num_outputs == 1 else list(first.outputs)
 

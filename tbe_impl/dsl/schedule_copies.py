@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Read, Reduce, binary, walk
+from tbe_impl.dsl.arrays import identity
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Read, Reduce, Select, binary, walk
 from tbe_impl.dsl.schedule_records import Fuse, Split
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Operation, Tensor, WordUse
@@ -116,6 +118,12 @@ def factored(
         if expression.condition is not None:
             kept = substitute(substitute(expression.condition, values), renamed)
             condition = kept if guard is None else binary("and", kept, guard)
+        if not inner and condition is not None:
+            source = Select(
+                condition,
+                source,
+                Const(identity(expression.op, dtype_of(expression.dtype).numpy), expression.dtype),
+            )
         bodies.append(Reduce(expression.op, source, inner, condition) if inner else source)
     shape = list(op.outputs[0].shape)
     shape.insert(place, new.extent)

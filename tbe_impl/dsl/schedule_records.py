@@ -87,6 +87,7 @@ class StageRecord:
         directives: the rest, in the order in which it was written.
         is_output: whether it makes an output of the kernel.
         versions: every operation that it has had while it was written; the tensors of all of them are the same tensor.
+        made_by: the method of the schedule that added it, such as ``rfactor``; empty for the operator's own.
     """
 
     op: Operation
@@ -100,6 +101,7 @@ class StageRecord:
     directives: tuple[Directive, ...]
     is_output: bool
     versions: tuple[Operation, ...]
+    made_by: str = ""
 
     def named(self, *names: str) -> Iterator[Directive]:
         """The directives of these names."""

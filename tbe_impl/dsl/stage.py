@@ -48,10 +48,13 @@ class Stage:
         scope: the memory of what it makes.
         is_output: whether it makes an output of the kernel.
         versions: every operation that it has had; the tensors of all of them are the same tensor.
+        made_by: the method of the schedule that added it; empty for the operator's own.
     """
 
-    def __init__(self, op: Operation, origin: Operation | None, *, is_output: bool):
-        self.op, self.origin, self.is_output = op, origin, is_output
+    def __init__(
+        self, op: Operation, origin: Operation | None, *, is_output: bool, made_by: str = ""
+    ):
+        self.op, self.origin, self.is_output, self.made_by = op, origin, is_output, made_by
         self.versions = [op]
         self.scope, self.scope_place = GLOBAL, ""
         self.inlined = False
@@ -360,6 +363,7 @@ class Stage:
             tuple(self._directives),
             self.is_output,
             tuple(self.versions),
+            self.made_by,
         )
 
     def __repr__(self) -> str:

@@ -71,7 +71,7 @@ def union(choices: Sequence[Choice]) -> Choice:
 
 def worth_storing(kernel: Kernel) -> list[int]:
     """Numbers of stages that are much smaller than the largest output, those that most depends on first."""
-    outputs = [item.tensor for item in kernel.outputs]
+    outputs = kernel.computed
     if any(op.kind == "library" for op in stages_of(outputs)):
         return []  # the numbers count within one program, and there are several
     sizes = [prod(static_shape(item) or (0,)) for item in outputs]

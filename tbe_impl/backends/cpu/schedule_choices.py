@@ -17,10 +17,25 @@ from tbe_impl.dsl.loop_hints import (
     place_of,
 )
 from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
+from tbe_impl.dsl.scheduled_graph import adds_stages, scheduled_graph
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 FEW = 4
 """Steps of a loop without a known number of them that stand in the code one after the other."""
+
+
+def outputs_of(
+    record: ScheduleRecord, outputs: Sequence[Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """The outputs as a schedule computes them here: with its copies, and its reductions in two steps.
+
+    Args:
+        record, outputs, inputs: as for `options_of`.
+    """
+    if not _is_ours(record, outputs) or not adds_stages(record):
+        return tuple(outputs)
+    graph = scheduled_graph(record)
+    return tuple(graph.get(id(tensor), tensor) for tensor in outputs)
 
 
 def options_of(
@@ -30,22 +45,24 @@ def options_of(
 
     Args:
         record: the schedule.
-        outputs, inputs: of the kernel.
+        outputs, inputs: of the kernel. The options are for the graph of `outputs_of`.
         base: the other options.
     """
-    if is_for_device(record) or any(op.kind == "library" for op in stages_of(outputs)):
+    if not _is_ours(record, outputs):
         return base
-    numbers = {id(item): number for number, item in enumerate(computed(outputs, inputs))}
+    graph = scheduled_graph(record)
+    made = outputs_of(record, outputs, inputs)
+    numbers = {id(item): number for number, item in enumerate(computed(made, inputs))}
     places: dict[str, list[int]] = {"memory": [], "inline": [], "row": []}
     orders = []
     for stage in record.stages:
-        own = [numbers[id(t)] for t in (stage.origin.outputs if stage.origin else ()) if id(t) in numbers]  # fmt: skip
+        own = [numbers[id(graph[id(t)])] for t in stage.op.outputs if id(graph[id(t)]) in numbers]
         if not own:
             continue
         place = place_of(stage)
         if place == "row" and not wants_row(record, stage):
             place = ""
-        if place == "memory" and not is_read_again(record, stage):
+        if place == "memory" and not stage.made_by and not is_read_again(record, stage):
             place = ""
         if place:
             places[place] += own
@@ -56,11 +73,16 @@ def options_of(
             orders.append(order)
     return replace(
         base,
-        stored=tuple(places["memory"]),
+        stored=tuple(dict.fromkeys(places["memory"])),
         inlined=tuple(places["inline"]),
         rows=tuple(places["row"]),
         orders=tuple(orders),
     )
+
+
+def _is_ours(record: ScheduleRecord, outputs: Sequence[Tensor]) -> bool:
+    """Whether a schedule is one for this processor, of a graph that is computed by loops alone."""
+    return not is_for_device(record) and not any(op.kind == "library" for op in stages_of(outputs))
 
 
 def is_read_again(record: ScheduleRecord, stage: StageRecord) -> bool:

@@ -306,7 +306,6 @@ PLACES: list[tuple[Callable[[], Any], Callable[[Schedule, Tensor, Tensor], Any],
     (smoothed, lambda s, t, y: (s[t].compute_root(), s[t].compute_inline()), "compute_root", "a later call says otherwise", ""),
     (chain, lambda s, t, y: s[t].compute_root(), "compute_root", "each element is read once, where it can be computed as well", ""),
     (chain, lambda s, t, y: s[t].compute_at(s[y], y.op.axis[0]), "compute_at", "one loop over the row reads it, and computes it", ""),
-    (chain, lambda s, t, y: s.cache_write(t, "global"), "copy", "a copy in the same memory gains nothing", ""),
     (shares_of_rows, lambda s, t, y: s[t].compute_at(s[y], y.op.axis[0]), "compute_at", "followed", "row"),
     (shares_of_rows, lambda s, t, y: s[t].compute_at(s[y], y.op.axis[1]), "compute_at", "one element or more than a row: it is computed where it is read", ""),
 ]  # fmt: skip
