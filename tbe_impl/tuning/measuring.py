@@ -156,13 +156,13 @@ class Bench:
         least = min(item.times)
         return not (fewer and same and (least > LONG_S or min(item.others) - least > WAKE_S))
 
-    def candidates(self, choices: Sequence[Choice]) -> list[Candidate]:
+    def candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
         """Those of them that are not tried yet, make other code than all before, and compute what the default does."""
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)
         with ThreadPoolExecutor(together) as pool:
             for first in range(0, len(fresh), together):
-                if self.is_over(0.95):
+                if self.is_over(share):
                     break
                 batch = fresh[first : first + together]
                 for choice, compiled in zip(batch, pool.map(self._compiled, batch), strict=True):

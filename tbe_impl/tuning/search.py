@@ -10,12 +10,13 @@ from tbe_impl.tuned import Tuning
 from tbe_impl.tuning.measuring import MARGIN, Bench, Candidate, upper_bound
 from tbe_impl.tuning.space import near, shared_otherwise, single, union
 
+TOP = 4
+"""How many of the best are gone on with."""
+
 
 def searched(bench: Bench) -> Tuning:
     """Searches and decides."""
-    found = _combined(
-        bench, bench.halved(bench.candidates(single(bench.kernel)), rounds=8, share=0.35)
-    )
+    found = _nearby(bench, _combined(bench, _alone(bench)))
     winner = _shared(bench, _decided(bench, found))
     default = winner.others if winner.times else [bench.timed(bench.default)]
     return Tuning(
@@ -32,22 +33,40 @@ def searched(bench: Bench) -> Tuning:
     )
 
 
+def _alone(bench: Bench) -> list[Candidate]:
+    """What gains alone, the best first."""
+    found = bench.halved(bench.candidates(single(bench.kernel), share=0.35), rounds=8, share=0.4)
+    return _sorted(found)[:TOP]
+
+
 def _combined(bench: Bench, singles: Sequence[Candidate]) -> list[Candidate]:
-    """What gained alone, put together; from the best of these one more step to each side."""
-    useful = [item for item in sorted(singles, key=lambda item: item.score) if item.score < 1.01]
-    tops = [union([item.choice for item in useful[:size]]) for size in (2, 3, 4) if len(useful) >= size]  # fmt: skip
-    pairs = [union([a.choice, b.choice]) for n, a in enumerate(useful[:4]) for b in useful[n + 1 : 4]]  # fmt: skip
-    found = bench.halved([*singles, *bench.candidates([*tops, *pairs])], rounds=8, share=0.55)
-    best = min(found, key=lambda item: item.score, default=None)
-    if best is not None and best.score < 1.0:
-        more = bench.candidates(near(bench.kernel, best.choice))
-        found = bench.halved([*found, *more], rounds=8, share=0.55)
-    return found
+    """What gained alone, put together."""
+    useful = [item for item in singles if item.score < 1.01]
+    unions = [union([item.choice for item in useful[:size]]) for size in (2, 3, 4) if len(useful) >= size]  # fmt: skip
+    unions += [union([a.choice, b.choice]) for n, a in enumerate(useful) for b in useful[n + 1 :]]
+    found = [*singles, *bench.candidates(unions, share=0.45)]
+    return _sorted(bench.halved(found, rounds=8, share=0.5))
+
+
+def _nearby(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
+    """From the best one more step to each side, as long as that gains and there is time."""
+    best: Candidate | None = None
+    while found and found[0] is not best and found[0].score < 1.0 and not bench.is_over(0.55):
+        best = found[0]
+        steps = bench.candidates(near(bench.kernel, best.choice), share=0.6)
+        if not steps:
+            break
+        found = _sorted(bench.halved([*found[:TOP], *steps], rounds=8, share=0.65))
+    return [*found]
+
+
+def _sorted(found: Sequence[Candidate]) -> list[Candidate]:
+    return sorted(found, key=lambda item: item.score)
 
 
 def _decided(bench: Bench, found: Sequence[Candidate]) -> Candidate:
     """The best of them against the default alone; the default unless it loses clearly."""
-    for item in sorted(found, key=lambda item: item.score)[:3]:
+    for item in found[:3]:
         if item.score >= 1.0 - MARGIN:
             break
         if bench.beats(item, bench.default):

@@ -19,27 +19,41 @@ SMALL = 8
 """What is so many times smaller than the largest output may be worth storing first."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("accumulators", (1, 2, 8)),
+    ("together", (8, 4, 2)),
+    ("portions", (16, 64)),
+    ("accumulators", (1, 8, 2)),
     ("unroll", (2, 4)),
-    ("stream_bytes", (NEVER, 0)),
     ("keep_rows", (False,)),
     ("prefetch", (False,)),
+    ("stream_bytes", (NEVER, 0)),
     ("vector_bits", (256,)),
 )
-"""Fields of `Choice` and what they are beside the default; `stored` and what decides about threads have their own ways."""
+"""Fields of `Choice` and what they are beside the default, what gains most often first; `stored` and what decides about
+threads have their own ways."""
 
 
 def single(kernel: Kernel) -> list[Choice]:
     """One thing changed."""
-    found = [Choice(**{name: value}) for name, values in KNOBS for value in values]
-    return [*found, *(Choice(stored=(number,)) for number in worth_storing(kernel))]
+    first, *rest = [
+        [Choice(**{name: value}) for value in values] for name, values in _knobs(kernel)
+    ]
+    stored = [Choice(stored=(number,)) for number in worth_storing(kernel)]
+    return [*first, *stored[:1], *(choice for choices in rest for choice in choices), *stored[1:]]
+
+
+def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
+    """Those that change this kernel: how threads take their parts is no matter where one is alone."""
+    arguments = (*kernel.inputs, *kernel.outputs)
+    elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
+    shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
+    return [item for item in KNOBS if shared or item[0] != "portions"]
 
 
 def near(kernel: Kernel, choice: Choice) -> list[Choice]:
     """One thing more than in `choice` changed, or changed back."""
     found = [
         msgspec.structs.replace(choice, **{name: value})
-        for name, values in KNOBS
+        for name, values in _knobs(kernel)
         for value in (*values, getattr(Choice(), name))
     ]
     return [*found, *(union([choice, Choice(stored=(n,))]) for n in worth_storing(kernel))]

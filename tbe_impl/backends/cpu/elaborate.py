@@ -20,7 +20,16 @@ from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
-from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Row, Scope, Tile, Value
+from tbe_impl.backends.cpu.scope import (
+    Buffer,
+    Index,
+    NeedsBuffer,
+    Row,
+    Scope,
+    Tile,
+    Together,
+    Value,
+)
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
@@ -77,6 +86,9 @@ class Elaborator:
         self.filling: int | None = None
         self.reused: set[int] = set()
         self.tile: Tile | None = None
+        self.together: Together | None = None
+        self.step = 0
+        self.accumulators = options.accumulators
         self.serial = itertools.count()
         self._settled: set[object] = set()
         self._loops = itertools.count()
@@ -267,6 +279,19 @@ class Elaborator:
             lines += ["{", scope.lines, "}"] if number > 1 else scope.lines
         return lines
 
+    def steps_together(self) -> Iterator[int]:
+        """The steps that are computed at once, each as the one that is being written."""
+        for step in range(self.together.steps if self.together else 1):
+            self.step = step
+            yield step
+        self.step = 0
+
+    def moved(self, index: Poly) -> Poly:
+        """An index of the first of these steps in the one that is being written."""
+        found = self.together.moved(index, self.step) if self.together else index
+        assert isinstance(found, Poly)
+        return found
+
     # values
 
     def depth_of(self, variables: frozenset[int]) -> int:
@@ -391,14 +416,33 @@ class Elaborator:
         op = tensor.op
         if not op.body:
             raise NeedsBuffer(tensor)
-        environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
         body = op.body[tensor.value_index]
         if isinstance(body, Reduce):
-            found = reduce(self, tensor, body, environment)
-        else:
-            if id(tensor) in self.slow and self._repeats(indices):
-                raise NeedsBuffer(tensor)
-            found = self.expression(body, environment)
+            return self._reduced(tensor, body, indices)
+        if id(tensor) in self.slow and self._repeats(indices):
+            raise NeedsBuffer(tensor)
+        environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
+        return self._rounded(tensor, self.expression(body, environment))
+
+    def _reduced(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
+        """A reduction; the first of steps that are computed at once has those of all of them computed in one loop."""
+        together, places = self.together, [tuple(indices)]
+        used = frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
+        if together is not None and self.step == 0 and together.loop in used:
+            later = range(1, together.steps)
+            places += [tuple(together.moved(item, step) for item in indices) for step in later]
+        serials = [axis.serial for axis in tensor.op.axis]
+        environments = [dict(zip(serials, place, strict=True)) for place in places]
+        found = [self._rounded(tensor, one) for one in reduce(self, tensor, body, environments)]
+        for place, one in zip(places[1:], found[1:], strict=True):
+            polys = tuple(
+                item for item in place if isinstance(item, Poly)
+            )  # others are stored first
+            self.remember((id(tensor), polys), one)
+        return found[0]
+
+    def _rounded(self, tensor: Tensor, found: Value) -> Value:
+        """As the device has it, if that is asked for."""
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
             return self.let(vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth)  # fmt: skip
         return found

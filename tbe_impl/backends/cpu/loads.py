@@ -94,7 +94,11 @@ def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> 
     """While a row is finished from the cache, memory can bring the next one."""
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
-    following = address.substitute({writer.prefetch: Poly.variable(writer.prefetch) + ONE})
+    together = writer.together
+    steps = together.steps if together is not None and together.loop == writer.prefetch else 1
+    following = address.substitute(
+        {writer.prefetch: Poly.variable(writer.prefetch) + Poly.of(steps)}
+    )
     writer.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {writer.text(following)});")  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.scope import Buffer, render
+from tbe_impl.backends.cpu.sharing import shared_out
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor
@@ -130,30 +131,14 @@ class NestFunction:
             return self.size(size if size.constant < bound.constant else bound)
         return f"least({self.size(size)}, {self.size(bound)})"
 
-    def shared(self, extent: str, grain: int, steps: str, alone: str, shared: str) -> str:
-        """Statements that run `alone`, or `shared` from ``lo`` to ``hi`` on each thread when that pays."""
-        if _is_few(extent, grain):
-            return alone
-        return "\n  ".join(
-            [
-                f"if (threads > 1 && {steps} >= {self.options.parallel_elements}) {{",
-                "  const struct caller caller = caller_here();",
-                "  #pragma omp parallel num_threads((int)threads)",
-                "  {",
-                "    keep_apart(caller);",
-                f"    const int64_t all_steps = {extent};",
-                "    int64_t part = (all_steps + OMP_COUNT - 1) / OMP_COUNT;",
-                f"    part = (part + {grain - 1}) / {grain} * {grain};",
-                "    const int64_t lo = part * OMP_NUMBER < all_steps ? part * OMP_NUMBER : all_steps;",
-                "    const int64_t hi = lo + part < all_steps ? lo + part : all_steps;",
-                f"    {shared}",
-                "  }",
-                f"}} else {alone}",
-            ]
-        )
+    @property
+    def portions(self) -> int:
+        """Into how many parts its steps are cut, which threads take as they come; 0 for one for each thread."""
+        return min(self.options.portions, MAX_THREADS)
 
-
-def _is_few(extent: str, grain: int) -> bool:
-    """Whether a number of steps is known and no more than stay on one thread."""
-    found = re.fullmatch(r"(?:INT64_C\()?(\d+)\)?", extent)
-    return found is not None and int(found[1]) <= grain
+    def shared(
+        self, extent: str, grain: int, steps: str, alone: str, shared: str, *, count: str = ""
+    ) -> str:
+        """Statements that run `alone`, or `shared` on several threads when that pays; see `shared_out`."""
+        work = f"{steps} >= {self.options.parallel_elements}"
+        return shared_out(extent, grain, work, alone, shared, portions=self.portions, count=count)

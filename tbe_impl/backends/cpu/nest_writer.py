@@ -21,7 +21,9 @@ from tbe_impl.backends.cpu.open_levels import (
     parted_steps,
     range_of,
     serial_steps,
+    steps_at_once,
 )
+from tbe_impl.backends.cpu.ranges import Piece
 from tbe_impl.backends.cpu.reductions import accumulate, combine, part_of_reduction
 from tbe_impl.backends.cpu.scope import Buffer, Tile
 from tbe_impl.backends.cpu.thread_rows import ThreadRows
@@ -36,6 +38,9 @@ TILE = 16
 
 STACKED_STEPS = 8
 """Steps of the last loop up to which it runs inside the vector loop when each of its steps does something else."""
+
+TOGETHER_STEPS = 1 << 14
+"""Steps of several rows up to which they are computed at once."""
 
 MANY_STEPS = 64
 """Steps of a loop from which on it is worth being the vector loop."""
@@ -60,6 +65,7 @@ class NestWriter:
             buffers, targets, around.names, around.options, around.kept, around.slow, around.sums
         )
         self.rows: dict[int, Buffer] = {}
+        self.grain = 1
 
     def write(self) -> tuple[str, str]:
         """The functions, and the statements that call them."""
@@ -89,7 +95,7 @@ class NestWriter:
             self.inside.chain[0].lines,
         )
         steps = parted_steps(self.inside, parted)
-        grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else 1)
+        grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
         given = stream or "0"
         if columns:
             return f"{text}\n\n{rows.together()}", rows.call(steps, grain, f"{given}, ")
@@ -168,8 +174,21 @@ class NestWriter:
                     inside.joined_loop(
                         piece, inner, lambda _: self._store("stream" if stream else ""), unroll
                     )
+                elif self._goes_at_once(at, piece):
+                    self.grain = self.options.together
+                    steps_at_once(inside, piece, self.options.together, body)
                 else:
                     serial_steps(inside, piece, level, body)
+
+    def _goes_at_once(self, at: int, piece: Piece) -> bool:
+        """Whether a loop takes several steps at once: the one around loops over rows that the nearest cache holds."""
+        nest, steps = self.nest, self.options.together
+        innermost = at == len(nest.levels) - (1 if nest.along else 2)
+        least, behind = piece.least.constant, piece.behind.constant
+        if steps < 2 or not innermost or piece.is_cut or nest.levels[at].unroll or least is None or behind is None:  # fmt: skip
+            return False
+        length = 1 if nest.along else nest.loops[-1][1].constant
+        return length is not None and length * steps <= TOGETHER_STEPS and behind - least >= steps
 
     def _vector_loop(self, at: int, stream: str) -> None:
         nest, inside = self.nest, self.inside
@@ -238,7 +257,9 @@ class NestWriter:
         """Computes the reductions that the innermost loop needs before it is opened."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
-                self.inside.settle(_computed(root), root.axes, below)
+                for _ in self.inside.steps_together():
+                    axes = {serial: self.inside.moved(index) for serial, index in root.axes.items()}
+                    self.inside.settle(_computed(root), axes, below)
 
     def _store_outer(self, at: int) -> None:
         """Stores the tensors whose last loop this is, if more loops follow."""
@@ -268,8 +289,10 @@ class NestWriter:
         if root.columns:
             accumulate(self.inside, root.tensor, root.axes, self.rows[id(root.tensor)])
             return
-        value = self.inside.root(root.tensor, root.indices)
-        self.inside.store(root.tensor, root.indices, value, stream=stream)
+        for _ in self.inside.steps_together():
+            indices = tuple(map(self.inside.moved, root.indices))
+            value = self.inside.root(root.tensor, indices)
+            self.inside.store(root.tensor, indices, value, stream=stream)
 
     def _streams(self) -> str:
         """A condition in C: the outputs are large, and their rows lie so that they can be written past the caches."""
@@ -314,17 +337,16 @@ class NestWriter:
         )
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
         alone = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
-        shared = (
-            f"if (OMP_NUMBER == 0) count{number} = OMP_COUNT; "
-            f"{self.function.name}(b, s, lo, hi, &parts{number}[OMP_NUMBER]);"
-        )
+        shared = f"{self.function.name}(b, s, lo, hi, &parts{number}[part]);"
         both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
         place = f"({dtype_of(self.function.place(root).dtype).c} *)b[{self.function.place(root).name[1:]}]"
         last = [
             f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
         ]
-        call = self.function.shared(steps, grain, self.function.steps(), alone, shared)
+        call = self.function.shared(
+            steps, grain, self.function.steps(), alone, shared, count=f"count{number}"
+        )
         return text, "\n  ".join(["{", parts, call, *last, "}"])
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu.loop_orders import Level
+from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.ranges import Piece
-from tbe_impl.backends.cpu.scope import Scope
+from tbe_impl.backends.cpu.scope import Scope, Together
 
 if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
@@ -112,6 +113,28 @@ def serial_steps(inside: Elaborator, piece: Piece, level: Level, body: Callable[
     if level.unroll:
         # before the loop, behind what its body has put in front of it
         inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
+
+
+def steps_at_once(inside: Elaborator, piece: Piece, steps: int, body: Callable[[], None]) -> None:
+    """The steps of a piece of a loop, several at once, and the rest one after the other."""
+    parent, name = inside.chain[-1], inside.names[piece.serial]
+    scopes = [Scope(frozenset({piece.serial})) for _ in range(2)]
+    # in the rest as well, so that equal rows have equal sums
+    inside.accumulators = max(1, inside.options.accumulators // steps)
+    inside.together = Together(piece.serial, steps)
+    inside.chain.append(scopes[0])
+    with inside.ranges.within(piece.serial, piece.least, piece.behind - Poly.of(steps - 1)):
+        body()
+    inside.chain.pop()
+    inside.together = inside.prefetch = None
+    inside.chain.append(scopes[1])
+    body()
+    inside.chain.pop()
+    inside.accumulators = inside.options.accumulators
+    lines: list[object] = [f"int64_t {name} = {piece.begin};"]
+    lines += [f"for (; {name} + {steps} <= {piece.end}; {name} += {steps}) {{", scopes[0].lines, "}"]  # fmt: skip
+    lines += [f"for (; {name} < {piece.end}; {name}++) {{", scopes[1].lines, "}"]
+    parent.lines += ["{", lines, "}"]
 
 
 def parted_steps(inside: Elaborator, level: Level) -> str:

@@ -54,6 +54,8 @@ class Options:
         march: processor to compile for; empty for this one.
         accumulators: independent accumulators of a reduction along a row.
         unroll: vectors at once in the innermost loop of a map.
+        together: rows, steps of the loop around the innermost one, that are computed at once, so that what is the same for
+            them is read once and none waits for the sum of another; they have the accumulators of one row between them.
         keep_rows: keep slow stages for the next loop over a row.
         prefetch: fetch the next row while one is written.
         stream_bytes: bytes of an output from which on it is written past the caches.
@@ -64,6 +66,8 @@ class Options:
         inlined: numbers of stages that are computed again in each loop over a row, never kept for the next.
         rows: numbers of stages whose rows are kept like slow ones.
         orders: loops over results; where they cannot be had, they are as without.
+        portions: into how many parts the steps of a nest are cut, which threads take as they come: those that wake up late
+            take fewer; 0 for an equal part for each.
         parallel_elements: elements that a nest reads and writes from which on threads share it.
     """
 
@@ -73,9 +77,11 @@ class Options:
     march: str = ""
     accumulators: int = 4
     unroll: int = 1
+    together: int = 1
     keep_rows: bool = True
     prefetch: bool = True
     stream_bytes: int = 16 << 20
+    portions: int = 0
     parallel_elements: int = 1 << 19
     threads: int = 0
     inplace: bool = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import accesses_of, size_poly
@@ -25,9 +25,16 @@ LONG_ROW = 64
 
 
 def reduce(
-    writer: Elaborator, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]
-) -> Value:
-    """A reduction at these indices: lane by lane if the lanes are different elements, else along a row."""
+    writer: Elaborator, tensor: Tensor, body: Reduce, environments: Sequence[Mapping[int, Index]]
+) -> list[Value]:
+    """A reduction, lane by lane if the lanes are different elements, else along a row.
+
+    Args:
+        writer: what writes the nest.
+        tensor, body: what is reduced.
+        environments: the indices of each of the steps that are computed at once; they differ in the first step only.
+    """
+    environment = environments[0]
     if any(isinstance(item, Value) for item in environment.values()):
         raise NeedsBuffer(tensor)
     used = frozenset(
@@ -37,28 +44,30 @@ def reduce(
     if depth == 0 or not writer.changed_by(depth) <= used:
         # some loop around it does not change it, or threads: it would be computed again and again
         raise NeedsBuffer(tensor)
-    inner, loops = _announce(writer, tensor, environment)
+    inners, loops = _announce(writer, tensor, environments)
     saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        with writer.computing([(contribution(body), inner)]):
+        with writer.computing([(contribution(body), inner) for inner in inners]):
             if writer.vector is not None and writer.vector in writer.changed_by(depth):
-                if id(tensor) not in writer.buffers and _is_far_apart(writer, body, inner, loops):
+                if id(tensor) not in writer.buffers and _is_far_apart(
+                    writer, body, inners[0], loops
+                ):
                     raise NeedsBuffer(tensor)
-                return _lanewise(writer, body, inner, loops, depth)
+                return _lanewise(writer, body, inners, loops, depth)
             writer.vector, writer.count = None, "LANES"
-            return _along(writer, body, inner, loops, depth)
+            return _along(writer, body, inners, loops, depth)
     finally:
         writer.chain, writer.vector, writer.count = saved_chain, saved_vector, saved_count
         writer.filling = saved_filling
 
 
 def _announce(
-    writer: Elaborator, tensor: Tensor, environment: Mapping[int, Index]
-) -> tuple[dict[int, Index], SumLoops]:
-    """What its axes are, and the loops over those that it sums up."""
-    body = _body(tensor)
+    writer: Elaborator, tensor: Tensor, environments: Sequence[Mapping[int, Index]]
+) -> tuple[list[dict[int, Index]], SumLoops]:
+    """What its axes are in each of the environments, and the loops over those that it sums up."""
+    body, environment = _body(tensor), environments[0]
     axes = [(axis.serial, _extent(axis)) for axis in body.axes]
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
@@ -70,7 +79,8 @@ def _announce(
         writer.summed[id(tensor)] = loops
     for serial, extent in loops.loops:
         writer.loop_variable(serial, extent)
-    return {**environment, **loops.indices(axes)}, loops
+    own = loops.indices(axes)
+    return [{**one, **own} for one in environments], loops
 
 
 def _body(tensor: Tensor) -> Reduce:
@@ -97,36 +107,39 @@ def _is_far_apart(
 
 
 def _lanewise(
-    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], loops: SumLoops, depth: int
-) -> Value:
+    writer: Elaborator, body: Reduce, inners: Sequence[Mapping[int, Index]], loops: SumLoops, depth: int
+) -> list[Value]:  # fmt: skip
     tag = vectors.tag_of(body.dtype)
-    name = _accumulator(writer, body, tag, depth)
+    names = [_accumulator(writer, body, tag, depth) for _ in inners]
 
     def step() -> None:
-        value = writer.expression(contribution(body), inner)
-        combined = combine(body.op, tag, name, value.text)
-        writer.chain[-1].lines.append(f"{name} = {combined};")
+        for name, inner in _at_once(writer, names, inners):
+            value = writer.expression(contribution(body), inner)
+            combined = combine(body.op, tag, name, value.text)
+            writer.chain[-1].lines.append(f"{name} = {combined};")
 
     open_levels(writer, loops.levels, step)
-    return Value(name, tag, depth)
+    return [Value(name, tag, depth) for name in names]
 
 
 def _along(
-    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], loops: SumLoops, depth: int, *, shared: bool = False
-) -> Value:  # fmt: skip
-    tag, number = vectors.tag_of(body.dtype), writer.options.accumulators
+    writer: Elaborator, body: Reduce, inners: Sequence[Mapping[int, Index]], loops: SumLoops, depth: int, *, shared: bool = False
+) -> list[Value]:  # fmt: skip
+    tag, number = vectors.tag_of(body.dtype), writer.accumulators
     outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
     ((serial, _),) = loops.levels[loops.vector].parts
     if depth:
-        writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
-    names = [_accumulator(writer, body, tag, depth) for _ in range(number)]
+        for _, inner in _at_once(writer, inners, inners):
+            writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
+    rows = [[_accumulator(writer, body, tag, depth) for _ in range(number)] for _ in inners]
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
-        text = writer.expression(contribution(body), inner).text
-        if writer.count != "LANES":
-            text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
-        writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
+        for names, inner in _at_once(writer, rows, inners):
+            text = writer.expression(contribution(body), inner).text
+            if writer.count != "LANES":
+                text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
+            writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
 
     def over_neighbours() -> None:
         if not inmost:
@@ -143,14 +156,30 @@ def _along(
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
-    total = names[0]
-    for other in names[1:]:
-        total = combine(body.op, tag, total, other)
     across = {"sum": "sum", "prod": "prod", "max": "max", "min": "min"}[body.op]
     if tag == vectors.MASK:
         across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
     kind = "i32" if tag == vectors.MASK else tag
-    return writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth)
+    found = []
+    for total, *others in rows:
+        for other in others:
+            total = combine(body.op, tag, total, other)
+        found.append(writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth))
+    return found
+
+
+Item = TypeVar("Item")
+
+
+def _at_once(
+    writer: Elaborator, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
+) -> Iterator[tuple[Item, Mapping[int, Index]]]:
+    """Each of the environments with what belongs to it, while its step is the one that is written."""
+    if len(inners) == 1:
+        yield items[0], inners[0]
+        return
+    for step in writer.steps_together():
+        yield items[step], inners[step]
 
 
 def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int) -> str:
@@ -173,8 +202,8 @@ def sum_inside(
     """What the loops `loops`, right here, sum up of a reduction; lane by lane, or along one of them."""
     depth = len(writer.chain) - 1
     if lanes:
-        return _lanewise(writer, body, axes, loops, depth)
-    return _along(writer, body, axes, loops, depth)
+        return _lanewise(writer, body, [axes], loops, depth)[0]
+    return _along(writer, body, [axes], loops, depth)[0]
 
 
 def part_of_reduction(
@@ -185,25 +214,33 @@ def part_of_reduction(
     Returns:
         Its value, how many steps there are, and how many of them stay on one thread.
     """
-    inner, loops = _announce(writer, tensor, environment)
+    (inner,), loops = _announce(writer, tensor, [environment])
     body, first = _body(tensor), loops.levels[0]
     steps = parted_steps(writer, first)
     grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
     with writer.computing([(contribution(body), inner)]):
-        return _along(writer, body, inner, loops, 0, shared=True), steps, grain
+        return _along(writer, body, [inner], loops, 0, shared=True)[0], steps, grain
 
 
 def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:
-    """Adds an element of a reduction's source to the row in which the reduction is summed up."""
+    """Adds an element of a reduction's source to the row in which the reduction is summed up.
+
+    Steps that are computed at once are added in their order, so that the sum is the same.
+    """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
-    value = writer.expression(body.source, axes)
-    kind = row_kind(value.tag)
+    values = []
+    for _ in writer.steps_together():
+        own = {serial: writer.moved(index) for serial, index in axes.items()}
+        values.append(writer.expression(body.source, own))
+    kind, tag = row_kind(values[0].tag), values[0].tag
     indices = [axes[axis.serial] for axis in tensor.op.axis]
     address = f"{place.name} + {writer.text(writer.address(place, indices))}"
     part = writer.count != "LANES"
     old = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"
-    new = combine(body.op, value.tag, old, value.text)
+    new = old
+    for value in values:
+        new = combine(body.op, tag, new, value.text)
     depth = len(writer.chain) - 1
     writer.chain[depth].lines.append(
         f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"

@@ -81,6 +81,25 @@ class Tile:
     steps: int
 
 
+@dataclass(frozen=True)
+class Together:
+    """Steps of a loop that are computed at once.
+
+    Attributes:
+        loop: its serial number; its variable is the first step.
+        steps: how many.
+    """
+
+    loop: int
+    steps: int
+
+    def moved(self, index: Index, step: int) -> Index:
+        """An index of the first step as that of a later one."""
+        if not step or isinstance(index, Value):
+            return index
+        return index.substitute({self.loop: Poly.variable(self.loop) + Poly.of(step)})
+
+
 class NeedsBuffer(Exception):
     """A stage has to be stored before this nest; the plan is made again with it."""
 

@@ -52,28 +52,29 @@ class ThreadRows:
         return starts
 
     def call(self, steps: str, grain: int, given: str = "", *, together: bool = True, apart: bool = True) -> str:  # fmt: skip
-        """Statements that call the function of the nest on each thread, and then put the rows together.
+        """Statements that call the function of the nest on each part, and then put the rows together.
 
         Args:
             steps, grain: what threads share; see `NestFunction.shared`.
             given: arguments before the rows.
             together: whether the rows are put together afterwards.
-            apart: whether each thread has rows of its own.
+            apart: whether each part has rows of its own.
         """
         function = self.function
         alone = f"{function.name}(b, s, INT64_C(0), {steps}, {given}rows);"
-        own = " + OMP_NUMBER*row_bytes" if apart else ""
+        own = " + part*row_bytes" if apart else ""
         shared = f"{function.name}(b, s, lo, hi, {given}rows{own});"
-        if together:
-            shared = f"if (OMP_NUMBER == 0) used = OMP_COUNT; {shared}"
-        count = "(threads > 1 ? threads : 1)*" if apart else ""
+        count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*" if apart else ""
         calls = [
             "{",
             f"  const int64_t row_bytes = {self._row_bytes()};",
             f"  char *rows = aligned_alloc(64, {count}row_bytes);",
             *(["  int used = 1;"] if together else []),
             "  if (!rows) { missing = 1; goto done; }",
-            "  " + function.shared(steps, grain, function.steps(), alone, shared),
+            "  "
+            + function.shared(
+                steps, grain, function.steps(), alone, shared, count="used" if together else ""
+            ),
             *([f"  {function.name}_columns(b, s, rows, row_bytes, used);"] if together else []),
             "  free(rows);",
             "}",

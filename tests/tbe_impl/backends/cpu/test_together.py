@@ -1,0 +1,108 @@
+"""Rows that are computed at once, and portions that threads take as they come, change neither results nor their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbe_impl.backends.cpu.backend import Options, prepare
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl.tensor import Tensor, placeholder
+from tbe_impl.dsl.words import WORDS
+
+Array = np.ndarray[Any, Any]
+ROWS, COLUMNS = 23, 37
+
+
+def softmax(x: Tensor, y: Tensor) -> list[Tensor]:
+    powers = WORDS["vexp"](WORDS["vsub"](x, WORDS["broadcast"](WORDS["reduce_max"](x, -1, True), x.shape)))  # fmt: skip
+    return [WORDS["vdiv"](powers, WORDS["broadcast"](WORDS["reduce_sum"](powers, -1, True), x.shape))]  # fmt: skip
+
+
+def np_softmax(x: Array, y: Array) -> list[Array]:
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return [powers / powers.sum(-1, keepdims=True)]
+
+
+def sums(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Of rows and of columns, and what each row is less its sum."""
+    total = WORDS["reduce_sum"](x, -1, True)
+    away = WORDS["vsub"](x, WORDS["broadcast"](total, x.shape))
+    return [away, WORDS["reduce_sum"](WORDS["vmul"](away, y), 0, False)]
+
+
+def np_sums(x: Array, y: Array) -> list[Array]:
+    away = x - x.sum(-1, keepdims=True)
+    return [away, (away * y).sum(0)]
+
+
+def totals(x: Tensor, y: Tensor) -> list[Tensor]:
+    return [WORDS["reduce_sum"](WORDS["vmul"](x, y), -1, False)]
+
+
+CASES = {
+    "softmax": (softmax, np_softmax),
+    "sums": (sums, np_sums),
+    "totals": (totals, lambda x, y: [(x * y).sum(-1)]),
+}
+
+
+def run(
+    write: Callable[..., list[Tensor]], arrays: Sequence[Array], cache: KernelCache, **options: Any
+) -> tuple[str, tuple[Array, ...]]:
+    x, y = (placeholder((ROWS, COLUMNS), "float32", name) for name in ("x", "y"))
+    kernel = prepare(write(x, y), [x, y], options=Options(parallel_elements=0, **options), cache=cache)  # fmt: skip
+    return kernel.source, kernel.run(list(arrays), {}, 2)
+
+
+@pytest.fixture
+def arrays() -> list[Array]:
+    rng = np.random.default_rng(0)
+    found = [rng.standard_normal((ROWS, COLUMNS)).astype(np.float32) for _ in range(2)]
+    for array in found:
+        array[-1] = array[0]  # one of rows taken together, and one of those that are left
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("together", [2, 4, 8])
+def test_rows_taken_together(
+    case: str, together: int, arrays: list[Array], cache: KernelCache
+) -> None:
+    write, formula = CASES[case]
+    source, found = run(write, arrays, cache, together=together)
+    assert f"i0 += {together})" in source
+    for one, wanted in zip(found, formula(*(a.astype(np.float64) for a in arrays)), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+        if wanted.shape[0] == ROWS:
+            np.testing.assert_array_equal(one[0], one[-1])
+
+
+def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
+    x = placeholder((3, COLUMNS), "float32", "x")
+    total = WORDS["reduce_sum"](x, -1, False)
+    sources = [prepare([total], [x], options=Options(together=n), cache=cache).source for n in (1, 4)]  # fmt: skip
+    assert sources[0] == sources[1]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("portions", [1, 3, 64])
+def test_portions(case: str, portions: int, arrays: list[Array], cache: KernelCache) -> None:
+    write, formula = CASES[case]
+    source, found = run(write, arrays, cache, portions=portions)
+    assert "from_front++" in source
+    for one, wanted in zip(found, formula(*(a.astype(np.float64) for a in arrays)), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_portions_of_a_full_sum(cache: KernelCache) -> None:
+    x = placeholder((5, 1000), "float32", "x")
+    total = WORDS["reduce_sum"](x, (0, 1), False)
+    options = Options(parallel_elements=0, portions=7)
+    kernel = prepare([total], [x], options=options, cache=cache)
+    array = np.arange(5000, dtype=np.float32).reshape(5, 1000)
+    for _ in range(20):
+        np.testing.assert_array_equal(kernel.run([array], {}, 2)[0], np.float32(5000 * 4999 / 2))
