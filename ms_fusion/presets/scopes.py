@@ -386,6 +386,15 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None =
         )
 
 
+def _spelled_out(flags: str) -> contextlib.AbstractContextManager[None]:
+    """What MindSpore cannot hand over whole, in basic operators, where our generator builds the kernels."""
+    if not fuses(flags) or device_target() != "CPU" or served.generator_of(flags) == "mindspore":
+        return contextlib.nullcontext()
+    from ms_fusion.presets import batch_norm
+
+    return batch_norm.spelling_out()
+
+
 def _top() -> _Setting | None:
     return _state.blocks[-1] if _state.blocks else _state.process
 
@@ -505,6 +514,7 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     name = getattr(user, "__name__", type(user).__name__)
     with (
         variable_set(FLAGS_VARIABLE, flags),
+        _spelled_out(flags),
         first_compile.told(
             user,
             name,

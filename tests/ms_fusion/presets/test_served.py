@@ -73,13 +73,36 @@ def image_losses(steps):
     x = Tensor(random.standard_normal((6, 3, 10, 11)).astype(np.float32))
     wanted = Tensor(np.eye(5, dtype=np.float32)[random.integers(0, 5, 6)])
     step = nn.TrainOneStepCell(Loss(net), nn.Momentum(net.trainable_params(), 0.1, 0.9)).set_train()
-    return [float(step(x, wanted).asnumpy()) for _ in range(steps)]
+    found = [float(step(x, wanted).asnumpy()) for _ in range(steps)]
+    RESULT["moving"] = RESULT.get("moving", [])
+    RESULT["moving"].append([one.asnumpy().tolist() for one in (net.norm.moving_mean, net.norm.moving_variance)])
+    return found + net.set_train(False)(x).asnumpy().reshape(-1).tolist()
 
 RESULT["images fused"] = image_losses(5)
 RESULT["all groups"] = [[step["name"] for step in body["op_desc"]] for body in bodies()]
 RESULT["all built"] = [len(bodies()), len(kernels())]
+class Norms(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.half = nn.BatchNorm1d(4, eps=0.1, momentum=0.7, gamma_init="uniform"), nn.BatchNorm2d(4, eps=0.01)
+        self.own = nn.BatchNorm2d(4, use_batch_statistics=True)
+    def construct(self, x, y):
+        return ops.tanh(self.rows(x)) * 2.0, ops.tanh(self.half(y.astype(ms.float16))), ops.tanh(self.own(y))
+
+def norms():
+    ms.set_seed(3)
+    random = np.random.default_rng(1)
+    x, y = (Tensor(random.standard_normal(shape).astype(np.float32) * 3 + 1) for shape in ((6, 4), (2, 4, 3, 5)))
+    net, found = Norms(), []
+    for training in (True, False):
+        net.set_train(training)
+        found += [one.astype(ms.float32).asnumpy().reshape(-1).tolist() for one in net(x, y)]
+    return found + [one.asnumpy().tolist() for one in net.get_parameters()]
+
+RESULT["norms fused"] = norms()
 with mf.fusion("off"):
     RESULT["images unfused"] = image_losses(5)
+    RESULT["norms unfused"] = norms()
 
 import custom_ops
 from custom_ops import dispatch
@@ -176,8 +199,8 @@ def test_the_ledger_says_who_built_a_kernel_and_how(seen: dict[str, Any]) -> Non
 
 @pytest.mark.mindspore
 def test_convolutions_and_products_are_part_of_the_groups(seen: dict[str, Any]) -> None:
-    assert seen["images fused"] == pytest.approx(seen["images unfused"], rel=1e-4)
-    assert seen["images fused"][-1] < 0.9 * seen["images fused"][0]
+    assert seen["images fused"] == pytest.approx(seen["images unfused"], rel=1e-4, abs=1e-4)
+    assert seen["images fused"][4] < 0.9 * seen["images fused"][0]
     names = {name for body in seen["all groups"] for name in body}
     assert {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "MatMul"} <= names
     assert any(body[0] == "Conv2D" and "Maximum" in body for body in seen["all groups"])
@@ -193,6 +216,17 @@ def test_operators_of_custom_ops_stay_as_they_are(seen: dict[str, Any]) -> None:
     assert seen["carried calls"] == seen["carried calls unfused"] == 4
     assert seen["carried"] == [["AddReLU", "custom_ops"], ["Swish", "custom_ops"]]
     assert set(seen["beside carried"]) == {"ms_fusion"}
+
+
+@pytest.mark.mindspore
+def test_batch_norms_are_part_of_the_groups_and_move_as_mindspores_do(seen: dict[str, Any]) -> None:
+    for fused, unfused in zip(*seen["moving"], strict=True):
+        assert fused == pytest.approx(unfused, rel=1e-5)
+    for fused, unfused in zip(seen["norms fused"], seen["norms unfused"], strict=True):
+        assert fused == pytest.approx(unfused, rel=1e-5, abs=2e-3 if len(unfused) == 120 else 1e-5)
+    bodies = [set(body) for body in seen["all groups"]]
+    assert any({"Conv2D", "Rsqrt", "Maximum"} <= body for body in bodies)
+    assert any({"Conv2DBackpropFilter", "ReduceSum"} <= body for body in bodies)
 
 
 @pytest.mark.mindspore
