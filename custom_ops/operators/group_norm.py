@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from custom_ops.framework import ops
 from custom_ops.operators.layer_norm import normalise
-from custom_ops.rows import check_shape, mean, sizes, spread, total, wide
+from custom_ops.rows import check_shape, mean, per, sizes, spread, total, wide
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, parameter
 from tbe_impl import dsl
@@ -32,7 +33,7 @@ def in_groups(x: Any, groups: int) -> Any:
             expected=f"(N, C, …) with C a multiple of {groups}",
             got=str(tuple(shape)),
         )
-    places = int(np.prod(shape[2:], dtype=np.int64))
+    places = math.prod(shape[2:])
     return dsl.ext.reshape(x, [shape[0], groups, shape[1] // groups, places])
 
 
@@ -69,7 +70,7 @@ def gradient(
 ) -> tuple[Any, Any, Any]:
     """Gradients of x, gamma and beta, as those of layer normalisation, from two sums over the places of each channel."""
     samples, channels = sizes(x)[:2]
-    places = [samples, channels, int(np.prod(sizes(x)[2:], dtype=np.int64))]
+    places = [samples, channels, math.prod(sizes(x)[2:])]
     given, slope = dsl.ext.reshape(wide(x), places), dsl.ext.reshape(wide(grad), places)
     normal = dsl.vmul(dsl.vsub(given, of_groups(middle, given)), of_groups(rstd, given))
     sums = total(slope, [2]), total(dsl.vmul(slope, normal), [2])
@@ -78,7 +79,7 @@ def gradient(
         mean(dsl.ext.reshape(dsl.vmul(one, of_channels(gamma, one)), grouped), [2]) for one in sums
     )
     normal = dsl.vmul(dsl.vsub(wide(x), of_groups(middle, x)), of_groups(rstd, x))
-    share = 1 / max(places[2], 1)
+    share = per(1, places[2], dtype=given.dtype)
     rest = dsl.vsub(dsl.vmul(wide(grad), of_channels(gamma, x)), of_groups(dsl.vmuls(first, share), x))  # fmt: skip
     rest = dsl.vsub(rest, dsl.vmul(normal, of_groups(dsl.vmuls(second, share), x)))
     of_x = dsl.vmul(rest, of_groups(rstd, x))

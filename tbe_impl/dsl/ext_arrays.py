@@ -21,13 +21,12 @@ from tbe_impl.dsl.expr import (
     call,
     cast,
     const,
-    identical,
     select,
 )
 from tbe_impl.dsl.indexing import check_indices
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.reductions import reduced_shape
-from tbe_impl.dsl.sizes import check_axes, check_axis, product
+from tbe_impl.dsl.sizes import check_axes, check_axis, is_one, product, runs
 from tbe_impl.dsl.tensor import (
     Tensor,
     WordUse,
@@ -187,24 +186,35 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
     if not may_equal(product(sizes), product(tensor.shape)):
         raise InputError("reshape keeps the number of elements", place=str(here()), expected=f"{product(tensor.shape)} elements", got=f"{product(sizes)} in {shape_text(sizes)}")  # fmt: skip
 
-    stays = len(sizes) == tensor.ndim and all(map(identical, sizes, tensor.shape))
-
     def pick(*index: Expr) -> Expr:
-        if stays:
-            return tensor(*index)
-        place: Expr = const(0)
-        for i, size in zip(index, sizes, strict=True):
-            place = place * size + i
         at: list[Expr] = []
-        for axis in reversed(range(tensor.ndim)):
-            size = tensor.shape[axis]
-            at.append(binary("floormod", place, size) if axis else place)
-            place = binary("floordiv", place, size)
-        return tensor(*reversed(at))
+        for own, new in runs(tensor.shape, sizes):
+            at += _places(
+                [index[axis] for axis in new],
+                [sizes[axis] for axis in new],
+                tensor.shape[own.start : own.stop],
+            )
+        return tensor(*at)
 
     use = WordUse("reshape", (tensor,), {"shape": sizes})
     made: Tensor = compute(sizes, pick, fresh_name("reshape"), "reshape", word=use)
     return made
+
+
+def _places(index: Sequence[Expr], sizes: Sequence[Expr], shape: Sequence[Expr]) -> list[Expr]:
+    """Where an element of axes of these sizes is in axes of another shape that hold as many."""
+    place: Expr | None = None
+    for i, size in zip(index, sizes, strict=True):
+        if not is_one(size):
+            place = i if place is None else place * size + i
+    at: list[Expr] = [const(0)] * len(shape)
+    wide = [axis for axis, size in enumerate(shape) if not is_one(size)]
+    for axis in reversed(wide):
+        if place is None:
+            break
+        at[axis] = binary("floormod", place, shape[axis]) if axis != wide[0] else place
+        place = binary("floordiv", place, shape[axis])
+    return at
 
 
 def _cumulative(name: str, operation: str, start: int) -> Word:

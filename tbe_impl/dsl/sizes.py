@@ -77,6 +77,39 @@ def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
     return tuple(sorted(found if tensor.ndim else ()))
 
 
+def runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[range, range]]:
+    """Two shapes of as many elements in the shortest runs of axes that hold as many elements, in order.
+
+    >>> runs([const(6), const(4), const(5)], [const(2), const(3), const(20)])
+    [(range(0, 1), range(0, 2)), (range(1, 3), range(2, 3))]
+    """
+    if any(isinstance(size, Const) and not size.value for size in (*one, *other)):
+        return [(range(len(one)), range(len(other)))]
+    found = []
+    first = (0, 0)
+    ends = {_factors(other[:end]): end for end in reversed(range(1, len(other) + 1))}
+    for at in range(1, len(one)):
+        end = ends.get(_factors(one[:at]))
+        if end is not None and first[0] < at and first[1] < end < len(other):
+            found.append((range(first[0], at), range(first[1], end)))
+            first = at, end
+    return [*found, (range(first[0], len(one)), range(first[1], len(other)))]
+
+
+def _factors(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
+    """The known factor of a product, and the others, however it is written."""
+    known, others, left = 1, [], list(sizes)
+    while left:
+        size = left.pop()
+        if isinstance(size, Const):
+            known *= int(size.value)
+        elif isinstance(size, Binary) and size.op == "mul":
+            left += [size.a, size.b]
+        else:
+            others.append(id(size))
+    return known, tuple(sorted(others))
+
+
 def product(sizes: Sequence[Expr]) -> Expr:
     """How many elements there are."""
     total: Expr = const(1)

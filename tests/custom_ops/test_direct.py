@@ -142,7 +142,7 @@ def test_errors_are_the_operators():
 
 def test_what_is_no_tensor():
     op = FusedCell(PRODUCT, {})
-    with pytest.raises(InputError, match="DirectProduct: y is no tensor; expected a mindspore.Tensor, got 'text'"):  # fmt: skip
+    with pytest.raises(InputError, match=r"DirectProduct: y is no tensor; expected a mindspore\.Tensor, got 'text'"):  # fmt: skip
         op(Tensor(floats(3, 4)), "text")
 
 

@@ -105,6 +105,22 @@ def test_what_is_kept_is_bounded():
     assert len(op._outputs) == len(op._traced) == KEPT
 
 
+@pytest.mark.parametrize("changing", [0, 2], ids=["batch", "height"])
+def test_groups_of_channels_are_few_kernels(changing):
+    """Forward and backward: a reshape beside a size that is not known leaves that axis alone."""
+    spec = SPECS["GroupNorm"]
+    ops = Computation(spec, {"num_groups": 2}), Computation(gradient_of(spec), {"num_groups": 2})
+    for size in range(2, 10):
+        shape = [4, 6, 3, 5]
+        shape[changing] = size
+        x, gamma, beta, grad = floats(*shape), floats(6), floats(6, seed=1), floats(*shape, seed=2)
+        y, middle, rstd = ops[0](x, gamma, beta)
+        wide = (one.astype(np.float64) for one in (x, gamma, beta))
+        assert np.allclose(y, spec.formula(*wide, num_groups=2), rtol=1e-4, atol=1e-5)
+        assert np.allclose(ops[1](x, gamma, middle, rstd, grad)[2], grad.sum((0, 2, 3)), rtol=1e-4, atol=1e-5)  # fmt: skip
+    assert [op.built for op in ops] == [PATIENCE + 1] * 2
+
+
 def test_kernels_of_a_chain_take_sizes_that_change():
     op = LayerNormLinear(8, 4)
     weights = [floats(4, 8, seed=2), floats(4, seed=3)]

@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "reduce_window": (lambda x, n, m: dsl.reduce_window(x, "MAX", [0], [2], [2], None, "SAME"), lambda x: np.stack([x[0:2].max(0), x[2:4].max(0), x[4]])),
     "reshape": (lambda x, n, m: E.reshape(x, (n * m,)), np.ravel),
     "reshape by -1": (lambda x, n, m: E.reshape(x, (-1, 1)), lambda x: x.reshape(-1, 1)),
+    "reshape of what is known": (lambda x, n, m: E.reshape(dsl.concat([x, x], 1), (n, 2, 1, m)), lambda x: np.stack([x, x], 1)[:, :, None]),
     "strided_slice": (lambda x, n, m: E.strided_slice(x, [1, None], [n, None], [2, -1]), lambda x: x[1::2, ::-1]),
     "pad": (lambda x, n, m: E.pad(x, [(1, 0), (0, 2)]), lambda x: np.pad(x, [(1, 0), (0, 2)])),
     "reverse": (lambda x, n, m: E.reverse(x, 0), lambda x: x[::-1]),
