@@ -64,6 +64,7 @@ ORDER = {
 }
 MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/demo_block.py",
+    "ms_fusion/presets/batch_norm.py",
     "ms_fusion/specializing/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/bprops.py",

@@ -388,7 +388,7 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None =
 
 def _spelled_out(flags: str) -> contextlib.AbstractContextManager[None]:
     """What MindSpore cannot hand over whole, in basic operators, where our generator builds the kernels."""
-    if not fuses(flags) or device_target() != "CPU" or served.generator_of(flags) == "mindspore":
+    if not fuses(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
         return contextlib.nullcontext()
     from ms_fusion.presets import batch_norm
 
