@@ -190,10 +190,12 @@ class Elaborator:
         self.chain.pop()
         parent.lines += [f"for (int64_t {name} = {piece.begin}; {name} < {piece.end}; {name}++) {{", scope.lines, "}"]  # fmt: skip
 
-    def joined_loop(self, piece: Piece, inner: Sequence[int], body: Callable[[int], None], unroll: int) -> None:  # fmt: skip
+    def joined_loop(
+        self, piece: Piece, inner: Sequence[int], body: Callable[[int], None], unroll: int, head: str
+    ) -> None:  # fmt: skip
         """All steps of the loops `inner` in all steps of a piece of the loop around them, as one vector loop.
 
-        The outer variables stay where the piece begins, and the last one goes on.
+        The outer variables stay where the piece begins, and the last one goes on. `head` is that of `vector_loop`.
         """
         *middle, last = inner
         parent, outer = self.chain[-1], self.names[piece.serial]
@@ -212,7 +214,7 @@ class Elaborator:
         scope.lines.append(f"const int64_t {outer} = {piece.begin};")
         scope.lines += [f"const int64_t {self.names[serial]} = 0;" for serial in middle]
         self.chain.append(scope)
-        self._vector_piece(whole, body, unroll, "")
+        self._vector_piece(whole, body, unroll, head)
         self.chain.pop()
         self.joined = None
         parent.lines += [f"if ({piece.begin} < {piece.end}) {{", scope.lines, "}"]
@@ -229,12 +231,12 @@ class Elaborator:
     ) -> None:
         """LANES steps at once, then the rest; `body` writes one vector and is told its number among `unroll`.
 
-        `head` is the number of steps, less than LANES, from where the variable stands to where stores are aligned; they
-        are where it is 0.
+        `head` is the number of steps, less than LANES, from where the variable stands to where stores are aligned; empty
+        where that does not matter.
         """
         for piece in self.pieces(serial, begin, end):
             with self.within(piece):
-                self._vector_piece(piece, body, unroll, "" if piece.begin == "0" else head)
+                self._vector_piece(piece, body, unroll, head)
 
     def _vector_piece(self, piece: Piece, body: Callable[[int], None], unroll: int, head: str) -> None:  # fmt: skip
         serial, limit = piece.serial, piece.end
@@ -247,7 +249,7 @@ class Elaborator:
             self.count = f"{name}_head"
             first = [*self._copies(serial, body, 1), f"{name} += {self.count};"]
             lines += [
-                f"const int {self.count} = (int)({head});",
+                f"const int {self.count} = (int)least({head}, {limit} - {name});",
                 f"if ({self.count} > 0) {{",
                 first,
                 "}",

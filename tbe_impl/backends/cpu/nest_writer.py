@@ -171,8 +171,13 @@ class NestWriter:
                 if inside.ranges.known and not self.nest.along and self._joins(at):
                     inner = [item for item, _ in self.nest.loops[at + 1 :]]
                     unroll = self.nest.levels[-1].unroll or self.options.unroll
+                    head = self._head(inner[-1]) if stream else ""
                     inside.joined_loop(
-                        piece, inner, lambda _: self._store("stream" if stream else ""), unroll
+                        piece,
+                        inner,
+                        lambda _: self._store("stream" if stream else ""),
+                        unroll,
+                        head,
                     )
                 elif self._goes_at_once(at, piece):
                     self.grain = self.options.together
@@ -194,17 +199,6 @@ class NestWriter:
         nest, inside = self.nest, self.inside
         ((serial, _),) = nest.levels[at].parts
         begin, end = range_of(self.inside, serial)
-        head = ""
-        if stream:
-            name = inside.names[serial]
-            steps = f"(LANES - {name} % LANES) % LANES"  # a row begins where stores are aligned
-            if at == 0:
-                buffer = self.function.place(nest.roots[-1])
-                size = dtype_of(buffer.dtype).bytes
-                place = f"(uintptr_t)({buffer.name} + {name})"
-                steps = f"(int64_t)((0 - {place}) % (LANES*{size})) / {size}"
-            limit = end or self.function.size(inside.extents[serial])
-            head = f"stream ? least({steps}, {limit} - {name}) : 0"
         self._settle(frozenset({serial}))
         length = nest.loops[-1][1].constant
         short = length is None or length <= PREFETCH_STEPS
@@ -214,7 +208,7 @@ class NestWriter:
         inside.vector_loop(
             serial,
             lambda _: self._store("stream" if stream else ""),
-            head=head,
+            head=self._head(serial) if stream else "",
             unroll=nest.levels[at].unroll or self.options.unroll,
             begin=begin,
             end=end,
@@ -299,11 +293,11 @@ class NestWriter:
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:
             return ""
-        wide = [root for root in nest.roots if not root.columns and nest.loops[-1][0] in root.variables]  # fmt: skip
+        wide = self._wide()
         sizes = {dtype_of(self.function.place(root).dtype).bytes for root in wide}
         if not wide or (len(nest.loops) == 1 and len(sizes) > 1):
             return ""
-        last = self.function.place(nest.roots[-1]).name[1:]
+        last = self.function.place(wide[-1]).name[1:]
         terms = []
         for root in wide:
             size, index = (
@@ -315,11 +309,24 @@ class NestWriter:
                 return ""
             terms.append(f"({self.function.size(total)})*{size} >= {self.options.stream_bytes}")
             if len(nest.loops) > 1:
-                inner = self.function.size(nest.loops[-1][1])
-                terms.append(f"(uintptr_t)b[{index}] % 64 == 0 && (({inner})*{size}) % 64 == 0")
+                terms.append(f"(({self.function.size(nest.loops[-1][1])})*{size}) % 64 == 0")
+            if len(sizes) > 1:
+                terms.append(f"(uintptr_t)b[{index}] % 64 == 0")
             else:
                 terms.append(f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 && (uintptr_t)b[{index}] % {size} == 0")  # fmt: skip
         return " && ".join(terms)
+
+    def _wide(self) -> list[Root]:
+        """What the innermost loop writes to memory."""
+        last = self.nest.loops[-1][0]
+        return [root for root in self.nest.roots if not root.columns and last in root.variables]
+
+    def _head(self, serial: int) -> str:
+        """How many steps the innermost loop is from where what is written past the caches is aligned; rows begin as the array does."""
+        buffer = self.function.place(self._wide()[-1])
+        size = dtype_of(buffer.dtype).bytes
+        place = f"(uintptr_t)({buffer.name} + {self.inside.names[serial]})"
+        return f"stream ? (int64_t)((0 - {place}) % (LANES*{size})) / {size} : 0"
 
     # parts of threads
 
