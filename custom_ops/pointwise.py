@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tbe_impl import dsl
@@ -79,3 +79,10 @@ def like(made: Tensor, tensor: Tensor) -> Tensor:
 def limited(x: Tensor, bound: float) -> Tensor:
     """x between −bound and bound; NaN stays. For slopes whose value there is that at the ends, where inf·0 would be NaN."""
     return dsl.vmaxs(dsl.vmins(x, bound), -bound)
+
+
+def gate_and_rest(gate: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
+    """A gate from 0 to 1 that is point-symmetric, as σ is, and 1 less it: the smaller one computed, so that neither cancels."""
+    smaller = gate(dsl.vmuls(dsl.vabs(z), -1.0))
+    larger = dsl.vadds(dsl.vmuls(smaller, -1.0), 1.0)
+    return dsl.vcmpsel(z, 0.0, "lt", smaller, larger), dsl.vcmpsel(z, 0.0, "lt", larger, smaller)

@@ -9,7 +9,7 @@ import numpy as np
 
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ops
-from custom_ops.pointwise import limited, promoted, wide
+from custom_ops.pointwise import gate_and_rest, limited, promoted, wide
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
@@ -19,10 +19,8 @@ CUBIC = 0.044715
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """x·σ(2√(2/π)·(x + 0.044715·x³)), which is the formula with tanh, or x·Φ(x)."""
-    if approximate:
-        return dsl.vmul(x, dsl.ext.sigmoid(_argument(x, dsl.vmul(x, x))))
-    return dsl.vmul(x, dsl.ext.ndtr(x))
+    """x·Φ(x), or with σ(2√(2/π)·(x + 0.044715·x³)) for Φ, which is the formula with tanh."""
+    return dsl.vmul(x, dsl.ext.ndtr_tanh(x) if approximate else dsl.ext.ndtr(x))
 
 
 def gelu_slope(x: Any, approximate: bool) -> Any:
@@ -30,16 +28,11 @@ def gelu_slope(x: Any, approximate: bool) -> Any:
     end = limited(x, 100.0)
     square = dsl.vmul(end, end)
     if approximate:
-        gate = dsl.ext.sigmoid(_argument(x, dsl.vmul(x, x)))
-        rest = dsl.vadds(dsl.vmuls(gate, -1.0), 1.0)
+        gate, rest = gate_and_rest(dsl.ext.ndtr_tanh, x)
         inner = dsl.vmul(end, dsl.vadds(dsl.vmuls(square, 3.0 * CUBIC * TWICE), TWICE))
         return dsl.vmul(gate, dsl.vadds(dsl.vmul(inner, rest), 1.0))
     density = dsl.vmuls(dsl.vexp(dsl.vmuls(square, -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
     return dsl.vadd(dsl.ext.ndtr(x), dsl.vmul(end, density))
-
-
-def _argument(x: Any, square: Any) -> Any:
-    return dsl.vmul(x, dsl.vadds(dsl.vmuls(square, CUBIC * TWICE), TWICE))
 
 
 def compute(x: Any, *, approximate: bool) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ops
-from custom_ops.pointwise import limited, promoted, wide
+from custom_ops.pointwise import gate_and_rest, limited, promoted, wide
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
@@ -20,8 +20,7 @@ def swish(x: Any, beta: float = 1.0) -> Any:
 def swish_slope(x: Any, beta: float = 1.0) -> Any:
     """σ(z)·(1 + z·(1 − σ(z))), z = beta·x; 1 and 0 at its ends."""
     z = scaled(x, beta)
-    gate = dsl.ext.sigmoid(z)
-    rest = dsl.vadds(dsl.vmuls(gate, -1.0), 1.0)
+    gate, rest = gate_and_rest(dsl.ext.sigmoid, z)
     return dsl.vmul(gate, dsl.vadds(dsl.vmul(limited(z, 1000.0), rest), 1.0))
 
 

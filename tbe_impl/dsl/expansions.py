@@ -71,6 +71,13 @@ def _ndtr(x: Tensor) -> Tensor:
     return W["vmuls"](_erfc(W["vmuls"](x, -math.sqrt(0.5))), 0.5)
 
 
+def _ndtr_tanh(x: Tensor) -> Tensor:
+    bounded = W["vmaxs"](W["vmins"](x, 100.0), -100.0)
+    twice = 2.0 * math.sqrt(2.0 / math.pi)
+    cubic = W["vadds"](W["vmuls"](W["vmul"](bounded, bounded), 0.044715 * twice), twice)
+    return _sigmoid(W["vmul"](bounded, cubic))
+
+
 def _turns(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
     """x − π(k + shift) with k whole and the remainder within π/2, and (−1)^k."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
@@ -228,7 +235,8 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 _IN_FLOAT32: Mapping[str, Callable[..., Any]] = {
-    "tanh": _tanh, "sigmoid": _sigmoid, "erf": _erf, "erfc": _erfc, "ndtr": _ndtr, "sin": _sin, "cos": _cos, "tan": _tan,
+    "tanh": _tanh, "sigmoid": _sigmoid, "erf": _erf, "erfc": _erfc, "ndtr": _ndtr, "ndtr_tanh": _ndtr_tanh,
+    "sin": _sin, "cos": _cos, "tan": _tan,
     "asin": _asin, "acos": _acos, "atan": _atan, "atan2": _atan2, "sinh": _sinh, "cosh": _cosh, "asinh": _asinh,
     "acosh": _acosh, "atanh": _atanh, "log1p": _log1p, "expm1": _expm1, "exp2": _exp2, "log2": _log2,
     "log10": _log10, "pow": _pow, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite, "sign": _sign_of,

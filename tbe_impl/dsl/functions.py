@@ -53,6 +53,13 @@ def _ndtr(x: Any) -> Any:
     return 0.5 * _scipy("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(np.asarray(x).dtype)  # fmt: skip
 
 
+def _ndtr_tanh(x: Any) -> Any:
+    wide = np.clip(np.asarray(x, np.float64), -100.0, 100.0)
+    return _sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (wide + 0.044715 * wide**3)).astype(
+        np.asarray(x).dtype
+    )
+
+
 def _round_away(x: Any) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
@@ -78,6 +85,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("erf", _scipy("erf")),
             Function("erfc", _scipy("erfc")),
             Function("ndtr", _ndtr),
+            Function("ndtr_tanh", _ndtr_tanh),
             Function("sin", np.sin),
             Function("cos", np.cos),
             Function("tan", np.tan),

@@ -358,6 +358,13 @@ def _number(value: float, x: Expr) -> Const:
     return const(value, x.dtype)
 
 
+def _slope_within_ndtr_tanh(x: Expr) -> Expr:
+    """The derivative of 2·√(2/π)·(x + 0.044715·x³), bounded where the logistic function of it is flat."""
+    twice = 2.0 * math.sqrt(2.0 / math.pi)
+    square = binary("min", x * x, _number(1e4, x))
+    return square * _number(3 * 0.044715 * twice, x) + _number(twice, x)
+
+
 _FUNCTIONS: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "abs": lambda g, x, y: g * call("sign", x),
     "sqrt": lambda g, x, y: g * _number(0.5, x) / y,
@@ -375,6 +382,7 @@ _FUNCTIONS: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "erf": lambda g, x, y: g * (_number(2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x))),
     "erfc": lambda g, x, y: g * (_number(-2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x))),
     "ndtr": lambda g, x, y: g * (_number(1 / math.sqrt(2 * math.pi), x) * call("exp", _number(-0.5, x) * (x * x))),
+    "ndtr_tanh": lambda g, x, y: g * (y * (_one(x) - y) * _slope_within_ndtr_tanh(x)),
     "sin": lambda g, x, y: g * call("cos", x),
     "cos": lambda g, x, y: call("neg", g * call("sin", x)),
     "tan": lambda g, x, y: g * (_one(x) + y * y),

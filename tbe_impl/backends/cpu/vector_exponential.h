@@ -41,16 +41,19 @@ VF f32p_eighths f32p_exp_eighths(f32p x) {
     f32p part = __builtin_ia32_permvarsf256((f32p)table, (i32p)shifted);
     return (f32p_eighths){part, shifted, f32p_fma(r * r, q, rest)};
 }
+VF f32p f32p_power_of_eighths(f32p_eighths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 20)); }
+/* The whole where 2^k may be no normal number. */
+VF f32p f32p_scaled_eighths(f32p_eighths e) {
+    i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
+    f32p power = (f32p)((i32p)e.part + ((whole & 7) << 20));
+    return f32p_scale(f32p_fma(power, e.p, power), __builtin_convertvector(whole >> 3, f32p));
+}
 VF f32p f32p_exp(f32p x) {
     f32p_eighths e = f32p_exp_eighths(x);
-    f32p power = (f32p)((i32p)e.part + ((i32p)e.shifted << 20));
-    /* |x| > 87, or NaN: 2^k may be no normal number */
-    if (__builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0)) {
-        e = f32p_exp_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x)));
-        i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
-        power = (f32p)((i32p)e.part + ((whole & 7) << 20));
-        return f32p_scale(f32p_fma(power, e.p, power), __builtin_convertvector(whole >> 3, f32p));
-    }
+    f32p power = f32p_power_of_eighths(e);
+    /* |x| > 87, or NaN */
+    if (__builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0))
+        return f32p_scaled_eighths(f32p_exp_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x))));
     return f32p_fma(power, e.p, power);
 }
 VECTOR_LIFT_F32(exp)
@@ -171,6 +174,24 @@ VF f32p f32p_sigmoid(f32p x) {
     tail = (f32p)((i32p)tail & negative);
     q = (head + tail) * inverse;
     return f32p_fma(f32p_fma(-q, e, (head - q) + tail), inverse, q);
+}
+VECTOR_LIFT_F32(sigmoid)
+#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+VF f32p f32p_sigmoid(f32p x) {
+    const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
+                          0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
+    f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
+    i32p negative = x < 0.0f, small = y < -87.0f;
+    f32p_eighths power = f32p_exp_eighths(y);
+    power.p += (f32p)__builtin_ia32_permvarsf256(lacking, (i32p)power.shifted);
+    f32p head = f32p_power_of_eighths(power), tail = head * power.p, e = head + tail;
+    f32p inverse = 1.0f / (1.0f + e), top = f32p_select(negative, head, f32p_splat(1.0f));
+    tail = (f32p)((i32p)tail & negative);
+    f32p q = (top + tail) * inverse;
+    q = f32p_fma(f32p_fma(-q, e, (top - q) + tail), inverse, q);
+    if (__builtin_expect(i32p_any(small), 0))
+        q = f32p_select(small, f32p_select(negative, f32p_scaled_eighths(power), f32p_splat(1.0f)), q);
+    return q;
 }
 VECTOR_LIFT_F32(sigmoid)
 #else

@@ -129,9 +129,10 @@ VF f64p f64p_quotient(f64p numerator, f64p rest_n, f64p denominator, f64p rest_d
 #endif
     return q;
 }
-VF f64p f64p_sigmoid(f64p x) {
+/* x in two parts, of which the second is much smaller. */
+VF f64p f64p_sigmoid_of_parts(f64p x, f64p x_rest) {
     f64p y = f64p_below(f64p_splat(0.0), f64p_above(f64p_splat(-746.0), -f64p_abs(x)));
-    f64_exponential e = f64p_exp_reduced(y, y * 0);
+    f64_exponential e = f64p_exp_reduced(y, f64p_select(x < 0.0, x_rest, -x_rest));
     f64p p = e.r + e.s, m = 1.0 + p, m_rest = ((1.0 - m) + p) + ((e.r - p) + e.s);
     f64p small = f64p_scale(m, e.n), small_rest = f64p_scale(m_rest, e.n);
     f64p d = 1.0 + small, d_rest = ((1.0 - d) + small) + small_rest;
@@ -140,6 +141,7 @@ VF f64p f64p_sigmoid(f64p x) {
                                  d_rest, &rest);
     return f64p_scale(q + rest, (f64p)((i64p)e.n & negative));
 }
+VF f64p f64p_sigmoid(f64p x) { return f64p_sigmoid_of_parts(x, f64p_splat(0.0)); }
 VF f64p f64p_tanh(f64p x) {
     f64p size = f64p_abs(x), z = x * x;
     f64p y = f64p_below(f64p_splat(22.0), size);

@@ -57,7 +57,7 @@ def _operators(dtype: str) -> list[tuple[str, int, str]]:
     found += [(name, 2, dtype) for name in (*ARITHMETIC, *DIVISIONS)]
     if dtype in WHOLE:
         return [*found, ("Neg", 1, dtype), ("Abs", 1, dtype), ("Square", 1, dtype)]
-    found += [(name, 1, dtype) for name in (*OF_FLOATS, *ROUNDED, "Square", "Sigmoid")]
+    found += [(name, 1, dtype) for name in (*OF_FLOATS, *ROUNDED, "Square", "Sigmoid", "GeLU")]
     return [
         *found,
         *((name, 1, "bool") for name in QUESTIONS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -111,10 +112,15 @@ CASES = (
          dtypes=("float16",), result="int8"),
 )  # fmt: skip
 
+
+def _ndtr_tanh(x: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 EXT_CASES = (
     Case("tanh", np.tanh), Case("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
     Case("erf", lambda x: _special("erf", x)), Case("erfc", lambda x: _special("erfc", x), times=64),
-    Case("ndtr", lambda x: _special("ndtr", x), times=64),
+    Case("ndtr", lambda x: _special("ndtr", x), times=64), Case("ndtr_tanh", _ndtr_tanh),
     Case("sin", np.sin), Case("cos", np.cos), Case("tan", np.tan, low=-1, high=1),
     Case("asin", np.arcsin, low=-1, high=1), Case("acos", np.arccos, low=-1, high=1), Case("atan", np.arctan),
     Case("atan2", np.arctan2, arity=2), Case("sinh", np.sinh), Case("cosh", np.cosh), Case("asinh", np.arcsinh),
