@@ -9,15 +9,16 @@ from custom_ops.chain import Chain, Step
 from custom_ops.kernels import Described
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server import choose
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called, library_step
-from ms_fusion.kernel_server.translate import IN_PLACE, known_size, translate
+from ms_fusion.kernel_server.translate import IN_PLACE, translate
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, layout_of
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 
 def needs_library(graph: Graph) -> bool:
@@ -157,7 +158,8 @@ def _own(region: _Region, kernel: Composite, later: Container[str]) -> tuple[Ste
     part = Graph(kernel.name, region.nodes, values, tuple(inputs), region.results)
     with compat.installed(soc="cpu"):
         group = translate(replace(kernel, graph=part))
-        layout = layout_of(group.results, group.inputs)
+        own = choose.chosen(choose.plain(group, inputs), group, part)
+        layout = layout_of(group.results, group.inputs, own.options)
     names = (*inputs, *region.results)
     known = {id(tensor) for tensor in group.inputs}
     writes, copies = [], []
@@ -168,25 +170,18 @@ def _own(region: _Region, kernel: Composite, later: Container[str]) -> tuple[Ste
             copies.append(_copy(tensor, target, names[first]))
         writes.append(target)
         copies += [_copy(tensor, target, names[other]) for other in others]
-    own = Kernel(
-        kernel.name,
-        "cpu",
-        tuple(map(_argument, group.inputs, inputs)),
-        tuple(map(_argument, group.results, writes)),
-    )
-    return Step(own, tuple(inputs), tuple(writes)), copies
+    outputs = tuple(map(choose.argument, group.results, writes))
+    return Step(replace(own, outputs=outputs), tuple(inputs), tuple(writes)), copies
 
 
 def _copy(like: Tensor, source: str, target: str) -> Step:
     """One array to the place of another."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
-    kernel = Kernel("copy", "cpu", (_argument(given, "source"),), (_argument(made, "target"),))
+    kernel = Kernel(
+        "copy", "cpu", (choose.argument(given, "source"),), (choose.argument(made, "target"),)
+    )
     return Step(kernel, (source,), (target,))
-
-
-def _argument(tensor: Tensor, name: str) -> Argument:
-    return Argument(tensor, tuple(map(known_size, tensor.shape)), name)
 
 
 def _described(value: Value) -> Described:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import tempfile
 import time
@@ -11,15 +12,19 @@ from pathlib import Path
 
 from ms_fusion.accuracy.replay import unknown_operators
 from ms_fusion.formats.composite import Composite, parse_kernel
-from ms_fusion.kernel_server import records
+from ms_fusion.graph import Graph
+from ms_fusion.kernel_server import choose, records
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
 from ms_fusion.kernel_server.entry import entry, stub
-from ms_fusion.kernel_server.translate import translate
+from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.backends.cpu.program import layout_of, write_program
-from tbe_impl.errors import FusionError, InputError
+from tbe_impl.errors import CompileError, FusionError, InputError
+from tbe_impl.kernel import Kernel
+
+log = logging.getLogger("ms_fusion")
 
 SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
@@ -101,11 +106,22 @@ def library(kernel: Composite) -> tuple[Path, tuple[BuildStep, ...]]:
         return compiler.build(stub(kernel.name), symbols=(kernel.name,)), steps
     with compat.installed(soc="cpu"):
         group = translate(kernel)
-        program = write_program(group.results, group.inputs, name=kernel.name)
-        layout = layout_of(group.results, group.inputs)
-        source = program.source + entry(group, program, layout, environment.threads())
-    steps = (BuildStep("c", tuple(node.op for node in kernel.graph), len(layout.nests)),)
-    return compiler.build(source, symbols=(kernel.name,)), steps
+        graph = kernel.graph
+        own = choose.plain(group, graph.inputs)
+        try:
+            return _compiled(group, graph, choose.chosen(own, group, graph))
+        except CompileError as error:
+            log.info("kernel %s is cut into its operators: %s", kernel.name, error)
+            return _compiled(group, graph, choose.apart(own, group, graph))
+
+
+def _compiled(group: Group, graph: Graph, own: Kernel) -> tuple[Path, tuple[BuildStep, ...]]:
+    """Its library and its steps, made as the options of `own` say."""
+    program = write_program(group.results, group.inputs, name=group.name, options=own.options)
+    layout = layout_of(group.results, group.inputs, own.options)
+    source = program.source + entry(group, program, layout, own.threads or environment.threads())
+    steps = (BuildStep("c", tuple(node.op for node in graph), len(layout.nests)),)
+    return compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps  # fmt: skip
 
 
 def publish(built: Path, name: str, directory: Path, record: Build) -> None:

@@ -6,14 +6,12 @@ hands over besides is not used: the kernel shares its loops among the threads of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from ms_fusion.kernel_server.translate import Group, known_size
+from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, Program
-from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
 
 STUB = Path(__file__).with_name("stub.c")
@@ -28,12 +26,12 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         first, *others = targets
         source = f"all[{first}]"
         if first < count and not may_overwrite(group.inputs[first], tensor, layout.nests, known):
-            size = _bytes(tensor)
+            size = size_bytes(tensor)
             made.append(f"void *beside{number} = aligned_alloc(64, {(size + 127) // 64 * 64});")
             missing.append(f"!beside{number}")
             after.append(f"memcpy(all[{first}], beside{number}, {size});")
             source = f"beside{number}"
-        after += [f"memcpy(all[{other}], {source}, {_bytes(tensor)});" for other in others]
+        after += [f"memcpy(all[{other}], {source}, {size_bytes(tensor)});" for other in others]
         places.append(source)
     frees = [f"free(beside{n});" for n in range(len(places)) if places[n] == f"beside{n}"]
     inputs = [f"all[{_index(group.inputs, tensor)}]" for tensor in program.inputs]
@@ -62,10 +60,6 @@ def stub(name: str) -> str:
 def by_name_of_akg(name: str) -> list[str]:
     """The same as MindSpore calls what its own generator builds: a group has one name, whoever is asked for it next."""
     return [f"void {name}_kernel(void **all) {{", f"int threads = 1; {name}(all[0], &threads, all + 1);", "}"]  # fmt: skip
-
-
-def _bytes(tensor: Tensor) -> int:
-    return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
 
 
 def _index(tensors: Sequence[Tensor], wanted: Tensor) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.meanings import MEANINGS
 from tbe_impl import dsl
+from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
@@ -30,12 +33,14 @@ class Group:
         inputs: placeholders in the order of the kernel's inputs.
         results: what is computed, each once.
         places: of each result the places that it is written to: numbers of the kernel's buffers, inputs first.
+        values: names of the description's values, and what computes them.
     """
 
     name: str
     inputs: tuple[Tensor, ...]
     results: tuple[Tensor, ...]
     places: tuple[tuple[int, ...], ...]
+    values: Mapping[str, Tensor]
 
 
 def translate(kernel: Composite) -> Group:
@@ -107,6 +112,11 @@ def known_size(size: Any) -> int:
     return int(getattr(size, "value", size))
 
 
+def size_bytes(tensor: Tensor) -> int:
+    """What it takes in memory."""
+    return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
+
+
 def _group(name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapping[str, Tensor]) -> Group:  # fmt: skip
     inputs = tuple(tensors[item] for item in graph.inputs)
     results: list[Tensor] = []
@@ -128,4 +138,6 @@ def _group(name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapp
     for number, item in enumerate(graph.outputs, len(inputs)):
         if item not in in_place:
             put(tensors[item], number)
-    return Group(name, inputs, tuple(results), tuple(map(tuple, places)))
+    return Group(
+        name, inputs, tuple(results), tuple(map(tuple, places)), MappingProxyType(dict(tensors))
+    )

@@ -1,0 +1,116 @@
+"""How groups are cut into nests, and that every way of cutting computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.formats.composite import Composite
+from ms_fusion.kernel_server import choose, plan
+from ms_fusion.kernel_server.translate import Group, translate
+from tbe_impl import compat, tuned
+from tbe_impl.errors import CompileError
+from tests.ms_fusion.kernel_server.composites import Text, check
+
+ROWS, COLUMNS = 256, 320
+
+
+def sums_both_ways(steps: int, shape: tuple[int, int] = (ROWS, COLUMNS)) -> Composite:
+    """Of something that takes so many exponentials: over rows, and over columns."""
+    text = Text("Fused_both_ways")
+    value = text.input(shape, "float32")
+    for _ in range(steps):
+        value = text.step("Exp", [text.step("Neg", [value], shape, "float32")], shape, "float32")
+    made = [
+        text.step("ReduceSum", [value, text.constant([axis], "int64")], (shape[1 - axis],), "float32", keep_dims=False)
+        for axis in (0, 1)
+    ]  # fmt: skip
+    return text.kernel(*made)
+
+
+def row_shares() -> Composite:
+    """A group of one nest: each element as a share of its row's sum."""
+    text, shape = Text("Fused_shares"), (ROWS, COLUMNS)
+    x = text.input(shape, "float32")
+    total = text.step("ReduceSum", [x, text.constant([1], "int64")], (ROWS, 1), "float32", keep_dims=True)  # fmt: skip
+    return text.kernel(text.step("RealDiv", [x, total], shape, "float32"))
+
+
+def translated(kernel: Composite) -> Group:
+    with compat.installed(soc="cpu"):
+        return translate(kernel)
+
+
+def nests(kernel: Composite, names: Sequence[str]) -> plan.Plan:
+    return plan.with_stored(names, translated(kernel), kernel.graph)
+
+
+def test_what_is_one_nest_stays_one() -> None:
+    kernel = row_shares()
+    found = plan.planned(translated(kernel), kernel.graph)
+    assert found.stored == () and len(found.nests) == 1
+    assert found.nests[0] == tuple(node.name for node in kernel.graph)
+    assert found.repeated == frozenset()
+    # two arrays through memory, and one start
+    moved = 2 * 4 * ROWS * COLUMNS / plan.PROCESSOR.bandwidth_bytes_per_s * 1e6
+    assert found.cost_us == pytest.approx(moved + plan.PROCESSOR.launch_us)
+
+
+def test_dear_work_of_two_nests_is_stored_once() -> None:
+    kernel = sums_both_ways(3)
+    whole = nests(kernel, ())
+    found = plan.planned(translated(kernel), kernel.graph)
+    last = kernel.graph.nodes[5].outputs[0]
+    assert whole.repeated == {node.name for node in kernel.graph.nodes[:6]}
+    assert found.stored == (last,) and found.repeated == frozenset() and len(found.nests) == 3
+    assert found.cost_us < whole.cost_us
+
+
+def test_cheap_work_and_large_memory_are_not() -> None:
+    for kernel in (sums_both_ways(0), sums_both_ways(1, (8192, 4096))):
+        assert plan.planned(translated(kernel), kernel.graph).stored == ()
+
+
+def test_each_operator_apart() -> None:
+    kernel = sums_both_ways(2)
+    found = nests(kernel, plan.each_apart(translated(kernel), kernel.graph))
+    assert sorted(name for nest in found.nests for name in nest) == sorted(node.name for node in kernel.graph)  # fmt: skip
+    assert len(found.stored) == 4 and found.repeated == frozenset()
+
+
+@pytest.mark.parametrize("way", ["whole", "planned", "apart"])
+def test_every_way_computes_the_same(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def names(group: Group, graph: plan.Graph) -> Sequence[str]:
+        return {"whole": (), "planned": plan.planned(group, graph).stored, "apart": plan.each_apart(group, graph)}[way]  # fmt: skip
+
+    monkeypatch.setattr(choose, "chosen", lambda own, group, graph: choose.stored(own, group, names(group, graph)))  # fmt: skip
+    x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS), np.float32)
+    check(sums_both_ways(2), {"input_0": x})
+
+
+def test_what_cannot_be_planned_is_cut_into_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise CompileError("there is no loop nest for it")
+
+    monkeypatch.setattr(choose, "planned", refused)
+    kernel = sums_both_ways(2)
+    group = translated(kernel)
+    own = choose.chosen(choose.plain(group, kernel.graph.inputs), group, kernel.graph)
+    assert len(own.options.stored) == 4
+
+
+def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    kernel = sums_both_ways(3)
+    group = translated(kernel)
+    own = choose.plain(group, kernel.graph.inputs)
+    record = tuned.Tuning(schema=1, key=tuned.key_of(own), name="sums", choice=tuned.Choice(accumulators=2), default_us=2.0, tuned_us=1.0, ratio=0.5, bound=0.6, steps=9, seconds=1.0)  # fmt: skip
+    tuned.store().save(record)
+    # another translation of the same description: another process would make that
+    again = translated(kernel)
+    found = choose.chosen(choose.plain(again, kernel.graph.inputs), again, kernel.graph)
+    assert found.options.accumulators == 2 and found.options.stored == ()
+    np.testing.assert_equal(found.tuning, record)
