@@ -12,7 +12,7 @@ from ms_fusion import operators
 from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.mindspore_ir import read_ir
-from ms_fusion.generator_limits import dtypes_of, refusal
+from ms_fusion.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.graph import Graph
 from ms_fusion.presets.in_force import PYNATIVE_REMEDY
 from tbe_impl.errors import FusionError, InputError
@@ -76,6 +76,7 @@ def of_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Itera
     """
     if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
         return
+    ours = flags is not None and flags.kernel_generator == GENERATOR
     said: set[tuple[str, ...]] = set()
     for node in graph:
         dtypes = dtypes_of(node, graph)
@@ -87,7 +88,7 @@ def of_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Itera
                 f"{node.op} has a shape that is not known, and is not fused.",
                 place=node.name,
             )
-        if dtypes is None or not may_cluster(node.op, flags):
+        if ours or dtypes is None or not may_cluster(node.op, flags):
             continue
         source, target = dtypes
         reason = refusal(node.op, source, target)

@@ -37,7 +37,6 @@ def explain_edges(
     *,
     flags: str,
     device: str = "CPU",
-    generator: str = "mindspore",
     internal: Mapping[str, int] | None = None,
     programs: Mapping[str, int] | None = None,
     control: ControlFlow = NO_CONTROL,
@@ -51,7 +50,6 @@ def explain_edges(
         cluster: full name of an operator → the cluster that it was in before splitting.
         flags: the flag string in force.
         device: where it runs: ``CPU``, ``GPU`` or ``Ascend``.
-        generator: who built the kernels; ``mindspore`` is MindSpore's own generator.
         internal: operator that went into several kernels → bytes written and read between them.
         programs: sub-graph → number of its program; nothing goes from one program to another.
         control: which sub-graphs make the program's results, and which are cut by a branch.
@@ -60,7 +58,7 @@ def explain_edges(
     An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
     consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
     """
-    known = _Known(before, placement, cluster, settings(flags, device), generator, after)
+    known = _Known(before, placement, cluster, settings(flags, device), after)
     found = [
         *known.between(),
         *known.inside(internal or {}),
@@ -78,11 +76,10 @@ class _Known:
         placement: Mapping[str, tuple[str, ...]],
         cluster: Mapping[str, str],
         given: Settings,
-        generator: str,
         after: Graph | None,
     ):
         self.graph, self.placement, self.cluster = graph, placement, cluster
-        self.given, self.generator, self.after = given, generator, after
+        self.given, self.after = given, after
         self._prospects: dict[str, Prospect] = {}
 
     @cached_property
@@ -142,15 +139,18 @@ class _Known:
             if len(self.placement.get(node.name, ())) < 2:
                 continue
             value = self.graph.values[node.outputs[0]] if node.outputs else Value("", (), "")
-            detail = (
-                f"{node.name} ({node.op}) was expanded and cut into {len(self.placement[node.name])} kernels: "
-                f"on {self.given.device} nothing is fused behind a reduction."
-            )
+            count = len(self.placement[node.name])
+            if self.given.splits:
+                code = "splitter-after-reduction"
+                why = f"on {self.given.device} nothing is fused behind a reduction"
+            else:
+                code, why = "cycle", "what runs between its parts is in neither"
+            detail = f"{node.name} ({node.op}) was expanded and cut into {count} kernels: {why}."
             yield _record(
                 node,
                 node,
                 value,
-                "splitter-after-reduction",
+                code,
                 detail,
                 internal.get(node.name, 0),
                 None,
@@ -191,7 +191,7 @@ class _Known:
             )
             yield _record(
                 producer, None, value, "control-flow", detail, 2 * value.bytes,
-                suggest(self.graph, producer, None, value, "control-flow", (), self.given, self.generator)
+                suggest(self.graph, producer, None, value, "control-flow", (), self.given)
                 if producer.subgraph in control.branched and not waits else None,
             )  # fmt: skip
 
@@ -257,7 +257,7 @@ class _Known:
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
         """Cluster → those of its operators that MindSpore's own CPU generator must not build."""
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
-        if self.given.device == "CPU" and self.generator == "mindspore":
+        if self.given.device == "CPU" and self.given.generator == "mindspore":
             for node in self.graph:
                 cluster = self.cluster.get(node.name)
                 if cluster and (why := node_refusal(node, self.graph)):
@@ -285,7 +285,9 @@ class _Known:
             lost = {
                 cluster[node.name]
                 for node in self.graph
-                if node.name in free and node_refusal(node, self.graph)
+                if node.name in free
+                and self.given.generator == "mindspore"
+                and node_refusal(node, self.graph)
             }
             cluster = {name: one for name, one in cluster.items() if one not in lost}
             self._prospects[added] = Prospect(self.graph, cluster, then)
@@ -296,11 +298,15 @@ class _Known:
     ) -> Suggestion | None:
         """The smallest change that surely fuses the edge."""
         found = suggest(
-            self.graph, producer, consumer, value, code, refused, self.given, self.generator,
+            self.graph, producer, consumer, value, code, refused, self.given,
             blocked=self._would_be_cut(producer, consumer, value, code), unsafe=self.unsafe,
         )  # fmt: skip
         # a flag lets all operators of a name in, and they may draw others away; what becomes several kernels is not foreseen
-        foreseen = code == "fusion-off" or not REDUCING_FIRST & {producer.op, consumer.op}
+        foreseen = (
+            code == "fusion-off"
+            or not self.given.splits
+            or not REDUCING_FIRST & {producer.op, consumer.op}
+        )
         if found is None or found.kind != "flag" or not foreseen or code == "not-built":
             return found
         return (
@@ -326,7 +332,7 @@ class _Known:
         if through is not None:
             return "cycle", self._cycle(producer, consumer, through)
         other = self._other_reader(edge, consumer)
-        if other is not None:
+        if other is not None and self.given.splits:
             return "splitter-shared", sentence("splitter-shared", value=edge.value, through=other)
         if self._is_moved(producer, consumer):
             return "moved", sentence("moved", producer=producer.name, consumer=consumer.name)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ms_fusion import operators
+from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.why_not.reasons import sentence, shape_text
 
@@ -44,6 +45,9 @@ EXPANDED_IN_FLOAT32_ONLY = frozenset("LayerNorm Sinh Cosh".split())
 LEFT_WHOLE = frozenset("Tile Squeeze".split())
 """In the lists of operators to expand, but left whole on CPU (measured on 2.10)."""
 
+SPLITTER = "split.graph_kernel_splitter"
+"""The pass that cuts clusters into pieces."""
+
 PLAIN_FORMATS = frozenset({"", "DefaultFormat", "NCHW", "ND"})
 OFF_BY_DEFAULT = 0
 FUSED_OPS_LEVEL = 2
@@ -68,6 +72,17 @@ class Settings:
     expanded: frozenset[str] = frozenset()
     opt_level: int = 2
     limit: int = COMPOSITE_LIMIT
+
+    @property
+    def generator(self) -> str:
+        """Who builds the kernels: ``mindspore`` or ``ms_fusion``."""
+        ours = self.device == "CPU" and self.given.get("kernel_generator") == GENERATOR
+        return "ms_fusion" if ours else "mindspore"
+
+    @property
+    def splits(self) -> bool:
+        """Whether MindSpore cuts clusters into pieces; without that pass each is one kernel."""
+        return SPLITTER not in self.listed("disable_pass")
 
     def listed(self, flag: str) -> tuple[str, ...]:
         """The names in a flag that holds a list."""
@@ -161,6 +176,8 @@ def _device(node: Node, graph: Graph, given: Settings) -> Refusal | None:
 def _library(node: Node, graph: Graph, given: Settings) -> Refusal | None:
     if node.brought_by:
         return _refuse(node, "carried", by=node.brought_by)
+    if given.generator == "ms_fusion" and node.op in KEPT_OUT and node.op not in given.clustered:
+        return _refuse(node, "kept-out", why=KEPT_OUT[node.op])
     if node.op in LIBRARY and node.op not in given.clustered:
         return _refuse(node, "not-clusterable")
     return None
@@ -179,7 +196,7 @@ def _dtypes(node: Node, graph: Graph, given: Settings) -> Refusal | None:
     for value in _tensors(node, graph):
         if value.dtype.startswith("complex"):
             return _refuse(node, "dtype", dtype=value.dtype, limit="no fused kernel can hold")
-        if value.dtype == "bfloat16" and given.device == "CPU":
+        if value.dtype == "bfloat16" and given.device == "CPU" and given.generator == "mindspore":
             return _refuse(
                 node, "dtype", dtype=value.dtype, limit="MindSpore's CPU generator cannot build"
             )

@@ -27,6 +27,7 @@ def hot_spots(
     *,
     count: int = 10,
     device: str = "CPU",
+    generator: str = "mindspore",
     roofs: Device | None = None,
 ) -> tuple[HotSpot, ...]:
     """The operators that take the largest share of the time, largest first.
@@ -36,6 +37,7 @@ def hot_spots(
         times_us: full name of an operator → µs in one call; names that are not in the graph count in the total only.
         count: how many to name.
         device: where the times were taken; MindSpore's own convolution is judged on CPU only.
+        generator: who builds the fused kernels.
         roofs: bandwidth and peak rate of that device, to say which of them bounds an operator and how near it comes.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
@@ -43,12 +45,19 @@ def hot_spots(
     known = [node for node in before if node.name in measured]
     known.sort(key=lambda node: -measured[node.name])
     return tuple(
-        _spot(node, before, measured[node.name], total, device, roofs) for node in known[:count]
+        _spot(node, before, measured[node.name], total, device, generator, roofs)
+        for node in known[:count]
     )
 
 
 def _spot(
-    node: Node, graph: Graph, time_us: float, total_us: float, device: str, roofs: Device | None
+    node: Node,
+    graph: Graph,
+    time_us: float,
+    total_us: float,
+    device: str,
+    generator: str,
+    roofs: Device | None,
 ) -> HotSpot:
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
@@ -65,7 +74,10 @@ def _spot(
         and window(node, graph) > 1
     ):
         detail += ": MindSpore's own reference convolution, not a fast one"
-        remedy = ISA_REMEDY
+        if generator == "mindspore":
+            remedy = ISA_REMEDY
+        else:
+            detail += "; in groups built by ms_fusion another takes its place"
     return HotSpot(
         node=node.name,
         op=node.op,

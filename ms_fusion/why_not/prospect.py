@@ -74,6 +74,8 @@ class Prospect:
     @cached_property
     def _unsure(self) -> frozenset[str]:
         """The pieces whose operators may go to larger ones that read them: there the order decides."""
+        if not self._given.splits:
+            return frozenset()
         piece = self._pieces
         return frozenset(
             piece[edge.producer]
@@ -156,6 +158,8 @@ class Prospect:
 
     def _is_cut(self, edge: Edge, whole: Kernel) -> bool:
         """Whether the splitter may take the two ends apart when everything in `whole` is to be one kernel."""
+        if not self._given.splits:
+            return False
         graph = self._graph
         producer, consumer = graph.node(edge.producer), graph.node(edge.consumer)
         if REDUCING_FIRST & {producer.op, consumer.op}:

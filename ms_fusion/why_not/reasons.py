@@ -16,6 +16,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "other-device": "{name} runs on {target}, the kernels are built for {device}",
         "not-clusterable": "{op} ({name}) is a kernel of a library; the generator builds nothing around it",
         "carried": "{op} ({name}) is a kernel that the net brings along ({by}); it stays as it is",
+        "kept-out": "{op} ({name}) is kept out of the groups that ms_fusion builds: {why}",
         "unknown-operator": "{op} ({name}) is neither clusterable nor expandable on {device}, with any flag",
         "dynamic-shape": "{name} handles {value} of shape {shape}, which is not known before run time",
         "dtype": "{name} ({op}) handles {dtype}, which {limit}",

@@ -90,6 +90,8 @@ class Pair:
 
 def why_split(pair: Pair) -> tuple[str, str] | None:
     """Code and sentence of the rule that keeps the pair apart inside one cluster; None when no rule does."""
+    if not pair.given.splits:
+        return None
     names = {"producer": pair.producer.name, "consumer": pair.consumer.name}
     for node in (pair.producer, pair.consumer, pair.before.moving, pair.after.moving):
         if node is not None and node.op in MOVING:

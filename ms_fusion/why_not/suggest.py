@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ms_fusion import operators
-from ms_fusion.generator_limits import node_refusal
+from ms_fusion.generator_limits import KEPT_OUT, node_refusal
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Suggestion
 from ms_fusion.why_not.fusability import (
@@ -125,7 +125,6 @@ def suggest(
     reason: str,
     refused: Sequence[Refusal],
     given: Settings,
-    generator: str,
     *,
     blocked: bool = False,
     unsafe: frozenset[str] = frozenset(),
@@ -137,11 +136,15 @@ def suggest(
         blocked: they would be cut apart again even if both were clustered.
         unsafe: sub-graphs in which clustering more could kill the generator (`casting_down`).
     """
-    if given.device != "CPU" or generator != "mindspore":
+    if given.device != "CPU":
         return None
     if reason == "control-flow":
         return Suggestion("code", ADVICE[reason])
-    if consumer is None or blocked or producer.subgraph in unsafe:
+    if consumer is None or blocked:
+        return None
+    if given.generator != "mindspore":
+        return _together_or_none([_for_ours(one, given) for one in refused], given)
+    if producer.subgraph in unsafe:
         return None
     if any(node_refusal(node, graph) for node in (producer, consumer)):
         return None
@@ -149,9 +152,7 @@ def suggest(
         safe = _harmless(producer, graph) and _harmless(consumer, graph)
         return Suggestion("flag", "turn fusion on", TURN_ON) if safe else None
     steps = [_steps(one, graph, producer, consumer, given) for one in refused]
-    if not steps or not all(steps):
-        return None
-    return _together([step for some in steps for step in some], given)
+    return _together_or_none(steps, given)
 
 
 def with_flags(flags: str, added: str) -> str:
@@ -217,9 +218,31 @@ def _steps(
     return ()
 
 
-def _let_in(op: str, name: str, given: Settings, caution: str = "") -> tuple[_Step, ...]:
-    """What puts `op` on the list in force, `name` being ``cluster_ops`` or ``expand_ops``."""
-    words = CAUTION.get(op, caution)
+def _for_ours(one: Refusal, given: Settings) -> tuple[_Step, ...]:
+    """The same where our own generator builds the kernels: it builds whatever MindSpore can be asked to hand over."""
+    op, code = one.node.op, one.code
+    if code in ADVICE:
+        return (_Step("code", ADVICE[code]),)
+    if code in ("disabled-by-flag", "not-in-cluster-list", "not-in-expand-list"):
+        clustered = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE  # fmt: skip
+        for name, known in (
+            ("cluster_ops", clustered - KEPT_OUT.keys()),
+            ("expand_ops", operators.CPU_EXPANDED | operators.CPU_EXPANDABLE),
+        ):
+            if op in known:
+                return _let_in(op, name, given, cautious=False)
+    return ()
+
+
+def _let_in(
+    op: str, name: str, given: Settings, caution: str = "", *, cautious: bool = True
+) -> tuple[_Step, ...]:
+    """What puts `op` on the list in force, `name` being ``cluster_ops`` or ``expand_ops``.
+
+    Args:
+        cautious: say what is wrong with it in MindSpore's own generator.
+    """
+    words = CAUTION.get(op, caution) if cautious else ""
     words = f" ({words})" if words else ""
     only, disabled, enabled = f"enable_{name}_only", f"disable_{name}", f"enable_{name}"
     if given.listed(only):
@@ -292,6 +315,13 @@ def _by_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
 def _harmless(node: Node, graph: Graph) -> bool:
     """Whether what MindSpore fuses by default was seen to be right for this node."""
     return node.op not in NEVER_ENABLE and _dtypes(node, graph) <= ALL
+
+
+def _together_or_none(steps: Sequence[tuple[_Step, ...]], given: Settings) -> Suggestion | None:
+    """All steps as one suggestion; None when there are none, or nothing is known for one of the refusals."""
+    if not steps or not all(steps):
+        return None
+    return _together([step for some in steps for step in some], given)
 
 
 def _together(steps: Sequence[_Step], given: Settings) -> Suggestion:

@@ -321,11 +321,42 @@ def test_keeping_out_what_is_not_built_is_offered_where_the_rest_hangs_together(
     assert suggested(beside, ["a d"], flags) == {}, "what Floor would join is not built"
 
 
-@pytest.mark.parametrize("change", [{"device": "Ascend"}, {"generator": "ms_fusion"}])
-def test_nothing_is_suggested_where_nothing_was_tried(change):
+def test_nothing_is_suggested_where_nothing_was_tried():
     graph = graph_of("a = Exp x", "b = Sigmoid a")
-    edge = only(explain_edges(graph, alone(graph, "a"), {"a": "c"}, flags=ON, **change))
+    edge = only(explain_edges(graph, alone(graph, "a"), {"a": "c"}, flags=ON, device="Ascend"))
     assert edge.suggestion is None
+
+
+OURS = f"{ON} --kernel_generator=AKG_V2 --disable_pass=split.graph_kernel_splitter"
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "flags", "reason", "suggestion"),
+    [
+        (["a = Exp x", "b = Tan a", "c = Neg b"], {}, OURS, "not-in-cluster-list", "--enable_cluster_ops=Tan"),
+        (["a = Exp x", "b = Exp a", "c = Neg b"], {}, f"{OURS} --disable_cluster_ops=Exp,Log", "disabled-by-flag", "--disable_cluster_ops=Log"),
+        (["a = Exp x", "b = Softmax a", "c = Neg b"], {"dtype": "float16"}, OURS, "not-in-expand-list", "--enable_expand_ops=Softmax"),
+        (["a = Exp x", "b = ReduceMax a y", "c = Neg b"], {"kinds": {"y": "constant"}}, f"{OURS} --disable_cluster_ops=ReduceMax", "disabled-by-flag", "--disable_cluster_ops="),
+        (["a = Exp x", "b = Gather a y", "c = Neg b"], {}, OURS, "kept-out", None),
+        (["a = Exp x", "b = Sort a", "c = Neg b"], {}, OURS, "not-clusterable", None),
+        (["a = Exp x", "b = Tan a", "c = Neg b"], {"dtype": "bfloat16"}, OURS, "not-in-cluster-list", "--enable_cluster_ops=Tan"),
+    ],
+)  # fmt: skip
+def test_what_is_said_where_our_own_generator_builds_the_kernels(
+    lines, more, flags, reason, suggestion
+):
+    graph = graph_of(*lines, **more)
+    found = explain_edges(graph, alone(graph, "a", "c"), {"a": "c1", "c": "c2"}, flags=flags)
+    assert {edge.reason for edge in found} == {reason}
+    assert {edge.suggestion.flags if edge.suggestion else None for edge in found} == {suggestion}
+
+
+def test_nothing_is_blamed_on_the_splitter_where_it_is_off():
+    graph = graph_of("a = ReduceSum x axes", "b = Exp a", kinds={"axes": "constant"})
+    cut = explain_edges(graph, alone(graph, "a", "b"), {"a": "c", "b": "c"}, flags=ON)
+    assert only(cut).reason == "splitter-after-reduction"
+    whole = explain_edges(graph, alone(graph, "a", "b"), {"a": "c", "b": "c"}, flags=OURS)
+    assert only(whole).reason == "unexplained"
 
 
 def test_hostile_names_and_flags_are_only_text():

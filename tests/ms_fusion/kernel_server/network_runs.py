@@ -1,0 +1,113 @@
+"""Random networks through MindSpore, fused by our generator, beside the same unfused and float64; graph mode is on."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.ms_fusion.kernel_server.random_networks import Network, draw
+
+EPSILON = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
+FIRST = 100.0
+"""Roundings that are nothing, whatever the unfused network does."""
+WORSE = 6.0
+"""How much farther from float64 than the unfused network is no mistake yet: both are a few roundings, by chance."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one network did.
+
+    Attributes:
+        wrong: what is wrong with the fused network; empty for nothing.
+        skipped: why MindSpore itself cannot run it; empty when it can.
+        gain: error of the unfused network divided by that of the fused one, the worst of both over all results.
+    """
+
+    network: Network
+    wrong: str = ""
+    skipped: str = ""
+    gain: float = 1.0
+
+
+def results(network: Network, place: Path, flags: str, *, exact: bool) -> list[Any]:
+    """Outputs, then gradients, as float64 (or as they are)."""
+    import mindspore
+
+    from ms_fusion import presets
+
+    file = place / f"net_{network.seed}_{'exact' if exact else len(flags)}.py"
+    file.write_text(network.text(exact=exact), "utf-8")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # MindSpore looks for it by name
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    kind = "float64" if exact else network.dtype
+    given = [
+        mindspore.Tensor(one.astype(kind) if one.dtype == np.float64 else one)
+        for one in network.inputs.values()
+    ]
+    with presets.environment_flags(flags), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (_, *outputs), gradients = mindspore.jit(module.step)(*given)
+    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+    return [one.asnumpy() for one in (*outputs, *gradients)]
+
+
+def run(seed: int, place: Path, flags: str) -> Run:
+    """One network; `flags` are those of our generator."""
+    network = draw(seed)
+    try:
+        unfused = results(network, place, "--opt_level=0", exact=False)
+        exact = results(network, place, "--opt_level=0", exact=True)
+    except Exception as error:  # noqa: BLE001 - MindSpore itself does not take this network
+        return Run(network, skipped=" ".join(str(error).split())[:200])
+    try:
+        fused = results(network, place, flags, exact=False)
+    except Exception as error:  # noqa: BLE001 - it runs unfused, so this is ours
+        return Run(network, wrong=f"it does not run: {' '.join(str(error).split())[:500]}")
+    wanted = [*network.wanted, *exact[len(network.wanted) :]]
+    found = [_judged(*four, network.dtype) for four in zip(fused, unfused, exact, wanted, strict=True)]  # fmt: skip
+    wrong = [f"result {number}: {why}" for number, (why, _) in enumerate(found) if why]
+    return Run(network, "; ".join(wrong), gain=min(gain for _, gain in found))
+
+
+def _judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str) -> tuple[str, float]:
+    """What is wrong with a result, and how much nearer to float64 it is than unfused."""
+    # MindSpore hands out a float16 that it computes in float32 as float32 when it is one of several results
+    wider = (str(unfused.dtype), str(fused.dtype)) == ("float16", "float32")
+    if fused.shape != unfused.shape or (fused.dtype != unfused.dtype and not wider):
+        return f"{fused.dtype}{fused.shape} for {unfused.dtype}{unfused.shape}", 1.0
+    if fused.dtype.kind != "f":
+        same = np.array_equal(fused, wanted) or np.array_equal(fused, unfused)
+        return "" if same else f"{int((fused != wanted).sum())} of {fused.size} differ", 1.0
+    # where MindSpore's own float64 and NumPy disagree, MindSpore means something else than NumPy
+    wanted = wanted if np.allclose(exact, wanted, rtol=1e-6, atol=1e-6) else exact
+    ours, theirs = _distance(fused, wanted), _distance(unfused, wanted)
+    if not np.isfinite(ours):
+        return ("" if not np.isfinite(theirs) else "not a number"), 1.0
+    bound = max(FIRST * EPSILON[dtype], WORSE * theirs)
+    floor = EPSILON[dtype]
+    return ("" if ours <= bound else f"{ours:.2g} from float64, unfused {theirs:.2g}"), (theirs + floor) / (ours + floor)  # fmt: skip
+
+
+def _distance(got: Any, wanted: Any) -> float:
+    """Of all elements together, relative to their size."""
+    size = np.sqrt(np.sum(np.square(wanted))) or 1.0
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.sum(np.square(got.astype(np.float64) - wanted))) / size)
+
+
+def run_all(seeds: range, place: Path, flags: str) -> Iterator[Run]:
+    """One after the other, in this process."""
+    for seed in seeds:
+        yield run(seed, place, flags)

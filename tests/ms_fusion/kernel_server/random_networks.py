@@ -1,0 +1,347 @@
+"""Random networks of MindSpore's operators, as text: elementwise, broadcast, reductions, products, moves, casts, choices.
+
+While a network is drawn, it is computed in float64 by NumPy; an operator whose result would leave what every float can hold, or
+that would amplify a rounding without bound, is drawn again. What is compared or rounded to whole numbers is exact in every float,
+so that a rounding cannot change a choice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+LARGEST = 60.0
+ELEMENTS = 20_000
+OTHER = {"float32": "float16", "float16": "float32", "float64": "float32"}
+WHOLE = ("int32", "int64", "int8", "uint8")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the network: its name, kind (``float``, ``bool``, or the dtype of whole numbers), and content in float64."""
+
+    name: str
+    kind: str
+    array: Any
+    exact: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape)
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network.
+
+    Attributes:
+        seed: it was drawn from.
+        dtype: of its floats.
+        operators: how many lines it has.
+        body: lines of ``forward``.
+        inputs: name → array; floats in float64, each exact in `dtype`.
+        outputs: names of what it hands out.
+        wanted: the outputs in float64.
+    """
+
+    seed: int
+    dtype: str
+    operators: int
+    body: tuple[str, ...]
+    inputs: Mapping[str, Any]
+    outputs: tuple[str, ...]
+    wanted: tuple[Any, ...]
+
+    def text(self, *, exact: bool) -> str:
+        """A module with ``step(*inputs)``: outputs, then gradients of the floats; with `exact` all floats are float64."""
+        dtype = "float64" if exact else self.dtype
+        other = "float64" if exact else OTHER[self.dtype]
+        wide = "float64" if dtype == "float64" else "float32"
+        names = ", ".join(self.inputs)
+        floats = [at for at, one in enumerate(self.inputs.values()) if one.dtype == np.float64]
+        lines = [
+            "import mindspore as ms",
+            "from mindspore import ops",
+            f"F, H, W = ms.{dtype}, ms.{other}, ms.{wide}",
+            f"def forward({names}):",
+            *(f"    {line}" for line in self.body),
+            "    loss = " + " + ".join(f"ops.sum(ops.cast({name}, W) * {0.5 + at})" for at, name in enumerate(self.outputs)),
+            f"    return loss, {', '.join(self.outputs)}",
+            f"gradient = ops.value_and_grad(forward, {tuple(floats)}, None, True)",
+            f"def step({names}):",
+            f"    return gradient({names})",
+        ]  # fmt: skip
+        return "\n".join(lines) + "\n"
+
+
+def _sigmoid(x: Any) -> Any:
+    return special.expit(x)
+
+
+_NAMES = {"np": np, "special": special, "sigmoid": _sigmoid}
+ALWAYS: Callable[[Any], bool] = lambda x: True  # noqa: E731
+ABOVE: Callable[[Any], bool] = lambda x: x.min() > 0.2  # noqa: E731
+AWAY: Callable[[Any], bool] = lambda x: np.abs(x).min() > 0.2  # noqa: E731
+
+UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("ops.neg({0})", "-{0}", ALWAYS),
+    ("ops.abs({0})", "np.abs({0})", AWAY),
+    ("ops.square({0})", "np.square({0})", ALWAYS),
+    ("ops.exp({0})", "np.exp({0})", lambda x: x.max() < 3),
+    ("ops.log({0})", "np.log({0})", ABOVE),
+    ("ops.sqrt({0})", "np.sqrt({0})", ABOVE),
+    ("ops.rsqrt({0})", "1 / np.sqrt({0})", ABOVE),
+    ("ops.reciprocal({0})", "1 / {0}", AWAY),
+    ("ops.tanh({0})", "np.tanh({0})", ALWAYS),
+    ("ops.sigmoid({0})", "sigmoid({0})", ALWAYS),
+    ("ops.relu({0})", "np.maximum({0}, 0)", ALWAYS),
+    ("ops.silu({0})", "{0} * sigmoid({0})", ALWAYS),
+    ("ops.sin({0})", "np.sin({0})", ALWAYS),
+    ("ops.cos({0})", "np.cos({0})", ALWAYS),
+    ("ops.erf({0})", "special.erf({0})", ALWAYS),
+    ("ops.softmax({0}, -1)", "special.softmax({0}, -1)", ALWAYS),
+    ("ops.log_softmax({0}, -1)", "special.log_softmax({0}, -1)", ALWAYS),
+    ("{0} * 0.5", "{0} * 0.5", ALWAYS),
+    ("{0} + 1.5", "{0} + 1.5", ALWAYS),
+    ("2.0 - {0}", "2.0 - {0}", ALWAYS),
+    ("{0} / 4.0", "{0} / 4.0", ALWAYS),
+    ("ops.pow({0}, 2.0)", "{0} ** 2.0", ALWAYS),
+    ("ops.cast(ops.cast({0}, H), F)", "{0}", ALWAYS),
+)
+BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
+    ("ops.add({0}, {1})", "{0} + {1}", lambda x, y: True),
+    ("ops.sub({0}, {1})", "{0} - {1}", lambda x, y: True),
+    ("ops.mul({0}, {1})", "{0} * {1}", lambda x, y: True),
+    ("ops.div({0}, {1})", "{0} / {1}", lambda x, y: AWAY(y)),
+    ("ops.maximum({0}, {1})", "np.maximum({0}, {1})", lambda x, y: True),
+    ("ops.minimum({0}, {1})", "np.minimum({0}, {1})", lambda x, y: True),
+    ("ops.pow({0}, {1})", "{0} ** {1}", lambda x, y: ABOVE(x)),
+)
+ROUNDED = (("ops.floor({0})", "np.floor({0})"), ("ops.round({0})", "np.rint({0})"), ("ops.sign({0})", "np.sign({0})"))  # fmt: skip
+COMPARED = ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal")
+
+
+class _Maker:
+    """Draws one operator after the other."""
+
+    def __init__(self, seed: int, dtype: str, operators: int):
+        self.chance, self.draws = random.Random(seed), np.random.default_rng(seed)
+        self.dtype, self.operators = dtype, operators
+        self.values: list[Value] = []
+        self.body: list[str] = []
+        self.read: set[str] = set()
+        self.inputs: dict[str, Any] = {}
+        rows, columns = (
+            self.chance.choice([1, 3, 8, 17, 33]),
+            self.chance.choice([2, 7, 16, 40, 65]),
+        )
+        shapes = [(rows, columns), (columns,), (rows, 1), (self.chance.choice([1, 2, 3]), rows, columns), (columns, self.chance.choice([4, 9]))]  # fmt: skip
+        for number, shape in enumerate([shapes[0], *self.chance.sample(shapes, 2)]):
+            # eighths: exact in every float
+            array = self.draws.integers(-24, 25, shape) / 8 + 1 / 16
+            self._input(f"x{number}", "float", array)
+        whole = self.chance.choice(WHOLE)
+        self._input("n0", whole, self.draws.integers(0 if whole == "uint8" else -6, 7, shapes[0]).astype(whole))  # fmt: skip
+
+    def _input(self, name: str, kind: str, array: Any) -> None:
+        self.inputs[name] = array
+        self.values.append(Value(name, kind, array, True))
+
+    def network(self, seed: int) -> Network:
+        tries = 0
+        while len(self.body) < self.operators and tries < 50 * self.operators:
+            tries += 1
+            kind = self.chance.choice(_KINDS)
+            kind(self)
+        unread = [one for one in self.values if one.name not in self.read and one.name.startswith("v")]  # fmt: skip
+        handed = [one for one in unread if one.kind == "float"][-3:] + [one for one in unread if one.kind != "float"][-1:]  # fmt: skip
+        if not any(one.kind == "float" for one in handed):
+            handed.append(self.values[0])
+        return Network(seed, self.dtype, len(self.body), tuple(self.body), self.inputs, tuple(one.name for one in handed), tuple(one.array for one in handed))  # fmt: skip
+
+    def pick(self, kind: str = "float", *, exact: bool = False, among: Callable[[Value], bool] = ALWAYS) -> Value | None:  # fmt: skip
+        """A value of a kind, the later the likelier."""
+        found = [
+            one
+            for one in self.values
+            if (one.kind == kind or (kind == "whole" and one.kind in WHOLE))
+            and (one.exact or not exact)
+            and among(one)
+        ]
+        return found[max(self.chance.randrange(len(found)) for _ in range(2))] if found else None
+
+    def beside(self, x: Value, *, exact: bool = False) -> Value | None:
+        """A value that can be broadcast with `x`."""
+
+        def fits(one: Value) -> bool:
+            try:
+                return prod(np.broadcast_shapes(x.shape, one.shape)) <= ELEMENTS
+            except ValueError:
+                return False
+
+        other = self.pick(x.kind, exact=exact, among=lambda one: one is not x and fits(one))
+        return other or self.pick(x.kind, exact=exact, among=fits)
+
+    def put(self, ours: str, wanted: str, *given: Value, kind: str = "float", exact: bool = False) -> None:  # fmt: skip
+        """One more line, unless its result is out of bounds."""
+        names = [one.name for one in given]
+        with np.errstate(all="ignore"):
+            array = np.asarray(eval(wanted.format(*names), dict(_NAMES), {one.name: one.array for one in given}))  # noqa: S307 - our own text  # fmt: skip
+        if kind == "float":
+            array = array.astype(np.float64)
+            if not np.isfinite(array).all() or np.abs(array).max() > LARGEST:
+                return
+        if array.size > ELEMENTS or array.size == 0:
+            return
+        name = f"v{len(self.body)}"
+        self.body.append(f"{name} = {ours.format(*names)}")
+        self.read.update(names)
+        self.values.append(Value(name, kind, array, exact))
+
+
+def _unary(make: _Maker) -> None:
+    x = make.pick()
+    ours, wanted, allowed = make.chance.choice(UNARY)
+    if x is not None and x.shape and allowed(x.array):
+        make.put(ours, wanted, x)
+
+
+def _binary(make: _Maker) -> None:
+    x = make.pick()
+    y = make.beside(x) if x is not None else None
+    ours, wanted, allowed = make.chance.choice(BINARY)
+    if x is not None and y is not None and allowed(x.array, y.array):
+        # where two are equal to a rounding, which is larger is chance
+        close = "m" in ours[4:7] and np.abs(x.array - y.array).min() < 0.01 and not (x.exact and y.exact)  # fmt: skip
+        if not close:
+            make.put(ours, wanted, x, y)
+
+
+def _rounded(make: _Maker) -> None:
+    x = make.pick(exact=True)
+    if x is not None:
+        make.put(*make.chance.choice(ROUNDED), x, exact=True)
+
+
+def _reduction(make: _Maker) -> None:
+    x = make.pick(among=lambda one: len(one.shape) > 0)
+    if x is None:
+        return
+    rank = len(x.shape)
+    axes = tuple(sorted(make.chance.sample(range(rank), make.chance.randint(1, rank))))
+    keep = make.chance.random() < 0.6
+    word = make.chance.choice(["sum", "mean", "amax", "amin"])
+    if word in ("amax", "amin") and (not x.exact or word == "amin"):
+        # who the largest is must not depend on a rounding
+        word = "mean"
+    flag = {"sum": "keepdim", "mean": "keep_dims", "amax": "keepdims", "amin": "keepdims"}[word]
+    name = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min"}[word]
+    axis = "dim" if word == "sum" else "axis"
+    make.put(f"ops.{word}({{0}}, {axis}={axes}, {flag}={keep})", f"np.{name}({{0}}, axis={axes}, keepdims={keep})", x)  # fmt: skip
+
+
+def _product(make: _Maker) -> None:
+    x = make.pick(among=lambda one: len(one.shape) >= 2)
+    y = make.pick(among=lambda one: x is not None and len(one.shape) == 2 and one.shape[0] == x.shape[-1])  # fmt: skip
+    if x is not None and y is not None:
+        make.put("ops.matmul({0}, {1}) * 0.125", "({0} @ {1}) * 0.125", x, y)
+
+
+def _moved(make: _Maker) -> None:
+    x = make.pick(among=lambda one: len(one.shape) >= 2)
+    if x is None:
+        return
+    rank, way = len(x.shape), make.chance.randrange(5)
+    if way == 0:
+        order = tuple(make.chance.sample(range(rank), rank))
+        make.put(f"ops.transpose({{0}}, {order})", f"np.transpose({{0}}, {order})", x, exact=x.exact)  # fmt: skip
+    elif way == 1:
+        shape = (*x.shape[:-2], x.shape[-2] * x.shape[-1])
+        make.put(f"ops.reshape({{0}}, {shape})", f"np.reshape({{0}}, {shape})", x, exact=x.exact)
+    elif way == 2:
+        shape = (2, *x.shape)
+        make.put(f"ops.broadcast_to({{0}}, {shape})", f"np.broadcast_to({{0}}, {shape})", x, exact=x.exact)  # fmt: skip
+    elif way == 3 and x.shape[-1] > 2:
+        part = make.chance.choice(["[..., 1:]", "[..., ::2]", "[..., :-1]"])
+        make.put(f"{{0}}{part}", f"{{0}}{part}", x, exact=x.exact)
+    elif way == 4:
+        make.put("ops.concat(({0}, {0}), -1)", "np.concatenate(({0}, {0}), -1)", x, exact=x.exact)
+
+
+def _compared(make: _Maker) -> None:
+    x = make.pick(make.chance.choice(["float", "whole"]), exact=True)
+    y = make.beside(x, exact=True) if x is not None else None
+    word = make.chance.choice(COMPARED)
+    if x is not None and y is not None:
+        make.put(f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True)  # fmt: skip
+
+
+def _logical(make: _Maker) -> None:
+    x = make.pick("bool")
+    y = make.beside(x) if x is not None else None
+    if x is None or y is None:
+        return
+    way = make.chance.randrange(4)
+    if way == 0:
+        make.put("ops.logical_not({0})", "np.logical_not({0})", x, kind="bool", exact=True)
+    elif way == 3 and x.shape:
+        make.put("ops.any({0}, -1)", "np.any({0}, -1)", x, kind="bool", exact=True)
+    else:
+        word = ("logical_and", "logical_or")[way % 2]
+        make.put(f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True)  # fmt: skip
+
+
+def _chosen(make: _Maker) -> None:
+    x = make.pick()
+    y = make.pick(among=lambda one: x is not None and one.shape == x.shape)
+    choice = make.pick("bool", among=lambda one: x is not None and one.shape == x.shape)
+    if x is not None and y is not None and choice is not None:
+        make.put("ops.select({0}, {1}, {2})", "np.where({0}, {1}, {2})", choice, x, y, exact=x.exact and y.exact)  # fmt: skip
+
+
+def _whole(make: _Maker) -> None:
+    x = make.pick("whole")
+    y = make.beside(x) if x is not None else None
+    if x is None or y is None:
+        return
+    ours, wanted = make.chance.choice((
+        ("ops.add({0}, {1})", "{0} + {1}"), ("ops.sub({0}, {1})", "{0} - {1}"), ("ops.mul({0}, {1})", "{0} * {1}"),
+        ("ops.maximum({0}, {1})", "np.maximum({0}, {1})"), ("ops.floor_div({0}, 3)", "{0} // 3"),
+        ("ops.neg({0})", "-{0}"),
+    ))  # fmt: skip
+    if x.kind == "uint8" and ("//" in wanted or wanted == "-{0}"):
+        return
+    given = (x, y) if "{1}" in ours else (x,)
+    with np.errstate(all="ignore"):
+        make.put(ours, f"({wanted}).astype(np.{x.kind})", *given, kind=x.kind, exact=True)
+
+
+def _to_float(make: _Maker) -> None:
+    x = make.pick(make.chance.choice(["bool", "whole"]), among=lambda one: one.kind == "bool" or np.abs(one.array.astype(np.float64)).max() < 60)  # fmt: skip
+    if x is not None:
+        make.put("ops.cast({0}, F)", "({0}).astype(np.float64)", x, exact=True)
+
+
+def _to_whole(make: _Maker) -> None:
+    x = make.pick(exact=True)
+    if x is not None:
+        make.put("ops.cast({0}, ms.int32)", "({0}).astype(np.int32)", x, kind="int32", exact=True)
+
+
+_KINDS = (
+    *[_unary] * 8, *[_binary] * 6, *[_reduction] * 3, *[_moved] * 2, _product, _rounded, _compared, _logical, _chosen,
+    _chosen, _whole, _to_float, _to_whole,
+)  # fmt: skip
+
+
+def draw(seed: int) -> Network:
+    """The network of a seed: 2 to 40 operators; most are float32, some float16 or float64."""
+    chance = random.Random(seed * 7919 + 1)
+    dtype = chance.choice(["float32", "float32", "float32", "float16", "float64"])
+    return _Maker(seed, dtype, chance.randint(2, 40)).network(seed)
