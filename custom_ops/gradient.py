@@ -18,8 +18,9 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     ``gradients_apart``.
 
     It reads the values of ``saves`` (all inputs where `backward` is derived), then ``grad_<output>`` for each visible output,
-    and makes ``grad_<input>``, one for inputs of the same gradient. That of an operator with hidden outputs has no gradient
-    itself: what flows back into them would be lost.
+    and makes ``grad_<input>``, one for inputs of the same gradient. What flows back into hidden outputs would be lost: the
+    gradient of an operator that has them has a gradient itself only where they can be computed again from what else is saved
+    (`hidden_again`), and is derived with them as functions of that.
     """
     by_hand = (spec.backward, spec.backward_written, spec.backward_procedure)
     is_written = any(one is not None for one in by_hand)
@@ -46,9 +47,12 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
         dtypes=spec.dtypes,
         tbe="" if part else spec.tbe_gradient,
         tbe_steps=None if part else spec.tbe_gradient_steps,
+        derived_from=_from_all(spec) if spec.hidden_again is not None else None,
         undifferentiable=frozenset({*saves, *grads})
-        if spec.hidden or spec.backward_procedure or spec.backward_written
-        else spec.undifferentiable & set(saves),
+        if (spec.hidden and spec.hidden_again is None)
+        or spec.backward_procedure
+        or spec.backward_written
+        else (spec.undifferentiable | spec.hidden) & set(saves),
         place=spec.place,
         doc=f"Gradient of {spec.name}.",
     )
@@ -107,12 +111,28 @@ def _written(spec: OpSpec) -> Any:
     return compute
 
 
+def _from_all(spec: OpSpec) -> Any:
+    """What the author wrote, of hidden outputs that are computed again."""
+    written, own = _written(spec), [name for name in spec.saves if name in spec.hidden]
+
+    def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
+        assert spec.hidden_again is not None
+        saved = dict(zip(spec.saves, tensors, strict=False))
+        seen = [one for name, one in saved.items() if name not in spec.hidden]
+        saved |= zip(own, several(spec.hidden_again(*seen, **attributes)), strict=True)
+        made: tuple[Any, ...] = written(*saved.values(), *tensors[len(saved) :], **attributes)
+        return made
+
+    return compute
+
+
 def _derived(spec: OpSpec) -> Any:
     """The gradient of what `forward` computes."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
 
-        if spec.forward is None:
+        forward = spec.derived_from or spec.forward
+        if forward is None:
             raise InputError(
                 f"{spec.name} has neither a kernel nor a gradient of its own",
                 place=spec.place or spec.name,
@@ -120,7 +140,7 @@ def _derived(spec: OpSpec) -> Any:
             )
         count = len(spec.inputs)
         made = dict(
-            zip(spec.outputs, several(spec.forward(*tensors[:count], **attributes)), strict=True)
+            zip(spec.outputs, several(forward(*tensors[:count], **attributes)), strict=True)
         )
         outputs = [made[name] for name in spec.visible]
         own = [spec.inputs.index(name) for name in own_gradients(spec)]

@@ -44,8 +44,11 @@ class OpSpec:
             which is among `saves`.
         undifferentiable: inputs that get no gradient: indices, masks.
         hidden: outputs, the last ones, that only `backward` reads: callers do not get them, and they have no gradient.
+        hidden_again: the hidden outputs from what else `backward` reads, attributes by keyword: with it the gradient has a
+            gradient, which counts what goes through them. None: it has none where there are hidden outputs.
         overwrites: inputs that it writes to; it runs even where nothing reads its outputs.
         same_gradient: input → the input whose gradient is its own too, so that it is written once.
+        derived_from: what the gradient is derived from, where that is not `forward`: computes the same.
         formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right.
         formula_gradient: likewise the gradients of the differentiable inputs, from all inputs and then the gradients of the
             outputs; None: checked by finite differences.
@@ -84,8 +87,10 @@ class OpSpec:
     gradients_apart: tuple[tuple[str, ...], ...] = ()
     undifferentiable: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    hidden_again: Compute | None = None
     overwrites: frozenset[str] = frozenset()
     same_gradient: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    derived_from: Compute | None = None
     formula: Callable[..., Any] | None = None
     formula_gradient: Callable[..., Any] | None = None
     samples: tuple[tuple[tuple[int, ...], ...], ...] = ()

@@ -81,6 +81,7 @@ ADD_LAYER_NORM = OpSpec(
     inputs=("x", "residual", "gamma", "beta"),
     outputs=("y", "sum", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
+    hidden_again=layer_norm.statistics,
     same_gradient={"residual": "x"},
     forward=compute,
     backward=gradient,

@@ -44,6 +44,7 @@ ADD_RMS_NORM = OpSpec(
     inputs=("x", "residual", "gamma"),
     outputs=("y", "sum", "rstd"),
     hidden=frozenset({"rstd"}),
+    hidden_again=rms_norm.RMS_NORM.hidden_again,
     same_gradient={"residual": "x"},
     forward=compute,
     backward=gradient,

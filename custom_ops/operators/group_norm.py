@@ -114,6 +114,9 @@ GROUP_NORM = OpSpec(
     inputs=("x", "gamma", "beta"),
     outputs=("y", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
+    hidden_again=lambda x, gamma, *, num_groups, eps: normalise(
+        in_groups(wide(x), num_groups), OVER, eps
+    )[1:],
     forward=compute,
     backward=gradient,
     saves=("x", "gamma", "mean", "rstd"),

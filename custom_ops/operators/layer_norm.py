@@ -85,6 +85,16 @@ def gradient(
     return dsl.cast_to(made[0], x.dtype), made[1], made[2]
 
 
+def statistics(
+    x: Any, *_: Any, begin_norm_axis: int = -1, epsilon: float = 1e-7, **__: Any
+) -> tuple[Any, Any]:
+    """mean and rstd, as `compute` makes them."""
+    axes = list(
+        range(axis_of(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis"), len(x.shape))
+    )
+    return normalise(wide(x), axes, epsilon)[1:]
+
+
 def composite(
     x: Any,
     gamma: Any,
@@ -123,6 +133,7 @@ LAYER_NORM = OpSpec(
     inputs=("x", "gamma", "beta"),
     outputs=("y", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
+    hidden_again=statistics,
     forward=compute,
     backward=gradient,
     saves=("x", "gamma", "mean", "rstd"),

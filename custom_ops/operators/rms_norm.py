@@ -81,6 +81,7 @@ RMS_NORM = OpSpec(
     inputs=("x", "gamma"),
     outputs=("y", "rstd"),
     hidden=frozenset({"rstd"}),
+    hidden_again=lambda x, gamma, *, epsilon: scale(wide(x), gamma, axes_of(x, gamma), epsilon)[1],
     forward=compute,
     backward=gradient,
     saves=("x", "gamma", "rstd"),

@@ -222,6 +222,9 @@ SOFTMAX_CROSS_ENTROPY = OpSpec(
     inputs=("logits", "labels"),
     outputs=("loss", "log_of_sum"),
     hidden=frozenset({"log_of_sum"}),
+    hidden_again=lambda logits, labels, **_: log_of_sum(
+        wide(_with_rows(logits, labels, are_indices=True)[0])
+    ),
     undifferentiable=frozenset({"labels"}),
     forward=compute,
     backward=gradient,
@@ -304,6 +307,9 @@ SOFTMAX_CROSS_ENTROPY_DENSE = OpSpec(
     inputs=("logits", "labels"),
     outputs=("loss", "log_of_sum"),
     hidden=frozenset({"log_of_sum"}),
+    hidden_again=lambda logits, labels, **_: log_of_sum(
+        wide(_with_rows(logits, labels, are_indices=False)[0])
+    ),
     undifferentiable=frozenset({"labels"}),
     forward=dense_compute,
     backward=dense_gradient,

@@ -20,9 +20,11 @@ from tbe_impl.dsl.expr import (
     Select,
     Var,
     binary,
+    const,
     identical,
     walk,
 )
+from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
@@ -107,26 +109,30 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
 
 
 def flat_index(node: Read) -> Expr | None:
-    """What is taken apart into the indices of a tensor, as a reshape does: where the element lies in the tensor.
+    """Where an element lies in a tensor, where some of its indices are taken apart from one number, as a reshape does.
 
-    None when the indices are something else.
+    None when no indices are.
     """
-    sizes, last = node.tensor.shape, node.indices[-1] if node.indices else None
-    if len(sizes) < 2 or not isinstance(last, Binary) or last.op != "floormod":
-        return None
-    place = rest = last.a
-    for axis in reversed(range(len(sizes))):
-        index = node.indices[axis]
-        if axis:
-            if not isinstance(index, Binary) or index.op != "floormod":
-                return None
-            if not identical(index.b, sizes[axis]):
-                return None
-            index = index.a
-        if not identical(index, rest):
+    sizes, axis = node.tensor.shape, len(node.indices)
+    total: Expr = const(0)
+    stride: Expr = const(1)
+    parts: Expr | None = None  # what the axes before have to hold: the quotient of those behind
+    is_taken = False
+    while axis:
+        axis -= 1
+        index, size = node.indices[axis], sizes[axis]
+        if is_one(size) and isinstance(index, Const) and index.value == 0:
+            continue
+        is_remainder = isinstance(index, Binary) and index.op == "floormod" and identical(index.b, size)  # fmt: skip
+        place = index.a if is_remainder else index  # type: ignore[attr-defined]
+        if parts is None:
+            total = place * stride + total
+        elif not identical(place, parts):
             return None
-        rest = binary("floordiv", rest, sizes[axis])
-    return place
+        is_taken = is_taken or is_remainder
+        parts = binary("floordiv", place, size) if is_remainder else None
+        stride = stride * size
+    return total if is_taken and parts is None else None
 
 
 def division(node: Expr, environment: Environment) -> tuple[Poly, Poly] | None:

@@ -70,3 +70,16 @@ def test_the_same_shape_is_no_copy(late: bool, cache: KernelCache) -> None:
     (found,) = kernel.run([given], {id(rows): 6}, 1)
     wanted = given - np.exp(given.astype(np.float64)).sum(1, keepdims=True)
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_known_axes_beside_one_of_run_time(cache: KernelCache) -> None:
+    n = dsl.var("n")
+    x = placeholder((n, 6, 5), "float32", "x")
+    middle = dsl.reduce_sum(ext.reshape(x, [n, 2, 3, 5]), [2, 3], keepdims=True)
+    whole = ext.reshape(dsl.broadcast(middle, [n, 2, 3, 1]), [n, 6, 1])
+    kernel = backend.prepare([dsl.vsub(x, dsl.broadcast(whole, [n, 6, 5]))], [x], cache=cache)
+    assert not re.search(r"gather_at|i64_floor", kernel.source)
+    array = np.random.default_rng(0).integers(-9, 9, (4, 6, 5)).astype(np.float32)
+    (found,) = kernel.run([array], {id(n): 4}, 1)
+    wanted = array.reshape(4, 2, 15) - array.reshape(4, 2, 15).sum(2, keepdims=True)
+    np.testing.assert_array_equal(found.reshape(4, 2, 15), wanted)
