@@ -6,8 +6,9 @@ memory, and mean nothing here. Any other asks for loops as they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tbe_impl.dsl.expr import Const, IterVar
 from tbe_impl.dsl.regions import UNKNOWN, size_of
@@ -35,12 +36,14 @@ class AskedLoop:
         marks: ``parallel``, ``unroll``, ``vectorize``.
         steps: how many it takes; None for a size of run time.
         grain: steps that stay on one thread.
+        tiles: numbers of the stages of which a tile is computed in each of its steps.
     """
 
     parts: tuple[Part, ...]
     marks: frozenset[str] = frozenset()
     steps: int | None = None
     grain: int = 1
+    tiles: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,16 @@ def place_of(stage: StageRecord) -> str:
     return "memory" if stage.has("compute_root") or stage.made_by else ""
 
 
-def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
+def asked_loops(
+    stage: StageRecord, tiles: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+) -> tuple[AskedLoop, ...]:
     """The loops of a stage, outermost first, in terms of its axes and of what it sums up.
 
     Blocks of an axis that follow each other without another loop in between are one loop: its steps come in the same order.
+
+    Args:
+        stage: the stage.
+        tiles: ``id`` of a loop → numbers of the stages of which a tile is computed in it.
     """
     marks: dict[int, set[str]] = {}
     for one in stage.directives:
@@ -92,7 +101,12 @@ def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
         if mark and one.axis is not None:
             marks.setdefault(id(one.axis), set()).add(mark)
     loops = [
-        AskedLoop((Part(leaf, 1),), frozenset(marks.get(id(leaf), ())), _known(leaf))
+        AskedLoop(
+            (Part(leaf, 1),),
+            frozenset(marks.get(id(leaf), ())),
+            _known(leaf),
+            tiles=tiles.get(id(leaf), ()),
+        )
         for leaf in stage.leaves
     ]
     for relation in reversed(stage.relations):
@@ -108,8 +122,19 @@ def asked_loops(stage: StageRecord) -> tuple[AskedLoop, ...]:
         replace(loop, parts=tuple(part for part in loop.parts if id(part.axis) in own))
         for loop in loops
     ]
-    loops = [replace(loop, parts=_whole(loop.parts)) for loop in loops if loop.parts]
+    loops = [replace(loop, parts=_whole(loop.parts)) for loop in _moved_out(loops)]
     return tuple(_joined(loops))
+
+
+def _moved_out(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
+    """Without loops that move nothing; their tiles are computed in the loop around."""
+    found: list[AskedLoop] = []
+    for loop in loops:
+        if loop.parts:
+            found.append(loop)
+        elif found:
+            found[-1] = replace(found[-1], tiles=(*found[-1].tiles, *loop.tiles))
+    return found
 
 
 def is_summed(axis: IterVar) -> bool:
@@ -122,6 +147,16 @@ def mixes_sums(stage: StageRecord) -> bool:
     groups = [one.value for one in stage.named("reorder")]
     groups += [(one.outer, one.inner) for one in stage.relations if not isinstance(one, Split)]
     return any(len({is_summed(axis) for axis in group}) > 1 for group in groups)
+
+
+def wants_tile(record: ScheduleRecord, stage: StageRecord) -> bool:
+    """Whether a stage is to be computed tile by tile, in memory: a copy, or what a loop over sums around others reads."""
+    if stage.attach is None or stage.is_output or not stage.op.body:
+        return False
+    parent = record.stage(stage.attach.parent)
+    there = any(leaf is stage.attach.axis for leaf in parent.leaves)
+    asked = stage.made_by or is_summed(stage.attach.axis) or mixes_sums(parent) or mixes_sums(stage)
+    return there and bool(asked) and bool(parent.op.body) and not parent.inlined
 
 
 def mark_of(one: Directive) -> str:
@@ -181,7 +216,7 @@ def _joined(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
 
 
 def _follows(one: AskedLoop, other: AskedLoop) -> bool:
-    if len(one.parts) != 1 or len(other.parts) != 1:
+    if len(one.parts) != 1 or len(other.parts) != 1 or one.tiles:
         return False
     outer, inner = one.parts[0], other.parts[0]
     return outer.axis is inner.axis and outer.step > inner.step and not is_summed(outer.axis)

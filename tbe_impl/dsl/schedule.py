@@ -228,6 +228,19 @@ class Schedule:
         self._add(stage, len(self._stages))
         return stage
 
+    def _read_newest(self) -> None:
+        """Every stage reads what the stages before it compute now, and not what they were once to compute."""
+        newest: dict[int, Tensor] = {}
+        for stage in self._stages:
+            read = stage.op.input_tensors
+            moved = {id(t): newest[id(t)] for t in read if newest.get(id(t), t) is not t}
+            if moved:
+                self._replace(stage, redirected(stage.op, moved))
+            for op in stage.versions:
+                newest.update(
+                    (id(old), new) for old, new in zip(op.outputs, stage.op.outputs, strict=True)
+                )
+
     def _replace(self, stage: Stage, op: Operation) -> None:
         stage.replace(op)
         self._by_op[id(op)] = stage
@@ -242,6 +255,7 @@ class Schedule:
     def record(self) -> ScheduleRecord:
         """What was decided so far, frozen."""
         self._ready()
+        self._read_newest()
         return ScheduleRecord(
             tuple(stage.record() for stage in self._stages),
             self._outputs,

@@ -135,6 +135,20 @@ class ScheduleRecord:
         """The stage that computes `op`, by any of its versions."""
         return next(stage for stage in self.stages if op in stage.versions)
 
+    @property
+    def adds_stages(self) -> bool:
+        """Whether it computes anything that the operator does not."""
+        return any(stage.made_by for stage in self.stages)
+
+    def newest(self) -> dict[int, Tensor]:
+        """``id`` of a tensor of a stage, as it was at any time → the tensor that the stage computes now."""
+        return {
+            id(old): new
+            for stage in self.stages
+            for op in stage.versions
+            for old, new in zip(op.outputs, stage.op.outputs, strict=True)
+        }
+
     def producers(self) -> dict[int, StageRecord]:
         """``id`` of a tensor → the stage that makes it."""
         found: dict[int, StageRecord] = {}

@@ -27,6 +27,7 @@ from tbe_impl.backends.cpu.scope import (
     Row,
     Scope,
     Tile,
+    TileMade,
     Together,
     Value,
 )
@@ -57,6 +58,8 @@ class Elaborator:
     Attributes:
         summed: ``id`` of a reduction → the loops that were asked for, as they became.
         parts: serial number of an index → where what its thread and the blocks around leave of its loop begins and ends.
+        spans: of an index of a tile, its first step and how many there are.
+        tiles: ``id`` of a stage of which tiles are computed in loops of others → what its tiles are like.
     """
 
     def __init__(
@@ -71,7 +74,12 @@ class Elaborator:
     ):
         self.slow, self.sums = slow, sums
         self.summed: dict[int, SumLoops] = {}
-        self.buffers, self.targets, self.options, self.kept = buffers, targets, options, kept
+        self.buffers, self.targets, self.options, self.kept = (
+            dict(buffers),
+            dict(targets),
+            options,
+            kept,
+        )
         self.names = dict(names)
         self.extents: dict[int, Poly] = {}
         self.ranges = Ranges(self.extents)
@@ -79,6 +87,8 @@ class Elaborator:
         self.sources: Sequence[tuple[Expr, Mapping[int, Index]]] = ()
         self.chain: list[Scope] = [Scope()]
         self.parts: dict[int, tuple[str, str]] = {}
+        self.spans: dict[int, tuple[Poly, Poly]] = {}
+        self.tiles: dict[int, TileMade] = {}
         self.vector: int | None = None
         self.count = "LANES"
         self.inside_select = 0
@@ -100,6 +110,21 @@ class Elaborator:
         name = f"i{next(self._loops)}"
         self.names[serial], self.extents[serial] = name, extent
         return name
+
+    def block_of(self, serial: int, step: int) -> Poly:
+        """The first step of a block, as a variable."""
+        # the numbers of other variables are not negative
+        self.names[~serial] = f"{self.names[serial]}_block{step}"
+        return Poly.variable(~serial)
+
+    def part_of(self, serial: int) -> tuple[Poly, Poly]:
+        """Where the blocks around a loop leave it to begin, and how many steps it takes at most."""
+        begin, _ = self.parts.get(serial, ("0", ""))
+        prefix = f"{self.names.get(serial)}_block"
+        if begin.startswith(prefix):
+            step = int(begin.removeprefix(prefix))
+            return self.block_of(serial, step), Poly.of(step)
+        return self.spans.get(serial) or (ZERO, self.extents.get(serial, ONE))
 
     @contextmanager
     def computing(self, sources: Sequence[tuple[Expr, Mapping[int, Index]]]) -> Iterator[None]:
@@ -560,6 +585,8 @@ class Elaborator:
         for index, stride in zip(indices, buffer.strides, strict=True):
             assert isinstance(index, Poly)
             address = address + index * stride
+        for first, stride in zip(buffer.origin, buffer.strides, strict=False):
+            address = address - first * stride
         return address
 
     def store(self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = "") -> None:  # fmt: skip

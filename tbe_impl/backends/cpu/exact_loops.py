@@ -69,7 +69,10 @@ def exact_plan(
     vector = _near(loops, over_sums, found)
     if not inside or vector is None:
         return None
-    levels = tuple(Level(loop.parts, min(loop.unroll, STEPS_MAX) if loop.unroll > 1 else 0) for loop in loops)  # fmt: skip
+    levels = tuple(
+        Level(loop.parts, min(loop.unroll, STEPS_MAX) if loop.unroll > 1 else 0, loop.tiles)
+        for loop in loops
+    )
     count = ONE
     for _, extent in axes:
         count = count * extent

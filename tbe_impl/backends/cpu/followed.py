@@ -18,9 +18,7 @@ from tbe_impl.dsl.loop_hints import (
     place_of,
 )
 from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
-from tbe_impl.dsl.scheduled_graph import scheduled_graph
 from tbe_impl.dsl.stage import GLOBAL
-from tbe_impl.dsl.tensor import Tensor
 
 FOLLOWED, DEVICE, NOT_FOLLOWED = "followed", "device", "not followed"
 ADDED = ("cache_read", "cache_write", "rfactor")
@@ -84,7 +82,6 @@ class _Judge:
     def __init__(self, record: ScheduleRecord, layout: Layout, options: Options):
         self.record, self.layout, self.options = record, layout, options
         self.for_device = is_for_device(record)
-        self.graph = scheduled_graph(record)
 
     def verdict(self, asked: Asked) -> tuple[str, str]:
         """Whether a request is followed, and why."""
@@ -99,23 +96,27 @@ class _Judge:
             shared = verb in ("parallel", "bind") and self._is_shared(asked)
             return (FOLLOWED, "threads share this loop") if shared else (DEVICE, "")
         if verb in ADDED:
+            if self._is_tile(stage):
+                return FOLLOWED, "a tile of it lies in memory"
             stored = self._nest(stage) is not None
             return FOLLOWED, "it is stored" if stored else "it is computed where it is read"
         return self._loops(asked)
 
     def _nest(self, stage: StageRecord) -> Nest | None:
         stored = self.layout.stored
-        return next((stored[id(t)] for t in self._tensors(stage) if id(t) in stored), None)
+        nests = stored | {key: tile.nest for key, tile in self.layout.tiles.items()}
+        return next((nests[id(t)] for t in stage.op.outputs if id(t) in nests), None)
 
-    def _tensors(self, stage: StageRecord) -> Iterator[Tensor]:
-        """What the program has for the outputs of a stage."""
-        return (self.graph[id(tensor)] for tensor in stage.op.outputs)
+    def _is_tile(self, stage: StageRecord) -> bool:
+        return any(id(tensor) in self.layout.tiles for tensor in stage.op.outputs)
 
     def _place(self, verb: str, stage: StageRecord) -> tuple[str, str]:
         if stage.scope != GLOBAL:
             return DEVICE, ""
+        if self._is_tile(stage) and verb == "compute_at":
+            return FOLLOWED, "a tile of it is computed there"
         stored = self._nest(stage) is not None
-        kept = any(id(item) in self.layout.kept for item in self._tensors(stage))
+        kept = any(id(item) in self.layout.kept for item in stage.op.outputs)
         if place_of(stage) != PLACES[verb]:
             return NOT_FOLLOWED, "a later call says otherwise"
         if self.for_device and verb != "compute_inline":
@@ -151,7 +152,7 @@ class _Judge:
             return NOT_FOLLOWED, "it has no loops of its own: it is computed where it is read"
         if self.options.inplace:
             return NOT_FOLLOWED, "a kernel in place has its own loops"
-        if nest.asker is not None and all(nest.asker.op is not t.op for t in self._tensors(stage)):
+        if nest.asker is not None and all(nest.asker.op is not t.op for t in stage.op.outputs):
             return NOT_FOLLOWED, "another result asks for the loops that both are computed in"
         index = nest.runs.get(asked.axes[0].serial) if asked.axes else None
         for refusal in nest.refusals:

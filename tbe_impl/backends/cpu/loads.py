@@ -38,7 +38,7 @@ def load_flat(writer: Elaborator, node: Read, environment: Mapping[int, Index]) 
         return None
     if id(node.tensor) not in writer.buffers:
         raise NeedsBuffer(node.tensor)
-    if _may_miss(writer, node.tensor, place):
+    if writer.buffers[id(node.tensor)].origin or _may_miss(writer, node.tensor, place):
         return None
     key = (id(node.tensor), ("flat", place))
     for scope in writer.chain:
@@ -53,7 +53,7 @@ def _load_from(writer: Elaborator, tensor: Tensor, address: Poly) -> Value:
     """The element at an address that is inside."""
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
     prefix = vectors.memory_of(buffer.dtype)
-    depth = writer.depth_of(address.variables)
+    depth = max(writer.depth_of(address.variables), buffer.depth)
     step = address.coefficient(writer.vector) if writer.vector is not None else ZERO
     place = f"{buffer.name} + {writer.text(address)}"
     if not step or not step.terms:
@@ -108,12 +108,14 @@ def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     row = _load_of_row(writer, tensor, indices)
     if row is not None:
         return row
-    terms, depth = [], 0
-    for index, stride in zip(indices, buffer.strides, strict=True):
+    terms, depth = [], buffer.depth
+    origin = buffer.origin or [ZERO] * len(indices)
+    for index, first, stride in zip(indices, origin, buffer.strides, strict=True):
         vector = writer.as_vector(index, "i64")
         depth = max(depth, vector.depth)
-        terms.append(f"{vector.text}*{vectors.splat('i64', f'({writer.text(stride)})')}")
-    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(_elements(tensor))})"  # fmt: skip
+        begin = f" - {vectors.splat('i64', f'({writer.text(first)})')}" if first != ZERO else ""
+        terms.append(f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.text(stride)})')}")
+    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or _elements(tensor))})"  # fmt: skip
     return writer.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
 
 
@@ -121,7 +123,12 @@ def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -
     """Elements side by side in a row whose number was read; None where they are not."""
     buffer, number = writer.buffers[id(tensor)], writer.vector
     *rows, last = indices
-    if number is None or not isinstance(last, Poly) or last.coefficient(number) != ONE:
+    if (
+        buffer.origin
+        or number is None
+        or not isinstance(last, Poly)
+        or last.coefficient(number) != ONE
+    ):
         return None
     if buffer.strides[-1] != ONE or _may_miss_end(writer, tensor, last):
         return None
@@ -157,7 +164,7 @@ def _may_miss_end(writer: Elaborator, tensor: Tensor, last: Poly) -> bool:
 def _may_miss(writer: Elaborator, tensor: Tensor, address: Poly) -> bool:
     """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
     bounds = (writer.joined or writer.ranges).bounds(address)
-    if bounds is None:
+    if bounds is None or writer.buffers[id(tensor)].origin:
         return writer.inside_select > 0
     least, behind = bounds[0], _elements(tensor) - ONE - bounds[1]
     if is_natural(least) and is_natural(behind):

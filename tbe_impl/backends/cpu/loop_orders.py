@@ -35,10 +35,12 @@ class Level:
     Attributes:
         parts: serial number of each index that it moves, and by how much at once; several where loops are fused.
         unroll: steps, or vectors of the innermost loop, that stand in the code one after the other; 0 for the default.
+        tiles: numbers of the stages of which a tile is computed in each of its steps.
     """
 
     parts: tuple[tuple[int, int], ...]
     unroll: int = 0
+    tiles: tuple[int, ...] = ()
 
     @property
     def variables(self) -> frozenset[int]:
@@ -135,6 +137,8 @@ def cleaned(
                 parts.append((serial, step))
         if parts:
             loops.append(replace(choice, parts=tuple(parts)))
+        elif choice.tiles and loops:
+            loops[-1] = replace(loops[-1], tiles=(*loops[-1].tiles, *choice.tiles))
         elif choice.shared and choice.parts:
             refusals.append(Refusal("parallel", choice.parts[0][0], "it takes one step"))
     return loops, refusals

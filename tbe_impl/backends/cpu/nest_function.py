@@ -30,6 +30,8 @@ class Surroundings:
         buffers: ``id`` of each of them → its place.
         names: serial number of each size → its name in C, in the order of ``s``.
         kept, slow, sums: see `Elaborator`.
+        exact: ``id`` of a tensor → its loops, exactly; see `tbe_impl.backends.cpu.exact_loops`.
+        named: the tensors that options name by number.
         options: how code is made.
     """
 
@@ -41,6 +43,8 @@ class Surroundings:
     kept: frozenset[int]
     slow: frozenset[int]
     sums: Mapping[int, Sequence[LoopChoice]]
+    exact: Mapping[int, Sequence[LoopChoice]]
+    named: Sequence[Tensor]
     options: Options
 
 

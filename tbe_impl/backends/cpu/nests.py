@@ -137,7 +137,7 @@ def nests_of(
     nests = []
     for group in groups:
         loops = exact.get(id(group[0]))
-        made = _exact_nest(group[0], readable, loops) if loops else None
+        made = exact_nest(group[0], readable, loops) if loops else None
         nests.append(made or _nest(group, readable, orders, sums))
         readable |= {id(tensor) for tensor in group}
     return tuple(nests)
@@ -354,8 +354,17 @@ def _nest(
     )
 
 
-def _exact_nest(tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice]) -> Nest | None:
-    """The nest of one result in exactly these loops; None where they are for another."""
+def exact_nest(
+    tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice], *, whatever: bool = False
+) -> Nest | None:
+    """The nest of one result in exactly these loops; None where they are for another.
+
+    Args:
+        tensor: the result.
+        readable: ``id`` of the tensors that lie in memory.
+        choices: the loops.
+        whatever: take a loop for each axis where there are no such loops.
+    """
     body = tensor.op.body[tensor.value_index]
     summed = [
         (axis.serial, _extent(axis)) for axis in (body.axes if isinstance(body, Reduce) else ())
@@ -367,6 +376,9 @@ def _exact_nest(tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice
     }
     found = accesses_of([body.source if isinstance(body, Reduce) else body], environment, readable)
     made = exact_plan(axes, summed, choices, found)
+    if made is None and whatever:
+        plain = [LoopChoice(((serial, 1),)) for serial, _ in (*axes, *summed)]
+        made = exact_plan(axes, summed, plain, found)
     if made is None:
         return None
     plan, exact = made

@@ -15,12 +15,14 @@ class LoopChoice:
         shared: whether threads share it.
         grain: steps that stay on one thread.
         unroll: how many steps of it stand in the code one after the other; of the innermost, how many vectors.
+        tiles: numbers of the stages of which a tile is computed in each of its steps.
     """
 
     parts: tuple[tuple[int, int], ...]
     shared: bool = False
     grain: int = 1
     unroll: int = 0
+    tiles: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

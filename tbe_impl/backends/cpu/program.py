@@ -33,7 +33,7 @@ from tbe_impl.backends.cpu.nests import (
 from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.ranges import WIDE
-from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, render
+from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, TileMade, render
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
@@ -86,11 +86,13 @@ class Layout:
         nests: one after the other.
         kept: ``id`` of the stages of which a row is kept for the next loop over it.
         sums: ``id`` of the reductions whose loops somebody asked for → these, inside the loops of a nest.
+        tiles: ``id`` of the stages of which tiles are computed in loops of others → what these are like.
     """
 
     nests: tuple[Nest, ...]
     kept: frozenset[int]
     sums: Mapping[int, SumLoops]
+    tiles: Mapping[int, TileMade]
 
     @property
     def stored(self) -> dict[int, Nest]:
@@ -126,7 +128,7 @@ def layout_of(
 ) -> Layout:
     """How the program of a graph is laid out; the arguments and errors of `write_program`."""
     writer = _written(outputs, inputs, "kernel", options, "")[1]
-    return Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed)
+    return Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles)
 
 
 def _written(
@@ -228,7 +230,7 @@ class _Writer:
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
         asks = options.inlined or options.rows or options.orders
-        named = computed(outputs, inputs) if asks else ()
+        self.named = named = computed(outputs, inputs) if asks else ()
         self.kept |= {id(item) for item in _picked(options.rows, named)} - in_memory
         self.kept -= {id(item) for item in _picked(options.inlined, named)}
         asked = [
@@ -250,6 +252,7 @@ class _Writer:
                     map(functools.partial(_over, item.op.reduce_axis), loops)
                 )
         self.summed: dict[int, SumLoops] = {}
+        self.tiles: dict[int, TileMade] = {}
         self.slow = slow_stages(outputs, in_memory)
         self.symbol = symbol_of(name)
 
@@ -266,13 +269,14 @@ class _Writer:
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.options)  # fmt: skip
+        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.exact, self.named, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
             kind = NestWriter if nest.exact is None else ExactWriter
             writer = kind(number, nest, around, readable)
             function, call = writer.write()
             self.reused |= writer.inside.reused
             self.summed |= writer.inside.summed
+            self.tiles |= writer.inside.tiles
             functions.append(function)
             calls.append(call)
             readable |= {id(root.tensor) for root in nest.roots}

@@ -73,6 +73,13 @@ def _announce(
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
     parts = [body.source] + ([body.condition] if body.condition is not None else [])
     found = accesses_of(parts, known, writer.buffers)
+    # of a tile two axes are not one
+    found.fixed |= {
+        item
+        for t, address in found.addresses
+        if writer.buffers[id(t)].origin
+        for item in address.variables
+    }
     choices = writer.sums.get(id(tensor))
     loops = asked_sum(choices, axes, found) if choices else natural_sum(axes, found)
     if choices:

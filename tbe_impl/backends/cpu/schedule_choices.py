@@ -15,9 +15,9 @@ from tbe_impl.dsl.loop_hints import (
     is_summed,
     mixes_sums,
     place_of,
+    wants_tile,
 )
 from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
-from tbe_impl.dsl.scheduled_graph import adds_stages, scheduled_graph
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 FEW = 4
@@ -32,9 +32,9 @@ def outputs_of(
     Args:
         record, outputs, inputs: as for `options_of`.
     """
-    if not _is_ours(record, outputs) or not adds_stages(record):
+    if not _is_ours(record, outputs) or not record.adds_stages:
         return tuple(outputs)
-    graph = scheduled_graph(record)
+    graph = record.newest()
     return tuple(graph.get(id(tensor), tensor) for tensor in outputs)
 
 
@@ -50,13 +50,19 @@ def options_of(
     """
     if not _is_ours(record, outputs):
         return base
-    graph = scheduled_graph(record)
     made = outputs_of(record, outputs, inputs)
     numbers = {id(item): number for number, item in enumerate(computed(made, inputs))}
     places: dict[str, list[int]] = {"memory": [], "inline": [], "row": []}
     orders = []
+    tiles: dict[int, dict[int, tuple[int, ...]]] = {}
     for stage in record.stages:
-        own = [numbers[id(graph[id(t)])] for t in stage.op.outputs if id(graph[id(t)]) in numbers]
+        if stage.attach is not None and wants_tile(record, stage):
+            number = numbers.get(id(stage.op.outputs[0]))
+            at = tiles.setdefault(id(record.stage(stage.attach.parent)), {})
+            if number is not None:
+                at[id(stage.attach.axis)] = (*at.get(id(stage.attach.axis), ()), number)
+    for stage in record.stages:
+        own = [numbers[id(t)] for t in stage.op.outputs if id(t) in numbers]
         if not own:
             continue
         place = place_of(stage)
@@ -66,10 +72,11 @@ def options_of(
             place = ""
         if place:
             places[place] += own
-        order = _order(stage, own[0])
-        if order.exact:
+        is_tile = wants_tile(record, stage)
+        order = _order(stage, own[0], tiles.get(id(stage), {}), exactly=is_tile)
+        if order.exact and not is_tile:
             places["memory"] += own
-        if order != LoopOrder(own[0]) and place_of(stage) in ("", "memory"):
+        if order != LoopOrder(own[0]) and (is_tile or place_of(stage) in ("", "memory")):
             orders.append(order)
     return replace(
         base,
@@ -120,11 +127,13 @@ def wants_row(record: ScheduleRecord, stage: StageRecord) -> bool:
     return len(moved) == 1 and moved[0].axis is long[-1] and moved[0].step == 1 and not cut
 
 
-def _order(stage: StageRecord, number: int) -> LoopOrder:
+def _order(
+    stage: StageRecord, number: int, tiles: Mapping[int, tuple[int, ...]], *, exactly: bool
+) -> LoopOrder:
     """The loops that a stage asks for; none where it asks for those that it would have without."""
-    loops = asked_loops(stage)
+    loops = asked_loops(stage, tiles)
     axes, summed = stage.op.axis, stage.op.reduce_axis
-    if mixes_sums(stage):
+    if mixes_sums(stage) or tiles or exactly:
         places = {id(axis): place for place, axis in enumerate((*axes, *summed))}
         return LoopOrder(number, exact=tuple(_choice(loop, places) for loop in loops))
     over_sums = [loop for loop in loops if is_summed(loop.parts[0].axis)]
@@ -144,7 +153,7 @@ def _choice(loop: AskedLoop, places: Mapping[int, int]) -> LoopChoice:
     parts = tuple((places[id(part.axis)], part.step) for part in loop.parts)
     shared = "parallel" in loop.marks
     unroll = (loop.steps or FEW) if "unroll" in loop.marks else 0
-    return LoopChoice(parts, shared, loop.grain if shared else 1, unroll)
+    return LoopChoice(parts, shared, loop.grain if shared else 1, unroll, loop.tiles)
 
 
 def _is_one(axis: IterVar) -> bool:

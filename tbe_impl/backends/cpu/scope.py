@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.dsl.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tbe_impl.backends.cpu.nests import Nest
 
 
 @dataclass
@@ -58,11 +61,23 @@ Index = Poly | Value
 
 @dataclass(frozen=True)
 class Buffer:
-    """A tensor in memory: its name in C, the steps of its dimensions, in elements, and the dtype of those."""
+    """A tensor in memory, or a tile of one.
+
+    Attributes:
+        name: in C.
+        strides: the steps of its dimensions, in elements.
+        dtype: of these.
+        origin: of a tile, the indices of its first element; else none.
+        elements: of a tile, how many there are.
+        depth: of a tile, the level on which it is filled.
+    """
 
     name: str
     strides: tuple[Poly, ...]
     dtype: str
+    origin: tuple[Poly, ...] = ()
+    elements: Poly | None = None
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,6 +113,23 @@ class Together:
         if not step or isinstance(index, Value):
             return index
         return index.substitute({self.loop: Poly.variable(self.loop) + Poly.of(step)})
+
+
+@dataclass(frozen=True)
+class TileMade:
+    """A part of a stage that is computed in each step of a loop of another.
+
+    Attributes:
+        nest: its loops.
+        reader: the result in whose loops it is computed, or the stage of a tile around.
+        at: the place of that loop among the levels of the reader.
+        sizes: of the part, by dimension.
+    """
+
+    nest: Nest
+    reader: Tensor
+    at: int
+    sizes: tuple[Poly, ...]
 
 
 class NeedsBuffer(Exception):

@@ -23,10 +23,11 @@ def show_nests(layout: Layout, options: Options) -> str:
 
 
 class _Printer:
-    def __init__(self, layout: Layout, options: Options, nest: Nest):
-        self.layout, self.options, self.nest = layout, options, nest
+    def __init__(self, layout: Layout, options: Options, nest: Nest, *, is_tile: bool = False):
+        self.layout, self.options, self.nest, self.is_tile = layout, options, nest, is_tile
         widest = max(nest.roots, key=lambda root: len(root.variables))
         axes = (*widest.tensor.op.axis, *widest.tensor.op.reduce_axis)
+        self._in_tile = {axis.serial for axis in widest.tensor.op.axis} if is_tile else set()
         self.summed = {axis.serial for axis in widest.tensor.op.reduce_axis}
         self.names: dict[int, str] = {}
         for axis in axes:
@@ -45,10 +46,11 @@ class _Printer:
         stored: set[int] = set()
         indent, blocked = "", set[int]()
         for at, level in enumerate(self.nest.levels):
-            yield f"{indent}for {_range(level, blocked, self.names, dict(self.nest.loops))}:{self._remarks(at, level)}"
+            yield f"{indent}for {_range(level, blocked, self.names, dict(self.nest.loops), self._in_tile)}:{self._remarks(at, level)}"
             indent += STEP
             blocked |= {serial for serial, step in level.parts if step > 1}
             known |= level.settled
+            yield from self._tiles(at, indent)
             yield from self._roots(known, stored, indent, is_last=at == len(self.nest.levels) - 1)
         if not self.nest.levels:
             yield from self._roots(known, stored, "", is_last=True)
@@ -82,6 +84,17 @@ class _Printer:
             yield f"for {_range(level, blocked, names, extents)}:  # {remarks}"
             blocked |= {serial for serial, step in level.parts if step > 1}
 
+    def _tiles(self, at: int, indent: str) -> Iterator[str]:
+        """The loops that compute tiles of other stages in each step of a level."""
+        own = {id(root.tensor) for root in self.nest.roots}
+        for tile in self.layout.tiles.values():
+            if id(tile.reader) in own and tile.at == at:
+                (root,) = tile.nest.roots
+                sizes = " × ".join(_size(size, self.names) for size in tile.sizes)
+                yield f"{indent}# a tile of {root.tensor.name}, {sizes}, lies in memory"
+                inner = _Printer(self.layout, self.options, tile.nest, is_tile=True)
+                yield from (f"{indent}{line}" for line in inner.lines())
+
     def _kept(self, root: Root, indent: str) -> Iterator[str]:
         for op in stages_of([root.tensor]):
             for tensor in op.outputs:
@@ -92,7 +105,7 @@ class _Printer:
         found = []
         if len(level.parts) > 1:
             found.append("fused")
-        if at == self.nest.shared:
+        if at == self.nest.shared and not self.is_tile:
             grain = f", {self.nest.grain} steps at least" if self.nest.grain > 1 else ""
             found.append(f"threads share it{grain}")
         exact, vector = self.nest.exact, at == self.nest.vector
@@ -111,12 +124,17 @@ class _Printer:
 
 
 def _range(
-    level: Level, blocked: Collection[int], names: dict[int, str], extents: dict[int, Poly]
+    level: Level,
+    blocked: Collection[int],
+    names: dict[int, str],
+    extents: dict[int, Poly],
+    tiled: Collection[int] = (),
 ) -> str:
     parts = []
     for serial, step in level.parts:
         extent = _size(extents[serial], names) if serial in extents else "?"
-        whole = "its block" if serial in blocked else f"0..{extent}"
+        all_of_it = "its tile" if serial in tiled else f"0..{extent}"
+        whole = "its block" if serial in blocked else all_of_it
         parts.append(f"{names.get(serial, 'k')} in {whole}" + (f", {step} at a time" if step > 1 else ""))  # fmt: skip
     return " and ".join(parts)
 

@@ -133,7 +133,7 @@ def ending_in_one(loops: Sequence[LoopChoice], refusals: list[Refusal]) -> list[
     *others, last = loops
     *rest, end = last.parts
     refusals.append(Refusal("fuse", None, "the innermost loop runs over neighbours in memory"))
-    return [*others, replace(last, parts=tuple(rest)), replace(last, parts=(end,))]
+    return [*others, replace(last, parts=tuple(rest), tiles=()), replace(last, parts=(end,))]
 
 
 def _runs(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.nest_function import NestFunction, elements_of
@@ -15,56 +14,55 @@ from tbe_impl.dsl.expr import Reduce
 
 
 class ThreadRows:
-    """The rows of some results, one after the other in the memory of each thread.
+    """The rows of some results, one after the other in the memory of each thread, and whatever else lies there."""
 
-    Args:
-        function: of the nest.
-        roots: the results.
-        tiles: ``id`` of a result → how its row lies, and how many elements it has; by default all of the result.
-    """
-
-    def __init__(
-        self, function: NestFunction, roots: Sequence[Root], tiles: Mapping[int, tuple[Buffer, Poly]] = MappingProxyType({})
-    ):  # fmt: skip
+    def __init__(self, function: NestFunction, roots: Sequence[Root]):
         self.function, self.roots = function, roots
-        self.sizes = {id(root.tensor): elements_of(root.tensor) for root in roots}
-        self.sizes |= {key: size for key, (_, size) in tiles.items()}
+        self.areas: list[tuple[str, str, str]] = []
         self.buffers = {
             id(root.tensor): Buffer(f"c{number}", function.place(root).strides, root.tensor.dtype)
             for number, root in enumerate(roots)
         }
-        self.buffers |= {key: buffer for key, (buffer, _) in tiles.items()}
 
-    def starts(self, *, fill: bool = True) -> list[str]:
-        """Statements that find the rows of this thread, and may fill them with what changes no result."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing lies there."""
+        return not self.roots and not self.areas
+
+    def area(self, c: str, width: int, count: Poly) -> str:
+        """The name of one more part of the memory: so many elements of a type of C and of so many bytes each."""
+        name = f"m{len(self.areas)}"
+        self.areas.append((name, c, self._bytes(count, width)))
+        return name
+
+    def starts(self) -> list[str]:
+        """Statements that find the memory of this thread, and fill its rows with what changes no result."""
         starts: list[str] = []
         offset = "rows"
         for root in self.roots:
             kind = row_kind(vectors.tag_of(root.tensor.dtype))
             name, c = self.buffers[id(root.tensor)].name, row_type(kind)
             starts.append(f"{c} *{name} = ({c} *)({offset});")
-            count = self.function.size(self.sizes[id(root.tensor)])
-            if fill:
-                starts.append(
-                    f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};"
-                )
+            count = self.function.size(elements_of(root.tensor))
+            starts.append(f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};")
             offset = f"{offset} + {self._bytes_of(root)}"
+        for name, c, size in self.areas:
+            starts.append(f"{c} *{name} = ({c} *)({offset});")
+            offset = f"{offset} + {size}"
         return starts
 
-    def call(self, steps: str, grain: int, given: str = "", *, together: bool = True, apart: bool = True) -> str:  # fmt: skip
+    def call(self, steps: str, grain: int, given: str = "", *, together: bool = True) -> str:
         """Statements that call the function of the nest on each part, and then put the rows together.
 
         Args:
             steps, grain: what threads share; see `NestFunction.shared`.
             given: arguments before the rows.
             together: whether the rows are put together afterwards.
-            apart: whether each part has rows of its own.
         """
         function = self.function
         alone = f"{function.name}(b, s, INT64_C(0), {steps}, {given}rows);"
-        own = " + part*row_bytes" if apart else ""
-        shared = f"{function.name}(b, s, lo, hi, {given}rows{own});"
-        count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*" if apart else ""
+        shared = f"{function.name}(b, s, lo, hi, {given}rows + part*row_bytes);"
+        count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*"
         calls = [
             "{",
             f"  const int64_t row_bytes = {self._row_bytes()};",
@@ -83,11 +81,18 @@ class ThreadRows:
 
     def _bytes_of(self, root: Root) -> str:
         """Bytes of one thread's row, a whole number of cache lines."""
-        size = vectors.bits(vectors.tag_of(root.tensor.dtype)) // 8
-        return f"((({self.function.size(self.sizes[id(root.tensor)])})*{size} + 63) & ~INT64_C(63))"
+        return self._bytes(
+            elements_of(root.tensor), vectors.bits(vectors.tag_of(root.tensor.dtype)) // 8
+        )
+
+    def _bytes(self, count: Poly, width: int) -> str:
+        return f"((({self.function.size(count)})*{width} + 63) & ~INT64_C(63))"
 
     def _row_bytes(self) -> str:
-        return " + ".join(map(self._bytes_of, self.roots)) + " + 64"
+        return (
+            " + ".join((*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas)))
+            + " + 64"
+        )
 
     def together(self) -> str:
         """The function that adds the rows of all threads."""

@@ -17,11 +17,15 @@ def random_schedule(outputs: Sequence[Tensor], seed: int, *, requests: int = 12)
     """A schedule of these outputs that depends on nothing but the seed."""
     chance = random.Random(seed)
     schedule = create_schedule(list(outputs))
-    stages = [stage for stage in schedule.stages if stage.op.kind != "placeholder"]
-    for _ in range(requests if stages else 0):
+    for _ in range(requests):
+        stages = [stage for stage in schedule.stages if stage.op.kind != "placeholder"]
+        if not stages:
+            break
         stage = chance.choice(stages)
         if chance.random() < 0.3:
             _place(stage, schedule, chance)
+        elif chance.random() < 0.15:
+            _add(stage, schedule, chance)
         else:
             _loop(stage, chance)
     return schedule
@@ -39,6 +43,28 @@ def _place(stage: Stage, schedule: Schedule, chance: random.Random) -> None:
         loops = [(one, leaf) for one in readers for leaf in one.leaf_iter_vars]
         if loops:
             stage.compute_at(*chance.choice(loops))
+
+
+def _add(stage: Stage, schedule: Schedule, chance: random.Random) -> None:
+    """A copy of what the stage makes or reads, or its reduction in two steps; often tile by tile in a loop."""
+    reduced = [leaf for leaf in stage.leaf_iter_vars if leaf.kind == "reduce"]
+    verb = chance.choice(
+        ("cache_read", "cache_write", "rfactor") if reduced else ("cache_read", "cache_write")
+    )
+    reader = stage
+    if stage.op.kind != "compute" or not stage.op.body:
+        return
+    if verb == "rfactor":
+        made = schedule.rfactor(stage.op.outputs[0], chance.choice(reduced), chance.choice((0, -1)))
+    elif verb == "cache_write":
+        made = schedule.cache_write(list(stage.op.outputs), "global")
+    elif stage.op.input_tensors:
+        made = schedule.cache_read(chance.choice(stage.op.input_tensors), "global", [stage.op])
+    else:
+        return
+    added = schedule[made[0] if isinstance(made, list) else made]
+    if reader.leaf_iter_vars and chance.random() < 0.7:
+        added.compute_at(reader, chance.choice(reader.leaf_iter_vars))
 
 
 def _loop(stage: Stage, chance: random.Random) -> None:

@@ -134,9 +134,9 @@ LOOPS: list[tuple[Any, Ask, list[str]]] = [
         columns,
         parts_in_the_loop,
         [
-            "for k.inner.v in 0..10:  # threads share it",
-            "for i in 0..37:  # vectors",
-            "y[i] = sum of y.rf[i, k.inner.v]  # a row for each thread",
+            "for i in 0..37:  # threads share it; vectors",
+            "for k.inner.v in 0..10:  # summed up",
+            "y[i] = sum of y.rf[i, k.inner.v]  # along k.inner.v in 0..10",
         ],
     ),
     (
