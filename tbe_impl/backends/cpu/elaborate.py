@@ -15,6 +15,7 @@ import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
+from tbe_impl.backends.cpu.kept_rows import kept_row
 from tbe_impl.backends.cpu.loads import load, load_flat
 from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
@@ -24,7 +25,6 @@ from tbe_impl.backends.cpu.scope import (
     Buffer,
     Index,
     NeedsBuffer,
-    Row,
     Scope,
     Tile,
     TileMade,
@@ -38,9 +38,6 @@ from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
 FEWEST_LANES = 4
-
-ROW_STEPS = 1 << 13
-"""Longest row that is kept; a few of them fit the stack and the nearest cache."""
 
 
 class Elaborator:
@@ -351,7 +348,7 @@ class Elaborator:
         if id(tensor) in self.buffers:
             found = load(self, tensor, indices)
         elif id(tensor) in self.kept and self.vector is not None and indices:
-            found = self._kept_row(tensor, indices)
+            found = kept_row(self, tensor, indices)
         else:
             found = self.compute(tensor, indices)
         self.remember(key, found)
@@ -362,47 +359,6 @@ class Elaborator:
         used = frozenset().union(*(item.variables for item in key[1] if isinstance(item, Poly)))
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
         self.chain[depth].memo[key] = found
-
-    def _kept_row(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """An element of a row that is computed in the first loop over it and loaded in the later ones."""
-        assert self.vector is not None
-        steps, tag = self.extents[self.vector].constant, vectors.tag_of(tensor.dtype)
-        *outer, last = indices
-        used = frozenset().union(*(item.variables for item in outer if isinstance(item, Poly)))
-        row_fits = (
-            self.joined is None
-            and steps is not None
-            and steps <= ROW_STEPS
-            and tag in ("f32", "f64")
-        )
-        whole = last == Poly.variable(self.vector) and self.vector not in used
-        if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
-            return self.compute(tensor, indices)
-        assert steps is not None
-        rows = self.chain[self.depth_of(used)].rows
-        key = (id(tensor), tuple(outer))
-        place = f"{{}} + {self.names[self.vector]}"
-        depth = self.depth_of(frozenset({self.vector}))
-        row = rows.get(key)
-        if row is not None and row.loop != self.vector and row.steps == steps:
-            self.reused.add(id(tensor))
-            place = place.format(row.name)
-            part = f"{tag}_load_part({place}, {self.count})"
-            return self.let(f"{tag}_load({place})" if self.count == "LANES" else part, tag, depth)
-        value = self.compute(tensor, indices)
-        if value.depth < depth:
-            return value  # it is the same for the whole row
-        complete = self.vector not in self.ranges.known
-        if complete and self.filling == self.vector and (row is None or row.loop == self.vector):
-            if row is None:
-                row = rows[key] = Row(self.vector, steps, f"row{next(self.serial)}")
-                c = "float" if tag == "f32" else "double"
-                self.chain[0].lines.insert(0, f"_Alignas(64) {c} {row.name}[{steps}];")
-            place = place.format(row.name)
-            whole_vector = self.count == "LANES"
-            line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {self.count});"  # fmt: skip
-            self.chain[depth].lines.append(line)
-        return value
 
     def settle(self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]) -> None:
         """Computes the reductions in an expression that do not change in the loops `inner`, which are not open yet."""

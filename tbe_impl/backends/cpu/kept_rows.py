@@ -1,0 +1,56 @@
+"""Rows that the first loop over them computes and later ones load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tbe_impl.backends.cpu import vector_types as vectors
+from tbe_impl.backends.cpu.poly import Poly
+from tbe_impl.backends.cpu.scope import Index, Row, Value
+from tbe_impl.dsl.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tbe_impl.backends.cpu.elaborate import Elaborator
+
+ROW_STEPS = 1 << 13
+"""Longest row that is kept; a few of them fit the stack and the nearest cache."""
+
+
+def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """An element of a row that is computed in the first loop over it and loaded in the later ones."""
+    assert writer.vector is not None
+    steps, tag = writer.extents[writer.vector].constant, vectors.tag_of(tensor.dtype)
+    *outer, last = indices
+    used = frozenset().union(*(item.variables for item in outer if isinstance(item, Poly)))
+    row_fits = (
+        writer.joined is None and steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
+    )
+    whole = last == Poly.variable(writer.vector) and writer.vector not in used
+    if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
+        return writer.compute(tensor, indices)
+    assert steps is not None
+    rows = writer.chain[writer.depth_of(used)].rows
+    key = (id(tensor), tuple(outer))
+    place = f"{{}} + {writer.names[writer.vector]}"
+    depth = writer.depth_of(frozenset({writer.vector}))
+    row = rows.get(key)
+    if row is not None and row.loop != writer.vector and row.steps == steps:
+        writer.reused.add(id(tensor))
+        place = place.format(row.name)
+        part = f"{tag}_load_part({place}, {writer.count})"
+        return writer.let(f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth)
+    value = writer.compute(tensor, indices)
+    if value.depth < depth:
+        return value  # it is the same for the whole row
+    complete = writer.vector not in writer.ranges.known
+    if complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector):
+        if row is None:
+            row = rows[key] = Row(writer.vector, steps, f"row{next(writer.serial)}")
+            c = "float" if tag == "f32" else "double"
+            writer.chain[0].lines.insert(0, f"_Alignas(64) {c} {row.name}[{steps}];")
+        place = place.format(row.name)
+        whole_vector = writer.count == "LANES"
+        line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {writer.count});"  # fmt: skip
+        writer.chain[depth].lines.append(line)
+    return value
