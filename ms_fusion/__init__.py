@@ -16,6 +16,7 @@ from tbe_impl import __version__ as __version__
 
 if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read
+    from ms_fusion.capture.tune import tune
     from ms_fusion.ledger import Ledger
     from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
     from ms_fusion.specializing.specialized import specialize
@@ -34,6 +35,7 @@ __all__ = [
     "patch",
     "read",
     "specialize",
+    "tune",
 ]
 
 _HOMES = {
@@ -49,6 +51,7 @@ _HOMES = {
     "patch": "ms_fusion.presets.scopes",
     "read": "ms_fusion.capture.front",
     "specialize": "ms_fusion.specializing.specialized",
+    "tune": "ms_fusion.capture.tune",
 }
 
 

@@ -52,7 +52,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     portions: Annotated[int, msgspec.Meta(ge=0, le=256)] = DEFAULT.portions
     parallel_elements: Threshold = DEFAULT.parallel_elements
     threads: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
-    stored: Annotated[tuple[Stage, ...], msgspec.Meta(max_length=64)] = ()
+    stored: Annotated[tuple[Stage, ...], msgspec.Meta(max_length=256)] = ()
 
     def options(self, base: Options) -> Options:
         """`base` with what was chosen."""

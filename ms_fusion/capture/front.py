@@ -31,7 +31,7 @@ from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server import records
 from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
-from ms_fusion.presets import private_directory
+from ms_fusion.presets import net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
@@ -87,17 +87,42 @@ def explain(
         )
     require_mindspore()
     say = progress or (lambda text: None)
-    title = title_of(net)
+    title, remarks = title_of(net), list[str]()
     seen: tuple[SeenShape, ...] = ()
     if isinstance(net, Specialized):
         title, seen, net = title_of(net.net), net.seen, net.for_one_shape()
+    known = net_choices.recall(net, inputs) if preset is None and flags is None else None
     preset, flags = _wanted(net, preset, flags)
+    if known is not None and flags is not None and known.over(flags) != flags:
+        flags = known.over(flags)
+        remarks.append(f"Tuning: {known.why}")
     order = CaptureOrder(
         title=title, preset=preset, flags=flags, measure=measure, accuracy=accuracy
     )
-    remarks = [*map(str, presets.findings_of_call(net, inputs))]
+    remarks += map(str, presets.findings_of_call(net, inputs))
+    with captured(net, inputs, order, isolate=isolate, progress=say) as (directory, said):
+        ledger = ledger_of(directory, accuracy=accuracy, progress=say)
+    remarks += said
+    return replace(ledger, notes=(*remarks, *ledger.notes), shapes=seen)
+
+
+@contextmanager
+def captured(
+    net: Callable[..., Any],
+    inputs: Sequence[Any],
+    order: CaptureOrder,
+    *,
+    isolate: bool = True,
+    progress: Progress,
+) -> Iterator[tuple[Path, list[str]]]:
+    """The directory that `run_capture` filled, in a child process where the net can be carried there, and remarks.
+
+    Raises:
+        as `explain`.
+    """
+    remarks = []
     with _private_directory() as directory:
-        say("compiling without and with fusion")
+        progress("compiling without and with fusion")
         try:
             content = pack(net, inputs) if isolate else None
         except NotCarriedError as reason:
@@ -112,8 +137,7 @@ def explain(
             run_child(
                 CaptureRequest(order=order, directory=str(directory), search_path=_search_path())
             )
-        ledger = ledger_of(directory, accuracy=accuracy, progress=say)
-    return replace(ledger, notes=(*remarks, *ledger.notes), shapes=seen)
+        yield directory, remarks
 
 
 def _wanted(net: Any, preset: str | None, flags: str | None) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server import choose
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called, library_step
-from ms_fusion.kernel_server.translate import IN_PLACE, translate
+from ms_fusion.kernel_server.translate import IN_PLACE, Group, translate
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
 from tbe_impl.backends.cpu.nests import may_overwrite
@@ -144,18 +144,37 @@ def _reads(part: _Region | LibraryStep) -> tuple[str, ...]:
     return tuple(name for node in part.nodes for name in node.inputs)
 
 
+def _part(region: _Region, graph: Graph) -> Graph:
+    """A region by itself."""
+    made = {value for node in region.nodes for value in node.outputs}
+    read = _reads(region)
+    inputs = [name for name in dict.fromkeys(read) if name not in made and graph.values[name].kind != "constant"]  # fmt: skip
+    values = {name: graph.values[name] for name in (*read, *made)}
+    return Graph(graph.name, region.nodes, values, tuple(inputs), region.results)
+
+
+def own_kernels(kernel: Composite) -> Iterator[tuple[Kernel, Group, Graph]]:
+    """What is ours in a group, before anything is chosen for it; whatever is known under such a kernel's key is taken.
+
+    Raises:
+        InputError: as `assemble`.
+    """
+    parts = [part for part in _parts(kernel.graph) if isinstance(part, _Region)]
+    whole = needs_library(kernel.graph)
+    for graph in [_part(part, kernel.graph) for part in parts] if whole else [kernel.graph]:
+        with compat.installed(soc="cpu"):
+            group = translate(replace(kernel, graph=graph))
+        yield choose.plain(group, graph.inputs), group, graph
+
+
 def _own(region: _Region, kernel: Composite, later: Container[str]) -> tuple[Step, list[Step]]:
     """A kernel of ours for a region, and the copies that come last.
 
     Args:
         later: what is read after it.
     """
-    graph = kernel.graph
-    made = {value for node in region.nodes for value in node.outputs}
-    read = _reads(region)
-    inputs = [name for name in dict.fromkeys(read) if name not in made and graph.values[name].kind != "constant"]  # fmt: skip
-    values = {name: graph.values[name] for name in (*read, *made)}
-    part = Graph(kernel.name, region.nodes, values, tuple(inputs), region.results)
+    part = _part(region, kernel.graph)
+    inputs = part.inputs
     with compat.installed(soc="cpu"):
         group = translate(replace(kernel, graph=part))
         own = choose.chosen(choose.plain(group, inputs), group, part)

@@ -22,7 +22,14 @@ from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.graph import Graph
-from ms_fusion.presets import first_compile, handshake, mindspore_state, net_checks, served
+from ms_fusion.presets import (
+    first_compile,
+    handshake,
+    mindspore_state,
+    net_checks,
+    net_choices,
+    served,
+)
 from ms_fusion.presets.in_force import (
     O1_ON_CPU,
     PYNATIVE,
@@ -508,9 +515,10 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     if is_off() or flags_are_fixed() or not flags:
         yield
         return
+    user = compiled if hasattr(compiled, "construct") else compiled.fn
+    flags = net_choices.applied(flags, user, inputs)
     if fuses(flags) and device_target() == "CPU":
         mindspore_state.use_generator(flags)
-    user = compiled if hasattr(compiled, "construct") else compiled.fn
     name = getattr(user, "__name__", type(user).__name__)
     with (
         variable_set(FLAGS_VARIABLE, flags),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from tbe_impl.backends.cpu.options import DEFAULT
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.operator import Operator, load_operator
+from tbe_impl.tuned import Choice
 from tbe_impl.tuning.arrays import caller, result_arrays, sample_arrays
 from tbe_impl.tuning.bar import bar
 from tbe_impl.tuning.measuring import Bench
@@ -29,6 +30,7 @@ def tune(
     seconds: float = 60.0,
     soc: str = "Ascend910A",
     progress: bool = True,
+    also: Sequence[Choice] = (),
     **kw: Any,
 ) -> Kernel:
     """A kernel with the options that are fastest on this machine; later builds of the same graph find them again.
@@ -40,6 +42,7 @@ def tune(
         seconds: time at most; a compile that has begun is finished.
         soc: the chip that the operator is written for.
         progress: show a bar when the error stream is a terminal.
+        also: choices that are tried besides what is always tried.
 
     Returns:
         The kernel with the chosen options; they are the default's when nothing is clearly faster. Its `tuning` says what
@@ -65,6 +68,6 @@ def tune(
     base = replace(base.with_loops_of(asked), stored=stored)
     plain = replace(kernel, options=base, threads=0, tuning=None)
     with bar(plain.name, seconds, shown=progress) as show:
-        record = searched(Bench(plain, steps, seconds, show))
+        record = searched(Bench(plain, steps, seconds, show), also)
     tuned.store().save(record)
     return tuned.with_tuning(replace(plain, options=replace(base, inplace=asked.inplace)), record)

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from tbe_impl import tuned
-from tbe_impl.tuned import Tuning
+from tbe_impl.tuned import Choice, Tuning
 from tbe_impl.tuning.measuring import MARGIN, Bench, Candidate, upper_bound
 from tbe_impl.tuning.space import near, shared_otherwise, single, union
 
@@ -14,8 +14,8 @@ TOP = 4
 """How many of the best are gone on with."""
 
 
-def searched(bench: Bench) -> Tuning:
-    """Searches and decides."""
+def searched(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
+    """Searches, with those choices among what is tried first, and decides."""
     found = _nearby(bench, _combined(bench, _alone(bench)))
     winner = _shared(bench, _decided(bench, found))
     default = winner.others if winner.times else [bench.timed(bench.default)]

@@ -1,0 +1,128 @@
+"""`tune`: what is quickest for a net on this machine, measured and kept: how each group is made, and what stays out of the clusters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import tbe_impl
+from ms_fusion import presets
+from ms_fusion.capture.front import captured, title_of
+from ms_fusion.capture.run import CaptureOrder, Measurements
+from ms_fusion.capture.tuned_net import TunedKernel, TunedNet, Variant
+from ms_fusion.formats.composite import Composite, parse_kernel
+from ms_fusion.generator_limits import generator_of
+from ms_fusion.kernel_server.assemble import own_kernels
+from ms_fusion.kernel_server.onednn_steps import LIBRARY
+from ms_fusion.kernel_server.plan import each_apart, numbers, planned
+from ms_fusion.kernel_server.translate import Group
+from ms_fusion.presets import net_choices
+from ms_fusion.presets.mindspore_state import KERNELS
+from ms_fusion.target import require_mindspore
+from tbe_impl import tuned
+from tbe_impl.errors import FusionError, InputError, MissingError
+from tbe_impl.kernel import Kernel
+from tbe_impl.tuned import Choice
+
+LEAST_S = 1.0
+"""Less time is not worth beginning with a kernel."""
+WITHOUT: dict[str, frozenset[str]] = {
+    "without products": frozenset({"MatMul", "BatchMatMul"}),
+    "without convolutions": frozenset(LIBRARY) - {"MatMul", "BatchMatMul"},
+}
+"""What is tried to be kept out of the clusters."""
+
+
+def tune(
+    net: Callable[..., Any], *inputs: Any, seconds: float = 60.0, progress: bool = True
+) -> TunedNet:
+    """Measures the ways in which the groups of a net can be made, and keeps what is clearly quicker.
+
+    Later compilations on this machine find the choice of each group by its content, in this net or another, and what to
+    keep out of the clusters by the net's class, parameters and inputs; `explain` says so in its notes. Nothing is chosen
+    that was not measured to be quicker than what is built without tuning, and a net that is quickest unfused stays unfused.
+
+    Args:
+        net: as for `explain`; weights, random state and context are afterwards as they were.
+        inputs: what it is called with.
+        seconds: time at most for measuring the groups; besides, the whole net is compiled and run a few times.
+        progress: show a bar for each group when the error stream is a terminal.
+
+    Raises:
+        InputError: `seconds` is not positive, or `net` cannot be called with `inputs`.
+        MissingError: MindSpore or a C compiler is missing, or our generator is not proved to work here.
+        CaptureError: MindSpore could not compile or run the net.
+    """
+    if not seconds > 0:
+        raise InputError("tuning takes a positive time", place="tune", got=f"seconds={seconds}")
+    require_mindspore()
+    started = time.perf_counter()
+    with presets.fusion("auto", generator="ms_fusion") as now:
+        flags = now.flags
+    if generator_of(flags) != "ms_fusion":
+        raise MissingError("our generator cannot be used here", place="tune", remedy="Run `ms-fusion doctor`.")  # fmt: skip
+    title = title_of(net)
+
+    def measured(flags: str) -> tuple[Measurements, list[Composite]]:
+        order = CaptureOrder(title=title, flags=flags, accuracy=False)
+        with captured(net, inputs, order, progress=lambda text: None) as (directory, _):
+            seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
+            return seen, list(_descriptions(Path(seen.kernel_directory) / KERNELS))
+
+    _, groups = measured(flags)
+    kernels = _tuned_kernels(groups, seconds, progress)
+    after, _ = measured(flags)
+    variants = [_variant("everything", (), after)]
+    present = {node.op for group in groups for node in group.graph}
+    for name, operators in WITHOUT.items():
+        out = tuple(sorted(operators & present))
+        if out:
+            tried = net_choices.NetChoice(kept_out=out).over(flags)
+            variants.append(_variant(name, out, measured(tried)[0]))
+    found = TunedNet(title, tuple(kernels), tuple(variants), round(time.perf_counter() - started, 1))  # fmt: skip
+    net_choices.remember(net, inputs, found.choice)
+    return found
+
+
+def _variant(name: str, out: tuple[str, ...], seen: Measurements) -> Variant:
+    assert seen.step_fused_us and seen.step_unfused_us
+    return Variant(name, out, seen.step_fused_us, seen.step_unfused_us)
+
+
+def _descriptions(directory: Path) -> Iterator[Composite]:
+    for file in sorted(directory.glob("*.info")):
+        try:
+            yield parse_kernel(file.read_text("utf-8"), file=file.name)
+        except FusionError:
+            continue
+
+
+def _tuned_kernels(groups: Sequence[Composite], seconds: float, progress: bool) -> Iterator[TunedKernel]:  # fmt: skip
+    """Those that cost most by the model get most of the time, and come first."""
+    found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
+    for composite in groups:
+        try:
+            for kernel, group, graph in own_kernels(composite):
+                plan = planned(group, graph)
+                also = _choices(group, (plan.stored, each_apart(group, graph)))
+                found[tuned.key_of(kernel)] = plan.cost_us, kernel, also, tuple(node.op for node in graph)  # fmt: skip
+        except FusionError:
+            continue  # what cannot be built, or has no nests, has nothing to choose
+    ends = time.perf_counter() + seconds
+    waiting = sorted(found.values(), key=lambda item: -item[0])
+    for number, (cost_us, kernel, also, operators) in enumerate(waiting):
+        left = ends - time.perf_counter()
+        share = left * cost_us / sum(item[0] for item in waiting[number:])
+        if left < LEAST_S:
+            break
+        record = tbe_impl.tune(kernel, seconds=min(left, max(share, LEAST_S)), also=also, progress=progress).tuning  # fmt: skip
+        assert record is not None
+        yield TunedKernel(kernel.name, operators, record.choice.text(), record.default_us, record.tuned_us, record.ratio)  # fmt: skip
+
+
+def _choices(group: Group, plans: Sequence[Sequence[str]]) -> tuple[Choice, ...]:
+    return tuple(Choice(stored=numbers(names, group)) for names in plans if names)

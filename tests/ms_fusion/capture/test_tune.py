@@ -1,0 +1,66 @@
+"""`tune` through real MindSpore: what it measures is found by later compilations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ms_fusion as mf
+from tbe_impl.errors import InputError
+from tests.ms_fusion.presets.mindspore_child import run
+
+BODY = """
+from ms_fusion.formats.composite import parse_kernel
+from ms_fusion.kernel_server import choose
+from ms_fusion.kernel_server.assemble import own_kernels
+from ms_fusion.presets import net_choices
+from tests.ms_fusion.capture.tuned_nets import Net
+ms.set_context(mode=ms.GRAPH_MODE)
+net, x = Net(), ones(64, 32)
+before = [one.asnumpy().copy() for one in net.trainable_params()]
+found = mf.tune(net, x, seconds=2.0)
+RESULT["unchanged"] = all((a == b.asnumpy()).all() for a, b in zip(before, net.trainable_params()))
+RESULT["table"] = str(found)
+RESULT["variants"] = [one.name for one in found.variants]
+RESULT["known"] = net_choices.recall(net, (x,)) == found.choice
+net_choices.remember(net, (x,), net_choices.NetChoice(kept_out=("MatMul",), why="products are quicker alone."))
+mf.enable(generator="ms_fusion")
+Net()(x)
+RESULT["kept out"] = [step["name"] for body in bodies() for step in body["op_desc"]]
+ledger = mf.explain(net, x, measure=False, accuracy=False)
+RESULT["notes"] = list(ledger.notes)
+Net()(ones(48, 32))
+RESULT["not tuned"] = [step["name"] for body in bodies() for step in body["op_desc"]]
+RESULT["measured"] = [choose.chosen(*one).tuning is not None for body in bodies() for one in own_kernels(parse_kernel(json.dumps(body), file="body"))]
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(BODY, tmp_path_factory.mktemp("tune") / "work").result
+
+
+@pytest.mark.mindspore
+def test_a_net_is_measured_and_left_as_it_was(seen: dict[str, Any]) -> None:
+    assert seen["unchanged"] and seen["known"]
+    assert seen["variants"] == ["everything", "without products"]
+    assert seen["table"].startswith("Net: tuned in")
+
+
+@pytest.mark.mindspore
+def test_later_compilations_keep_out_what_tuning_says(seen: dict[str, Any]) -> None:
+    assert seen["kept out"] and "MatMul" not in seen["kept out"]
+    assert "Tuning: products are quicker alone." in seen["notes"]
+    assert "MatMul" in seen["not tuned"]
+
+
+@pytest.mark.mindspore
+def test_what_was_measured_of_a_group_is_found(seen: dict[str, Any]) -> None:
+    assert any(seen["measured"]) and not all(seen["measured"])
+
+
+def test_a_time_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="seconds=0"):
+        mf.tune(lambda x: x, seconds=0)

@@ -1,0 +1,77 @@
+"""What tuning a net decides, and how it is kept and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ms_fusion.capture.tuned_net import TunedKernel, TunedNet, Variant
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets import net_choices
+from ms_fusion.presets.net_choices import NetChoice
+from ms_fusion.presets.table import resolve
+
+PRODUCTS = ("BatchMatMul", "MatMul")
+
+
+def tuned(everything: float, without: float) -> TunedNet:
+    """A net that takes 1000 µs unfused."""
+    kernel = TunedKernel("Fused_1", ("Exp", "Mul"), "accumulators=2", 20.0, 15.0, 0.75)
+    variants = (Variant("everything", (), everything, 1000.0), Variant("without products", PRODUCTS, without, 1000.0))  # fmt: skip
+    return TunedNet("Net", (kernel,), variants, 12.3)
+
+
+def test_everything_is_clustered_unless_less_is_clearly_quicker() -> None:
+    assert tuned(500.0, 490.0).choice == NetChoice()
+    found = tuned(500.0, 400.0)
+    assert found.kept_out == PRODUCTS and found.losses == ()
+    assert "0.40 × the unfused time, and 0.50 ×" in found.choice.why
+
+
+def test_a_net_that_is_quickest_unfused_stays_so() -> None:
+    found = tuned(1300.0, 1200.0)
+    assert not found.choice.fused and "1.20 ×" in found.choice.why
+    assert [one.name for one in found.losses] == ["everything", "without products"]
+    assert "taken" not in str(found)
+
+
+def test_the_table() -> None:
+    text = str(tuned(500.0, 400.0))
+    assert "Net: tuned in 12 s" in text
+    assert "Exp + Mul" in text and "20 µs" in text and "accumulators=2" in text
+    assert "2.50 × unfused  taken" in text and "2.00 × unfused\n" in text
+    assert text.endswith("with them.")
+
+
+def test_flags_of_our_generator_follow_the_choice() -> None:
+    flags = resolve("auto", generator="ms_fusion").render()
+    known = GraphKernelFlags.parse(NetChoice(kept_out=("MatMul",)).over(flags))
+    assert "MatMul" not in known.enable_cluster_ops and "MatMul" in known.disable_cluster_ops
+    assert "BatchMatMul" in known.enable_cluster_ops
+    assert GraphKernelFlags.parse(NetChoice(fused=False).over(flags)).opt_level == 0
+    assert NetChoice().over(flags) == flags
+    assert NetChoice(fused=False).over("--opt_level=2") == "--opt_level=2"
+
+
+def net(*sizes: int) -> object:
+    parameters = [SimpleNamespace(name=f"w{number}", shape=(size,), dtype="float32") for number, size in enumerate(sizes)]  # fmt: skip
+    return SimpleNamespace(get_parameters=lambda: parameters)
+
+
+def test_a_choice_is_that_of_nets_of_its_kind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    (tmp_path / "kernels").mkdir(mode=0o700)
+    x = SimpleNamespace(shape=(2, 3), dtype="float32")
+    flags = resolve("auto", generator="ms_fusion").render()
+    assert net_choices.recall(net(4), [x]) is None
+    net_choices.remember(net(4), [x], NetChoice(fused=False, why="so."))
+    assert net_choices.recall(net(4), [x]) == NetChoice(fused=False, why="so.")
+    assert net_choices.recall(net(5), [x]) is None
+    assert net_choices.recall(net(4), [x, x]) is None
+    assert "--opt_level=0" in net_choices.applied(flags, net(4), [x])
+    assert net_choices.applied(flags, net(4, 4), [x]) == flags
+    assert net_choices.applied("--opt_level=2", net(4), [x]) == "--opt_level=2"
