@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from custom_ops.framework import ops
@@ -10,7 +9,6 @@ from custom_ops.operators import layer_norm
 from custom_ops.pointwise import HALVES
 from custom_ops.rows import check_shape, mean, sizes, spread, wide
 from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, parameter
 from tbe_impl import dsl
 
 
@@ -100,7 +98,7 @@ ADD_LAYER_NORM = OpSpec(
 )  # fmt: skip
 
 
-class AddLayerNorm(WeightedCell):
+class AddLayerNorm(layer_norm.LayerNormCell):
     r"""Layer normalisation of x + residual, with the sum as a second output.
 
     .. math::
@@ -132,40 +130,7 @@ class AddLayerNorm(WeightedCell):
         array([[1., 3.]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        normalized_shape: Sequence[int],
-        begin_norm_axis: int = -1,
-        begin_params_axis: int = -1,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        epsilon: float = 1e-7,
-        dtype: Any = None,
-        route: str = "",
-    ):
-        attributes = {
-            "begin_norm_axis": begin_norm_axis,
-            "begin_params_axis": begin_params_axis,
-            "epsilon": epsilon,
-        }
-        weights = {
-            "gamma": parameter(gamma_init, normalized_shape, dtype, "gamma"),
-            "beta": parameter(beta_init, normalized_shape, dtype, "beta"),
-        }
-        super().__init__(ADD_LAYER_NORM, attributes, weights, route)
-
-    @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weights of an `nn.LayerNorm`: the same Parameters."""
-        return cls(
-            norm.normalized_shape,
-            norm.begin_norm_axis,
-            norm.begin_params_axis,
-            norm.gamma,
-            norm.beta,
-            norm.epsilon,
-            route=route,
-        )
+    own = ADD_LAYER_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
         """One kernel, or basic operators."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from custom_ops.framework import ops
 from custom_ops.operators import rms_norm
 from custom_ops.rows import check_shape, sizes, wide
 from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, parameter
 from tbe_impl import dsl
 
 
@@ -63,7 +61,7 @@ ADD_RMS_NORM = OpSpec(
 )
 
 
-class AddRMSNorm(WeightedCell):
+class AddRMSNorm(rms_norm.RMSNormCell):
     r"""Normalisation of x + residual by its root mean square, with the sum as a second output.
 
     .. math::
@@ -94,24 +92,7 @@ class AddRMSNorm(WeightedCell):
         array([[1., 3.]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        epsilon: float = 1e-6,
-        gamma_init: Any = "ones",
-        dtype: Any = None,
-        route: str = "",
-    ):
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        weights = {"gamma": parameter(gamma_init, shape, dtype, "gamma")}
-        super().__init__(ADD_RMS_NORM, {"epsilon": epsilon}, weights, route)
-
-    @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
-        gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
-        epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
-        return cls(tuple(gamma.shape), epsilon, gamma, route=route)
+    own = ADD_RMS_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
         """One kernel, or basic operators."""

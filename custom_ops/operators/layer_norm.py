@@ -149,7 +149,53 @@ LAYER_NORM = OpSpec(
 )  # fmt: skip
 
 
-class LayerNorm(WeightedCell):
+class LayerNormCell(WeightedCell):
+    """Layer normalisation with its weights; arguments as nn.LayerNorm has them.
+
+    Attributes:
+        own: the operator.
+    """
+
+    own: OpSpec
+
+    def __init__(
+        self,
+        normalized_shape: Sequence[int],
+        begin_norm_axis: int = -1,
+        begin_params_axis: int = -1,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        epsilon: float = 1e-7,
+        dtype: Any = None,
+        route: str = "",
+    ):
+        attributes = {
+            "begin_norm_axis": begin_norm_axis,
+            "begin_params_axis": begin_params_axis,
+            "epsilon": epsilon,
+        }
+        weights = {
+            "gamma": parameter(gamma_init, normalized_shape, dtype, "gamma"),
+            "beta": parameter(beta_init, normalized_shape, dtype, "beta"),
+        }
+        super().__init__(self.own, attributes, weights, route)
+        self.normalized_shape = tuple(normalized_shape)
+
+    @classmethod
+    def from_cells(cls, norm: Any, route: str = "") -> Any:
+        """One with the weights of an `nn.LayerNorm`: the same Parameters."""
+        return cls(
+            norm.normalized_shape,
+            norm.begin_norm_axis,
+            norm.begin_params_axis,
+            norm.gamma,
+            norm.beta,
+            norm.epsilon,
+            route=route,
+        )
+
+
+class LayerNorm(LayerNormCell):
     r"""Layer normalisation, in the place of `mindspore.nn.LayerNorm`.
 
     .. math::
@@ -186,41 +232,7 @@ class LayerNorm(WeightedCell):
         array([[-1.,  1.]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        normalized_shape: Sequence[int],
-        begin_norm_axis: int = -1,
-        begin_params_axis: int = -1,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        epsilon: float = 1e-7,
-        dtype: Any = None,
-        route: str = "",
-    ):
-        attributes = {
-            "begin_norm_axis": begin_norm_axis,
-            "begin_params_axis": begin_params_axis,
-            "epsilon": epsilon,
-        }
-        weights = {
-            "gamma": parameter(gamma_init, normalized_shape, dtype, "gamma"),
-            "beta": parameter(beta_init, normalized_shape, dtype, "beta"),
-        }
-        super().__init__(LAYER_NORM, attributes, weights, route)
-        self.normalized_shape = tuple(normalized_shape)
-
-    @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weights of an `nn.LayerNorm`: the same Parameters."""
-        return cls(
-            norm.normalized_shape,
-            norm.begin_norm_axis,
-            norm.begin_params_axis,
-            norm.gamma,
-            norm.beta,
-            norm.epsilon,
-            route=route,
-        )
+    own = LAYER_NORM
 
     def construct(self, x: Any) -> Any:
         """One kernel, or basic operators."""

@@ -96,7 +96,36 @@ RMS_NORM = OpSpec(
 )  # fmt: skip
 
 
-class RMSNorm(WeightedCell):
+class RMSNormCell(WeightedCell):
+    """Normalisation by the root mean square with its weight.
+
+    Attributes:
+        own: the operator.
+    """
+
+    own: OpSpec
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-6,
+        gamma_init: Any = "ones",
+        dtype: Any = None,
+        route: str = "",
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        weights = {"gamma": parameter(gamma_init, shape, dtype, "gamma")}
+        super().__init__(self.own, {"epsilon": epsilon}, weights, route)
+
+    @classmethod
+    def from_cells(cls, norm: Any, route: str = "") -> Any:
+        """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
+        gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
+        epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
+        return cls(tuple(gamma.shape), epsilon, gamma, route=route)
+
+
+class RMSNorm(RMSNormCell):
     r"""Normalisation by the root mean square over the last axes.
 
     .. math::
@@ -128,24 +157,7 @@ class RMSNorm(WeightedCell):
         array([[0.99999994, 0.99999994]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        epsilon: float = 1e-6,
-        gamma_init: Any = "ones",
-        dtype: Any = None,
-        route: str = "",
-    ):
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        weights = {"gamma": parameter(gamma_init, shape, dtype, "gamma")}
-        super().__init__(RMS_NORM, {"epsilon": epsilon}, weights, route)
-
-    @classmethod
-    def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
-        gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
-        epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
-        return cls(tuple(gamma.shape), epsilon, gamma, route=route)
+    own = RMS_NORM
 
     def construct(self, x: Any) -> Any:
         """One kernel, or basic operators."""

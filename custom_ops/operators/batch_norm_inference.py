@@ -1,0 +1,123 @@
+"""Batch normalisation by given statistics, followed by an activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.framework import ops
+from custom_ops.operators import epilogues
+from custom_ops.operators.channels import (
+    ACTIVATIONS,
+    ATTRIBUTES,
+    activated,
+    layout_of,
+    of_channels,
+    scaled,
+    slopes,
+)
+from custom_ops.operators.epilogues import LEAK
+from custom_ops.rows import check_shape, sizes, spread, total, wide
+from custom_ops.specs import OpSpec
+from tbe_impl import dsl
+
+
+def infer(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    *,
+    eps: float = 1e-5,
+    activation: str = "",
+    data_format: str = "NCHW",
+    alpha: float = 0.1,
+) -> Any:
+    """activation((x − mean) / √(variance + eps)·gamma + beta)."""
+    given, (_, shape) = wide(x), layout_of(x, data_format)
+    middle = of_channels(moving_mean, given, shape, "moving_mean")
+    variance = of_channels(moving_variance, given, shape, "moving_variance")
+    factor = of_channels(gamma, given, shape, "gamma")
+    offset = of_channels(beta, given, shape, "beta")
+    check_shape(beta, sizes(gamma), "BatchNorm", "beta", gamma)
+    z = scaled(given, middle, variance, factor, offset, eps)
+    return dsl.cast_to(activated(z, activation, alpha), x.dtype)
+
+
+def infer_gradient(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    grad: Any,
+    *,
+    eps: float = 1e-5,
+    activation: str = "",
+    data_format: str = "NCHW",
+    alpha: float = 0.1,
+) -> tuple[Any, Any, Any]:
+    """Gradients of x, gamma and beta."""
+    normal, slope, rstd, factor = slopes(
+        x, gamma, beta, moving_mean, moving_variance, grad, eps, activation, data_format, alpha
+    )
+    of_x = dsl.vmul(slope, spread(dsl.vmul(rstd, factor), slope))
+    axes, _ = layout_of(x, data_format)
+    sums = total(dsl.vmul(slope, normal), axes, keep=False), total(slope, axes, keep=False)
+    return (
+        dsl.cast_to(of_x, x.dtype),
+        *(dsl.cast_to(one, gamma.dtype) for one in sums),
+    )
+
+
+def infer_composite(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    eps: float = 1e-5,
+    activation: str = "",
+    data_format: str = "NCHW",
+    alpha: float = 0.1,
+) -> Any:
+    """The same from basic operators of MindSpore."""
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    if data_format == "NHWC":
+        shape = (-1,)
+    factor = ops.mul(ops.rsqrt(ops.add(moving_variance, eps)), gamma)
+    offset = ops.sub(beta, ops.mul(moving_mean, factor))
+    factor, offset = ops.reshape(factor, shape), ops.reshape(offset, shape)
+    z = ops.add(ops.mul(x, factor.astype(x.dtype)), offset.astype(x.dtype))
+    return epilogues.composite(z, activation, alpha)
+
+
+def infer_formula(
+    x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any,
+    *, eps: float = 1e-5, activation: str = "", data_format: str = "NCHW", alpha: float = LEAK,
+) -> Any:  # fmt: skip
+    """activation((x − mean) / √(variance + eps)·gamma + beta)."""
+    channels = x if data_format == "NHWC" else np.moveaxis(x, 1, -1)
+    z = (channels - moving_mean) / np.sqrt(moving_variance + eps) * gamma + beta
+    z = z if data_format == "NHWC" else np.moveaxis(z, -1, 1)
+    return ACTIVATIONS[activation].formula(z, alpha) if activation else z
+
+
+BATCH_NORM_INFERENCE = OpSpec(
+    name="BatchNormInference",
+    inputs=("x", "gamma", "beta", "moving_mean", "moving_variance"),
+    undifferentiable=frozenset({"moving_mean", "moving_variance"}),
+    forward=infer,
+    backward=infer_gradient,
+    saves=("x", "gamma", "beta", "moving_mean", "moving_variance"),
+    attributes=ATTRIBUTES,
+    composite=infer_composite,
+    formula=infer_formula,
+    samples=(((3, 4, 5, 6), *((4,),) * 4), ((5, 3), *((3,),) * 4), ((2, 3, 33), *((3,),) * 4)),
+    ranges={"moving_variance": (0.5, 2.0)},
+    tbe="fused/batch_norm_inference",
+    tbe_gradient="fused/batch_norm_inference_grad",
+    doc="y = activation((x − mean) / √(variance + eps)·gamma + beta)",
+)
