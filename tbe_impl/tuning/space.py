@@ -20,7 +20,8 @@ SMALL = 8
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2)),
-    ("portions", (16, 64)),
+    ("tables", (True,)),
+    ("portions", (16,)),
     ("accumulators", (1, 8, 2)),
     ("unroll", (2, 4)),
     ("keep_rows", (False,)),
@@ -42,11 +43,13 @@ def single(kernel: Kernel) -> list[Choice]:
 
 
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
-    """Those that change this kernel: how threads take their parts is no matter where one is alone."""
+    """Those that may change this kernel: portions where threads share it, tables where there are exponentials."""
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
     shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
-    return [item for item in KNOBS if shared or item[0] != "portions"]
+    idle = {"portions"} if not shared else set()
+    idle |= {"tables"} if "f32_exp(" not in kernel.source else set()
+    return [item for item in KNOBS if item[0] not in idle]
 
 
 def near(kernel: Kernel, choice: Choice) -> list[Choice]:

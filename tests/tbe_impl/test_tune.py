@@ -94,6 +94,17 @@ def test_gains_of_two_knobs_are_combined(cache: Path, monkeypatch: pytest.Monkey
     assert (found.accumulators, found.unroll) == (1, 2)
 
 
+def test_only_what_may_change_a_kernel_is_tried(cache: Path) -> None:
+    def tried(kernel: Kernel, field: str) -> bool:
+        return any(getattr(one, field) != getattr(Choice(), field) for one in space.single(kernel))
+
+    small, large = scaled_total(), scaled_total(rows=14_000)
+    assert (tried(small, "portions"), tried(large, "portions")) == (False, True)
+    x = placeholder((6, 40), "float32", "x")
+    assert tried(kernel_with([x], [WORDS["vexp"](x)]), "tables")
+    assert not tried(small, "tables")
+
+
 def test_a_small_stage_may_be_stored_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x, scale = placeholder((64, 40), "float32", "x"), placeholder((40,), "float32", "scale")
     root = WORDS["vadds"](scale, 1.0)

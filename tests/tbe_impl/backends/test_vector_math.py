@@ -611,3 +611,38 @@ def test_kinds_of_numbers(driver: Driver) -> None:
         for function in ("isnan", "isinf", "isfinite"):
             got = driver.map(f"test_{t}_{function}", x, dtype=np.uint8)
             np.testing.assert_array_equal(got, getattr(np, function)(x), function)
+
+
+EXPONENTIALS = """
+#include "vector_math.h"
+void run(const float *x, float *y, long n) {
+    for (long i = 0; i + LANES <= n; i += LANES) f32_store(y + i, f32_exp(f32_load(x + i)));
+}
+"""
+
+
+def test_exp_with_a_table(tmp_path: Path) -> None:
+    """All edges, every 4099th bit pattern, and what lies around the places where powers change."""
+    if not COMPILER:
+        pytest.skip("there is no C compiler")
+    source, library = tmp_path / "exponentials.c", tmp_path / "exponentials.so"
+    source.write_text(EXPONENTIALS)
+    flags = [*FLAGS.split(), "-O2", "-DVECTOR_TABLES=1", "-I", str(HEADERS)]
+    march = ["-march=native"] if X86 else []
+    subprocess.run([COMPILER, *flags, *march, str(source), "-o", str(library), "-lm"], check=True)
+    bits = np.arange(0, 1 << 32, 4099, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = np.linspace(-104.5, 89.5, 1 << 20, dtype=np.float32)
+    edges = np.array([0, -0.0, np.inf, -np.inf, np.nan, 87, -87, 88.72284, 88.7229, -103.97208, -104, 1e-45, 3e38], np.float32)  # fmt: skip
+    x = np.concatenate([edges, bits, near, np.zeros(-(edges.size + bits.size + near.size) % 16, np.float32)])  # fmt: skip
+    y = np.empty_like(x)
+    call = ctypes.CDLL(str(library)).run
+    call(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_long(x.size))
+    with np.errstate(all="ignore"):
+        exact = np.exp(x.astype(np.float64))
+        rounded = exact.astype(np.float32)
+    plain = np.isfinite(rounded) & np.isfinite(y)
+    np.testing.assert_array_equal(y[~plain & (exact < 3.402e38)], rounded[~plain & (exact < 3.402e38)])  # fmt: skip
+    np.testing.assert_array_equal(y[np.isnan(x)], rounded[np.isnan(x)])
+    np.testing.assert_array_equal(y[exact > 3.4029e38], np.inf)
+    unit = np.ldexp(1.0, np.maximum(np.frexp(exact[plain])[1], -125) - 24)
+    assert (np.abs(y[plain] - exact[plain]) / unit).max() < 1.4

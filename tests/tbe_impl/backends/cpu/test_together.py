@@ -1,4 +1,4 @@
-"""Rows that are computed at once, and portions that threads take as they come, change neither results nor their order."""
+"""Rows that are computed at once, portions that threads take as they come, powers from a table: results stay."""
 
 from __future__ import annotations
 
@@ -96,6 +96,13 @@ def test_portions(case: str, portions: int, arrays: list[Array], cache: KernelCa
     assert "from_front++" in source
     for one, wanted in zip(found, formula(*(a.astype(np.float64) for a in arrays)), strict=True):
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_powers_from_a_table(arrays: list[Array], cache: KernelCache) -> None:
+    source, (found,) = run(softmax, arrays, cache, tables=True)
+    assert "#define VECTOR_TABLES 1" in source
+    (wanted,) = np_softmax(arrays[0].astype(np.float64), arrays[1])
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_portions_of_a_full_sum(cache: KernelCache) -> None:
