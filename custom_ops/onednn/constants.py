@@ -22,6 +22,7 @@ GELU_ERF: Final = 0x31
 MISH: Final = 0x33
 HARD_SWISH: Final = 0x34
 BINARY_ADD: Final = 0x1FFF0
+BINARY_MUL: Final = 0x1FFF1
 
 QUERY_NAME: Final = 8
 QUERY_ARGUMENT: Final = 255

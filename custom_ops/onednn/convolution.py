@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from custom_ops.onednn import im2col
 from custom_ops.onednn.convolution_plans import plan_forward, plan_gradients
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Padding, Pair, geometry
+from custom_ops.onednn.layouts import lying
 from custom_ops.onednn.prepared import Prepared, TensorType
 from custom_ops.onednn.routes import check_dtype, checked_threads, chosen
+from tbe_impl.errors import InputError
 
 
 def prepare_conv2d(
@@ -23,23 +25,27 @@ def prepare_conv2d(
     groups: int = 1,
     bias: bool = False,
     residual: bool = False,
+    scale: bool = False,
     activation: str = "",
     alpha: float | None = None,
+    channels_last: Iterable[str] = (),
     threads: int | None = None,
     lowering: str = "auto",
     operator: str = "Conv2d",
 ) -> Prepared:
-    """``y = activation(conv(x, weight) + bias + residual)``, arrays as batch, channels, height, width.
+    """``y = activation(conv(x, weight) · scale + bias + residual)``, arrays as batch, channels, height, width.
 
-    Inputs ``x``, ``weight``, then ``bias`` (channels out) and ``residual`` (shape of y) when asked for; output ``y``.
+    Inputs ``x``, ``weight``, then ``bias`` (channels out), ``residual`` (shape of y) and ``scale`` (channels out) when asked
+    for; output ``y``.
     Sums are float32; float16 and bfloat16 are rounded once, at the end.
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.
         dtype: of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which NumPy computes.
-        bias, residual: whether they are inputs.
+        bias, residual, scale: whether they are inputs.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: its parameter where it has one.
+        channels_last: which of ``x``, ``y`` and ``residual`` lie as batch, height, width, channels; by oneDNN alone.
         threads: that share the work; by default those of `tbe_impl.environment.threads`.
         lowering: ``onednn``, ``im2col`` (NumPy; no address for C), or ``auto``: oneDNN where it is there.
         operator: the name in errors.
@@ -49,14 +55,24 @@ def prepare_conv2d(
         MissingError: oneDNN is asked for and not there.
     """
     sizes = geometry(operator, x_shape, weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)  # fmt: skip
-    after = Epilogue(bias, residual, activation, alpha)
+    after = Epilogue(bias, residual, activation, alpha, scale)
     after.check(operator)
     check_dtype(operator, dtype)
-    inputs = [TensorType("x", sizes.x, dtype), TensorType("weight", sizes.weight, dtype)]
+    last, library = frozenset(channels_last), chosen(operator, lowering, dtype)
+    _check_last(operator, last, ("x", "y", "residual"), library)
+    inputs = [TensorType("x", lying(sizes.x, "x" in last), dtype), TensorType("weight", sizes.weight, dtype)]  # fmt: skip
     inputs += [TensorType("bias", sizes.weight[:1], dtype)] if bias else []
-    inputs += [TensorType("residual", sizes.y, dtype)] if residual else []
-    output = TensorType("y", sizes.y, dtype)
-    return plan_forward(operator, sizes, tuple(inputs), output, after, checked_threads(operator, threads), chosen(operator, lowering, dtype))  # fmt: skip
+    inputs += [TensorType("residual", lying(sizes.y, "residual" in last), dtype)] if residual else []  # fmt: skip
+    inputs += [TensorType("scale", sizes.weight[:1], dtype)] if scale else []
+    output = TensorType("y", lying(sizes.y, "y" in last), dtype)
+    return plan_forward(operator, sizes, tuple(inputs), output, after, checked_threads(operator, threads), library, last)  # fmt: skip
+
+
+def _check_last(operator: str, last: frozenset[str], known: tuple[str, ...], library: object) -> None:  # fmt: skip
+    if not last <= set(known):
+        raise InputError(f"{operator}: channels_last is wrong", expected=f"some of {', '.join(known)}", got=", ".join(sorted(last)))  # fmt: skip
+    if last and library is None:
+        raise InputError(f"{operator}: channels_last is oneDNN's", expected="none of them where NumPy computes", got=", ".join(sorted(last)))  # fmt: skip
 
 
 def prepare_conv2d_backward(
@@ -69,6 +85,7 @@ def prepare_conv2d_backward(
     dilation: Pair = 1,
     groups: int = 1,
     wanted: Sequence[str] = ("x", "weight", "bias"),
+    channels_last: Iterable[str] = (),
     threads: int | None = None,
     lowering: str = "auto",
     operator: str = "Conv2dGrad",
@@ -80,6 +97,7 @@ def prepare_conv2d_backward(
 
     Args:
         wanted: some of ``x``, ``weight``, ``bias``.
+        channels_last: which of ``grad``, ``x`` and ``grad_x`` lie as batch, height, width, channels; by oneDNN alone.
         x_shape and the rest: as for `prepare_conv2d`.
 
     Raises:
@@ -89,9 +107,11 @@ def prepare_conv2d_backward(
     sizes = geometry(operator, x_shape, weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)  # fmt: skip
     check_dtype(operator, dtype)
     wishes = im2col.check_wanted(operator, wanted)
-    inputs = [TensorType("grad", sizes.y, dtype)]
+    last, library = frozenset(channels_last), chosen(operator, lowering, dtype)
+    _check_last(operator, last, ("grad", "x", "grad_x"), library)
+    inputs = [TensorType("grad", lying(sizes.y, "grad" in last), dtype)]
     inputs += [TensorType("weight", sizes.weight, dtype)] if "x" in wishes else []
-    inputs += [TensorType("x", sizes.x, dtype)] if "weight" in wishes else []
-    shapes = {"x": sizes.x, "weight": sizes.weight, "bias": sizes.weight[:1]}
+    inputs += [TensorType("x", lying(sizes.x, "x" in last), dtype)] if "weight" in wishes else []
+    shapes = {"x": lying(sizes.x, "grad_x" in last), "weight": sizes.weight, "bias": sizes.weight[:1]}  # fmt: skip
     outputs = [TensorType(f"grad_{name}", shapes[name], dtype) for name in wishes]
-    return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), checked_threads(operator, threads), chosen(operator, lowering, dtype))  # fmt: skip
+    return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), checked_threads(operator, threads), library, last)  # fmt: skip

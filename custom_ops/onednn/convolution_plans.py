@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from custom_ops.onednn import constants, im2col, pointwise
+from custom_ops.onednn import constants, im2col, layouts, pointwise
 from custom_ops.onednn.building import build
 from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Geometry
-from custom_ops.onednn.plans import Builder, Place, Unimplemented, dims
+from custom_ops.onednn.plans import Builder, Place, Unimplemented, Written, dims
 from custom_ops.onednn.prepared import Prepared, TensorType
 
 KEPT = 512
@@ -18,30 +18,37 @@ KEPT = 512
 
 
 @lru_cache(maxsize=KEPT)
-def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...], output: TensorType, after: Epilogue, threads: int, library: Library | None) -> Prepared:  # fmt: skip
-    """activation(conv(x, weight) + bias + residual); without a library by NumPy."""
+def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...], output: TensorType, after: Epilogue, threads: int, library: Library | None, last: frozenset[str] = frozenset()) -> Prepared:  # fmt: skip
+    """activation(conv(x, weight) · scale + bias + residual); without a library by NumPy."""
     if library is None:
         return Prepared(operator, inputs, (output,), formula=lambda *given: [im2col.forward(sizes, after, *given)])  # fmt: skip
 
     def steps(builder: Builder, dtype: str) -> None:
-        read = {kind.name: builder.read(kind, dtype, _view(sizes, kind)) for kind in inputs}
-        y = builder.written(output, dtype)
-        if pointwise.applies(sizes):
+        read = {kind.name: _read(builder, sizes, kind, dtype, last) for kind in inputs}
+        y = layouts.written(builder, output, dtype, sizes.y, "y" in last)
+        if pointwise.applies(sizes) and not last and not after.scale:
             pointwise.forward(builder, sizes, read["x"], read["weight"], y, after, read.get("bias"), read.get("residual"))  # fmt: skip
             return
+        channels = (1, sizes.weight[0], 1, 1)
+        # a residual that lies as the result does is read where it is; any other is laid where the result will be
+        beside = after.residual and "residual" in last
+        multiplied = [builder.seen(read["scale"], channels)] if after.scale else []
+        added = [builder.seen(read["bias"], channels)] if after.scale and after.bias else []
+        added += [read["residual"]] if beside else []
         attributes = builder.attributes()
-        after.join(library, attributes)
-        bias = read["bias"].description if after.bias else None
+        after.join(library, attributes, [one.description for one in added], [one.description for one in multiplied], held=after.residual and not beside)  # fmt: skip
+        bias = read["bias"] if after.bias and not after.scale else None
         primitive = builder.primitive(
             "convolution_forward", library.engine, constants.FORWARD_TRAINING, constants.CONVOLUTION_DIRECT,
-            builder.free(sizes.x, dtype), builder.free(sizes.grouped_weight, dtype), bias, builder.free(sizes.y, dtype),
-            *_attributes(sizes), attributes,
+            _image(builder, sizes.x, dtype, last), builder.free(sizes.grouped_weight, dtype), bias and bias.description,
+            _image(builder, sizes.y, dtype, last), *_attributes(sizes), attributes,
         )  # fmt: skip
         result = builder.target(y, builder.wanted(primitive, constants.RESULT))
-        if after.residual:
+        if after.residual and not beside:
             builder.copy(read["residual"], result)
         given = {name: builder.converted(read[key], builder.wanted(primitive, name)) for name, key in ((constants.SOURCE, "x"), (constants.WEIGHTS, "weight"))}  # fmt: skip
-        given |= {constants.BIAS: read["bias"]} if after.bias else {}
+        given |= {constants.BIAS: bias} if bias else {}
+        given |= {constants.post_operation(number): one for number, one in enumerate([*multiplied, *added])}  # fmt: skip
         builder.execute(primitive, {**given, constants.RESULT: result})
         builder.deliver(result, y, relu=after.has_own_relu)
 
@@ -49,7 +56,7 @@ def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...],
 
 
 @lru_cache(maxsize=KEPT)
-def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...], threads: int, library: Library | None) -> Prepared:  # fmt: skip
+def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...], threads: int, library: Library | None, last: frozenset[str] = frozenset()) -> Prepared:  # fmt: skip
     """The gradients that the outputs name; without a library by NumPy."""
     if library is None:
         names = [kind.name for kind in inputs]
@@ -60,15 +67,16 @@ def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...
         if dtype != "float32" and sizes.is_narrower_than_stride:
             # 3.10.1 reads memory that nobody wrote for the gradient of the weights in bfloat16
             raise Unimplemented("gradient of x narrower than the stride")
-        read = {kind.name: builder.read(kind, dtype, _view(sizes, kind)) for kind in inputs}
-        write = {kind.name: builder.written(kind, dtype, _view(sizes, kind)) for kind in outputs}
-        free = {name: builder.free(shape, dtype) for name, shape in (("x", sizes.x), ("weight", sizes.grouped_weight), ("y", sizes.y))}  # fmt: skip
+        read = {kind.name: _read(builder, sizes, kind, dtype, last) for kind in inputs}
+        write = {kind.name: _written(builder, sizes, kind, dtype, last) for kind in outputs}
+        free = {"weight": builder.free(sizes.grouped_weight, dtype)}
+        free |= {name: _image(builder, shape, dtype, last) for name, shape in (("x", sizes.x), ("y", sizes.y))}  # fmt: skip
         hint = builder.primitive(
             "convolution_forward", library.engine, constants.FORWARD_TRAINING, constants.CONVOLUTION_DIRECT,
             free["x"], free["weight"], None, free["y"], *_attributes(sizes), builder.attributes(),
         )  # fmt: skip
         builder.names.pop()
-        if "grad_x" in write and pointwise.applies(sizes):
+        if "grad_x" in write and pointwise.applies(sizes) and not last:
             pointwise.gradient_of_x(builder, sizes, read["grad"], read["weight"], write["grad_x"])
         elif "grad_x" in write:
             primitive = builder.primitive(
@@ -96,9 +104,25 @@ def _gradient(builder: Builder, primitive: Any, read: dict[str, Place], write: d
         builder.deliver(made[name], write[key])
 
 
-def _view(sizes: Geometry, kind: TensorType) -> tuple[int, ...]:
-    """The shape under which oneDNN sees an argument."""
-    return sizes.grouped_weight if kind.name.endswith("weight") else kind.shape
+def _image(builder: Builder, shape: tuple[int, ...], dtype: str, last: frozenset[str]) -> Any:
+    """How a primitive lays out an image: channels last where any array lies so, else as it likes."""
+    return builder.dense(shape, dtype, layouts.strides(shape, True)) if last else builder.free(shape, dtype)  # fmt: skip
+
+
+def _read(builder: Builder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]) -> Place:  # fmt: skip
+    """The next buffer, an input, as oneDNN sees it."""
+    if kind.name == "weight":
+        return builder.read(kind, dtype, sizes.grouped_weight)
+    if len(kind.shape) == 1:
+        return builder.read(kind, dtype)
+    return layouts.read(builder, kind, dtype, sizes.x if kind.name == "x" else sizes.y, kind.name in last)  # fmt: skip
+
+
+def _written(builder: Builder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]) -> Written:  # fmt: skip
+    """The next buffer, a gradient."""
+    if kind.name == "grad_x":
+        return layouts.written(builder, kind, dtype, sizes.x, kind.name in last)
+    return builder.written(kind, dtype, sizes.grouped_weight if kind.name == "grad_weight" else None)  # fmt: skip
 
 
 def _attributes(sizes: Geometry) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What follows a matrix product or a convolution before its result is written: a residual, then one activation.
+"""What follows a matrix product or a convolution before its result is written: a scale, a bias, a residual, one activation.
 
 NaN stays NaN everywhere. relu, leaky_relu, tanh and sigmoid of ±infinity are their limits; the others give NaN for
 −infinity, as x · sigmoid(x) does, and gelu, by oneDNN, for infinity too and infinity above half of the largest float32.
@@ -62,10 +62,11 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What follows: ``activation(product + bias + residual)``, each of them only when asked for.
+    """What follows: ``activation(product · scale + bias + residual)``, each of them only when asked for.
 
     Attributes:
         bias, residual: whether they are inputs.
+        scale: whether there is one for each channel; only convolutions have it.
         activation: a key of `ACTIVATIONS`, or empty.
         alpha: the slope of leaky_relu, the factor of swish; its default when None.
     """
@@ -74,6 +75,7 @@ class Epilogue:
     residual: bool = False
     activation: str = ""
     alpha: float | None = None
+    scale: bool = False
 
     def check(self, operator: str) -> None:
         """Raises `InputError` unless the activation is known and takes its parameter."""
@@ -94,21 +96,23 @@ class Epilogue:
         known = ACTIVATIONS[self.activation]
         return known.alpha if self.alpha is None else float(self.alpha)
 
-    def join(self, library: Any, attributes: Any, added: Sequence[Any] = ()) -> None:
+    def join(self, library: Any, attributes: Any, added: Sequence[Any] = (), multiplied: Sequence[Any] = (), *, held: bool | None = None) -> None:  # fmt: skip
         """Puts it on the attributes of a primitive.
 
         Args:
             library: oneDNN.
             attributes: of the primitive.
-            added: descriptions of what is added first, each an argument `constants.post_operation` of its number. When
-                there is none, the residual is what the result's memory holds before.
+            added, multiplied: descriptions of what the product is multiplied with first, then what is added, each an
+                argument `constants.post_operation` of its number.
+            held: whether the residual is what the result's memory holds before; by default when nothing is added.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))
         try:
-            for description in added:
-                library.call("post_ops_append_binary", steps, constants.BINARY_ADD, description)
-            if self.residual and not added:
+            for kind, descriptions in ((constants.BINARY_MUL, multiplied), (constants.BINARY_ADD, added)):  # fmt: skip
+                for description in descriptions:
+                    library.call("post_ops_append_binary", steps, kind, description)
+            if self.residual and (not added if held is None else held):
                 library.call("post_ops_append_sum", steps, ctypes.c_float(1), 0, 0)
             if self.activation and not self.has_own_relu:
                 known = ACTIVATIONS[self.activation]
@@ -123,9 +127,10 @@ class Epilogue:
         finally:
             library.call("post_ops_destroy", steps)
 
-    def apply(self, product: np.ndarray, bias: np.ndarray | None, residual: np.ndarray | None) -> np.ndarray:  # fmt: skip
-        """The same in NumPy, in the precision of `product`; `bias` is broadcast as it comes."""
-        found = product if bias is None else product + bias
+    def apply(self, product: np.ndarray, bias: np.ndarray | None, residual: np.ndarray | None, scale: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
+        """The same in NumPy, in the precision of `product`; `bias` and `scale` are broadcast as they come."""
+        found = product if scale is None else product * scale
+        found = found if bias is None else found + bias
         if residual is not None:
             found = found + residual
         if self.activation:

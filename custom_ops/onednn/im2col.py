@@ -32,14 +32,15 @@ def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def forward(sizes: Geometry, after: Epilogue, x: np.ndarray, weight: np.ndarray, *more: np.ndarray) -> np.ndarray:  # fmt: skip
-    """The convolution with what follows it; `more` is the bias, then the residual, when the epilogue has them."""
+    """The convolution with what follows it; `more` is the bias, the residual, the scale, as far as the epilogue has them."""
     wide = [_wide(item) for item in (x, weight, *more)]
     rest = iter(wide[2:])
     bias = next(rest).reshape(-1, 1, 1) if after.bias else None
     residual = next(rest) if after.residual else None
+    scale = next(rest).reshape(-1, 1, 1) if after.scale else None
     kernel = wide[1].reshape(sizes.groups, sizes.weight[0] // sizes.groups, -1)
     product = np.matmul(kernel, columns(sizes, wide[0])).reshape(sizes.y)
-    return after.apply(product, bias, residual)
+    return after.apply(product, bias, residual, scale)
 
 
 def backward(sizes: Geometry, wanted: Sequence[str], grad: np.ndarray, weight: np.ndarray | None = None, x: np.ndarray | None = None) -> list[np.ndarray]:  # fmt: skip
