@@ -7,6 +7,7 @@ and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.
 from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.pooling import prepare_max_pool_gradient
 from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.probing import quick_channels_last
 from custom_ops.onednn.products import prepare_matmul
 from custom_ops.onednn.tried_library import why_missing
 
@@ -17,5 +18,6 @@ __all__ = [
     "prepare_conv2d_backward",
     "prepare_matmul",
     "prepare_max_pool_gradient",
+    "quick_channels_last",
     "why_missing",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custom_ops.chain import Chain, Step
@@ -10,6 +10,7 @@ from custom_ops.kernels import Described
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server import choose
+from ms_fusion.kernel_server.channels_last import channels_last
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called, library_step
 from ms_fusion.kernel_server.translate import IN_PLACE, Group, translate
 from ms_fusion.ledger import BuildStep
@@ -39,7 +40,8 @@ def compile_own(kernel: Composite) -> tuple[BuildStep, ...]:
         assert made.compiled
     # the kernels of the regions come first, in their order; behind them stand copies
     layouts = (made.layout for made in own)
-    return tuple(_told(part, kernel.graph, layouts) for part in _parts(kernel.graph))
+    graph = channels_last(kernel.graph)
+    return tuple(_told(part, graph, layouts) for part in _parts(graph))
 
 
 def _told(part: _Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
@@ -68,6 +70,7 @@ def assemble(kernel: Composite) -> Chain:
 
 def _steps(kernel: Composite, *, prepared: bool) -> list[Step]:
     """The kernels in a row; what is written in place and read later is copied to its place at the end."""
+    kernel = replace(kernel, graph=channels_last(kernel.graph))
     parts = _parts(kernel.graph)
     steps: list[Step] = []
     last: list[Step] = []
@@ -97,33 +100,53 @@ class _Region:
 
 def _parts(graph: Graph) -> list[_Region | LibraryStep]:
     """Calls of the library as early as they can be, and between them the operators that wait for the same calls."""
-    calls = {node.name: library_step(node, graph) for node in graph if is_called(node, graph)}
-    inside = {name for call in calls.values() for name in call.covered[1:]}
-    made_by = {call.writes: name for name, call in calls.items()}
-    level: dict[str, int] = {}
-
-    def after(value: str) -> int:
-        """The level from which on a value is there for our kernels."""
-        if value in made_by:
-            return level[made_by[value]] + 1
-        producer = graph.producers.get(value)
-        return level[producer.name] if producer is not None else 0
-
+    calls: dict[str, LibraryStep] = {}
+    taken: set[str] = set()
+    for node in graph.nodes:
+        if is_called(node, graph):
+            calls[node.name] = library_step(node, graph, taken)
+            taken.update(calls[node.name].covered)
+    levels: dict[str, int] = {name: 0 for name in graph.values if name not in graph.producers}
     own: dict[int, list[Node]] = {}
     library: dict[int, list[LibraryStep]] = {}
-    for node in graph.nodes:
+    waiting = [node for node in graph.nodes if node.name in calls or node.name not in taken]
+    while waiting:
+        # a call waits for what follows it too, which may stand behind it
+        node = next(one for one in waiting if all(name in levels for name in _awaited(one, calls)))
+        waiting.remove(node)
+        level = max((levels[name] for name in _awaited(node, calls)), default=0)
         if node.name in calls:
-            level[node.name] = max((after(name) for name in calls[node.name].reads), default=0)
-            library.setdefault(level[node.name], []).append(calls[node.name])
-        elif node.name not in inside:
-            level[node.name] = max((after(name) for name in node.inputs), default=0)
-            own.setdefault(level[node.name], []).append(node)
+            library.setdefault(level, []).append(calls[node.name])
+            levels[calls[node.name].writes] = level + 1
+        else:
+            levels |= dict.fromkeys(node.outputs, level)
+    for node in reversed(graph.nodes):
+        if node.name not in taken:
+            levels |= dict.fromkeys(node.outputs, _latest(node, graph, levels, taken))
+    for node in graph.nodes:
+        if node.name not in taken:
+            own.setdefault(levels[node.outputs[0]], []).append(node)
     parts: list[_Region | LibraryStep] = []
     for at in sorted({*own, *library}):
         if at in own:
             parts.append(_Region(tuple(own[at]), _needed(own[at], graph)))
         parts += library.get(at, [])
     return parts
+
+
+def _latest(node: Node, graph: Graph, levels: Mapping[str, int], taken: Container[str]) -> int:
+    """The level of the first of our kernels that reads its results: beside it they need no memory."""
+    own = levels[node.outputs[0]]
+    readers = [reader for name in node.outputs for reader in graph.consumers.get(name, ())]
+    if not readers or node.op in IN_PLACE or any(name in graph.outputs for name in node.outputs):
+        return own
+    if any(reader.name in taken for reader in readers):
+        return own
+    return max(own, min(levels[reader.outputs[0]] for reader in readers))
+
+
+def _awaited(node: Node, calls: Mapping[str, LibraryStep]) -> tuple[str, ...]:
+    return calls[node.name].reads if node.name in calls else node.inputs
 
 
 def _needed(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from custom_ops.onednn import (
 from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.accuracy.pooling import windows
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.following import following
 
 
 @dataclass(frozen=True)
@@ -40,34 +41,32 @@ def is_called(node: Node, graph: Graph) -> bool:
     """Whether a node is computed by the library."""
     if node.op == "MaxPoolGrad":
         # the language can say it too, ten times as slowly
-        four, dtype = node.attr("format", "NCHW") == "NCHW", graph.outputs_of(node)[0].dtype
-        return four and dtype != "float64" and not why_missing()
+        return graph.outputs_of(node)[0].dtype != "float64" and not why_missing()
     return node.op in LIBRARY
 
 
-def library_step(node: Node, graph: Graph) -> LibraryStep:
-    """The call for a node of a type in `LIBRARY`, with the bias and the relu behind it where nobody else reads what lies between.
+def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> LibraryStep:
+    """The call for a node that `is_called`, with what follows it where nobody else reads what lies between.
+
+    Args:
+        taken: names of nodes that are computed with another call.
 
     Raises:
         InputError: as the library's; names operator, argument, expected and got.
     """
     reads, joins, call = LIBRARY[node.op](node, graph)
-    covered, result = [node.name], node.outputs[0]
-    more: dict[str, Any] = {}
-    if joins:
-        channels = 1 if node.op == "Conv2D" else -1
-        found = _bias(result, channels, graph) if len(reads) == 2 else None
-        if found is not None:
-            covered += [found.reshape] if found.reshape else []
-            covered.append(found.add.name)
-            reads, result = (*reads, found.bias), found.add.outputs[0]
-        more["bias"] = len(reads) == 3
-        relu = _relu(result, graph)
-        if relu is not None:
-            covered.append(relu.name)
-            result = relu.outputs[0]
-            more["activation"] = "relu"
-    return LibraryStep(tuple(covered), reads, result, lambda: call(**more))
+    result = node.outputs[0]
+    if not joins:
+        return LibraryStep((node.name,), reads, result, lambda: call())
+    image = node.op == "Conv2D"
+    axis = 1 if image and "y" not in node.attr("channels_last", ()) else -1
+    biased = len(reads) == 3
+    found = following(result, graph, axis=axis, taken=taken, scaled=image, biased=biased)
+    more: dict[str, Any] = dict.fromkeys(found.reads, True)
+    more |= {"bias": True} if biased else {}
+    more |= {"activation": "relu"} if found.relu else {}
+    operands = [found.reads[name] for name in ("bias", "residual", "scale") if name in found.reads]
+    return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, lambda: call(**more))  # fmt: skip
 
 
 def _shape(value: Value) -> tuple[int, ...]:
@@ -89,11 +88,19 @@ def _product(node: Node, graph: Graph) -> _Found:
     return tuple(node.inputs), True, call
 
 
+def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
+    """Batch, channels, height, width of a value, whichever way it lies."""
+    shape = _shape(value)
+    return (shape[0], shape[3], *shape[1:3]) if last else shape
+
+
 def _convolution(node: Node, graph: Graph) -> _Found:
     x, weight = (graph.values[name] for name in node.inputs[:2])
+    last = node.attr("channels_last", ())
 
     def call(**more: Any) -> Prepared:
-        return prepare_conv2d(_shape(x), _shape(weight), dtype=x.dtype, operator=node.op, **spatial(node), **more)  # fmt: skip
+        ways = (*last, "residual") if "y" in last and more.get("residual") else last
+        return prepare_conv2d(_image_shape(x, "x" in last), _shape(weight), dtype=x.dtype, operator=node.op, channels_last=ways, **spatial(node), **more)  # fmt: skip
 
     return tuple(node.inputs), True, call
 
@@ -101,22 +108,24 @@ def _convolution(node: Node, graph: Graph) -> _Found:
 def _convolution_gradient(node: Node, graph: Graph) -> _Found:
     """Of x: (gradient, weight, shape); of the weight: (gradient, x, shape)."""
     of_x = node.op == "Conv2DBackpropInput"
+    last = node.attr("channels_last", ())
     result, other = graph.outputs_of(node)[0], graph.values[node.inputs[1]]
     x, weight = (result, other) if of_x else (other, result)
+    name = "grad_x" if of_x else "x"
 
     def call() -> Prepared:
-        return prepare_conv2d_backward(_shape(x), _shape(weight), dtype=x.dtype, operator=node.op, wanted=("x" if of_x else "weight",), **spatial(node))  # fmt: skip
+        return prepare_conv2d_backward(_image_shape(x, name in last), _shape(weight), dtype=x.dtype, operator=node.op, wanted=("x" if of_x else "weight",), channels_last=last, **spatial(node))  # fmt: skip
 
     return tuple(node.inputs[:2]), False, call
 
 
 def _pooling_gradient(node: Node, graph: Graph) -> _Found:
     """(x, y, gradient)."""
-    x, y, _ = graph.inputs_of(node)
-    where = windows(node, x.shape)
+    x, _, gradient = graph.inputs_of(node)
+    where, last = windows(node, x.shape), node.attr("format", "NCHW") == "NHWC"
 
     def call() -> Prepared:
-        return prepare_max_pool_gradient(_shape(x), _shape(y), window=where.spans, stride=where.strides, before=where.starts, dtype=x.dtype)  # fmt: skip
+        return prepare_max_pool_gradient(_image_shape(x, last), _image_shape(gradient, last), channels_last=last, window=where.spans, stride=where.strides, before=where.starts, dtype=x.dtype)  # fmt: skip
 
     return (node.inputs[0], node.inputs[2]), False, call
 
@@ -132,46 +141,3 @@ LIBRARY: Mapping[str, Callable[[Node, Graph], _Found]] = MappingProxyType(
     }
 )
 """Operator type → what it reads, whether something can be joined to it, and the call."""
-
-
-@dataclass(frozen=True)
-class _Bias:
-    add: Node
-    bias: str
-    reshape: str
-
-
-def _only_reader(value: str, graph: Graph) -> Node | None:
-    readers = graph.consumers.get(value, ())
-    return readers[0] if len(readers) == 1 and value not in graph.outputs else None
-
-
-def _bias(value: str, axis: int, graph: Graph) -> _Bias | None:
-    """The Add behind a value, of one number for each channel."""
-    add = _only_reader(value, graph)
-    if add is None or add.op != "Add" or len(set(add.inputs)) != 2:
-        return None
-    other = add.inputs[1 - add.inputs.index(value)]
-    shape, given = _shape(graph.values[value]), graph.values[other]
-    padded = (1,) * (len(shape) - len(given.shape)) + tuple(given.shape)
-    wanted = tuple(size if at == axis % len(shape) else 1 for at, size in enumerate(shape))
-    if given.kind == "constant" or padded != wanted or given.dtype != graph.values[value].dtype:
-        return None
-    if _shape(graph.values[add.outputs[0]]) != shape:
-        return None
-    if len(given.shape) == 1:
-        return _Bias(add, other, "")
-    made_by = graph.producers.get(other)
-    if made_by is None or made_by.op != "Reshape" or _only_reader(other, graph) is None:
-        return None
-    source = graph.values[made_by.inputs[0]]
-    return _Bias(add, source.name, made_by.name) if len(source.shape) == 1 else None
-
-
-def _relu(value: str, graph: Graph) -> Node | None:
-    """The Maximum with 0 behind a value."""
-    node = _only_reader(value, graph)
-    if node is None or node.op != "Maximum":
-        return None
-    other = graph.values[node.inputs[1 - node.inputs.index(value)]]
-    return node if other.kind == "constant" and other.data in (0, 0.0) else None

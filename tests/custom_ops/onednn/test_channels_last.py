@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from custom_ops.onednn import prepare_conv2d, prepare_conv2d_backward, prepare_max_pool_gradient, why_missing  # fmt: skip
+from custom_ops.onednn import (  # fmt: skip
+    prepare_conv2d,
+    prepare_conv2d_backward,
+    prepare_max_pool_gradient,
+    why_missing,
+)
 from tbe_impl.errors import InputError
 from tests.custom_ops.onednn.test_convolution import CASES
 

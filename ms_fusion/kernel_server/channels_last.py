@@ -1,0 +1,179 @@
+"""Images between calls of the library lie with their channels last: no layout is changed on the way.
+
+The library is as quick so as in layouts of its own, and our kernels compute on such images as on any array. A value with a
+second form is named ``NAME@last``. At the edges of the group everything lies as MindSpore has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from custom_ops.onednn import quick_channels_last
+from ms_fusion.graph import Graph, Node, Value
+
+TO_LAST, TO_PLAIN = (0, 2, 3, 1), (0, 3, 1, 2)
+CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "Conv2D": (("x",), "y"),
+    "Conv2DBackpropInput": (("grad",), "grad_x"),
+    "Conv2DBackpropFilter": (("grad", "x"), ""),
+}
+"""Operator → what its first inputs, the images, and its result, if that is an image, are called by the library."""
+ELEMENTWISE = frozenset(
+    """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Log Tanh Erf Sigmoid Cast Add Sub Mul Div RealDiv Pow Maximum Minimum
+    SquaredDifference Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot Select""".split()
+)
+REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin".split())
+_READERS = {*CONVOLUTIONS, *REDUCTIONS, "MaxPool", "MaxPoolGrad"}
+
+
+def channels_last(graph: Graph) -> Graph:
+    """The graph with images between convolutions in the second form; as it is where nothing is won."""
+    count = sum(node.op in CONVOLUTIONS for node in graph)
+    return _Rewriter(graph).run() if count and quick_channels_last() else graph
+
+
+def _paying(graph: Graph) -> frozenset[str]:
+    """Values that reach, by elementwise operators, a reader that is as content or better off with the second form."""
+    found: set[str] = set()
+    for node in reversed(graph.nodes):
+        if node.op in _READERS or (node.op in ELEMENTWISE and node.outputs[0] in found):
+            found.update(node.inputs)
+    return frozenset(found)
+
+
+@dataclass
+class _Rewriter:
+    graph: Graph
+    nodes: list[Node] = field(default_factory=list)
+    values: dict[str, Value] = field(default_factory=dict)
+    last: dict[str, str] = field(default_factory=dict)
+    plain: set[str] = field(default_factory=set)
+    paying: frozenset[str] = frozenset()
+
+    def run(self) -> Graph:
+        self.values, self.paying = dict(self.graph.values), _paying(self.graph)
+        self.plain = set(self.graph.inputs)
+        for node in self.graph.nodes:
+            if not self._done_last(node):
+                for name in node.inputs:
+                    self._need_plain(name)
+                self.nodes.append(node)
+                self.plain.update(node.outputs)
+        for name in self.graph.outputs:
+            self._need_plain(name)
+        return replace(self.graph, nodes=tuple(self.nodes), values=self.values)
+
+    def _done_last(self, node: Node) -> bool:
+        """Whether a node was written with images in the second form."""
+        if node.op in CONVOLUTIONS:
+            return self._convolution(node)
+        if not any(name in self.last for name in node.inputs):
+            return False
+        if node.op in ELEMENTWISE:
+            return self._elementwise(node)
+        if node.op in REDUCTIONS:
+            return self._reduction(node)
+        return node.op in ("MaxPool", "MaxPoolGrad") and self._max_pooling(node)
+
+    # -- operators
+
+    def _convolution(self, node: Node) -> bool:
+        names, result = CONVOLUTIONS[node.op]
+        output = node.outputs[0]
+        if self.graph.values[output].dtype == "float64":
+            return False
+        images = [self.last.get(name, name) for name in node.inputs[: len(names)]]
+        told = [name for name, image in zip(names, images, strict=True) if image.endswith("@last")]
+        # what leaves the group is written as it has to lie
+        if result and output not in self.graph.outputs and output in self.paying:
+            told.append(result)
+            output = self._new_last(output)
+        inputs = (*images, *node.inputs[len(names) :])
+        for name in inputs:
+            if not name.endswith("@last"):
+                self._need_plain(name)
+        self._add(node, inputs, output, channels_last=tuple(told))
+        return True
+
+    def _elementwise(self, node: Node) -> bool:
+        output = self.graph.values[node.outputs[0]]
+        if len(output.shape) != 4:
+            return False
+        inputs = tuple(self._as_last(name) for name in node.inputs)
+        self._add(node, inputs, self._new_last(output.name))
+        return True
+
+    def _reduction(self, node: Node) -> bool:
+        given = self.graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("axis")  # fmt: skip
+        axes = {axis % 4 for axis in ((given,) if isinstance(given, int) else given or range(4))}
+        keep = bool(node.attr("keep_dims", False))
+        kept = [axis for axis in TO_LAST if axis not in axes]
+        if len(node.inputs) > 2 or (not keep and kept != sorted(kept)):
+            return False
+        moved = tuple(sorted(TO_LAST.index(axis) for axis in axes))
+        over = self._constant(f"{node.name} axes", moved, "int64", (len(moved),))
+        output = self._new_last(node.outputs[0]) if keep else node.outputs[0]
+        self._add(node, (self.last[node.inputs[0]], over), output)
+        if not keep:
+            self.plain.add(output)
+        return True
+
+    def _max_pooling(self, node: Node) -> bool:
+        if node.attr("format", "NCHW") != "NCHW":
+            return False
+        told = {name: tuple(node.attr(name)[axis] for axis in TO_LAST) for name in ("kernel_size", "strides")}  # fmt: skip
+        inputs = tuple(self._as_last(name) for name in node.inputs)
+        self._add(node, inputs, self._new_last(node.outputs[0]), format="NHWC", **told)
+        return True
+
+    # -- values
+
+    def _add(self, node: Node, inputs: tuple[str, ...], output: str, **attributes: object) -> None:
+        attrs = tuple(sorted({**dict(node.attrs), **attributes}.items()))
+        self.nodes.append(replace(node, inputs=inputs, outputs=(output,), attrs=attrs))
+        if output in self.graph.values:
+            self.plain.add(output)
+
+    def _new_last(self, name: str) -> str:
+        """The second form of a result, which is about to be made."""
+        self.last[name] = self._value(name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in TO_LAST])  # fmt: skip
+        return self.last[name]
+
+    def _as_last(self, name: str) -> str:
+        """The second form of a value; numbers without axes have none."""
+        value = self.graph.values[name]
+        if name in self.last or value.elements == 1:
+            return self.last.get(name, name)
+        padded = (1,) * (4 - len(value.shape)) + value.shape
+        self._need_plain(name)
+        source = name
+        if len(value.shape) < 4:
+            source = self._moved("Reshape", name, f"{name}@four", padded, padded)
+        turned = [padded[axis] for axis in TO_LAST]
+        if sum(size != 1 for size in padded) == 1:
+            self.last[name] = self._moved("Reshape", name, f"{name}@last", turned, turned)
+        else:
+            self.last[name] = self._moved("Transpose", source, f"{name}@last", turned, TO_LAST)
+        return self.last[name]
+
+    def _need_plain(self, name: str) -> None:
+        """Makes the first form of a value that has but the second."""
+        if name in self.last and name not in self.plain:
+            self._moved("Transpose", self.last[name], name, self.graph.values[name].shape, TO_PLAIN)
+            self.plain.add(name)
+
+    def _moved(self, op: str, source: str, target: str, shape: Sequence[int | str], told: Sequence[int | str]) -> str:  # fmt: skip
+        if target not in self.values:
+            self._value(source, target, shape)
+        argument = self._constant(f"{target} {op}", tuple(told), "int64", (len(told),))
+        self.nodes.append(Node(f"{target} {op}-op", op, (source, argument), (target,)))
+        return target
+
+    def _value(self, like: str, name: str, shape: Sequence[int | str]) -> str:
+        self.values[name] = replace(self.values[like], name=name, shape=tuple(shape), kind="result", data=None)  # fmt: skip
+        return name
+
+    def _constant(self, name: str, data: object, dtype: str, shape: tuple[int, ...]) -> str:
+        self.values[name] = Value(name, shape, dtype, kind="constant", data=data)
+        return name

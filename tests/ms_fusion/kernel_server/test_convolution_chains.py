@@ -1,0 +1,119 @@
+"""Convolutions in a row with what follows them: few calls, no change of layout between, the formulas' results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops.onednn import why_missing
+from ms_fusion.graph import Graph
+from ms_fusion.kernel_server.channels_last import channels_last
+from tests.ms_fusion.kernel_server.composites import Text
+from tests.ms_fusion.kernel_server.test_library_groups import CONVOLUTION, check, normal
+
+pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
+POOLED = {"kernel_size": [1, 1, 3, 3], "strides": [1, 1, 2, 2], "pad_mode": "SAME", "format": "NCHW"}  # fmt: skip
+F = "float32"
+
+
+class Net(Text):
+    """Pieces of a net of convolutions."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.given: dict[str, np.ndarray] = {}
+
+    def array(self, *shape: int) -> str:
+        """An input with numbers in it."""
+        name = self.input(shape, F)
+        self.given[name] = normal(*shape) * 0.5
+        return name
+
+    def normed(self, x: str, before: int, after: int, size: int, *, relu: bool = False) -> str:
+        """A convolution of 3×3 with a batch norm of moving values, spelled out as MindSpore hands it over."""
+        shape, row = (2, after, size, size), (after,)
+        y = self.step("Conv2D", [x, self.array(after, before, 3, 3)], shape, F, **CONVOLUTION)
+        gamma, beta, mean, spread = (self.array(after) for _ in range(4))
+        self.given[spread] = np.abs(self.given[spread]) + 0.5
+        rooted = self.step("Rsqrt", [spread], row, F)
+        scale = self.step("Mul", [gamma, rooted], row, F)
+        shift = self.step("Sub", [beta, self.step("Mul", [mean, scale], row, F)], row, F)
+        y = self.step("Mul", [y, self.beside(scale, after)], shape, F)
+        y = self.step("Add", [y, self.beside(shift, after)], shape, F)
+        return self.relu(y, shape) if relu else y
+
+    def beside(self, value: str, channels: int) -> str:
+        """A row as numbers of channels."""
+        one = self.step("Reshape", [value, self.constant([channels, 1], "int64")], (channels, 1), F)
+        return self.step("Reshape", [one, self.constant([channels, 1, 1], "int64")], (channels, 1, 1), F)  # fmt: skip
+
+    def relu(self, x: str, shape: tuple[int, ...]) -> str:
+        """max(0, x)."""
+        return self.step("Maximum", [x, self.constant(0.0, F)], shape, F)
+
+    def mean(self, x: str, shape: tuple[int, ...]) -> str:
+        """The sums over the places of each image."""
+        return self.step("ReduceSum", [x, self.constant([2, 3], "int64")], shape[:2], F, keep_dims=False)  # fmt: skip
+
+
+def moves(graph: Graph) -> int:
+    """How often images are turned."""
+    return sum(node.op == "Transpose" for node in channels_last(graph))
+
+
+@pytest.mark.parametrize("shortcut", [False, True])
+def test_a_residual_block_is_its_convolutions(shortcut: bool) -> None:
+    net, shape = Net(f"Fused_block_{shortcut}"), (2, 6, 8, 8)
+    x = net.array(*shape)
+    y = net.normed(net.normed(x, 6, 6, 8, relu=True), 6, 6, 8)
+    beside = net.normed(x, 6, 6, 8) if shortcut else x
+    y = net.relu(net.step("Add", [y, beside], shape, F), shape)
+    kernel = net.kernel(net.mean(y, shape))
+    found = check(kernel, net.given)
+    # scales and shifts, the convolutions with all the rest, and the sums
+    assert found.count("Conv2D") == (3 if shortcut else 2)
+    assert found[0] == found[-1] == "own" and found.count("own") == 2
+    # x itself, where it is added as it came
+    assert moves(kernel.graph) == (0 if shortcut else 1)
+
+
+def test_pooling_between_convolutions_and_a_result_on_the_way() -> None:
+    net = Net("Fused_stem")
+    y = net.normed(net.array(2, 3, 8, 8), 3, 5, 8, relu=True)
+    pooled = net.step("MaxPool", [y], (2, 5, 4, 4), F, **POOLED)
+    z = net.normed(pooled, 5, 4, 4)
+    halves = net.step("Sigmoid", [z], (2, 4, 4, 4), F)
+    last = net.normed(net.step("Mul", [z, halves], (2, 4, 4, 4), F), 4, 6, 4)
+    kernel = net.kernel(last, pooled)
+    assert check(kernel, net.given).count("Conv2D") == 3
+    assert moves(kernel.graph) == 1
+
+
+def test_gradients_in_a_row() -> None:
+    net, shape = Net("Fused_backwards"), (2, 4, 8, 8)
+    x, gradient, weight, earlier = (net.array(*item) for item in (shape, shape, (4, 4, 3, 3), (4, 4, 3, 3)))  # fmt: skip
+    whole = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)]  # fmt: skip
+    back = net.step("Conv2DBackpropInput", [gradient, weight, whole[0]], shape, F, **CONVOLUTION)
+    through = net.step("Select", [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)], shape, F)  # fmt: skip
+    sums = net.step("ReduceSum", [through, net.constant([0, 2, 3], "int64")], (4,), F, keep_dims=False)  # fmt: skip
+    level = net.step("ReduceSum", [through, net.constant([1], "int64")], (2, 1, 8, 8), F, keep_dims=True)  # fmt: skip
+    of_weight = net.step("Conv2DBackpropFilter", [through, x, whole[1]], (4, 4, 3, 3), F, **CONVOLUTION)  # fmt: skip
+    last = net.step("Conv2DBackpropInput", [through, earlier, whole[2]], shape, F, **CONVOLUTION)
+    kernel = net.kernel(sums, of_weight, net.step("Sub", [last, level], shape, F))
+    # the comparison is computed where it is read
+    parts = check(kernel, net.given)
+    assert parts == ["Conv2DBackpropInput", "own", "Conv2DBackpropFilter", "Conv2DBackpropInput", "own"]  # fmt: skip
+
+
+def test_a_residual_is_part_of_a_matrix_product() -> None:
+    net = Net("Fused_residual")
+    a, b, bias, beside = net.array(4, 6), net.array(6, 5), net.array(5), net.array(4, 5)
+    y = net.step("MatMul", [a, b], (4, 5), F, transpose_a=False, transpose_b=False)
+    y = net.step("Add", [net.step("Add", [y, bias], (4, 5), F), beside], (4, 5), F)
+    assert check(net.kernel(y), net.given) == ["MatMul"]
+
+
+def test_two_products_of_one_sum_are_added_once() -> None:
+    net = Net("Fused_twins")
+    one, two = (net.step("MatMul", [net.array(4, 6), net.array(6, 5)], (4, 5), F, transpose_a=False, transpose_b=False) for _ in range(2))  # fmt: skip
+    assert check(net.kernel(net.step("Add", [one, two], (4, 5), F)), net.given) == ["MatMul"] * 2
