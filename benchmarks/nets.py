@@ -83,6 +83,59 @@ class ResNet(nn.Cell):
         return self.last(ops.mean(x, (2, 3)))
 
 
+class ResNet18(nn.Cell):
+    """ResNet-18, for images of 224×224."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))  # fmt: skip
+        self.first, self.norm = nn.Conv2d(3, 64, 7, 2, pad_mode="pad", padding=3), nn.BatchNorm2d(64)  # fmt: skip
+        self.pool = nn.MaxPool2d(3, 2, pad_mode="same")
+        self.blocks = nn.SequentialCell([ResidualBlock(*size) for size in sizes])
+        self.last = nn.Dense(512, 1000)
+
+    def construct(self, x: Any) -> Any:
+        x = self.blocks(self.pool(ops.relu(self.norm(self.first(x)))))
+        return self.last(ops.mean(x, (2, 3)))
+
+
+class ConvNormLeaky(nn.Cell):
+    """What networks like YOLO are made of."""
+
+    def __init__(self, before: int, after: int, size: int, stride: int = 1):
+        super().__init__()
+        self.conv = nn.Conv2d(before, after, size, stride, pad_mode="pad", padding=size // 2)
+        self.norm, self.leaky = nn.BatchNorm2d(after), nn.LeakyReLU(0.1)
+
+    def construct(self, x: Any) -> Any:
+        return self.leaky(self.norm(self.conv(x)))
+
+
+class Darknet(nn.Cell):
+    """Like YOLO: a backbone of residual blocks of 1×1 and 3×3, and a head of boxes at its last scale."""
+
+    def __init__(self, size: int = 16):
+        super().__init__()
+        self.first, downs, blocks = ConvNormLeaky(3, size, 3), [], []
+        for _ in range(4):
+            downs.append(ConvNormLeaky(size, 2 * size, 3, 2))
+            size *= 2
+            blocks.append(
+                nn.SequentialCell(
+                    [ConvNormLeaky(size, size // 2, 1), ConvNormLeaky(size // 2, size, 3)]
+                )
+            )
+        self.downs, self.blocks = nn.CellList(downs), nn.CellList(blocks)
+        self.head = nn.Conv2d(size, 3 * 85, 1, has_bias=True)
+
+    def construct(self, x: Any) -> Any:
+        x = self.first(x)
+        for down, block in zip(self.downs, self.blocks):
+            x = down(x)
+            x = x + block(x)
+        return self.head(x)
+
+
 class UNet(nn.Cell):
     """Two levels down by strides, two up by repetition, with the halves joined."""
 
@@ -164,4 +217,6 @@ NETWORKS: Mapping[str, Network] = {
     "transformer": Network(TransformerBlock, (8, 128, 512)),
     "ResNet": Network(ResNet, (8, 3, 32, 32)),
     "U-Net": Network(UNet, (2, 3, 64, 64)),
+    "ResNet-18": Network(ResNet18, (2, 3, 224, 224)),
+    "YOLO-like": Network(Darknet, (2, 3, 160, 160)),
 }
