@@ -132,7 +132,10 @@ def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
         return ()
     try:
         layout = kernel.layout
-        return outcomes(known[0].record(), layout, kernel.options) if layout is not None else ()
+        if layout is None:
+            return ()
+        has_memories = not soc(kernel.soc).unlimited
+        return outcomes(known[0].record(), layout, kernel.options, has_memories=has_memories)
     except (CompileError, *UNEXPECTED):
         return ()
 

@@ -46,20 +46,20 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
         tuple(Argument(t, shape, t.name) for t, shape in zip(inputs, places, strict=True)),
         tuple(Argument(t, shape, t.name) for t, shape in zip(outputs, results, strict=True)),
         schedule,
-        *_followed(schedule, outputs, inputs),
+        *_followed(schedule, outputs, inputs, has_memories=not session.soc.unlimited),
     )
 
 
 def _followed(
-    schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor]
+    schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, has_memories: bool
 ) -> tuple[tuple[Tensor, ...], Options]:
     """What a schedule by hand adds to the graph on this processor, and what it asks of the loops."""
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT
     record = schedule.record()
-    made = outputs_of(record, outputs, inputs)
+    made = outputs_of(record, outputs, has_memories=has_memories)
     added = any(one is not other for one, other in zip(made, outputs, strict=True))
-    return made if added else (), options_of(record, outputs, inputs)
+    return made if added else (), options_of(record, outputs, inputs, has_memories=has_memories)
 
 
 def _built(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:

@@ -1,7 +1,7 @@
 """What a schedule asks of the loops of a processor: their order and blocks, who shares them, what lies in memory.
 
-A schedule that uses a memory of the chip, or names an instruction, is written for the device: its loops cut tiles for that
-memory, and mean nothing here. Any other asks for loops as they are written.
+A schedule that names an instruction, or that was built for a chip and uses its memory, is written for the device: its loops cut
+tiles for that memory, and mean nothing here. Any other asks for loops as they are written.
 """
 
 from __future__ import annotations
@@ -67,9 +67,17 @@ class Asked:
     mark: str = ""
 
 
-def is_for_device(record: ScheduleRecord) -> bool:
-    """Whether a schedule uses what only the device has."""
-    return any(stage.scope != GLOBAL or stage.has("emit_insn") for stage in record.stages)
+def is_for_device(record: ScheduleRecord, *, has_memories: bool = True) -> bool:
+    """Whether a schedule uses what only the device has: an instruction, or a memory of the chip.
+
+    Args:
+        record: the schedule.
+        has_memories: whether it was written for a chip with memories of its own; for a processor such a memory is a tile.
+    """
+    return any(
+        stage.has("emit_insn") or (has_memories and stage.scope != GLOBAL)
+        for stage in record.stages
+    )
 
 
 def place_of(stage: StageRecord) -> str:
@@ -81,7 +89,8 @@ def place_of(stage: StageRecord) -> str:
         return "inline"
     if stage.attach is not None:
         return "row"
-    return "memory" if stage.has("compute_root") or stage.made_by else ""
+    wanted = stage.has("compute_root") or stage.made_by or stage.scope != GLOBAL
+    return "memory" if wanted else ""
 
 
 def asked_loops(
@@ -150,12 +159,19 @@ def mixes_sums(stage: StageRecord) -> bool:
 
 
 def wants_tile(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Whether a stage is to be computed tile by tile, in memory: a copy, or what a loop over sums around others reads."""
+    """Whether a stage is to be computed tile by tile, in memory: a copy, what lies in a memory of its own, or what a loop over
+    sums around others reads."""
     if stage.attach is None or stage.is_output or not stage.op.body:
         return False
     parent = record.stage(stage.attach.parent)
     there = any(leaf is stage.attach.axis for leaf in parent.leaves)
-    asked = stage.made_by or is_summed(stage.attach.axis) or mixes_sums(parent) or mixes_sums(stage)
+    asked = (
+        stage.made_by
+        or stage.scope != GLOBAL
+        or is_summed(stage.attach.axis)
+        or mixes_sums(parent)
+        or mixes_sums(stage)
+    )
     return there and bool(asked) and bool(parent.op.body) and not parent.inlined
 
 

@@ -41,6 +41,49 @@ def smooth(x, y, kernel_name="smooth"):
 """
 
 
+SUMS = """
+from te import tvm
+from te.platform.cce_build import build_config
+
+
+def total(x, y, kernel_name="total"):
+    rows, columns = x["shape"]
+    data = tvm.placeholder((rows, columns), name="data", dtype=x["dtype"])
+    k = tvm.reduce_axis((0, columns), name="k")
+    res = tvm.compute((rows,), lambda i: tvm.sum(data[i, k], axis=k), name="res")
+    sch = tvm.create_schedule(res.op)
+    outer, inner = sch[res].split(k, factor=64)
+    part = sch.rfactor(res, outer)
+    sch[part].reorder(part.op.axis[1], part.op.axis[0])
+    sch[part].parallel(part.op.axis[1])
+    copy = sch.cache_read(data, "MEMORY", [part])
+    sch[copy].compute_at(sch[part], part.op.axis[0])
+    with build_config:
+        tvm.build(sch, [data, res], "cce", name=kernel_name)
+"""
+
+
+@pytest.mark.parametrize(("memory", "soc", "followed"), [
+    ("global", "Ascend910A", True), ("local.UB", "Ascend910A", False), ("local.UB", "cpu", True),
+])  # fmt: skip
+def test_sums_in_two_steps_with_a_tile(
+    memory: str, soc: str, followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
+    place = tmp_path / "total.py"
+    place.write_text(SUMS.replace("MEMORY", memory), "utf-8")
+    kernel = load_operator(place).build(described(33), {**described(33), "shape": (33,), "ori_shape": (33,)}, soc=soc)  # fmt: skip
+    verdicts = {one.verb: one.verdict for one in outcomes_of(kernel)}
+    assert verdicts["rfactor"] == ("followed" if followed else "device")
+    assert bool(kernel.scheduled) == ("_nest1" in kernel.source) == followed
+    assert ("char *rows" in kernel.source) == followed
+    x = np.random.default_rng(0).uniform(-2, 2, (33, 300)).astype(np.float32)
+    wanted = x.sum(axis=1, dtype=np.float64)
+    for one in (kernel, kernel.with_options(vector_bits=128)):
+        np.testing.assert_allclose(one(x), wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(kernel(x, backend="numpy"), wanted, rtol=1e-5, atol=1e-5)
+
+
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))

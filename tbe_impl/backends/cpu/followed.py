@@ -52,15 +52,18 @@ class Outcome:
         return f"{self.verdict}: {self.place}: {self.verb} of {self.stage}{what}" + (f": {self.why}" if self.why else "")  # fmt: skip
 
 
-def outcomes(record: ScheduleRecord, layout: Layout, options: Options) -> tuple[Outcome, ...]:
+def outcomes(
+    record: ScheduleRecord, layout: Layout, options: Options, *, has_memories: bool = True
+) -> tuple[Outcome, ...]:
     """What became of each request of a schedule.
 
     Args:
         record: the schedule.
         layout: of the program that was made with its options.
         options: these.
+        has_memories: whether it was written for a chip with memories of its own.
     """
-    judge = _Judge(record, layout, options)
+    judge = _Judge(record, layout, options, has_memories=has_memories)
     return tuple(
         Outcome(asked.verb, asked.stage.op.name, asked.what, asked.place, *judge.verdict(asked))
         for asked in everything_asked(record)
@@ -79,9 +82,11 @@ def outcome_text(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 class _Judge:
-    def __init__(self, record: ScheduleRecord, layout: Layout, options: Options):
+    def __init__(
+        self, record: ScheduleRecord, layout: Layout, options: Options, *, has_memories: bool
+    ):
         self.record, self.layout, self.options = record, layout, options
-        self.for_device = is_for_device(record)
+        self.for_device = is_for_device(record, has_memories=has_memories)
 
     def verdict(self, asked: Asked) -> tuple[str, str]:
         """Whether a request is followed, and why."""
@@ -90,12 +95,13 @@ class _Judge:
             return DEVICE, ""
         if verb in PLACES:
             return self._place(verb, stage)
-        if verb not in (*LOOPS, *MARKED, *ADDED):
+        added = verb in ADDED or (verb == "set_scope" and not self.for_device)
+        if not added and verb not in (*LOOPS, *MARKED):
             return DEVICE, ""
         if self.for_device:
             shared = verb in ("parallel", "bind") and self._is_shared(asked)
             return (FOLLOWED, "threads share this loop") if shared else (DEVICE, "")
-        if verb in ADDED:
+        if added:
             if self._is_tile(stage):
                 return FOLLOWED, "a tile of it lies in memory"
             stored = self._nest(stage) is not None
@@ -111,7 +117,7 @@ class _Judge:
         return any(id(tensor) in self.layout.tiles for tensor in stage.op.outputs)
 
     def _place(self, verb: str, stage: StageRecord) -> tuple[str, str]:
-        if stage.scope != GLOBAL:
+        if self.for_device and stage.scope != GLOBAL:
             return DEVICE, ""
         if self._is_tile(stage) and verb == "compute_at":
             return FOLLOWED, "a tile of it is computed there"

@@ -18,6 +18,7 @@ from tbe_impl.dsl.loop_hints import (
     wants_tile,
 )
 from tbe_impl.dsl.schedule_records import ScheduleRecord, StageRecord
+from tbe_impl.dsl.stage import GLOBAL
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 FEW = 4
@@ -25,21 +26,22 @@ FEW = 4
 
 
 def outputs_of(
-    record: ScheduleRecord, outputs: Sequence[Tensor], inputs: Sequence[Tensor]
+    record: ScheduleRecord, outputs: Sequence[Tensor], *, has_memories: bool = True
 ) -> tuple[Tensor, ...]:
     """The outputs as a schedule computes them here: with its copies, and its reductions in two steps.
 
     Args:
-        record, outputs, inputs: as for `options_of`.
+        record, outputs, has_memories: as for `options_of`.
     """
-    if not _is_ours(record, outputs) or not record.adds_stages:
+    if not _is_ours(record, outputs, has_memories) or not record.adds_stages:
         return tuple(outputs)
     graph = record.newest()
     return tuple(graph.get(id(tensor), tensor) for tensor in outputs)
 
 
 def options_of(
-    record: ScheduleRecord, outputs: Sequence[Tensor], inputs: Sequence[Tensor], base: Options = DEFAULT
+    record: ScheduleRecord, outputs: Sequence[Tensor], inputs: Sequence[Tensor], base: Options = DEFAULT, *,
+    has_memories: bool = True,
 ) -> Options:  # fmt: skip
     """`base` with what a schedule asks for; a schedule for the device asks for nothing.
 
@@ -47,10 +49,11 @@ def options_of(
         record: the schedule.
         outputs, inputs: of the kernel. The options are for the graph of `outputs_of`.
         base: the other options.
+        has_memories: whether the schedule was written for a chip with memories of its own.
     """
-    if not _is_ours(record, outputs):
+    if not _is_ours(record, outputs, has_memories):
         return base
-    made = outputs_of(record, outputs, inputs)
+    made = outputs_of(record, outputs, has_memories=has_memories)
     numbers = {id(item): number for number, item in enumerate(computed(made, inputs))}
     places: dict[str, list[int]] = {"memory": [], "inline": [], "row": []}
     orders = []
@@ -68,7 +71,12 @@ def options_of(
         place = place_of(stage)
         if place == "row" and not wants_row(record, stage):
             place = ""
-        if place == "memory" and not stage.made_by and not is_read_again(record, stage):
+        if (
+            place == "memory"
+            and not stage.made_by
+            and stage.scope == GLOBAL
+            and not is_read_again(record, stage)
+        ):
             place = ""
         if place:
             places[place] += own
@@ -87,9 +95,10 @@ def options_of(
     )
 
 
-def _is_ours(record: ScheduleRecord, outputs: Sequence[Tensor]) -> bool:
+def _is_ours(record: ScheduleRecord, outputs: Sequence[Tensor], has_memories: bool) -> bool:
     """Whether a schedule is one for this processor, of a graph that is computed by loops alone."""
-    return not is_for_device(record) and not any(op.kind == "library" for op in stages_of(outputs))
+    libraries = any(op.kind == "library" for op in stages_of(outputs))
+    return not libraries and not is_for_device(record, has_memories=has_memories)
 
 
 def is_read_again(record: ScheduleRecord, stage: StageRecord) -> bool:

@@ -111,7 +111,7 @@ def test_results_stay(dtype: str, sizes: tuple[int, int, int], cache: KernelCach
     for y, (_, ask, _) in zip(outputs, made, strict=True):
         ask(schedule, y)
     record = schedule.record()
-    computed = outputs_of(record, outputs, inputs)
+    computed = outputs_of(record, outputs)
     options = options_of(record, outputs, inputs, Options(parallel_elements=2))
     assert len(layout_of(computed, inputs, options).tiles) >= len(outputs)
     kernel = backend.prepare(computed, inputs, options=options, cache=cache)
@@ -136,7 +136,7 @@ def test_tiles_have_loops_of_their_own() -> None:
     schedule = create_schedule(y)
     nested(schedule, y)
     record = schedule.record()
-    made, options = outputs_of(record, [y], inputs), options_of(record, [y], inputs)
+    made, options = outputs_of(record, [y]), options_of(record, [y], inputs)
     layout = layout_of(made, inputs, options)
     assert [line.strip() for line in show_nests(layout, options).splitlines()] == [
         "for i in 0..50, 8 at a time:  # threads share it, 8 steps at least",
@@ -161,6 +161,36 @@ def test_tiles_have_loops_of_their_own() -> None:
     ]
     assert {one.verdict for one in outcomes(record, layout, options)} == {"followed"}
     assert write_program(made, inputs, options=options).source.count("aligned_alloc(") == 1
+
+
+def on_the_chip(s: Schedule, y: Tensor) -> None:
+    _, k_outer = blocked(s, y)
+    for tensor in list(s[y].op.input_tensors[:2]):
+        s[s.cache_read(tensor, "local.UB", [y])].compute_at(s[y], k_outer)
+
+
+def test_memories_of_a_chip_are_tiles_for_a_processor(cache: KernelCache) -> None:
+    y, inputs, formula = product((19, 37, 10), "float32")
+    schedule = create_schedule(y)
+    on_the_chip(schedule, y)
+    record = schedule.record()
+    assert outputs_of(record, [y]) == (y,) and options_of(record, [y], inputs) == Options()
+    made = outputs_of(record, [y], has_memories=False)
+    options = options_of(record, [y], inputs, has_memories=False)
+    layout = layout_of(made, inputs, options)
+    found = outcomes(record, layout, options, has_memories=False)
+    assert [one.why for one in found if one.verb == "set_scope"] == [
+        "a tile of it lies in memory"
+    ] * 2
+    kernel = backend.prepare(made, inputs, options=options, cache=cache)
+    arrays = [array([int(size.value) for size in x.shape], "float32") for x in inputs]  # type: ignore[attr-defined]
+    assert_close(
+        kernel.run(arrays, {}, 1)[0],
+        formula(*(one.astype(np.float64) for one in arrays)),
+        "float32",
+    )
+    schedule[y].emit_insn(schedule[y].leaf_iter_vars[-1], "vector_mul")
+    assert outputs_of(schedule.record(), [y], has_memories=False) == (y,)
 
 
 def test_a_loop_that_was_split_later_is_told() -> None:
