@@ -31,12 +31,14 @@ class ExactLoops:
         first_sum: the first level that goes over what is summed up; the number of levels where none does.
         vector: the level that runs over neighbours in memory.
         together: whether threads sum up in rows of their own, which are put together in the end.
+        jumps: whether what is read lies apart even along that level.
     """
 
     inside: int
     first_sum: int
     vector: int
     together: bool
+    jumps: bool = False
 
     @property
     def keeps_rows(self) -> bool:
@@ -91,7 +93,7 @@ def exact_plan(
         merged,
         tuple(refusals),
     )
-    return plan, ExactLoops(inside, first_sum, vector, together)
+    return plan, ExactLoops(inside, first_sum, vector, together, _jumps(loops[vector], found))
 
 
 def _places(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, int]:
@@ -125,6 +127,11 @@ def _near(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> 
         if best is None or rank >= best:
             best, place = rank, number
     return place
+
+
+def _jumps(loop: LoopChoice, found: Accesses) -> bool:
+    steps = [address.coefficient(loop.parts[0][0]) for _, address in found.addresses]
+    return ONE not in steps and any(step != ZERO for step in steps)
 
 
 def _shared(

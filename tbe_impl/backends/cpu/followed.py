@@ -165,7 +165,11 @@ class _Judge:
             if refusal.verb == (asked.mark or asked.verb) and refusal.axis in (None, index):
                 return NOT_FOLLOWED, refusal.why
         if asked.verb in LOOPS:
-            return FOLLOWED, ""
+            slow = asked.verb == "reorder" and nest.exact is not None and nest.exact.jumps
+            return (
+                FOLLOWED,
+                "in another order neighbours in memory would be read together" if slow else "",
+            )
         if index is None:
             return NOT_FOLLOWED, "it takes one step"
         return self._marked(asked.mark, nest, index)

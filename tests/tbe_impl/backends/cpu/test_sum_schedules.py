@@ -233,6 +233,8 @@ def test_loops_of_sums_come_as_they_are_asked_for(
     assert lines[:-1] == loops
     found = outcomes(schedule.record(), layout, options)
     assert {one.verdict for one in found if one.verb in ("split", "reorder")} <= {"followed"}
+    slow = [one.why for one in found if one.verb == "reorder" and one.why]
+    assert bool(slow) == ((graph, ask) in ((rows, sums_outside), (products, tiles)))
     text = write_program([y], [x], options=options).source
     assert [part for part in code if part not in text] == []
 
