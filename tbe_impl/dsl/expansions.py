@@ -78,6 +78,12 @@ def _ndtr_tanh(x: Tensor) -> Tensor:
     return _sigmoid(W["vmul"](bounded, cubic))
 
 
+def _tanh_softplus(x: Tensor) -> Tensor:
+    power = W["vexp"](W["vmins"](x, 20.0))
+    n = W["vmul"](power, W["vadds"](power, 2.0))
+    return W["vdiv"](n, W["vadds"](n, 2.0))
+
+
 def _turns(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
     """x − π(k + shift) with k whole and the remainder within π/2, and (−1)^k."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
@@ -236,7 +242,7 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 _IN_FLOAT32: Mapping[str, Callable[..., Any]] = {
     "tanh": _tanh, "sigmoid": _sigmoid, "erf": _erf, "erfc": _erfc, "ndtr": _ndtr, "ndtr_tanh": _ndtr_tanh,
-    "sin": _sin, "cos": _cos, "tan": _tan,
+    "tanh_softplus": _tanh_softplus, "sin": _sin, "cos": _cos, "tan": _tan,
     "asin": _asin, "acos": _acos, "atan": _atan, "atan2": _atan2, "sinh": _sinh, "cosh": _cosh, "asinh": _asinh,
     "acosh": _acosh, "atanh": _atanh, "log1p": _log1p, "expm1": _expm1, "exp2": _exp2, "log2": _log2,
     "log10": _log10, "pow": _pow, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite, "sign": _sign_of,

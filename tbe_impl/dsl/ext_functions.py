@@ -66,6 +66,7 @@ WORDS = (
     _function("erfc", "1 − erf x"),
     _function("ndtr", "½ · erfc(−x / √2), the normal distribution"),
     _function("ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), near to the normal distribution"),
+    _function("tanh_softplus", "tanh(ln(1 + e^x))"),
     _function("sin", "sin x"),
     _function("cos", "cos x"),
     _function("tan", "tan x"),

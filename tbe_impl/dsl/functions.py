@@ -86,6 +86,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("erfc", _scipy("erfc")),
             Function("ndtr", _ndtr),
             Function("ndtr_tanh", _ndtr_tanh),
+            Function("tanh_softplus", lambda x: np.tanh(np.logaddexp(x, np.zeros((), x.dtype)))),
             Function("sin", np.sin),
             Function("cos", np.cos),
             Function("tan", np.tan),

@@ -383,6 +383,7 @@ _FUNCTIONS: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "erfc": lambda g, x, y: g * (_number(-2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x))),
     "ndtr": lambda g, x, y: g * (_number(1 / math.sqrt(2 * math.pi), x) * call("exp", _number(-0.5, x) * (x * x))),
     "ndtr_tanh": lambda g, x, y: g * (y * (_one(x) - y) * _slope_within_ndtr_tanh(x)),
+    "tanh_softplus": lambda g, x, y: g * ((_one(x) - y * y) * call("sigmoid", x)),
     "sin": lambda g, x, y: g * call("cos", x),
     "cos": lambda g, x, y: call("neg", g * call("sin", x)),
     "tan": lambda g, x, y: g * (_one(x) + y * y),

@@ -503,8 +503,8 @@ def _is_own(address: Poly, own: Root, nest: Nest) -> bool:
 
 
 SLOW = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh sin cos tan asin acos atan atan2 sinh cosh "
-    "asinh acosh atanh pow".split()
+    "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan asin acos "
+    "atan atan2 sinh cosh asinh acosh atanh pow".split()
 )
 """Functions that cost more than a load from the nearest cache."""
 

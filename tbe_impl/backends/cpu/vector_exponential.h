@@ -42,18 +42,20 @@ VF f32p_eighths f32p_exp_eighths(f32p x) {
     return (f32p_eighths){part, shifted, f32p_fma(r * r, q, rest)};
 }
 VF f32p f32p_power_of_eighths(f32p_eighths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 20)); }
-/* The whole where 2^k may be no normal number. */
-VF f32p f32p_scaled_eighths(f32p_eighths e) {
+/* 2^k 2^(j/8) (1 + p) where 2^k may be no normal number. */
+VF f32p f32p_scaled_eighths(f32p_eighths e, f32p p) {
     i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
     f32p power = (f32p)((i32p)e.part + ((whole & 7) << 20));
-    return f32p_scale(f32p_fma(power, e.p, power), __builtin_convertvector(whole >> 3, f32p));
+    return f32p_scale(f32p_fma(power, p, power), __builtin_convertvector(whole >> 3, f32p));
 }
 VF f32p f32p_exp(f32p x) {
     f32p_eighths e = f32p_exp_eighths(x);
     f32p power = f32p_power_of_eighths(e);
     /* |x| > 87, or NaN */
-    if (__builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0))
-        return f32p_scaled_eighths(f32p_exp_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x))));
+    if (__builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0)) {
+        e = f32p_exp_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x)));
+        return f32p_scaled_eighths(e, e.p);
+    }
     return f32p_fma(power, e.p, power);
 }
 VECTOR_LIFT_F32(exp)
@@ -173,66 +175,71 @@ VF f32v f32_log10(f32v x) {
     return f32_log_edges(x, high + (rest + (low + d.k * 0x1.3509f8p-18f)));
 }
 
-/* e = exp(-|x|) = head + tail; then 1 / (1 + e), or e / (1 + e) for x < 0, from an approximate reciprocal of 1 + e and one
- * correction: q + ((head + tail - q) - q e) / (1 + e), with 1 in the place of head + tail for x >= 0. Within 1.5 ULP. */
+/* exp(x) for x from -104 to 88 as a number that is exact, or nearly, and a small one. */
+typedef struct {
+    f32p head, tail;
+} f32p_parts;
 #if VECTOR_X86 && PART32_BYTES == 64
 /* The tables hold 2^(j/16) and what it lacks, as a share of it; j is in the lowest bits of the sum that rounds x / ln2 to
  * sixteenths. */
 VF f32p f32p_look_up(f32p table, f32p shifted) {
     return __builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1);
 }
-VF f32p f32p_sigmoid(f32p x) {
+VF f32p_parts f32p_exp_in_parts(f32p x) {
     const f32p table = {0x1p0f, 0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f, 0x1.3dea64p0f, 0x1.4bfdaep0f,
                         0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f, 0x1.ae89fap0f,
                         0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
     const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
                           -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
                           0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f};
-    i32p negative = x < 0.0f;
-    f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
-    f32p shifted = f32p_fma(y, f32p_splat(0x1.715476p+0f), f32p_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
-    f32p r = f32p_fma(n, f32p_splat(-0x1.62e4p-1f), y);
+    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+0f), f32p_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e4p-1f), x);
     r = f32p_fma(n, f32p_splat(-0x1.7f7d1cp-20f), r);
     f32p head = f32p_scale(f32p_look_up(table, shifted), n);
     f32p q = f32p_fma(r, f32p_splat(0x1.555556p-3f), f32p_splat(0.5f));
-    f32p tail = head * f32p_fma(r * r, q, r + f32p_look_up(lacking, shifted)), e = head + tail, d = 1.0f + e;
-    f32p inverse = __builtin_ia32_rcp14ps512_mask(d, d, (uint16_t)-1);
-    head = f32p_select(negative, head, f32p_splat(1.0f));
-    tail = (f32p)((i32p)tail & negative);
-    q = (head + tail) * inverse;
+    return (f32p_parts){head, head * f32p_fma(r * r, q, r + f32p_look_up(lacking, shifted))};
+}
+#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+VF f32p_parts f32p_exp_in_parts(f32p x) {
+    const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
+                          0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
+    f32p_eighths e = f32p_exp_eighths(x);
+    f32p power = f32p_power_of_eighths(e);
+    if (__builtin_expect(i32p_any(x < -87.0f), 0)) power = f32p_scaled_eighths(e, f32p_splat(0.0f));
+    return (f32p_parts){power, power * (e.p + __builtin_ia32_permvarsf256(lacking, (i32p)e.shifted))};
+}
+#else
+VF f32p_parts f32p_exp_in_parts(f32p x) {
+    f32p n = f32p_fma(x, f32p_splat(0x1.715476p+0f), f32p_splat(0x1.8p23f)) - 0x1.8p23f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e4p-1f), x);
+    r = f32p_fma(n, f32p_splat(-0x1.7f7d1cp-20f), r);
+    f32p q = f32p_fma(r, f32p_splat(0.00139516161f), f32p_splat(0.00836962927f));
+    q = f32p_fma(f32p_fma(q, r, f32p_splat(0.0416661873f)), r, f32p_splat(0.166665062f));
+    f32p head = f32p_scale(f32p_splat(1.0f), n);
+    return (f32p_parts){head, head * (r + r * r * f32p_fma(q, r, f32p_splat(0.5f)))};
+}
+#endif
+/* Good to some 2^-14 at least, to be corrected by what n - q d lacks. */
+VF f32p f32p_inverse(f32p x) {
+#if VECTOR_X86 && PART32_BYTES == 64
+    return __builtin_ia32_rcp14ps512_mask(x, x, (uint16_t)-1);
+#else
+    return 1.0f / x;
+#endif
+}
+/* e = exp(-|x|) = head + tail; then 1 / (1 + e), or e / (1 + e) for x < 0, from an approximate reciprocal of 1 + e and one
+ * correction: q + ((head + tail - q) - q e) / (1 + e), with 1 in the place of head + tail for x >= 0. Within 1.6 ULP. */
+VF f32p f32p_sigmoid(f32p x) {
+    f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
+    f32p_parts power = f32p_exp_in_parts(y);
+    i32p negative = x < 0.0f;
+    f32p e = power.head + power.tail, inverse = f32p_inverse(1.0f + e);
+    f32p head = f32p_select(negative, power.head, f32p_splat(1.0f));
+    f32p tail = (f32p)((i32p)power.tail & negative);
+    f32p q = (head + tail) * inverse;
     return f32p_fma(f32p_fma(-q, e, (head - q) + tail), inverse, q);
 }
 VECTOR_LIFT_F32(sigmoid)
-#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-VF f32p f32p_sigmoid(f32p x) {
-    const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
-                          0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
-    f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
-    i32p negative = x < 0.0f, small = y < -87.0f;
-    f32p_eighths power = f32p_exp_eighths(y);
-    power.p += (f32p)__builtin_ia32_permvarsf256(lacking, (i32p)power.shifted);
-    f32p head = f32p_power_of_eighths(power), tail = head * power.p, e = head + tail;
-    f32p inverse = 1.0f / (1.0f + e), top = f32p_select(negative, head, f32p_splat(1.0f));
-    tail = (f32p)((i32p)tail & negative);
-    f32p q = (top + tail) * inverse;
-    q = f32p_fma(f32p_fma(-q, e, (top - q) + tail), inverse, q);
-    if (__builtin_expect(i32p_any(small), 0))
-        q = f32p_select(small, f32p_select(negative, f32p_scaled_eighths(power), f32p_splat(1.0f)), q);
-    return q;
-}
-VECTOR_LIFT_F32(sigmoid)
-#else
-VF f32v f32_sigmoid(f32v x) {
-    f32_exponential power = f32_exp_reduced(f32_clamp(-f32_abs(x), -104.0f, 0.0f));
-    i32v negative = x < 0.0f;
-    f32v head = f32_scale(f32_splat(1.0f), power.n), tail = head * (power.r + power.s), e = head + tail;
-    f32v inverse = 1.0f / (1.0f + e);
-    head = f32_select(negative, head, f32_splat(1.0f));
-    tail = (f32v)((i32v)tail & negative);
-    f32v q = (head + tail) * inverse;
-    return f32_fma(f32_fma(-q, e, (head - q) + tail), inverse, q);
-}
-#endif
 VF f32v f32_tanh(f32v x) {
     f32v size = f32_abs(x), z = x * x;
     f32v y = f32_below(f32_splat(10.0f), size);

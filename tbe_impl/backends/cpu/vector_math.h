@@ -11,7 +11,7 @@
 #ifndef VECTOR_MATH_H
 #define VECTOR_MATH_H
 
-#include "vector_normal.h"
+#include "vector_gates.h"
 #include "vector_trigonometry.h"
 
 /* The remainder of the truncated quotient, exact, with the sign of x. In float64 both quotient and product are exact as

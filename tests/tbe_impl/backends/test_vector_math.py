@@ -36,8 +36,8 @@ REDUCED = 20
 """By how much fewer points every variant but the first is given."""
 
 UNARY = (
-    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh sin cos tan asin acos "
-    "atan sinh cosh asinh acosh atanh floor ceil rint round_away trunc sign relu"
+    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos "
+    "tan asin acos atan sinh cosh asinh acosh atanh floor ceil rint round_away trunc sign relu"
 ).split()
 IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
 """What the other variants than the first are asked in half precision."""
@@ -231,6 +231,13 @@ def ndtr_tanh(x: np.ndarray) -> np.ndarray:
     return sigmoid(twice * (y + cubic * y**3))
 
 
+def tanh_softplus(x: np.ndarray) -> np.ndarray:
+    """tanh(ln(1 + e^x)), as n / (n + 2), n = e^x (e^x + 2)."""
+    power = np.exp(np.minimum(x, 50))
+    n = power * (power + 2)
+    return n / (n + 2)
+
+
 def _special(name: str) -> Callable[[np.ndarray], np.ndarray]:
     def function(x: np.ndarray) -> np.ndarray:
         from scipy import special
@@ -260,6 +267,7 @@ FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "erfc": (_special("erfc"), 0.6, 2),
     "ndtr": (_special("ndtr"), 1.8, 4),
     "ndtr_tanh": (ndtr_tanh, 1.8, 1.5),
+    "tanh_softplus": (tanh_softplus, 1.3, 1.5),
     "sin": (np.sin, 1.6, 1),
     "cos": (np.cos, 1.6, 1),
     "tan": (np.tan, 0.6, 1),

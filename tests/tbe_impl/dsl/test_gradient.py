@@ -59,7 +59,7 @@ ELEMENTWISE: list[Case] = [
     ("vcmpsel", lambda x, y: dsl.vcmpsel(x, y, "lt", dsl.vmul(x, y), 2.0), (A, B)),
     ("where", lambda x, y: ext.where(compared(x, y), x, 1.0), (A, B)),
     *((name, dsl.EXT_WORDS[name], (A,)) for name in
-      "tanh sigmoid erf erfc ndtr ndtr_tanh sin cos tan atan sinh cosh asinh exp2 expm1 sign neg rint square".split()),
+      "tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan atan sinh cosh asinh exp2 expm1 sign neg rint square".split()),
     *((name, dsl.EXT_WORDS[name], (SMALL,)) for name in "asin acos atanh log1p".split()),
     *((name, dsl.EXT_WORDS[name], (POSITIVE,)) for name in "log2 log10 reciprocal".split()),
     ("acosh", ext.acosh, (ABOVE_ONE,)),

@@ -121,6 +121,7 @@ EXT_CASES = (
     Case("tanh", np.tanh), Case("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
     Case("erf", lambda x: _special("erf", x)), Case("erfc", lambda x: _special("erfc", x), times=64),
     Case("ndtr", lambda x: _special("ndtr", x), times=64), Case("ndtr_tanh", _ndtr_tanh),
+    Case("tanh_softplus", lambda x: np.tanh(np.logaddexp(x, 0))),
     Case("sin", np.sin), Case("cos", np.cos), Case("tan", np.tan, low=-1, high=1),
     Case("asin", np.arcsin, low=-1, high=1), Case("acos", np.arccos, low=-1, high=1), Case("atan", np.arctan),
     Case("atan2", np.arctan2, arity=2), Case("sinh", np.sinh), Case("cosh", np.cosh), Case("asinh", np.arcsinh),

@@ -1,12 +1,14 @@
-/* The normal distribution, and what stands for it in the tanh formula of GELU.
+/* Gates of activations from tables: the normal distribution, what stands for it in the tanh formula of GELU, and that of
+ * Mish, tanh(ln(1 + e^x)).
  *
- * Left of 0, t = |x|, a polynomial of degree 7 around the centre of the cell that t lies in, one of 16 with about the same
- * relative change in each: cell t (linear + square t), rounded. Centres are such float32 numbers of which value and slope
- * are float32 numbers, too, but for some 2^-33 and 2^-26 of them, so that only what is added to the value is rounded. Right
- * of 0, 1 less that. Beyond the last cell by way of float64. Within 1.1 ULP, and x times that within 2.
+ * A polynomial of degree 7 around the centre of the cell that x lies in, one of 16 with about the same relative change in
+ * each; x (linear + square x), rounded, is its number. Centres are such float32 numbers of which value and slope are float32
+ * numbers, too, but for some 2^-33 and 2^-26 of them, so that only what is added to the value is rounded. Left of the cells
+ * by way of float64. The distributions are computed left of 0, and right of it as 1 less that. Within 1.1 ULP, and x times
+ * that within 2.
  */
-#ifndef VECTOR_NORMAL_H
-#define VECTOR_NORMAL_H
+#ifndef VECTOR_GATES_H
+#define VECTOR_GATES_H
 
 #include "vector_exponential.h"
 
@@ -83,18 +85,57 @@ static const float ndtr_tanh_cells[9][16] __attribute__((aligned(64))) = {
      0.000123551159f, 3.99409801e-5f, 5.92694107e-7f, -2.59503413e-5f, -2.83438221e-5f, -2.18343048e-5f,
      -1.42391937e-5f, -7.95278174e-6f, -3.93282653e-6f, -1.76510468e-6f},
 };
+static const float tanh_softplus_cells[9][16] __attribute__((aligned(64))) = {
+    {-5.59617519f, -5.07172346f, -4.524333f, -3.94507909f, -3.3614552f, -2.7579987f, -2.11694646f, -1.40762961f,
+     -0.702108562f, 0.0966776386f, 0.925747693f, 1.82194066f, 2.89183998f, 4.11565924f, 5.58529282f, 8.11511993f},
+    {0.00370514486f, 0.00625193585f, 0.0107831731f, 0.0191625152f, 0.0340835825f, 0.0614113994f, 0.113197371f,
+     0.21548155f, 0.382074833f, 0.630745888f, 0.850933671f, 0.961982727f, 0.994490445f, 0.999484718f, 0.999972045f,
+     0.999999821f},
+    {0.0036982554f, 0.00623227051f, 0.0107244095f, 0.0189754125f, 0.0334831029f, 0.0594115891f, 0.106083632f,
+     0.187479228f, 0.28297478f, 0.31562233f, 0.197611347f, 0.0642063245f, 0.0104112038f, 0.00101375906f,
+     5.56985688e-5f, 3.5724554e-7f},
+    {0.00184223813f, 0.00309647131f, 0.00530345179f, 0.00930070411f, 0.0161420871f, 0.0277166553f, 0.0460514836f,
+     0.0673669875f, 0.0587820634f, -0.0292521175f, -0.0923941955f, -0.0486988127f, -0.00953607447f, -0.00098883186f,
+     -5.53808932e-5f, -3.56828764e-7f},
+    {0.000609486538f, 0.00101904909f, 0.00172866322f, 0.00297569926f, 0.0049823802f, 0.00792656746f, 0.0108446451f,
+     0.00677186297f, -0.0191374049f, -0.0452677533f, 0.00138854852f, 0.0196932498f, 0.0055300761f, 0.000634712633f,
+     3.66399836e-5f, 2.4683311e-7f},
+    {0.000150088003f, 0.000248195895f, 0.00041257916f, 0.000681809615f, 0.00104761391f, 0.00133878854f,
+     0.000600438332f, -0.00455900235f, -0.0130834961f, 0.00348076853f, 0.0153048029f, -0.00268291077f,
+     -0.00219227048f, -0.000299306092f, -1.80699262e-5f, -1.1773357e-7f},
+    {2.91185243e-5f, 4.70031773e-5f, 7.46404476e-5f, 0.000111644687f, 0.000131138557f, 2.05036831e-5f,
+     -0.000622130872f, -0.00240516663f, -0.000964378181f, 0.00802572258f, -0.00385837234f, -0.00161715003f,
+     0.000575639482f, 0.000108794076f, 6.91807691e-6f, 3.37068684e-8f},
+    {4.38443385e-6f, 7.15118313e-6f, 1.00548432e-5f, 1.02431613e-5f, -2.36585697e-6f, -7.38739691e-5f,
+     -0.00029160257f, -0.000418345415f, 0.00159374147f, -4.385586e-5f, -0.00179693906f, 0.00102217961f,
+     -5.6841247e-5f, -3.15744583e-5f, -2.37540962e-6f, -1.84241316e-8f},
+    {1.65952159e-7f, 1.14873365e-6f, 1.29186765e-6f, -9.56659505e-7f, -3.66268432e-6f, -2.7594504e-5f,
+     -6.3964304e-5f, 5.39512002e-5f, 0.000606140995f, -0.00121212774f, 0.000853467151f, -0.000133814814f,
+     -4.61936434e-5f, 7.90116792e-6f, 8.69129508e-7f, 9.84681847e-9f},
+};
 
-VF f32p f32p_in_cells(f32p x, const float cells[][16], float linear, float square, float end) {
-    f32p t = f32p_below(f32p_splat(end), f32p_abs(x));
-    i32p cell = (i32p)f32p_fma(t, f32p_fma(t, f32p_splat(square), f32p_splat(linear)), f32p_splat(0x1.8p23f));
-    f32p away = t - f32p_of_sixteen(cells[0], cell), y = f32p_of_sixteen(cells[8], cell);
+VF f32p f32p_in_cells(f32p x, const float cells[][16], float first, float linear, float square) {
+    f32p number = f32p_fma(x, f32p_fma(x, f32p_splat(square), f32p_splat(linear)), f32p_splat(0x1.8p23f + first));
+    i32p cell = (i32p)number;
+    f32p away = x - f32p_of_sixteen(cells[0], cell), y = f32p_of_sixteen(cells[8], cell);
     for (int row = 7; row > 0; row--) y = f32p_fma(y, away, f32p_of_sixteen(cells[row], cell));
+    return y;
+}
+VF f32p f32p_ndtr_in_cells(f32p x) {
+    f32p y = f32p_in_cells(f32p_below(f32p_splat(5.54f), f32p_abs(x)), ndtr_cells, 0.0f, 1.12f, 0.3f);
     return f32p_select(x < 0.0f, y, 1.0f - y);
 }
-VF f32p f32p_ndtr_in_cells(f32p x) { return f32p_in_cells(x, ndtr_cells, 1.12f, 0.3f, 5.54f); }
-VF f32p f32p_ndtr_tanh_in_cells(f32p x) { return f32p_in_cells(x, ndtr_tanh_cells, 0.96f, 0.4f, 5.12f); }
+VF f32p f32p_ndtr_tanh_in_cells(f32p x) {
+    f32p y = f32p_in_cells(f32p_below(f32p_splat(5.12f), f32p_abs(x)), ndtr_tanh_cells, 0.0f, 0.96f, 0.4f);
+    return f32p_select(x < 0.0f, y, 1.0f - y);
+}
+VF f32p f32p_tanh_softplus_in_cells(f32p x) {
+    f32p t = f32p_below(f32p_splat(9.05f), f32p_above(f32p_splat(-5.9f), x));
+    return f32p_in_cells(t, tanh_softplus_cells, 9.0f, 1.25f, -0.0595f);
+}
 VECTOR_LIFT_F32(ndtr_in_cells)
 VECTOR_LIFT_F32(ndtr_tanh_in_cells)
+VECTOR_LIFT_F32(tanh_softplus_in_cells)
 
 VF f64p f64p_ndtr_of_f32(f64p x) { return 0.5 * f64p_erfc_of_f32(x * -0x1.6a09e667f3bcdp-1); }
 VF f64p f64p_ndtr_tanh_of_f32(f64p x) {
@@ -113,21 +154,33 @@ VF f64p f64p_ndtr_tanh(f64p x) {
     f64p z = f64p_product(sum, t, &rest);
     return f64p_sigmoid_of_parts(z, rest + cubic_rest * t);
 }
+/* n / (n + 2), n = e^x (e^x + 2), in two parts each. */
+VF f64p f64p_tanh_softplus(f64p x) {
+    f64p y = f64p_clamp(x, -746.0, 40.0);
+    f64_exponential e = f64p_exp_reduced(y, y * 0);
+    f64p p = e.r + e.s, m = 1.0 + p, power = f64p_scale(m, e.n);
+    f64p power_rest = f64p_scale(((1.0 - m) + p) + ((e.r - p) + e.s), e.n);
+    f64p twice = power + power, low, square = f64p_product(power, power, &low), n = twice + square;
+    f64p n_rest = (square - (n - twice)) + (low + power_rest * (twice + 2.0));
+    f64p d = n + 2.0, two = d - n, d_rest = (n - (d - two)) + (2.0 - two), rest;
+    f64p q = f64p_quotient(n, n_rest, d, d_rest + n_rest, &rest);
+    return q + rest;
+}
 VECTOR_LIFT_F64(ndtr_tanh)
+VECTOR_LIFT_F64(tanh_softplus)
 VECTOR_F32_BY_F64(ndtr_by_f64, f64p_ndtr_of_f32)
 VECTOR_F32_BY_F64(ndtr_tanh_by_f64, f64p_ndtr_tanh_of_f32)
+VECTOR_F32_BY_F64(tanh_softplus_by_f64, f64p_tanh_softplus)
 
-VF f32v f32_ndtr(f32v x) {
-    f32v y = f32_ndtr_in_cells(x);
-    i32v beyond = x < -5.54f;
-    if (__builtin_expect(i32_any(beyond), 0)) y = f32_select(beyond, f32_ndtr_by_f64(x), y);
-    return y;
-}
-VF f32v f32_ndtr_tanh(f32v x) {
-    f32v y = f32_ndtr_tanh_in_cells(x);
-    i32v beyond = x < -5.12f;
-    if (__builtin_expect(i32_any(beyond), 0)) y = f32_select(beyond, f32_ndtr_tanh_by_f64(x), y);
-    return y;
-}
+#define VECTOR_GATE(name, first)                                                              \
+    VF f32v f32_##name(f32v x) {                                                              \
+        f32v y = f32_##name##_in_cells(x);                                                    \
+        i32v beyond = x < first;                                                              \
+        if (__builtin_expect(i32_any(beyond), 0)) y = f32_select(beyond, f32_##name##_by_f64(x), y); \
+        return y;                                                                             \
+    }
+VECTOR_GATE(ndtr, -5.54f)
+VECTOR_GATE(ndtr_tanh, -5.12f)
+VECTOR_GATE(tanh_softplus, -5.9f)
 
 #endif
