@@ -16,7 +16,7 @@ TOP = 4
 
 def searched(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
     """Searches, with those choices among what is tried first, and decides."""
-    found = _nearby(bench, _combined(bench, _alone(bench)))
+    found = _nearby(bench, _combined(bench, _alone(bench, also)))
     winner = _shared(bench, _decided(bench, found))
     default = winner.others if winner.times else [bench.timed(bench.default)]
     return Tuning(
@@ -33,9 +33,10 @@ def searched(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
     )
 
 
-def _alone(bench: Bench) -> list[Candidate]:
+def _alone(bench: Bench, also: Sequence[Choice]) -> list[Candidate]:
     """What gains alone, the best first."""
-    found = bench.halved(bench.candidates(single(bench.kernel), share=0.35), rounds=8, share=0.4)
+    made = bench.candidates([*also, *single(bench.kernel)], share=0.35)
+    found = bench.halved(made, rounds=8, share=0.4)
     return _sorted(found)[:TOP]
 
 

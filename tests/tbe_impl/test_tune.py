@@ -94,6 +94,12 @@ def test_gains_of_two_knobs_are_combined(cache: Path, monkeypatch: pytest.Monkey
     assert (found.accumulators, found.unroll) == (1, 2)
 
 
+def test_what_a_caller_adds_is_tried(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, lambda choice: 0.5 if choice.accumulators == 3 else 1.0)
+    found = tune(scaled_total(), progress=False, also=[Choice(accumulators=3)])
+    assert found.options.accumulators == 3
+
+
 def test_only_what_may_change_a_kernel_is_tried(cache: Path) -> None:
     def tried(kernel: Kernel, field: str) -> bool:
         return any(getattr(one, field) != getattr(Choice(), field) for one in space.single(kernel))
