@@ -1,0 +1,131 @@
+"""Several processes on one machine: data-parallel training under ``msrun``, and kernels that are compiled once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbe_impl.backends.cpu import compiler
+from tests.ms_fusion.presets.mindspore_child import ROOT
+
+RANKS = 2
+SCRIPT = """
+import json, sys
+from pathlib import Path
+import numpy as np
+import mindspore as ms
+from mindspore import Tensor, nn, ops
+from mindspore.communication import get_rank, init
+import ms_fusion as mf
+from ms_fusion import presets
+from ms_fusion.kernel_server import records
+
+place = Path(sys.argv[1])
+ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
+init()
+rank = get_rank()
+ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)
+
+class Loss(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.second = nn.Dense(32, 64), nn.LayerNorm((64,)), nn.Dense(64, 8)
+    def construct(self, x, wanted):
+        found = ops.log_softmax(self.second(ops.gelu(self.norm(self.first(x)))), -1)
+        return -ops.mean(ops.sum(found * wanted, -1))
+
+def losses():
+    random, net = np.random.default_rng(0), Loss()
+    for one in net.trainable_params():
+        one.set_data(Tensor(random.standard_normal(one.shape).astype(np.float32) * 0.2 + (one.name == "norm.gamma")))
+    random = np.random.default_rng(10 + rank)
+    x = Tensor(random.standard_normal((40, 32)).astype(np.float32))
+    wanted = Tensor(np.eye(8, dtype=np.float32)[random.integers(0, 8, 40)])
+    step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-2)).set_train()
+    found = [float(step(x, wanted).asnumpy()) for _ in range(5)]
+    return found, float(sum(np.abs(one.asnumpy()).sum() for one in net.trainable_params()))
+
+result = {"unfused": losses()}
+mf.enable(generator="ms_fusion")
+result["fused"] = losses()
+result["built"] = sorted(records.read(presets.kernel_directory() / "akg_kernel_meta"))
+(place / f"{rank}.json").write_text(json.dumps(result))
+"""
+
+
+COMPILER = """#!/bin/sh
+for last; do case "$last" in *kernel.c) cat "$last" | cksum >> "{log}";; esac; done
+exec "{compiler}" "$@"
+"""
+"""Writes down what it is given, and compiles it."""
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What each rank saw, and the texts that were compiled, each as its check sum."""
+
+    ranks: list[dict[str, Any]]
+    compiled: list[str]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    place = tmp_path_factory.mktemp("ranks")
+    (place / "train.py").write_text(SCRIPT)
+    found = Path(sys.executable).with_name("msrun")
+    msrun = str(found) if found.exists() else shutil.which("msrun")
+    if msrun is None:
+        pytest.skip("MindSpore's msrun is not there")
+    noting = place / "cc"
+    noting.write_text(
+        COMPILER.format(log=place / "compiled", compiler=compiler.find_compiler().command[0])
+    )
+    noting.chmod(0o700)
+    variables = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("MS_")},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "GLOG_v": "4",
+        "MS_FUSION_CACHE_DIR": str(place / "cache"),
+        "MS_FUSION_CC": str(noting),
+    }
+    command = [msrun, f"--worker_num={RANKS}", f"--local_worker_num={RANKS}", "--master_addr=127.0.0.1", f"--master_port={_free_port()}", "--join=True", f"--log_dir={place / 'log'}", "train.py", str(place)]  # fmt: skip
+    done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True, timeout=280, check=False)  # fmt: skip
+    logs = "".join(file.read_text(errors="replace")[-2000:] for file in (place / "log").glob("worker_*.log"))  # fmt: skip
+    assert done.returncode == 0, logs
+    results = [json.loads((place / f"{rank}.json").read_text()) for rank in range(RANKS)]
+    return Seen(results, (place / "compiled").read_text().splitlines())
+
+
+@pytest.mark.mindspore
+def test_ranks_train_alike_fused_and_not(seen: Seen) -> None:
+    for rank in seen.ranks:
+        (fused, weights), (unfused, same_weights) = rank["fused"], rank["unfused"]
+        assert fused == pytest.approx(unfused, rel=1e-4)
+        assert weights == pytest.approx(same_weights, rel=1e-5)
+        assert fused[-1] < 0.8 * fused[0]
+    # each on its own part of the data, with the gradients of all
+    one, other = (rank["fused"] for rank in seen.ranks)
+    assert one[0] != other[0] and one[1] == pytest.approx(other[1])
+
+
+@pytest.mark.mindspore
+def test_nobody_compiles_what_another_rank_has(seen: Seen) -> None:
+    one, other = (rank["built"] for rank in seen.ranks)
+    assert one == other and len(one) > 5
+    assert len(seen.compiled) >= len(one) and len(set(seen.compiled)) == len(seen.compiled)
