@@ -141,7 +141,8 @@ def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr
     guard: Expr | None = None
     for axis in op.reduce_axis:
         value = values.get(id(axis))
-        if value is None or _last(value) == _last(axis):
+        last = None if value is None else _last(value)
+        if value is None or (last is not None and last == _last(axis)):
             continue
         inside: Expr = binary("lt", substitute(value, renamed), axis.extent)
         guard = inside if guard is None else binary("and", guard, inside)

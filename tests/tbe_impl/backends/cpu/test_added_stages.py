@@ -16,12 +16,13 @@ from tbe_impl.backends.cpu.program import layout_of, write_program
 from tbe_impl.backends.cpu.schedule_choices import options_of, outputs_of
 from tbe_impl.backends.cpu.show_nests import show_nests
 from tbe_impl.cache import KernelCache
-from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.errors import InputError
 from tests.tbe_impl.backends.cpu.test_sum_schedules import (
     GRAPHS,
+    SUMS,
     array,
     columns,
     everything,
@@ -92,8 +93,8 @@ def copies_at_a_loop(s: Schedule, y: Tensor) -> None:
 ASKS = (outer_parts, inner_parts, parts_in_the_loop, parts_with_loops_of_their_own, parts_of_parts, a_whole_axis, fused_parts,
         copies, copies_at_a_loop)  # fmt: skip
 CASES = [
-    ("float32", "sum", (24, 96)), ("float32", "sum", (37, 101)), ("float64", "prod", (33, 19)), ("float16", "sum", (33, 70)),
-    ("bfloat16", "max", (16, 35)), ("int8", "sum", (20, 45)), ("uint8", "min", (9, 33)), ("int32", "max", (1, 17)),
+    ("float32", "sum", (37, 101)), ("bfloat16", "max", (16, 35)), ("float16", "sum", (33, 70)), ("uint8", "min", (9, 33)),
+    ("int32", "prod", (1, 17)),
 ]  # fmt: skip
 
 
@@ -118,6 +119,28 @@ def test_results_stay(dtype: str, how: str, shape: tuple[int, int], cache: Kerne
                 assert_close(found, GRAPHS[graph](wide(given), reduced(how, dtype)), dtype)
             except AssertionError as error:
                 raise AssertionError(f"{graph.__name__}, {ask.__name__}") from error
+
+
+def test_results_stay_for_sizes_of_run_time(cache: KernelCache) -> None:
+    n, m = Var("n", "int32"), Var("m", "int32")
+    x = placeholder((n, m), "float32", name="x")
+    cases: list[tuple[Any, Ask]] = [*itertools.product((rows, columns), ASKS)]
+    own = [(graph, ask) for graph in (rows, columns) for ask in SUMS.values()]
+    outputs = [graph(x, "sum") for graph, _ in (*cases, *own)]
+    schedule = create_schedule(outputs)
+    for y, (_, ask) in zip(outputs, cases, strict=False):
+        ask(schedule, y)
+    for y, (_, asked) in zip(outputs[len(cases) :], own, strict=True):
+        asked(schedule[y])
+    record = schedule.record()
+    options = options_of(record, outputs, [x], Options(parallel_elements=2, portions=5))
+    kernel = backend.prepare(outputs_of(record, outputs), [x], options=options, cache=cache)
+    for shape in ((7, 50), (33, 16), (1, 1)):
+        given = array(shape, "float32")
+        for found, (graph, _) in zip(
+            kernel.run([given], {id(n): shape[0], id(m): shape[1]}, 3), (*cases, *own), strict=True
+        ):
+            assert_close(found, GRAPHS[graph](wide(given), np.sum), "float32")
 
 
 LOOPS: list[tuple[Any, Ask, list[str]]] = [
