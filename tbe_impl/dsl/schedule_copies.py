@@ -102,13 +102,17 @@ def factored(
     values = {key: value for key, value in values.items()
               if any(key == id(axis) for axis in op.reduce_axis)}  # fmt: skip
     axes = [IterVar(axis.dom, axis.name, axis.kind) for axis in op.axis]
-    new = IterVar(loop.dom, loop.name, "data")
+    new = IterVar(Range(loop.extent), loop.name, "data")
     renamed: dict[int, Expr] = {id(old): one for old, one in zip(op.axis, axes, strict=True)}
     renamed[id(loop)] = new
     left = [leaf for leaf in leaves if leaf.kind == "reduce" and leaf is not loop]
-    inner = [IterVar(leaf.dom, leaf.name, "reduce") for leaf in left]
+    inner = [IterVar(Range(leaf.extent), leaf.name, "reduce") for leaf in left]
     renamed.update((id(old), one) for old, one in zip(left, inner, strict=True))
     guard = _guard(op, values, renamed)
+    for axis in op.reduce_axis:
+        # loops begin at 0, wherever the axis does
+        if axis.dom is not None and not _is_zero(axis.dom.min):
+            values[id(axis)] = values.get(id(axis), axis) + axis.dom.min
     place = position % (len(axes) + 1)
     bodies: list[Expr] = []
     for expression in op.body:
@@ -129,11 +133,15 @@ def factored(
     shape.insert(place, new.extent)
     first = Operation("compute", f"{op.name}.rf", [tuple(shape)] * len(bodies), [body.dtype for body in bodies],
                       axis=[*axes[:place], new, *axes[place:]], body=bodies, tag=op.tag, location=op.location)  # fmt: skip
-    over = IterVar(loop.dom, f"{loop.name}.v", "reduce")
+    over = IterVar(Range(loop.extent), f"{loop.name}.v", "reduce")
     index = [*op.axis[:place], over, *op.axis[place:]]
     second = [Reduce(old.op, Read(tensor, index), [over]) for old, tensor in zip(op.body, first.outputs, strict=True)
               if isinstance(old, Reduce)]  # fmt: skip
     return first, like(op, op.name, op.axis, second, tag=op.tag)
+
+
+def _is_zero(value: Expr) -> bool:
+    return isinstance(value, Const) and value.value == 0
 
 
 def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr]) -> Expr | None:

@@ -213,6 +213,19 @@ def test_a_condition_of_the_sum_stays_when_nothing_else_is_summed(cache: KernelC
     np.testing.assert_array_equal(kernel.run([given], {}, 1)[0], given[:, :17].max(axis=1))
 
 
+@pytest.mark.parametrize("factor", [None, 4, 5])
+def test_an_axis_that_begins_later(factor: int | None, cache: KernelCache) -> None:
+    x = placeholder((5, 15), "float32", name="x")
+    k = reduce_axis((3, 15), "k")
+    y = compute((5,), lambda i: Reduce("sum", x(i, k), [k]), name="y")
+    schedule = create_schedule(y)
+    schedule.rfactor(y, k if factor is None else schedule[y].split(k, factor=factor)[0])
+    record = schedule.record()
+    kernel = backend.prepare(outputs_of(record, [y]), [x], options=options_of(record, [y], [x]), cache=cache)  # fmt: skip
+    given = array((5, 15), "float32")
+    assert_close(kernel.run([given], {}, 1)[0], given[:, 3:].sum(axis=1, dtype=np.float64), "float32")  # fmt: skip
+
+
 def test_what_cannot_be_factored_is_told() -> None:
     y = rows(placeholder((5, 40), "float32", name="x"), "sum")
     schedule = create_schedule(y)
