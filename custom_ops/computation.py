@@ -33,7 +33,7 @@ from custom_ops.varying import (
 from tbe_impl import compat
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
-from tbe_impl.dsl.tensor import Tensor, placeholder
+from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel
 
@@ -297,7 +297,7 @@ class Computation:
                 for (name, one), shape in zip(names, shapes, strict=True)
             ]
             try:
-                made = several(spec.forward(*tensors, **self.attributes))
+                made = _written(tensors, several(spec.forward(*tensors, **self.attributes)))
             except FusionError as error:
                 if not isinstance(error, InputError) or spec.name in error.what:
                     raise
@@ -354,6 +354,20 @@ class Computation:
 
 def _size(number: int, variables: Sequence[Var]) -> Expr | int:
     return number if number >= 0 else variables[-1 - number]
+
+
+def _written(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The outputs; what is an input, or an output before, is copied by the kernel itself, beside what else it computes."""
+    found: list[Tensor] = []
+    for tensor in made:
+        is_met = any(tensor is other for other in (*inputs, *found))
+        found.append(_copy(tensor) if is_met else tensor)
+    return tuple(found)
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
+    return copied
 
 
 def _group(given: Sequence[Described]) -> Group:

@@ -69,10 +69,12 @@ def like(made: Tensor, tensor: Tensor) -> Tensor:
         for axis in range(made.ndim)
         if axis < lacking or (is_one(tensor.shape[axis - lacking]) and not is_one(made.shape[axis]))
     ]
-    if axes:
+    if len(axes) > lacking:
         made = dsl.reduce_sum(made, axes, keepdims=True)
-        if lacking:
-            made = dsl.ext.reshape(made, tensor.shape)
+        made = dsl.ext.reshape(made, tensor.shape) if lacking else made
+    elif axes:
+        # without a reshape behind it: a sum of columns by itself goes through memory row by row
+        made = dsl.reduce_sum(made, axes, keepdims=False)
     return dsl.cast_to(made, tensor.dtype)
 
 

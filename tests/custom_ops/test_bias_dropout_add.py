@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from custom_ops import BiasDropoutAdd
+from custom_ops.computation import Computation
 from custom_ops.counted_random import bits_in_numpy
+from custom_ops.gradient import gradient_of
+from custom_ops.kernels import Described, program_of
+from custom_ops.operators.bias_dropout_add import BIAS_DROPOUT_ADD
 from tbe_impl.errors import InputError
 
 ONES, ZERO = np.ones((512, 512), np.float32), np.zeros(512, np.float32)
@@ -104,3 +110,15 @@ def test_inside_mindspore(mode, route):
         assert np.allclose(got.asnumpy(), one, atol=1e-5)
     net.set_train(False)
     assert np.allclose(net(*tensors).asnumpy(), 3 * x + 2 * bias, atol=1e-5)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1])
+def test_the_gradient_is_one_pass_in_c(p):
+    """What is handed on as it came is copied beside the rest; the bias is summed row by row."""
+    spec = gradient_of(BIAS_DROPOUT_ADD)
+    other = {"bias": Described((32,), "float32"), "key": Described((1,), "int32")}
+    rows = Described((64, 32), "float32")
+    kernel = Computation(spec, {"p": p}).kernel([other.get(name, rows) for name in spec.inputs])
+    assert program_of(kernel) is not None
+    assert len(re.findall(r"for \(int64_t i\d+ = begin;", kernel.source)) == 1
+    assert "_columns(" in kernel.source
