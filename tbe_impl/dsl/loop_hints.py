@@ -274,14 +274,16 @@ def _how(split: Split) -> str:
 
 
 def roots_of(stage: StageRecord) -> dict[int, tuple[IterVar, ...]]:
-    """``id`` of an axis or a loop → the axes of the operation that it comes from, outermost first."""
+    """``id`` of an axis or a loop → the axes of the operation that it comes from, outermost first; none for a loop of one step."""
     found: dict[int, tuple[IterVar, ...]] = {
         id(axis): (axis,) for axis in (*stage.op.axis, *stage.op.reduce_axis)
     }
     for relation in stage.relations:
         if isinstance(relation, Split):
-            found[id(relation.outer)] = found[id(relation.inner)] = found[id(relation.parent)]
+            found[id(relation.outer)] = found[id(relation.inner)] = found.get(
+                id(relation.parent), ()
+            )
         else:
-            both = (*found[id(relation.outer)], *found[id(relation.inner)])
+            both = (*found.get(id(relation.outer), ()), *found.get(id(relation.inner), ()))
             found[id(relation.fused)] = tuple({id(axis): axis for axis in both}.values())
     return found

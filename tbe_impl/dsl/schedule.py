@@ -14,6 +14,7 @@ from typing import Any
 
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.location import asked_at, here
+from tbe_impl.dsl.loop_hints import roots_of
 from tbe_impl.dsl.schedule_copies import copy_of, factored, moved_into, redirected
 from tbe_impl.dsl.schedule_records import Directive, ScheduleRecord
 from tbe_impl.dsl.stage import Stage, UnknownMember
@@ -204,6 +205,16 @@ class Schedule:
             raise InputError(f"rfactor of {tensor.name}: {axes[0].name} is no reduce loop", place=place,
                              expected="a loop made of schedule[…].op.reduce_axis",
                              got=axes[0].name)  # fmt: skip
+        roots = roots_of(stage.record())
+        mixed = [
+            leaf
+            for leaf in stage.leaf_iter_vars
+            if len({root.kind for root in roots.get(id(leaf), ())}) > 1
+        ]
+        if mixed:
+            raise InputError(f"rfactor of {tensor.name}: {mixed[0].name} goes over results as well", place=place,
+                             expected="loops over what is reduced, and over nothing else", got=mixed[0].name,
+                             remedy="Fuse what is reduced with nothing but what is reduced")  # fmt: skip
         first, second = factored(
             stage.op, stage.leaf_iter_vars, stage.relations, axes[0], int(positions[0])
         )

@@ -55,7 +55,12 @@ def _add(stage: Stage, schedule: Schedule, chance: random.Random) -> None:
     if stage.op.kind != "compute" or not stage.op.body:
         return
     if verb == "rfactor":
-        made = schedule.rfactor(stage.op.outputs[0], chance.choice(reduced), chance.choice((0, -1)))
+        try:
+            made = schedule.rfactor(
+                stage.op.outputs[0], chance.choice(reduced), chance.choice((0, -1))
+            )
+        except InputError:
+            return
     elif verb == "cache_write":
         made = schedule.cache_write(list(stage.op.outputs), "global")
     elif stage.op.input_tensors:

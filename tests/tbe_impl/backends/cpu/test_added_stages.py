@@ -233,6 +233,17 @@ def test_what_cannot_be_factored_is_told() -> None:
         schedule.rfactor(y, y.op.axis[0])
 
 
+def test_a_loop_over_results_as_well_is_not_factored() -> None:
+    y = rows(placeholder((5, 40), "float32", name="x"), "sum")
+    schedule = create_schedule(y)
+    outer, inner = schedule[y].split(y.op.reduce_axis[0], factor=8)
+    schedule[y].fuse(y.op.axis[0], outer)
+    with pytest.raises(
+        InputError, match=r"goes over results as well.*Fuse what is reduced with nothing"
+    ):
+        schedule.rfactor(y, inner)
+
+
 def test_what_is_added_for_the_device_is_left_to_it() -> None:
     x = placeholder((50, 37), "float32", name="x")
     y = rows(x, "sum")
