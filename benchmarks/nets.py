@@ -130,7 +130,7 @@ class Darknet(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         x = self.first(x)
-        for down, block in zip(self.downs, self.blocks):
+        for down, block in zip(self.downs, self.blocks):  # noqa: B905 - MindSpore reads it, and knows no strict
             x = down(x)
             x = x + block(x)
         return self.head(x)

@@ -192,7 +192,8 @@ class _Builder:
             if data is None:
                 self.fail(f"{operator.name} reads {name!r}, which is made nowhere before it")
         else:
-            data = _frozen(tensor.value)
+            # of a list of nothing MindSpore writes what lies in memory behind it
+            data = () if tensor.shape == [0] else _frozen(tensor.value)
         if self.values.get(name) == _value(tensor, "constant", data):
             return name
         name = self.unique(name)

@@ -129,6 +129,15 @@ def test_reductions_with_work_before_between_and_after(operator: str, axes: list
     check(text.kernel(normal, level), {x: random.uniform(0.5, 1.5, shape)})
 
 
+def test_axes_that_are_none_are_all_whatever_the_file_says() -> None:
+    """MindSpore reads behind the end of an empty list: seen are numbers like this one."""
+    text = Text("Fused_all_axes")
+    x = text.input((3, 5), "float32")
+    none = {**text.constant([], "int64"), "value": 94315493990673}
+    mean = text.step("ReduceMean", [x, none], (1,), "float32", keep_dims=False)
+    check(text.kernel(mean), {x: np.arange(15).reshape(3, 5)})
+
+
 def test_an_optimizer_in_place_writes_its_parameter_and_state() -> None:
     text, shape = Text("Fused_momentum"), (33, 5)
     parameter, state, gradient = (text.input(shape, "float32") for _ in range(3))
