@@ -16,7 +16,7 @@ from ms_fusion.kernel_server.translate import Group, size_bytes
 from ms_fusion.ledger import Work
 from tbe_impl.backends.cpu.nests import Nest
 from tbe_impl.backends.cpu.options import DEFAULT
-from tbe_impl.backends.cpu.program import Layout, computed, layout_of
+from tbe_impl.backends.cpu.program import Layout, layout_of, storable
 from tbe_impl.dsl.tensor import Operation, Tensor
 
 PROCESSOR = Device(
@@ -101,15 +101,20 @@ def with_stored(
 
 def each_apart(group: Group, graph: Graph) -> tuple[str, ...]:
     """The values to store so that every operator has a nest of its own."""
-    return tuple(name for node in graph.nodes for name in node.outputs if numbers([name], group))
+    places = _places(group)
+    return tuple(name for node in graph.nodes for name in node.outputs if id(group.values[name]) in places)  # fmt: skip
 
 
 def numbers(names: Iterable[str], group: Group) -> tuple[int, ...]:
     """The numbers by which the back end knows values, of those that it can store."""
-    places = {id(tensor): at for at, tensor in enumerate(computed(group.results, group.inputs))}
-    known = len(places) - len(group.results)
-    found = (places.get(id(group.values[name])) for name in names)
-    return tuple(sorted({at for at in found if at is not None and at < known}))
+    places = _places(group)
+    return tuple(sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places}))  # fmt: skip
+
+
+def _places(group: Group) -> dict[int, int]:
+    """``id`` of what can be stored without being asked for → its number."""
+    found = storable(group.results, group.inputs)
+    return {id(tensor): at for at, tensor in enumerate(found)}
 
 
 def _worth_storing(plan: Plan, graph: Graph) -> list[str]:
