@@ -54,6 +54,8 @@ class _Chain:
         self.masks: list[tuple[str, ast.stmt, ast.expr, ast.expr | None]] = []
         self.scales: list[tuple[ast.stmt, ast.operator, ast.expr]] = []
         self.sometimes: list[frozenset[Definition]] = []
+        self.first_reshaped: int | None = None  # the mask from which on scores have another shape
+        self.shapes: dict[int, tuple[ast.stmt, ast.expr]] = {}
 
     def edit(self, final: Any, found: Meaning) -> Edit:
         """All of it.
@@ -78,6 +80,8 @@ class _Chain:
                 node = self._before(node, known)
         if self.sometimes:
             raise _NoAttention("the product of q and k is made only sometimes")
+        if self.first_reshaped is not None:
+            raise _NoAttention("the scores have another shape behind their product")
         self._nobody_else(home)
         return self._made(final, found, home, node, product)
 
@@ -193,6 +197,8 @@ class _Chain:
         statement = self.flow.statement_of(node)
         if found.kind in ("cast", "contiguous"):
             return found.operands[0]
+        if found.kind == "reshape":
+            return self._reshaped(found, statement)
         if found.kind in ("mul", "div"):
             return self._scaled(found, statement)
         if found.kind == "add" and len(found.operands) == 2:
@@ -213,6 +219,28 @@ class _Chain:
             self.masks.append((LEFT_OUT, statement, where, self._low(first)))
             return second
         raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
+
+    def _reshaped(self, found: Meaning, statement: ast.stmt) -> ast.expr:
+        """Scores that get another shape for their masks, and have their own again for the softmax: elements keep their order,
+        so that a mask of that shape, reshaped as they are, is theirs."""
+        if self.first_reshaped is None:
+            self.first_reshaped = len(self.masks)
+            return found.operands[0]
+        given = found.operands[1:]
+        shape = given[0] if len(given) == 1 else ast.Tuple(list(given), ast.Load())
+        sizes = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else []
+        if (
+            found.keywords
+            or len(sizes) < 2
+            or any(isinstance(one, (ast.Starred, ast.UnaryOp)) for one in sizes)
+        ):
+            raise _NoAttention("of the shape that scores have for a mask a size is left out")
+        for number in range(self.first_reshaped, len(self.masks)):
+            if self.masks[number][0] != ADDED:
+                raise _NoAttention("scores are left out where they have another shape")
+            self.shapes[number] = statement, ast.Tuple(sizes, ast.Load())
+        self.first_reshaped = None
+        return found.operands[0]
 
     def _sides(self, found: Meaning) -> tuple[ast.expr, ast.expr]:
         """The scores and the other."""
@@ -236,7 +264,16 @@ class _Chain:
             return False
         if known.kind == "matmul":
             return True
-        if known.kind not in ("mul", "div", "add", "cast", "masked_fill", "where", "contiguous"):
+        if known.kind not in (
+            "mul",
+            "div",
+            "add",
+            "cast",
+            "masked_fill",
+            "where",
+            "contiguous",
+            "reshape",
+        ):
             return False
         return any(self._leads(one, depth - 1) for one in known.operands)
 
@@ -366,6 +403,11 @@ class _Chain:
         more: list[ast.expr] = []
         for number, (_, statement, mask, value) in enumerate(masks):
             name = f"{self.name}_mask_{number}"
+            reshaped = self.shapes.get(len(masks) - 1 - number)
+            if reshaped is not None:
+                pieces.setdefault(id(reshaped[0]), []).append(_assign(f"{name}_shape", reshaped[1]))
+                text = _LAID.format(mask=ast.unparse(mask), shape=f"{name}_shape", **own)
+                mask = ast.parse(text, mode="eval").body
             begin += [
                 _assign(name, ast.Constant(None)),
                 _assign(f"{name}_value", ast.Constant(None)),
@@ -442,6 +484,7 @@ class _Chain:
         return ast.Call(node.func, axes if method else [found.operands[0], *axes], [])
 
 
+_LAID = "{mask}.broadcast_to({shape}).reshape({query}.shape[:-1] + ({key}.shape[-2],))"
 _BESIDE = {"dtype": "{query}.dtype", "shape": "({query}.shape[:-1] + ({key}.shape[-2],))"}
 
 

@@ -27,11 +27,12 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "silu": ("silu", "SiLU"),
     "leaky_relu": ("leaky_relu",),
     "contiguous": ("contiguous",),
+    "reshape": ("reshape", "view", "Reshape"),
 }
 KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 METHODS = frozenset({
     "matmul", "bmm", "softmax", "transpose", "permute", "swapaxes", "mul", "div", "add", "astype", "to", "float", "half",
-    "masked_fill", "contiguous",
+    "masked_fill", "contiguous", "reshape", "view",
 })  # fmt: skip
 _OPERATORS: Mapping[type, str] = {
     ast.MatMult: "matmul",

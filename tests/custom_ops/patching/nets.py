@@ -443,3 +443,63 @@ class Loss(nn.Cell):
         if isinstance(y, tuple):
             y = y[0]
         return ((y - 0.25) ** 2).mean()
+
+
+class OptAttention(nn.Cell):
+    """Heads in the batch; scores are four-dimensional for the mask alone."""
+
+    def __init__(self, size, heads):
+        super().__init__()
+        self.heads, self.width = heads, size // heads
+        self.q_proj, self.k_proj, self.v_proj = (nn.Dense(size, size) for _ in range(3))
+
+    def apart(self, x):
+        batch, tokens = x.shape[0], x.shape[1]
+        x = x.view(batch, tokens, self.heads, self.width).swapaxes(1, 2)
+        return x.view(batch * self.heads, tokens, self.width)
+
+    def construct(self, x, mask=None):
+        batch, tokens, size = x.shape
+        query, key, value = (
+            self.apart(self.q_proj(x) * 0.5),
+            self.apart(self.k_proj(x)),
+            self.apart(self.v_proj(x)),
+        )
+        weights = ops.bmm(query, key.swapaxes(1, 2))
+        if mask is not None:
+            weights = weights.view(batch, self.heads, tokens, tokens) + mask
+            weights = weights.view(batch * self.heads, tokens, tokens)
+        weights = ops.softmax(weights, -1)
+        made = ops.bmm(weights, value).view(batch, self.heads, tokens, self.width)
+        return made.swapaxes(1, 2).reshape(batch, tokens, size)
+
+
+class SwinAttention(nn.Cell):
+    """Windows in the batch; those of an image have masks of their own where they were shifted."""
+
+    def __init__(self, size, heads, tokens):
+        super().__init__()
+        self.heads, self.width = heads, size // heads
+        self.query, self.key, self.value = (nn.Dense(size, size) for _ in range(3))
+        self.bias = ms.Parameter(
+            ms.Tensor(np.ones((heads, tokens, tokens)) * 0.1, ms.float32), name="position_bias"
+        )
+
+    def apart(self, x):
+        return x.view(x.shape[0], x.shape[1], self.heads, self.width).swapaxes(1, 2)
+
+    def construct(self, x, mask=None):
+        batch, tokens, size = x.shape
+        scores = (
+            ops.matmul(self.apart(self.query(x)), self.apart(self.key(x)).swapaxes(-1, -2))
+            / self.width**0.5
+        )
+        scores = scores + self.bias.expand_dims(0)
+        if mask is not None:
+            windows = mask.shape[0]
+            scores = scores.view(batch // windows, windows, self.heads, tokens, tokens)
+            scores = scores + mask.expand_dims(1).expand_dims(0)
+            scores = scores.view(-1, self.heads, tokens, tokens)
+        shares = ops.softmax(scores, -1)
+        made = ops.matmul(shares, self.apart(self.value(x)))
+        return made.swapaxes(1, 2).reshape(batch, tokens, size)
