@@ -8,6 +8,8 @@ run. That our kernel ran is seen from the count of its calls. `QUICK=1` is the s
 
 Ratios are of medians, of both in the same round; on a machine that others use they are of the least times.
 
+Beside ``÷ composite`` stands how many times as fast anything could be: the composite's time divided by the ceiling's.
+
 Targets: native at least 3 times as fast as the composite where memory takes the time, or at 80 % of the ceiling, beyond which
 nothing can be gained; never slower than the built-in operator, nor than torch and torch.compile. Differences below 15 % are ties.
 """
@@ -51,6 +53,9 @@ NEAR_THE_CEILING = 0.8
 RIVALS = {"composite": TIMES_THE_COMPOSITE, "built in": TIE, "torch": TIE, "torch.compile": TIE}
 """How many times as fast as each of them native is to be."""
 
+WIDTHS = {"composite": 27}
+"""Of columns."""
+
 Run = Callable[[], Any]
 
 
@@ -85,7 +90,7 @@ def main(wanted: Sequence[str]) -> int:
     print(f"{record['processor']}, {record['threads']} threads, MindSpore {ms.__version__}, torch {record['torch'] or 'absent'}, load {record['load_before']}")  # fmt: skip
     if BUSY:
         print("Other processes use the cores: ratios are of least times.")
-    heads = "".join(f"{'÷ ' + rival:>17}" for rival in RIVALS)
+    heads = "".join(f"{'÷ ' + rival:>{WIDTHS.get(rival, 17)}}" for rival in RIVALS)
     print(f"{'operator':<22} {'what':<9} {'native':>10}{heads}  of the ceiling")
     chosen, lines = tuple(wanted) or ("",), record["lines"]
     for name, case in cases(LARGE // 2 if is_quick() else LARGE).items():
@@ -114,12 +119,20 @@ def _both_ways(name: str, case: Case, *, with_torch: bool) -> list[dict[str, Any
     cells = cells_of(case)
     for what, runs in runs_of(case, tuple(cells), cells=cells).items():
         moved = case.forward if what == "forward" else case.gradient
+        if moved and what == "gradient" and reads_result(cells["native"]):
+            moved = (moved[0], moved[1] + 1)
         if with_torch:
             weight = cells["native"](*map(Tensor, arrays))
             runs |= _in_torch(name, case, arrays, cells["native"], weight, what)
         moving = ceilings.moving(*moved, case.shapes[0]) if moved else {}
         found.append(_line(name, what, runs, moving))
     return found
+
+
+def reads_result(cell: Any) -> bool:
+    """Whether the gradient reads the result, which the forward has written then, as it does in training."""
+    spec = getattr(cell, "spec", None)
+    return spec is not None and any(name in spec.visible for name in spec.saves or ())
 
 
 def runs_of(
@@ -155,7 +168,8 @@ def _in_torch(
     floating = len(case.shapes)
     weights = [one.asnumpy() for one in cell.trainable_params()]
     return torch_operators.peers(
-        name, arrays[:floating], weights, arrays[floating:], flat(weight), gradient=what == "gradient"
+        name, arrays[:floating], weights, arrays[floating:], flat(weight),
+        gradient=what == "gradient", with_result=reads_result(cell),
     )  # fmt: skip
 
 
@@ -186,13 +200,14 @@ def _against(rival: str, line: dict[str, Any], found: Mapping[str, Samples], *, 
     """Writes a ratio down and shows it; of several in torch the quickest counts."""
     those = [who for who in found if who == rival or (rival == "torch" and who == "torch foreach")]
     if not those:
-        return f"{'':>17}"
+        return f"{'':>{WIDTHS.get(rival, 17)}}"
     quicker = min(times(found[who], found["native"]) for who in those)
     line["times_" + rival.replace(" ", "_").replace(".", "_")] = round(quicker, 2)
     memory_bound = "share_of_ceiling" in line
     target = RIVALS[rival] if memory_bound or rival != "composite" else TIE
     far = "" if quicker >= target else " at ceiling" if near and rival == "composite" else " short"
-    return f"{f'{quicker:.2f} ×{far}':>17}"
+    bound = f" of {quicker / line['share_of_ceiling']:.1f}" if memory_bound and rival == "composite" else ""  # fmt: skip
+    return f"{f'{quicker:.2f} ×{bound}{far}':>{WIDTHS.get(rival, 17)}}"
 
 
 def call(cell: Any, inputs: list[Any]) -> Run:

@@ -65,6 +65,14 @@ def formulas() -> Mapping[str, Formula]:
         return functional.batch_norm(x, torch.zeros_like(beta), torch.ones_like(beta), gamma, beta, False, 0.1, EPSILON)  # fmt: skip
 
     return {
+        "BiasDropoutAdd": Formula(
+            lambda x, bias, y: x + bias + y, lambda x, bias, y: (x + bias).add_(y)
+        ),
+        "LinearCrossEntropy": Formula(
+            lambda x, weight, labels: functional.cross_entropy(functional.linear(x, weight), labels)
+        ),
+        "Mish": Formula(functional.mish),
+        "HardSwish": Formula(functional.hardswish),
         "AddReLU": Formula(lambda x, y: torch.relu(x + y), lambda x, y: torch.relu_(x + y)),
         "MulSigmoid": Formula(
             lambda x, y: x * y * torch.sigmoid(y), lambda x, y: torch.sigmoid(y).mul_(x).mul_(y)
@@ -94,7 +102,7 @@ def formulas() -> Mapping[str, Formula]:
 
 def peers(
     name: str, inputs: Sequence[np.ndarray], weights: Sequence[np.ndarray], tables: Sequence[np.ndarray],
-    result: np.ndarray, *, gradient: bool,
+    result: np.ndarray, *, gradient: bool, with_result: bool = False,
 ) -> dict[str, Run]:  # fmt: skip
     """An operator of `formulas` in torch and in torch.compile; none where it has no formula.
 
@@ -105,6 +113,7 @@ def peers(
         tables: inputs without gradient.
         result: the weight of the result in a gradient, of its shape.
         gradient: whether the gradients of inputs and weights are measured.
+        with_result: whether the compiled gradient gives the result as well: ours reads it, and in training it is written anyway.
     """
     import torch
 
@@ -126,8 +135,8 @@ def peers(
 
     def slopes(outer: Any, *given: Any) -> Any:
         count = len(varied)
-        _, pull = torch.func.vjp(lambda *some: forward(*some, *given[count:]), *given[:count])
-        return pull(outer)
+        made, pull = torch.func.vjp(lambda *some: forward(*some, *given[count:]), *given[:count])
+        return (*pull(outer), made) if with_result else pull(outer)
 
     def eager() -> Any:
         leaves = [item.detach().requires_grad_() for item in varied]
