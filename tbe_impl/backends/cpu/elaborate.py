@@ -91,6 +91,7 @@ class Elaborator:
         self.inside_select = 0
         self.prefetch: int | None = None
         self.filling: int | None = None
+        self.unfinished: list[int] = []
         self.reused: set[int] = set()
         self.tile: Tile | None = None
         self.together: Together | None = None
@@ -265,6 +266,7 @@ class Elaborator:
         name, parent = self.names[serial], self.chain[-1]
         outer_vector, outer_count = self.vector, self.count
         self.vector = serial
+        self.unfinished.append(serial)
         block = [f"int64_t {name} = {piece.begin};"]
         lines: list[object] = []
         if head:
@@ -286,6 +288,7 @@ class Elaborator:
             rest = [f"const int {self.count} = (int)({limit} - {name});", *self._copies(serial, body, 1)]  # fmt: skip
             lines += [f"if ({name} < {limit}) {{", rest, "}"]
         self.vector, self.count = outer_vector, outer_count
+        self.unfinished.pop()
         parent.lines += ["{", [*block, *lines], "}"]
 
     def _copies(self, serial: int, body: Callable[[int], None], number: int) -> list[object]:

@@ -35,7 +35,9 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     place = f"{{}} + {writer.names[writer.vector]}"
     depth = writer.depth_of(frozenset({writer.vector}))
     row = rows.get(key)
-    if row is not None and row.loop != writer.vector and row.steps == steps:
+    # what a loop that is being written asks for may be computed before it, when its rows are not there yet
+    there = row is not None and row.loop != writer.vector and row.loop not in writer.unfinished
+    if row is not None and there and row.steps == steps:
         writer.reused.add(id(tensor))
         place = place.format(row.name)
         part = f"{tag}_load_part({place}, {writer.count})"

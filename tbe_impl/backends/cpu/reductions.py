@@ -148,7 +148,13 @@ def _along(
                 text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
             writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
 
+    closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
+
     def over_neighbours() -> None:
+        if outer:
+            # the loop that comes first fills rows for the later ones
+            for _, inner in _at_once(writer, inners, inners):
+                writer.settle(contribution(body), inner, closed)
         if not inmost:
             writer.filling = serial
         if shared and not outer:

@@ -1,0 +1,38 @@
+"""Rows that one loop computes for the next: whoever reads one comes after the loop that fills it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tbe_impl import dsl
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.kernel import Argument, Kernel
+
+
+def _softmax(x: Tensor, axis: int) -> Tensor:
+    shape = [int(size) for size in x.shape]
+    largest = dsl.broadcast(dsl.reduce_max(x, [axis], keepdims=True), shape)
+    powers = dsl.vexp(dsl.vsub(x, largest))
+    return dsl.vdiv(powers, dsl.broadcast(dsl.reduce_sum(powers, [axis], keepdims=True), shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((4, 8), [0, 1]), ((5, 33), [0, 1]), ((3, 4, 70), [1, 2]), ((3, 4, 70), [0, 1, 2]), ((3, 4, 70), [0, 2])],
+)  # fmt: skip
+def test_sums_over_rows_that_were_made_of_their_own_sums(
+    shape: tuple[int, ...], axes: list[int], dtype: str
+) -> None:
+    x = dsl.placeholder(shape, dtype, "x")
+    shares = _softmax(x, len(shape) - 1)
+    total = dsl.reduce_sum(dsl.vmul(shares, shares), axes, keepdims=True)
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    kernel = Kernel(
+        "sum_of_shares", "cpu", (Argument(x, shape, "x"),), (Argument(total, kept, "total"),)
+    )
+    given = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    powers = np.exp(given.astype(np.float64))
+    wanted = np.square(powers / powers.sum(-1, keepdims=True)).sum(tuple(axes), keepdims=True)
+    np.testing.assert_allclose(kernel(given), wanted, rtol=1e-5)
