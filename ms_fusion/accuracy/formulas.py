@@ -289,6 +289,12 @@ def _softmax(call: Call) -> Array:
     return powers / np.sum(powers, axis=axes or -1, keepdims=True)
 
 
+def _log_softmax(call: Call) -> Array:
+    axis = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
+    level = call.inputs[0] - np.max(call.inputs[0], axis=axis or -1, keepdims=True)
+    return level - np.log(np.sum(np.exp(level), axis=axis or -1, keepdims=True))
+
+
 def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
@@ -434,6 +440,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "Softplus": _unary(_softplus),
         "GeLU": _unary(_gelu),
         "Softmax": _softmax,
+        "LogSoftmax": _log_softmax,
     }
 )
 """Operator type → its meaning in NumPy."""

@@ -59,6 +59,7 @@ _OWN: Mapping[str, Meaning] = {
     "Erf": _word(dsl.ext.erf),
     "Erfc": _word(dsl.ext.erfc),
     "Sigmoid": _word(dsl.ext.sigmoid),
+    "SiLU": lambda call: call.inputs[0] * _word(dsl.ext.sigmoid)(call),
     "GeLU": _word(lambda x: dsl.vmul(x, dsl.ext.ndtr_tanh(x))),
     "Cast": _cast,
     "Div": _quotient,

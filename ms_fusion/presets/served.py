@@ -12,16 +12,19 @@ from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
 WHOLE = "split.graph_kernel_splitter"
 """The pass that cuts clusters into pieces: at reductions, at transposes, at a depth."""
 
+WHOLE_OPERATORS = frozenset("LogSoftmax ReduceMean SiLU Sigmoid".split())
+"""Could be spelled out by MindSpore, which then computes them in float32, float64 too, and hands out float32."""
+
 CLUSTERED = tuple(
-    sorted((operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE) - KEPT_OUT.keys())
+    sorted(
+        (operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE | WHOLE_OPERATORS)
+        - KEPT_OUT.keys()
+    )
 )
 """Added to what MindSpore clusters on CPU by itself."""
 
-EXPANDED = tuple(
-    "LayerNorm LogSoftmax ReluGrad SiLU Sigmoid SigmoidGrad Softmax SquaredDifference Squeeze".split()
-)
-"""Added to what MindSpore spells out in basic operators by itself. ReduceMean is clustered as it is: a mean of float16 that
-MindSpore spells out is handed out as float32 by nets of several results."""
+EXPANDED = tuple("LayerNorm ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split())
+"""Added to what MindSpore spells out in basic operators by itself."""
 
 
 def served(level: int) -> GraphKernelFlags:
