@@ -1,11 +1,14 @@
-"""Random networks through MindSpore, fused by our generator, beside the same unfused and float64; graph mode is on."""
+"""Random networks through MindSpore, fused by our generator, beside the same unfused and float64.
+
+``python -m tests.ms_fusion.kernel_server.network_runs FIRST LAST`` runs those of the seeds from FIRST to before LAST.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +110,21 @@ def _distance(got: Any, wanted: Any) -> float:
         return float(np.sqrt(np.sum(np.square(got.astype(np.float64) - wanted))) / size)
 
 
-def run_all(seeds: range, place: Path, flags: str) -> Iterator[Run]:
-    """One after the other, in this process."""
-    for seed in seeds:
-        yield run(seed, place, flags)
+def main(first: int, last: int) -> None:
+    """Runs the networks of these seeds in this process, and prints what is wrong."""
+    import mindspore
+
+    from ms_fusion.presets.served import served
+
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    flags, found = served(2).render(), []
+    with tempfile.TemporaryDirectory() as place:
+        for seed in range(first, last):
+            found.append(run(seed, Path(place), flags))
+            if found[-1].wrong or found[-1].skipped:
+                print(seed, found[-1].network.dtype, found[-1].wrong or f"skipped: {found[-1].skipped}", flush=True)  # fmt: skip
+    print(f"{len(found)} networks, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Random networks with gradients, fused by our generator, beside the same unfused and float64; 500 of them under stress."""
+"""Random networks with gradients, fused by our generator, beside the same unfused and float64; `network_runs` runs more."""
 
 from __future__ import annotations
 
