@@ -26,14 +26,16 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     row_fits = (
         writer.joined is None and steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
     )
-    whole = last == Poly.variable(writer.vector) and writer.vector not in used
+    depth = writer.depth_of(frozenset({writer.vector}))
+    # in a loop inside the one over the row, each element is one of another row
+    around = writer.depth_of(used) < depth
+    whole = last == Poly.variable(writer.vector) and writer.vector not in used and around
     if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
         return writer.compute(tensor, indices)
     assert steps is not None
     rows = writer.chain[writer.depth_of(used)].rows
     key = (id(tensor), tuple(outer))
     place = f"{{}} + {writer.names[writer.vector]}"
-    depth = writer.depth_of(frozenset({writer.vector}))
     row = rows.get(key)
     # what a loop that is being written asks for may be computed before it, when its rows are not there yet
     there = row is not None and row.loop != writer.vector and row.loop not in writer.unfinished

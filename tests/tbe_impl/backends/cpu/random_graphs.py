@@ -412,6 +412,24 @@ def normalisation(g: RandomGraph) -> None:
 
 
 @step
+def total_of_rows(g: RandomGraph) -> None:
+    """As in the gradient of a softmax's loss: what rows reduce to meets them, and all of that is summed up."""
+    x = g.source("float", rank=2)
+    shape, rank = x.tensor.shape, x.tensor.ndim
+    rows = [axis for axis in range(rank) if g.chance(0.5)] or [rank - 1]
+    power = dsl.vexp(dsl.clip(x.tensor, 2.0, -2.0))
+    total = dsl.vadds(dsl.reduce_sum(power, rows, True), 1.0)
+    share = dsl.vdiv(power, dsl.broadcast(total, shape))
+    axes = [axis for axis in range(rank) if g.chance(0.8)] or [0]
+    g.add(dsl.reduce_sum(dsl.vmul(share, share), axes, g.chance(0.5)), exact=False)
+    if g.chance(0.5):
+        g.add(share, exact=False)
+
+
+STEPS.append(total_of_rows)
+
+
+@step
 def movement(g: RandomGraph) -> None:
     x = g.source(rank=1)
     rank, shape = x.tensor.ndim, x.tensor.shape

@@ -31,3 +31,23 @@ def test_a_number_is_no_row(cache: KernelCache) -> None:
     wide, one = prepare(outputs, [x], cache=cache).run([np.float32(1)], {}, 1)
     np.testing.assert_allclose(wide, [np.e + 1] * 5, rtol=1e-6)
     np.testing.assert_allclose(one, 1 / np.e, rtol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(9, 64), (5, 21), (3, 4, 33), (2, 700)])
+def test_what_is_summed_up_of_all_rows_waits_for_each_rows_own_sum(shape: tuple[int, ...], threads: int, cache: KernelCache) -> None:  # fmt: skip
+    x, last = placeholder(shape, "float32"), len(shape) - 1
+    power = WORDS["vexp"](x)
+    total = WORDS["broadcast"](WORDS["reduce_sum"](power, last, True), shape)
+    share = WORDS["vdiv"](power, total)
+    square = WORDS["vmul"](share, share)
+    everything = WORDS["reduce_sum"](square, list(range(len(shape))), False)
+    outputs = [everything, WORDS["reduce_sum"](square, list(range(1, len(shape))), False), WORDS["vsub"](share, total)]  # fmt: skip
+    array = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+    found = prepare(outputs, [x], cache=cache).run([array], {}, threads)
+    wide = np.exp(array.astype(np.float64))
+    sums = wide.sum(-1, keepdims=True)
+    squares = (wide / sums) ** 2
+    wanted = (squares.sum(), squares.sum(tuple(range(1, len(shape)))), wide / sums - sums)
+    for one, two in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-5)
