@@ -242,22 +242,20 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
-    values = []
+    values: dict[str, list[Value]] = {}
     for _ in writer.steps_together():
         own = {serial: writer.moved(index) for serial, index in axes.items()}
-        values.append(writer.expression(body.source, own))
-    kind, tag = row_kind(values[0].tag), values[0].tag
-    indices = [axes[axis.serial] for axis in tensor.op.axis]
-    address = f"{place.name} + {writer.text(writer.address(place, indices))}"
-    part = writer.count != "LANES"
-    old = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"
-    new = old
-    for value in values:
-        new = combine(body.op, tag, new, value.text)
-    depth = len(writer.chain) - 1
-    writer.chain[depth].lines.append(
-        f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"
-    )  # fmt: skip
+        at = writer.address(place, [own[axis.serial] for axis in tensor.op.axis])
+        values.setdefault(writer.text(at), []).append(writer.expression(body.source, own))
+    for at, added in values.items():
+        kind, tag = row_kind(added[0].tag), added[0].tag
+        address, part = f"{place.name} + {at}", writer.count != "LANES"
+        new = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"
+        for value in added:
+            new = combine(body.op, tag, new, value.text)
+        writer.chain[-1].lines.append(
+            f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"
+        )  # fmt: skip
 
 
 def _extent(axis: IterVar) -> Poly:

@@ -10,7 +10,8 @@ import pytest
 
 from tbe_impl.backends.cpu.backend import Options, prepare
 from tbe_impl.cache import KernelCache
-from tbe_impl.dsl.tensor import Tensor, placeholder
+from tbe_impl.dsl.expr import binary
+from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.dsl.words import WORDS
 
 Array = np.ndarray[Any, Any]
@@ -113,3 +114,16 @@ def test_portions_of_a_full_sum(cache: KernelCache) -> None:
     array = np.arange(5000, dtype=np.float32).reshape(5, 1000)
     for _ in range(20):
         np.testing.assert_array_equal(kernel.run([array], {}, 2)[0], np.float32(5000 * 4999 / 2))
+
+
+@pytest.mark.parametrize("together", [1, 2, 4])
+def test_steps_at_once_of_what_is_summed_up_over_another_loop(together: int, cache: KernelCache) -> None:  # fmt: skip
+    """The loop whose steps go at once is one of the sum's own results: each step has its own place."""
+    x = placeholder((5, 2, 8, 6), "float32")
+    # what keeps the loops apart
+    last = compute(x.shape, lambda a, b, c, d: x(a, binary("truncdiv", b, 3), c, d))
+    kernel = prepare([WORDS["reduce_sum"](x, 0, True), last], [x], options=Options(together=together), cache=cache)  # fmt: skip
+    array = np.random.default_rng(0).standard_normal((5, 2, 8, 6)).astype(np.float32)
+    total, more = kernel.run([array], {}, 1)
+    np.testing.assert_allclose(total, array.astype(np.float64).sum(0, keepdims=True), rtol=1e-5, atol=1e-6)  # fmt: skip
+    np.testing.assert_array_equal(more, array[:, [0, 0]])
