@@ -31,8 +31,8 @@ CPU_CLUSTERABLE_ELSEWHERE = frozenset(
 """Clustered on CPU when asked, but only a generator other than MindSpore's own can build them."""
 
 CPU_EXPANDABLE = frozenset(
-    """Sigmoid SigmoidGrad ReluGrad SquaredDifference Squeeze Slice ReduceMean Softmax LogSoftmax LayerNorm Erfc SiLU
-    HSigmoid HSwish Sinh Cosh Erf Tanh SquareSumAll FastGeLU""".split()
+    """Sigmoid SigmoidGrad ReluGrad SquaredDifference Squeeze Slice ReduceMean Softmax LogSoftmax LayerNorm LayerNormGrad
+    Erfc SiLU HSigmoid HSwish Sinh Cosh Erf Tanh SquareSumAll FastGeLU""".split()
 )
 """Expanded into basic operators on CPU when asked (`--enable_expand_ops`)."""
 

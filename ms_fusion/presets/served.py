@@ -23,7 +23,9 @@ CLUSTERED = tuple(
 )
 """Added to what MindSpore clusters on CPU by itself."""
 
-EXPANDED = tuple("LayerNorm ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split())
+EXPANDED = tuple(
+    "LayerNorm LayerNormGrad ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split()
+)
 """Added to what MindSpore spells out in basic operators by itself."""
 
 

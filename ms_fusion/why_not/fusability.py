@@ -39,7 +39,7 @@ VALUE_DEPENDENT: Mapping[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Inputs that have to be constants: axes, shapes, positions."""
 
-EXPANDED_IN_FLOAT32_ONLY = frozenset("LayerNorm Sinh Cosh".split())
+EXPANDED_IN_FLOAT32_ONLY = frozenset("LayerNorm LayerNormGrad Sinh Cosh".split())
 """On CPU these are expanded in float32 and left whole in float16 (measured on 2.10)."""
 
 LEFT_WHOLE = frozenset("Tile Squeeze".split())

@@ -245,8 +245,8 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
     values: dict[str, list[Value]] = {}
     for _ in writer.steps_together():
         own = {serial: writer.moved(index) for serial, index in axes.items()}
-        at = writer.address(place, [own[axis.serial] for axis in tensor.op.axis])
-        values.setdefault(writer.text(at), []).append(writer.expression(body.source, own))
+        index = writer.address(place, [own[axis.serial] for axis in tensor.op.axis])
+        values.setdefault(writer.text(index), []).append(writer.expression(body.source, own))
     for at, added in values.items():
         kind, tag = row_kind(added[0].tag), added[0].tag
         address, part = f"{place.name} + {at}", writer.count != "LANES"

@@ -16,6 +16,7 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server.assemble import assemble
 from ms_fusion.kernel_server.driver import library
 from ms_fusion.kernel_server.translate import IN_PLACE
+from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
 from tests.ms_fusion.kernel_server.composites import Text, close
 
@@ -26,7 +27,10 @@ CONVOLUTION = {"stride": [1, 1, 1, 1], "pad_list": [1, 1, 1, 1], "dilation": [1,
 def check(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> list[str]:
     """Compares the chain with the formulas, each buffer by its name; the kernels in a row: operators of the library, or ``own``."""
     graph, chain = kernel.graph, assemble(kernel)
-    given = {name: np.asarray(array, graph.values[name].dtype) for name, array in inputs.items()}
+    given = {
+        name: np.asarray(array, dtype_of(graph.values[name].dtype).numpy)
+        for name, array in inputs.items()
+    }
     wanted = replay(graph, given)
     held = {name: array.copy() for name, array in given.items()}
     made = chain(*held.values())

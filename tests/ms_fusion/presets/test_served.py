@@ -55,6 +55,17 @@ RESULT["built"] = kernels()
 ledger = mf.explain(Net(), Tensor(np.ones((40, 32), np.float32)), measure=False, accuracy=False, isolate=False)
 RESULT["ledger"] = [[one.generator, [[step.by, list(step.operators)] for step in one.build.steps]] for one in ledger.kernels]
 
+class Centred(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm((16,))
+    def construct(self, x):
+        return ops.sum(self.norm(x * 2.0) * x)
+
+slope = ms.jit(ms.grad(Centred(), 0))
+ledger = mf.explain(slope, Tensor(np.arange(64, dtype=np.float32).reshape(4, 16) % 7), measure=False, isolate=False)
+RESULT["slope"] = [[one.op for one in ledger.after.graph if not one.is_fused_kernel], ledger.output_max_abs]
+
 class Images(nn.Cell):
     def __init__(self):
         super().__init__()
@@ -291,3 +302,10 @@ RESULT["again"] = handshake.why_not("2.10.0")
         head="from pathlib import Path\nimport json, sys\nRESULT = {}\n",
     ).result
     assert found["why"] == found["again"] == "ImportError: another MindSpore"
+
+
+@pytest.mark.mindspore
+def test_the_gradient_of_a_layer_norm_is_in_the_group(seen):
+    outside, difference = seen["slope"]
+    assert outside == []
+    assert difference < 1e-5
