@@ -88,6 +88,16 @@ def size_poly(size: Expr) -> Poly | None:
     return index_poly(size, {})
 
 
+def elements_of(tensor: Tensor) -> Poly:
+    """How many elements a tensor has."""
+    total = ONE
+    for size in tensor.shape:
+        extent = size_poly(size)
+        assert extent is not None
+        total = total * extent
+    return total
+
+
 def index_poly(node: Expr, environment: Environment) -> Poly | None:
     """An index as a polynomial, or None when it is none."""
     if isinstance(node, Const):

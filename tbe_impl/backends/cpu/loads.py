@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import flat_index, index_poly, size_poly
+from tbe_impl.backends.cpu.access import elements_of, flat_index, index_poly, size_poly
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.ranges import is_natural
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
@@ -115,7 +115,7 @@ def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         depth = max(depth, vector.depth)
         begin = f" - {vectors.splat('i64', f'({writer.text(first)})')}" if first != ZERO else ""
         terms.append(f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.text(stride)})')}")
-    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or _elements(tensor))})"  # fmt: skip
+    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or elements_of(tensor))})"  # fmt: skip
     return writer.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
 
 
@@ -166,17 +166,8 @@ def _may_miss(writer: Elaborator, tensor: Tensor, address: Poly) -> bool:
     bounds = (writer.joined or writer.ranges).bounds(address)
     if bounds is None or writer.buffers[id(tensor)].origin:
         return writer.inside_select > 0
-    least, behind = bounds[0], _elements(tensor) - ONE - bounds[1]
+    least, behind = bounds[0], elements_of(tensor) - ONE - bounds[1]
     if is_natural(least) and is_natural(behind):
         return False
     known = least.constant is not None and behind.constant is not None
     return known or writer.inside_select > 0
-
-
-def _elements(tensor: Tensor) -> Poly:
-    total = ONE
-    for size in tensor.shape:
-        extent = size_poly(size)
-        assert extent is not None
-        total = total * extent
-    return total

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tbe_impl.backends.cpu.access import size_poly
+from tbe_impl.backends.cpu.access import elements_of
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import LoopChoice, Options
-from tbe_impl.backends.cpu.poly import ONE, Poly
+from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.scope import Buffer, render
 from tbe_impl.backends.cpu.sharing import shared_out
 from tbe_impl.dsl.dtypes import dtype_of
@@ -46,16 +46,6 @@ class Surroundings:
     exact: Mapping[int, Sequence[LoopChoice]]
     named: Sequence[Tensor]
     options: Options
-
-
-def elements_of(tensor: Tensor) -> Poly:
-    """How many elements a tensor has."""
-    total = ONE
-    for size in tensor.shape:
-        extent = size_poly(size)
-        assert extent is not None
-        total = total * extent
-    return total
 
 
 class NestFunction:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import merged
+from tbe_impl.backends.cpu.access import elements_of, merged
 from tbe_impl.backends.cpu.elaborate import Elaborator
 from tbe_impl.backends.cpu.loop_orders import Level
-from tbe_impl.backends.cpu.nest_function import (
-    MAX_THREADS,
-    NestFunction,
-    Surroundings,
-    elements_of,
-)
+from tbe_impl.backends.cpu.nest_function import MAX_THREADS, NestFunction, Surroundings
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.open_levels import (
     block_loop,

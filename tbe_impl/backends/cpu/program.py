@@ -15,12 +15,13 @@ from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import (
     Derived,
     derived_sizes,
+    elements_of,
     index_poly,
     size_poly,
     strides_of,
 )
 from tbe_impl.backends.cpu.exact_writer import ExactWriter
-from tbe_impl.backends.cpu.nest_function import MAX_THREADS, Surroundings, elements_of
+from tbe_impl.backends.cpu.nest_function import MAX_THREADS, Surroundings
 from tbe_impl.backends.cpu.nest_writer import NestWriter
 from tbe_impl.backends.cpu.nests import (
     Nest,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.nest_function import NestFunction, elements_of
+from tbe_impl.backends.cpu.access import elements_of
+from tbe_impl.backends.cpu.nest_function import NestFunction
 from tbe_impl.backends.cpu.nests import Root
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.reductions import combine, identity_of, row_kind
