@@ -20,14 +20,14 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from tbe_impl import environment, machine
+from tbe_impl import cache_size, environment, machine
 from tbe_impl.cache_entry import (
     KERNEL,
     META,
@@ -41,6 +41,8 @@ from tbe_impl.cache_notes import SUFFIX, read_note, write_note
 from tbe_impl.errors import CacheError, FusionError, InputError
 
 LIMIT_BYTES = 1 << 30
+KEPT_SHARE = 0.9
+"""Of the limit, when something has to go: many kernels are stored before it has to again."""
 FREE_BYTES_MIN = 16 << 20
 LOCK_TIMEOUT_S = 120.0
 IN_USE_S = 60.0
@@ -191,7 +193,6 @@ class KernelCache:
         self._place = str(self.root)
         self._fallback: KernelCache | None = None
         self._is_private = False
-        self._bytes_known: int | None = None
 
     key = staticmethod(make_key)
 
@@ -290,9 +291,10 @@ class KernelCache:
         removed = 0
         for path in list(self._entry_paths()):
             removed += self._remove(path)
-        self._reap(_OURS, older_than_s=0.0)
-        self._reap(_NOTE, older_than_s=0.0)
-        self._bytes_known = None
+        for prefix in self._prefixes():
+            _reap(prefix, _OURS, older_than_s=0.0)
+            _reap(prefix, _NOTE, older_than_s=0.0)
+        cache_size.forget(self.root)
         return removed
 
     def info(self) -> CacheInfo:
@@ -385,25 +387,29 @@ class KernelCache:
         return found
 
     def _stay_below_limit(self, newest: Path) -> None:
-        if self._bytes_known is not None:
-            self._bytes_known += sum(item.stat().st_size for item in newest.iterdir())
-        if self._bytes_known is not None and self._bytes_known <= self.limit_bytes:
+        _reap(newest.parent, _OURS, older_than_s=LEFTOVER_S)
+        _reap(newest.parent, _NOTE, older_than_s=NOTE_S)
+        known = cache_size.add(self.root, sum(item.stat().st_size for item in newest.iterdir()))
+        if known is not None and known <= self.limit_bytes:
             return
-        self._reap(_OURS, older_than_s=LEFTOVER_S)
-        self._reap(_NOTE, older_than_s=NOTE_S)
         entries = self.entries()
         total = sum(entry.bytes for entry in entries)
-        in_use = machine.mapped(_IN_MEMORY) if total > self.limit_bytes else set()
-        now = time.time()
+        if total > self.limit_bytes:
+            total -= self._drop(entries, total - int(KEPT_SHARE * self.limit_bytes), newest)
+        cache_size.store(self.root, total)
+
+    def _drop(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
+        """Remove the first of the entries that nobody uses, until so many bytes are gone; how many are."""
+        in_use, now, gone = machine.mapped(_IN_MEMORY), time.time(), 0
         for entry in entries:
-            if total <= self.limit_bytes:
+            if gone >= wanted:
                 break
             # who was told of it a moment ago may be about to load it
             if entry.path == newest or entry.key in in_use or now - entry.used < IN_USE_S:
                 continue
             if self._remove(entry.path):
-                total -= entry.bytes
-        self._bytes_known = total
+                gone += entry.bytes
+        return gone
 
     def _remove(self, path: Path) -> bool:
         """Take an entry away at once, whatever stands in its place, then delete it."""
@@ -416,22 +422,6 @@ class KernelCache:
             return False
         _delete(gone)
         return True
-
-    def _reap(self, names: re.Pattern[str], older_than_s: float) -> None:
-        """Delete old files of these names: what killed processes left behind, notes that nobody reads."""
-        now = time.time()
-        for prefix in self._prefixes():
-            try:
-                found = [item.name for item in os.scandir(prefix) if names.match(item.name)]
-            except OSError:
-                continue
-            for name in found:
-                try:
-                    age = now - (prefix / name).lstat().st_mtime
-                except OSError:
-                    continue
-                if age >= older_than_s:
-                    _delete(prefix / name)
 
     def _reason_to_leave(self, error: Exception) -> str | None:
         """Why `root` cannot be used, or None when the error is not the directory's fault."""
@@ -467,3 +457,19 @@ def _delete(path: Path) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             _log.info("cannot be removed: %s", error)
+
+
+def _reap(prefix: Path, names: re.Pattern[str], older_than_s: float) -> None:
+    """Delete old files of these names: what killed processes left behind, notes that nobody reads."""
+    now = time.time()
+    try:
+        found = [item.name for item in os.scandir(prefix) if names.match(item.name)]
+    except OSError:
+        return
+    for name in found:
+        try:
+            age = now - (prefix / name).lstat().st_mtime
+        except OSError:
+            continue
+        if age >= older_than_s:
+            _delete(prefix / name)

@@ -87,6 +87,11 @@ def find_compiler() -> Compiler:
     return found
 
 
+_find(
+    environment.COMPILER.read()
+)  # here, so that the first kernel of a process does not wait for it
+
+
 def march() -> str:
     """The processor that code is made for: this one."""
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
