@@ -81,6 +81,8 @@ def _problem(
     scores = (batch, heads, queries, keys)
     kind, steps = _mask(given[3], q.dtype, scores) if len(given) > 3 else (_NO_MASK, (0,) * 4)
     y = Described((*q.shape[:3], value_width), q.dtype)
+    if scale is None and width == 0:
+        raise _refuse("q has a width that no scale follows from", "a width of 1 or more, or scale", str(q))  # fmt: skip
     factor = width**-0.5 if scale is None else float(scale)
     (bits,) = struct.unpack("<q", struct.pack("<d", factor))
     sizes = (batch, heads, heads // shared, queries, keys, width, value_width, int(is_causal), kind, bits)  # fmt: skip

@@ -192,7 +192,7 @@ def composite(
 
 
 def _log_softmax(x: Any, axis: int) -> Any:
-    distance = x - x.max(axis, keepdims=True)
+    distance = x - x.max(axis, keepdims=True, initial=-np.inf)
     return distance - np.log(np.exp(distance).sum(axis, keepdims=True))
 
 

@@ -202,6 +202,8 @@ class _Formula:
 
     def check_slope(self, place: int, got: np.ndarray, grads: Sequence[np.ndarray], rng: Any) -> None:  # fmt: skip
         """A gradient along a random direction is how the outputs change along it; shorter steps where one meets a bend."""
+        if not got.size:
+            return  # there is no direction, and the mean of nothing is NaN wherever it is taken
         # along which no part of the gradient takes away from another
         direction = np.copysign(rng.standard_normal(got.shape), got)
         along = float(np.sum(got * direction))

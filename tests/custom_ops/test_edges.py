@@ -11,6 +11,7 @@ from tbe_impl.errors import InputError
 from tests.custom_ops.edge_cases import (
     OTHER_DTYPES,
     SIZES,
+    Edge,
     check,
     check_error,
     check_other_dtype,
@@ -33,6 +34,19 @@ def test_shapes(spec):
         if taken == 2:
             return
     assert taken, "every shape was refused"
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("MulSigmoid", ((4, 8), ())),
+        ("SwiGLU", ((), (4, 8))),
+        ("GeGLU", ((6,), ())),
+        ("BiasDropoutAdd", ((4, 8), (8,), (), (1,))),
+    ],
+)
+def test_a_number_beside_others_has_the_gradient_of_a_number(name, shapes):
+    assert check(Edge(SPECS[name], shapes, "float32"))
 
 
 def test_shapes_are_those_that_are_said():

@@ -149,6 +149,7 @@ Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
         (shapes((2, 4, 5), K, K), "q has another number of dimensions; expected four: BNSD"),
         (shapes(Q, (2, 3, 6, 8), (2, 3, 6, 8)), "k does not fit q; expected batch 2, width 8 and a number of heads that divides 4"),
         (shapes(Q, (2, 2, 6, 7), K), "k does not fit q"),
+        (shapes((2, 4, 5, 0), (2, 2, 6, 0), (2, 2, 6, 0)), "q has a width that no scale follows from; expected a width of 1 or more, or scale"),
         (shapes(Q, K, (2, 2, 7, 8)), "v does not fit k"),
         (shapes(Q, K, K, (3, 6)), "mask does not fit; expected a shape that broadcasts to (2, 4, 5, 6)"),
         (shapes(Q, K, K, (6,), dtype="int32"), "q has another dtype; expected float16, bfloat16, float32, float64, got int32"),
