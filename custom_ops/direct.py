@@ -26,6 +26,7 @@ from tbe_impl.backends.cpu.call import aligned_empty
 from tbe_impl.dsl.dtypes import dtype_of
 
 try:  # names that MindSpore does not promise
+    from mindspore._c_expression import TensorPy
     from mindspore._c_expression.amp import get_curr_amp_strategy
     from mindspore.common._grad_function import _Function
     from mindspore.graph.api import _pynative_executor
@@ -33,7 +34,8 @@ try:  # names that MindSpore does not promise
 
     _requires_grad = _pynative_executor.requires_grad
     _push = type(_pynative_executor).set_mixed_precision_type
-    IS_KNOWN = all(map(callable, (Tensor.data_ptr, Tensor.is_contiguous, _pynative_executor.disable_frontend_and_bprop_pipeline)))  # fmt: skip
+    address_of, is_dense = TensorPy._data_ptr, TensorPy.is_contiguous
+    IS_KNOWN = all(map(callable, (address_of, is_dense, _pynative_executor.disable_frontend_and_bprop_pipeline, _pynative_executor.sync)))  # fmt: skip
 except (ImportError, AttributeError):
     IS_KNOWN = False
     _Function = object
@@ -59,6 +61,21 @@ if IS_KNOWN:
         return _push(self, kind, is_push)
 
     type(_pynative_executor).set_mixed_precision_type = _counted
+
+
+def is_free() -> bool:
+    """Whether a call may go past MindSpore's dispatch: no graph is being built, nothing is cast."""
+    return not (_Casting.depth or jit_context() or get_curr_amp_strategy() is not None)
+
+
+def is_recording() -> bool:
+    """Whether calls are recorded for a gradient."""
+    return bool(_requires_grad())
+
+
+def wait() -> None:
+    """Until all that was called has run."""
+    _pynative_executor.sync()
 
 
 class Output(NamedTuple):
@@ -119,7 +136,7 @@ class Direct:
         Raises:
             InputError: the operator refuses these shapes or dtypes.
         """
-        if _Casting.depth or jit_context() or get_curr_amp_strategy() is not None:
+        if not is_free():
             return None
         for one in tensors:
             if not isinstance(one, Tensor):
@@ -135,13 +152,13 @@ class Direct:
 
     def run(self, known: Known, tensors: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs; nothing is recorded."""
-        dense = [one if one.is_contiguous() else one.contiguous() for one in tensors]
+        dense = [one if is_dense(one) else one.contiguous() for one in tensors]
         made = tuple([_new(output) for output in known.outputs])
-        addresses = [one.data_ptr() for one in (*dense, *made)]
+        addresses = list(map(address_of, (*dense, *made)))
         if 0 in addresses:
             for one in dense:
                 one.asnumpy()  # a Parameter whose first value was put off gets it
-            addresses = [one.data_ptr() for one in (*dense, *made)]
+            addresses = list(map(address_of, (*dense, *made)))
         known.call(addresses)
         return made
 

@@ -1,12 +1,18 @@
 """Adam, AdamWeightDecay and Momentum as MindSpore has them, each step one launch for all parameters of a dtype."""
-# mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type"
+# mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type, misc"
 
 from __future__ import annotations
 
 from typing import Any
 
 from custom_ops.framework import HAS_MINDSPORE, ms, nn, ops
-from custom_ops.operators.optimizer_steps import ADAM, ADAM_WEIGHT_DECAY, MOMENTUM, optimizer_spec
+from custom_ops.operators.optimizer_steps import (
+    ADAM,
+    ADAM_WEIGHT_DECAY,
+    MOMENTUM,
+    SCALARS,
+    optimizer_spec,
+)
 from tbe_impl.errors import InputError, MissingError
 
 if not HAS_MINDSPORE:
@@ -17,10 +23,22 @@ if not HAS_MINDSPORE:
     )
 
 from custom_ops.primitive import primitive
+from custom_ops.stepping import Alone
 
 
-def _prepare(optimizer: Any, rule: int, states: tuple[Any, ...], **attributes: Any) -> None:
-    """Makes the operators of an optimizer, one for the parameters of each dtype."""
+def _prepare(
+    optimizer: Any, kind: Any, rule: int, states: tuple[Any, ...], *, powers: Any = (), **attributes: Any
+) -> None:  # fmt: skip
+    """Makes the operators of an optimizer, one for the parameters of each dtype.
+
+    Args:
+        optimizer: of this kind, or derived from it.
+        kind: whose `construct` is what `Alone` does too.
+        rule: what is computed.
+        states: lists of Parameters.
+        powers: which numbers of the rule are multiplied at each step, and by what.
+        attributes: of the operators.
+    """
     parameters, grouped = optimizer.parameters, optimizer.is_group
     flags = tuple(bool(one) for one in optimizer.decay_flags)
     optimizer.states = states[0] if len(states) == 1 else states[0] + states[1]
@@ -38,6 +56,8 @@ def _prepare(optimizer: Any, rule: int, states: tuple[Any, ...], **attributes: A
         primitive(spec, {**attributes, "decayed": flags, "dtype": dtype})
         for dtype in sorted({str(one.dtype).lower() for one in parameters})
     )
+    optimizer.own_construct = kind.construct
+    optimizer.alone = Alone(optimizer.steps, SCALARS[rule], dict(powers))
 
 
 _as_parameter = ops.MultitypeFuncGraph("as_parameter")
@@ -50,6 +70,16 @@ def _as_its_parameter(parameter, gradient):
 
 class _InOneLaunch:
     """What the optimizers share."""
+
+    def __call__(self, gradients):
+        """One step, past MindSpore's dispatch where that is possible."""
+        done = self.alone(self, gradients)
+        return super().__call__(gradients) if done is None else done
+
+    @ms.jit
+    def varying(self):
+        """Rates and decays of this step."""
+        return self.get_lr(), self.get_weight_decay()
 
     def updated(self, lr, decay, numbers, gradients):
         """Runs the operators on rates, decays, numbers, gradients, parameters and states."""
@@ -120,8 +150,8 @@ class Adam(_InOneLaunch, nn.Adam):
             loss_scale, use_amsgrad, **kwargs,
         )  # fmt: skip
         _prepare(
-            self, ADAM, (self.moment1, self.moment2), nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps,
-            scale=1.0 / self.loss_scale,
+            self, Adam, ADAM, (self.moment1, self.moment2), powers={"beta1_power": beta1, "beta2_power": beta2},
+            nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps, scale=1.0 / self.loss_scale,
         )  # fmt: skip
 
     @ms.jit
@@ -172,7 +202,7 @@ class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
                 place="custom_ops.AdamWeightDecay",
                 remedy="Use nn.AdamWeightDecay",
             )
-        _prepare(self, ADAM_WEIGHT_DECAY, (self.moments1, self.moments2), beta1=beta1, beta2=beta2, eps=eps)  # fmt: skip
+        _prepare(self, AdamWeightDecay, ADAM_WEIGHT_DECAY, (self.moments1, self.moments2), beta1=beta1, beta2=beta2, eps=eps)  # fmt: skip
 
     @ms.jit
     def construct(self, gradients):
@@ -209,7 +239,7 @@ class Momentum(_InOneLaunch, nn.Momentum):
         self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False
     ):
         super().__init__(params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov)
-        _prepare(self, MOMENTUM, (self.moments,), nesterov=use_nesterov, scale=1.0 / self.loss_scale)  # fmt: skip
+        _prepare(self, Momentum, MOMENTUM, (self.moments,), nesterov=use_nesterov, scale=1.0 / self.loss_scale)  # fmt: skip
 
     @ms.jit
     def construct(self, gradients):

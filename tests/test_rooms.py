@@ -38,7 +38,7 @@ ORDER = {
         ("gradient", "dispatch", "written", "chain"),
         ("arrays", "bprops"),
         ("direct", "called"),
-        ("primitive",),
+        ("primitive", "stepping"),
         ("cell", "ascend"),
         ("registry",),
         ("operators",),
@@ -70,6 +70,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "custom_ops/bprops.py",
     "custom_ops/direct.py",
     "custom_ops/primitive.py",
+    "custom_ops/stepping.py",
 }
 LINE_CEILING = 600
 

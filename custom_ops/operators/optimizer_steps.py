@@ -17,7 +17,7 @@ from tbe_impl.errors import InputError
 
 ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)
 _NAMES = ("Adam", "AdamWeightDecay", "Momentum")
-_SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
+SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
 """Numbers, as tensors, that a rule reads besides rates and decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
@@ -32,7 +32,7 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     attribute `dtype` are overwritten, those of others stay as they are. Its output means nothing.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
-    names += _SCALARS[rule]
+    names += SCALARS[rule]
     overwritten = [f"{kind}{i}" for kind in ("parameter", *_STATES[rule]) for i in range(count)]
     attributes = {
         "nesterov": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "scale": 1.0,
@@ -61,7 +61,7 @@ def _written(
     name = _NAMES[rule]
     if dtype not in _ELEMENTS:
         raise InputError(f"{name}: parameters of another dtype", place=name, expected=", ".join(_ELEMENTS), got=dtype)  # fmt: skip
-    start = rates + decays + len(_SCALARS[rule])
+    start = rates + decays + len(SCALARS[rule])
     for one in given[:start]:
         if one.dtype != "float32" or np.prod(one.shape) != 1:
             raise InputError(f"{name}: rates and decays are single numbers", place=name, expected="one float32", got=str(one))  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -156,7 +158,17 @@ CASES = {
 }
 
 
-def trained(kind, name, case):
+class Whole(nn.Cell):
+    def __init__(self, optimizer):
+        super().__init__()
+        self.optimizer = optimizer
+
+    def construct(self, *gradients):
+        return self.optimizer(gradients)
+
+
+def trained(kind, name, case, whole=False):
+    """All parameters after four steps, of an optimizer that is called by itself or in a graph."""
     case = dict(case)
     net = Net(case.pop("dtype", None))
     grouped = case.pop("grouped", None)
@@ -171,27 +183,74 @@ def trained(kind, name, case):
     if name == "Momentum":
         case["momentum"] = 0.9
     optimizer = kind(params, **case)
+    step = Whole(optimizer)
     rng = np.random.default_rng(4)
     for _ in range(4):
         gradients = tuple(ms.Tensor(rng.standard_normal(one.shape), one.dtype) for one in optimizer.parameters)  # fmt: skip
-        optimizer(gradients)
+        if whole:
+            step(*gradients)
+        else:
+            optimizer(gradients)
     return {one.name: one.asnumpy() for one in (*net.get_parameters(), *optimizer.get_parameters())}
+
+
+@cache
+def of_mindspore(case, name):
+    return trained(getattr(nn, name), name, CASES[case])
 
 
 @pytest.mark.mindspore
 @pytest.mark.parametrize("name", ["Adam", "AdamWeightDecay", "Momentum"])
 @pytest.mark.parametrize("case", CASES)
-def test_as_mindspore_has_it(case, name):
+@pytest.mark.parametrize("whole", [False, True], ids=["alone", "in a graph"])
+def test_as_mindspore_has_it(case, name, whole):
     if (case, name) == ("nesterov", "Momentum"):
         return  # MindSpore on CPU takes no notice of it
-    want = trained(getattr(nn, name), name, CASES[case])
-    got = trained(getattr(custom_ops, name), name, CASES[case])
+    if whole and ms.get_context("mode") != ms.GRAPH_MODE:
+        return  # then it is called by itself
+    want = of_mindspore(case, name)
+    got = trained(getattr(custom_ops, name), name, CASES[case], whole)
     assert got.keys() == want.keys()
     for key, value in want.items():
         assert got[key].dtype == value.dtype, key
         # MindSpore rounds each operation to float16 and is further from float64 than ours
         tolerance = 1e-5 if value.dtype != np.float16 else 0.1
         np.testing.assert_allclose(got[key].astype(np.float64), value.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=key)  # fmt: skip
+
+
+@pytest.mark.mindspore
+def test_alone_it_goes_past_mindspore_and_whatever_was_done_before_counts():
+    weights = [ms.Parameter(np.float32(values), name=f"w{i}") for i, values in enumerate(([1, 2], [[3, 5], [4, 6]]))]  # fmt: skip
+    ours = custom_ops.Momentum(weights, 0.5, 0.0)
+    step = Whole(ours)
+    given = ms.Tensor(np.float32([1, -1])), ms.Tensor(np.float32([[2, 2], [0, 0]]))
+    ours.construct = None  # what goes past MindSpore does not look at it
+    done = ours(given)
+    del ours.construct
+    assert [one.shape for one in done] == [()]
+    step(*given)
+    weights[0].set_data(ms.Tensor(np.float32([7, 7])))
+    (weights[0] * 2).asnumpy()
+    ours((given[0], ops.transpose(given[1], (1, 0))))  # which lies in memory as it did before
+    assert [one.asnumpy().tolist() for one in weights] == [[6.5, 7.5], [[0, 3], [3, 6]]]
+    assert ours.global_step.asnumpy().tolist() == [3]
+
+
+@pytest.mark.mindspore
+def test_alone_it_does_all_that_a_call_does():
+    class Resting(custom_ops.Momentum):
+        def construct(self, gradients):
+            return gradients
+
+    weight, one = ms.Parameter(np.float32([1, 2]), name="weight"), ms.Tensor(np.float32([1, 1]))
+    Resting([weight], 0.25, 0.0)((one,))
+    assert weight.asnumpy().tolist() == [1.0, 2.0]
+    ours = custom_ops.Momentum([weight], 0.25, 0.0)
+    ours((ms.Tensor(np.float16([1, 1])),))
+    ours((one,))
+    assert weight.asnumpy().tolist() == [0.5, 1.5]
+    with pytest.raises(InputError, match="Momentum: tensor 0 is another than its parameter"):  # fmt: skip
+        custom_ops.Momentum([weight], 0.25, 0.0)((ms.Tensor(np.float32([1, 1, 1])),))
 
 
 @pytest.mark.mindspore
