@@ -94,6 +94,11 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--preset", default="auto", show_default=True, help="See `ms-fusion presets`.")
 @click.option("--flags", help="Graph kernel flags instead of the preset's own.")
+@click.option(
+    "--generator",
+    type=click.Choice(["ms_fusion", "mindspore"]),
+    help="Who builds the kernels.  [default: ms_fusion on CPU]",
+)
 @click.option("--measure/--no-measure", default=True, help="Time each kernel, too.  [default: on]")
 @click.option("--accuracy/--no-accuracy", default=True, help="Compare with float64.  [default: on]")
 @report_options
@@ -102,6 +107,7 @@ def explain(
     inputs: tuple[str, ...],
     preset: str,
     flags: str | None,
+    generator: str | None,
     measure: bool,
     accuracy: bool,
     html_file: Path | None,
@@ -121,6 +127,7 @@ def explain(
             inputs,
             preset=preset,
             flags=flags,
+            generator=generator,
             measure=measure,
             accuracy=accuracy,
             progress=say,
@@ -164,7 +171,7 @@ def read(
 def presets(name: str | None, device: str, version: str | None, as_yaml: bool) -> None:
     """List the presets, or show what one of them sets."""
     from ms_fusion.doctor import version_of
-    from ms_fusion.presets.table import PRESETS, resolve, to_yaml
+    from ms_fusion.presets.table import PRESETS, is_served, resolve, to_yaml
 
     version = version or version_of("mindspore") or "2.10.0"
     if as_yaml:
@@ -174,11 +181,16 @@ def presets(name: str | None, device: str, version: str | None, as_yaml: bool) -
         for preset in PRESETS.values():
             click.echo(f"{preset.name:<12}{preset.summary}")
         return
-    flags = resolve(name, device=device, version=version).render()
+    own = resolve(name, device=device, version=version).render()
     click.echo(f"{name}: {PRESETS[name].summary}")
     if PRESETS[name].note:
         click.echo(PRESETS[name].note)
-    click.echo(f"{device}, MindSpore {version}: {flags}")
+    where = f"{device}, MindSpore {version}"
+    if device == "CPU" and is_served(name):
+        ours = resolve(name, device=device, version=version, generator="ms_fusion").render()
+        click.echo(f"{where}, built by us (in force by `mf.enable` only): {ours}")
+        where += ", built by MindSpore's own generator"
+    click.echo(f"{where}: {own}")
 
 
 @cli.command("lint-flags", context_settings={"ignore_unknown_options": True})

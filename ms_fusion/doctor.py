@@ -390,6 +390,24 @@ def check_convolution() -> Check:
     )
 
 
+def check_generator() -> Check:
+    """Whether ours builds the kernels: what was proved on this machine, or is now, in a child process."""
+    from ms_fusion.presets import handshake
+
+    name, version = "generator", version_of("mindspore")
+    if version is None or not can_fuse_here():
+        return Check(
+            name, "hint", "not tried: kernels are built on Linux, with MindSpore installed"
+        )
+    before = handshake.known(version)
+    why = handshake.why_not(version)
+    if why:
+        what = f"MindSpore's own builds the kernels, since ours cannot be used: {why}"
+        return Check(name, "warning", what, "See the other checks; `generator=\"mindspore\"` asks for it without a warning.")  # fmt: skip
+    when = "now" if before is None else "before"
+    return Check(name, "ok", f"ours, proved {when} on this machine with MindSpore {version}")
+
+
 def check_fusion() -> Check:
     """Really compile and really fuse a small net, in a child process."""
     name = "fusion"
@@ -467,5 +485,6 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     check_flags,
     check_kernel_directory,
     check_convolution,
+    check_generator,
     check_fusion,
 )

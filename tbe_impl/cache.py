@@ -260,7 +260,7 @@ class KernelCache:
             return
         place = self._entry(key).parent
         with contextlib.suppress(CacheError, OSError):
-            check_owner(self.root.stat(), self.root)
+            check_place(self.root)
             place.mkdir(mode=0o700, exist_ok=True)
             write_note(place, key, content)
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,16 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
+SHARED_CACHE = "MS_FUSION_TEST_CACHE"
+"""Names the kernel cache that the child processes of a session share: each kernel is built once, and ours proved once."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if SHARED_CACHE not in os.environ:  # else this is one of several workers
+        os.environ[SHARED_CACHE] = tempfile.mkdtemp(prefix="ms_fusion-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED_CACHE), ignore_errors=True))
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ from tbe_impl.errors import InputError, ParseError
 
 VARIABLE = "MINDSPORE_DUMP_CONFIG"
 _ORDER = "ms_execution_order_graph_*.csv"
+_LONG_NAMES = "mapping.csv"
+_NUMBERED = re.compile(r"\d{1,20}\.npy")
 _FILE = re.compile(
     r"\.\d+\.\d+\.\d+\.(?P<side>input|output)\.(?P<index>\d{1,4})\.[^.]*\.[^.]*\.npy$"
 )
@@ -89,6 +91,7 @@ def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
             expected=f"a file {_ORDER} that lists the kernels",
         )
     found: dict[str, _Collected] = {}
+    written = _long_names(directory)
     for count, path in enumerate(sorted(directory.rglob("*.npy"), key=_by_iteration)):
         if count >= _MAX_FILES:
             raise InputError(
@@ -96,10 +99,11 @@ def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
                 place=str(directory),
                 expected=f"at most {_MAX_FILES:,}",
             )
-        match = _FILE.search(path.name)
+        spelled = written.get(path, path.name)
+        match = _FILE.search(spelled)
         if match is None:
             continue
-        name = names.get(path.name[: match.start()].partition(".")[2])
+        name = names.get(spelled[: match.start()].partition(".")[2])
         if name is not None:
             found.setdefault(name, _Collected()).add(match["side"], int(match["index"]), path)
     return {name: tensors.finished() for name, tensors in found.items()}
@@ -132,6 +136,17 @@ def _full_names(directory: Path) -> dict[str, str]:
             if name := line.strip():
                 names.setdefault(name.replace("/", "_"), name)
     return names
+
+
+def _long_names(directory: Path) -> dict[Path, str]:
+    """What files would be called whose names are too long for the system: they have numbers, and a table beside them."""
+    found: dict[Path, str] = {}
+    for table in directory.rglob(_LONG_NAMES):
+        for line in table.read_text("utf-8", errors="replace").splitlines():
+            number, comma, name = line.partition(",")
+            if comma and _NUMBERED.fullmatch(number):
+                found[table.parent / number] = name
+    return found
 
 
 def _by_iteration(path: Path) -> tuple[int, str]:

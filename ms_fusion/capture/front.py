@@ -31,7 +31,7 @@ from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server import records
 from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
-from ms_fusion.presets import net_choices, private_directory
+from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
@@ -48,6 +48,7 @@ def explain(
     *inputs: Any,
     preset: str | None = None,
     flags: str | None = None,
+    generator: str | None = None,
     measure: bool = True,
     accuracy: bool = True,
     isolate: bool = True,
@@ -63,7 +64,8 @@ def explain(
         inputs: what it is called with (Tensors).
         preset: name of a preset; see ``ms-fusion presets``. By default what is in force here (`enable`, `fusion`, `patch`,
             the user's own variable) if that fuses, else ``auto``.
-        flags: explicit graph kernel flags instead of the preset's own.
+        flags: explicit graph kernel flags instead of the preset's own; they say who builds the kernels.
+        generator: who builds the preset's kernels, as for `enable`; by default the one named there, else ours on CPU.
         measure: also time whole calls and profile each operator (a second or two).
         accuracy: also compare each fused kernel with float64.
         isolate: work in a child process, so that a crash of MindSpore is an error here; a net that cannot be carried there
@@ -92,12 +94,17 @@ def explain(
     if isinstance(net, Specialized):
         title, seen, net = title_of(net.net), net.seen, net.for_one_shape()
     known = net_choices.recall(net, inputs) if preset is None and flags is None else None
-    preset, flags = _wanted(net, preset, flags)
+    preset, flags = _wanted(net, preset, flags, generator)
     if known is not None and flags is not None and known.over(flags) != flags:
         flags = known.over(flags)
         remarks.append(f"Tuning: {known.why}")
     order = CaptureOrder(
-        title=title, preset=preset, flags=flags, measure=measure, accuracy=accuracy
+        title=title,
+        preset=preset,
+        flags=flags,
+        generator=generator or presets.named_generator(),
+        measure=measure,
+        accuracy=accuracy,
     )
     remarks += map(str, presets.findings_of_call(net, inputs))
     with captured(net, inputs, order, isolate=isolate, progress=say) as (directory, said):
@@ -122,7 +129,7 @@ def captured(
     """
     remarks = []
     with _private_directory() as directory:
-        progress("compiling without and with fusion")
+        progress(_compiling("", order))
         try:
             content = pack(net, inputs) if isolate else None
         except NotCarriedError as reason:
@@ -140,10 +147,21 @@ def captured(
         yield directory, remarks
 
 
-def _wanted(net: Any, preset: str | None, flags: str | None) -> tuple[str, str | None]:
+def _compiling(what: str, order: CaptureOrder) -> str:
+    """What is going on, in a few words."""
+    trying = order.flags is None and order.generator != "mindspore" and handshake.is_due()
+    first = "; before that our generator is tried on this machine, once" if trying else ""
+    return f"compiling{what} without and with fusion{first}"
+
+
+def _wanted(
+    net: Any, preset: str | None, flags: str | None, generator: str | None
+) -> tuple[str, str | None]:
     """Name of the preset, and explicit flags if there are any: what was asked for, or what is in force, or ``auto``."""
     if preset is not None or flags is not None:
         return preset or "", flags
+    if generator is not None:
+        return presets.in_force(net).preset or "auto", None
     now = presets.in_force(net)
     return (now.preset, now.flags) if presets.fuses(now.flags) else ("auto", None)
 
@@ -154,6 +172,7 @@ def explain_target(
     *,
     preset: str = "auto",
     flags: str | None = None,
+    generator: str | None = None,
     measure: bool = True,
     accuracy: bool = True,
     progress: Progress | None = None,
@@ -169,11 +188,12 @@ def explain_target(
         title=target.rpartition(":")[2],
         preset=preset,
         flags=flags,
+        generator=generator,
         measure=measure,
         accuracy=accuracy,
     )
     with _private_directory() as directory:
-        say(f"compiling {target} without and with fusion")
+        say(_compiling(f" {target}", order))
         run_child(
             CaptureRequest(
                 order=order, directory=str(directory), target=target, inputs=tuple(input_specs)
@@ -332,6 +352,7 @@ def assert_fused(
     *,
     preset: str | None = None,
     flags: str | None = None,
+    generator: str | None = None,
 ) -> Ledger:
     """Raises unless each group of operators lies inside one fused kernel, in any order.
 
@@ -339,7 +360,7 @@ def assert_fused(
         net: as for `explain`.
         inputs: a tuple of what it is called with.
         groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; an operator named twice is meant twice.
-        preset, flags: as for `explain`.
+        preset, flags, generator: as for `explain`.
 
     Returns:
         The ledger (without times), for further questions.
@@ -356,7 +377,13 @@ def assert_fused(
             remedy="Put the operators of one kernel into a tuple, and the tuples into a list",
         )
     ledger = explain(
-        net, *_as_tuple(inputs), preset=preset, flags=flags, measure=False, accuracy=False
+        net,
+        *_as_tuple(inputs),
+        preset=preset,
+        flags=flags,
+        generator=generator,
+        measure=False,
+        accuracy=False,
     )
     for group in groups:
         check_group(ledger, group)

@@ -25,6 +25,7 @@ from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.capture.profiler import profile_operators
 from ms_fusion.capture.twin import fresh_function, state_kept
 from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets import net_choices
 from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.mindspore_state import quiet
 from tbe_impl.errors import CaptureError
@@ -39,6 +40,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         title: name for the ledger.
         preset: name of the preset of the fused run.
         flags: explicit graph kernel flags instead of the preset's own.
+        generator: who builds the preset's kernels, ``ms_fusion`` or ``mindspore``; by default as `enable` chooses.
         measure: also time and profile both runs.
         accuracy: also keep what each kernel received (a child process only).
     """
@@ -46,6 +48,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     preset: str = "auto"
     flags: str | None = None
+    generator: str | None = None
     measure: bool = True
     accuracy: bool = True
 
@@ -107,7 +110,7 @@ def run_capture(
     callables: dict[str, Callable[..., Any]] = {}
     outputs: dict[str, list[np.ndarray]] = {}
     compile_s: dict[str, float] = {}
-    flags = _wanted_flags(order)
+    flags = _wanted_flags(order, net, inputs, notes)
     # fused first: a tensor dump is of a process's first run
     variants = {"fused": flags, "unfused": "--opt_level=0"}
     with (
@@ -168,13 +171,18 @@ def run_capture(
     return found
 
 
-def _wanted_flags(order: CaptureOrder) -> str:
-    """The flags of the fused run, refused here if they are known to kill the process."""
-    device = presets.device_target()
+def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
+    """The flags of the fused run, refused here if they are known to kill the process; what is to be said goes to `notes`."""
     if order.flags is not None:
-        presets.refuse(GraphKernelFlags.parse(order.flags), device)
+        presets.refuse(GraphKernelFlags.parse(order.flags), presets.device_target())
         return order.flags
-    return presets.resolve(order.preset, device=device, version=presets.version()).render()
+    flags, found = presets.flags_of(order.preset, generator=order.generator)
+    notes += map(str, found)
+    tuned = net_choices.recall(net, inputs)
+    if tuned is None or tuned.over(flags) == flags:
+        return flags
+    notes.append(f"Tuning: {tuned.why}")
+    return tuned.over(flags)
 
 
 def _restart_random() -> None:

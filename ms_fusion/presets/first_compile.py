@@ -46,7 +46,7 @@ def told(
         _seen.add(net)
         for finding in net_checks.of_call(net, inputs, graph_mode=True):
             if finding.code == "dynamic":
-                _warn(str(finding))
+                say(str(finding))
     start = refusals.length(kernel_directory)
     try:
         yield
@@ -62,10 +62,10 @@ def told(
         raise
     found = refusals.since(kernel_directory, start)
     if found and not own:
-        _warn(f"{name}: {_not_built(found)}")
+        say(f"{name}: {_not_built(found)}")
         return
     for one in found:
-        _warn(
+        say(
             f"{name}: a kernel is left to MindSpore's single operators, since of its own CPU generator is known: "
             f"{one.reason}. {_remedy(one)}"
         )
@@ -97,8 +97,8 @@ def _remedy(refusal: Refusal) -> str:
     return f"Add `--disable_cluster_ops={refusal.op}` to keep the others fused, or use float32."
 
 
-def _warn(text: str) -> None:
-    """At the nearest line that is neither MindSpore's nor ours."""
+def say(text: str) -> None:
+    """Warns at the nearest line that is neither MindSpore's nor ours."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and any(home in frame.f_code.co_filename for home in _NOT_THE_USERS):
         frame, level = frame.f_back, level + 1

@@ -6,41 +6,104 @@ calling convention differs between versions of MindSpore, so nothing is taken fo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
+from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.cache import make_key
 from tbe_impl.errors import MissingError
 
 TIME_LIMIT_S = 180.0
+TELLING = "ms_fusion: trying our kernel generator with this MindSpore, once on this machine (some seconds) …"
+LOCK = "proof.lock"
+log = logging.getLogger("ms_fusion")
 _SOURCES = ("kernel_server", "presets/compile_server", "presets/served.py", "presets/proof.py")
 
 
 def why_not(version: str) -> str:
     """Why our generator is not used with this version of MindSpore here; empty when it is proved to work.
 
-    The first call on a machine takes some seconds; what it found is kept.
+    The first call on a machine takes some seconds, which is said on a terminal; what it found is kept. Of several
+    processes one tries, and the others wait for it.
     """
+    found = known(version)
+    if found is not None:
+        return found
+    with _one_at_a_time():
+        found = known(version)
+        if found is None:
+            with _said():
+                found = _proved()
+            # a machine that was busy may be quiet next time
+            if not found.startswith("it took"):
+                compiler.user_cache().remember(_key(version), json.dumps(found).encode())
+    return found
+
+
+def known(version: str) -> str | None:
+    """What `why_not` says, as far as nothing need be tried for it; None when it has to be."""
     try:
-        identity = compiler.find_compiler().identity
+        note = compiler.user_cache().recall(_key(version))
     except MissingError as error:
         return str(error)
-    key = make_key(proof=version, compiler=identity, python=sys.version, sources=_sources())
-    known = compiler.user_cache().recall(key)
-    if known is None:
-        found = _proved()
-        # a machine that was busy may be quiet next time
-        if not found.startswith("it took"):
-            compiler.user_cache().remember(key, json.dumps(found).encode())
-        return found
-    return str(json.loads(known))
+    return None if note is None else str(json.loads(note))
+
+
+def is_due() -> bool:
+    """Whether `why_not` will have to try here, as far as can be told without loading MindSpore."""
+    try:
+        return known(metadata.version("mindspore")) is None
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def _key(version: str) -> str:
+    identity = compiler.find_compiler().identity
+    return make_key(proof=version, compiler=identity, python=sys.version, sources=_sources())
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Among the processes of this user; where no lock can be had, each tries for itself."""
+    import fcntl  # not on Windows, where dumps are read all the same
+
+    lock = None
+    with contextlib.suppress(OSError):
+        environment.cache_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(environment.cache_dir() / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # fmt: skip
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """Tells what takes so long, and when it is over: on a terminal and in a notebook, else in the log."""
+    shown = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if shown:
+        sys.stderr.write(TELLING)
+        sys.stderr.flush()
+    else:
+        log.info(TELLING)
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write(" done\n")
 
 
 def _proved() -> str:

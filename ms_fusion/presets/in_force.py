@@ -22,6 +22,7 @@ class InForce:
         route: ``environment``, ``JitConfig``, ``context`` or ``none``: what MindSpore takes the flags from.
         device, version: of MindSpore.
         mode: ``graph`` or ``pynative``.
+        generator: who builds the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty elsewhere, and where nothing is fused.
         fused: whether what runs next is fused: in PyNative mode only a wrapped step (or a ``@ms.jit`` function) is.
         warnings: what does not do what one might expect.
         remedy: the next thing to do when `fused` is False, else empty.
@@ -39,6 +40,7 @@ class InForce:
     fused: bool
     warnings: tuple[str, ...] = ()
     remedy: str = ""
+    generator: str = ""
     kernel_directory: str = ""
     step: Callable[..., Any] | None = field(default=None, compare=False)
 
@@ -49,6 +51,8 @@ class InForce:
             f"{state}: {name}, {self.device}, MindSpore {self.version}, {self.mode} mode, scope {self.scope}, by {self.route}",
             f"flags: {self.flags or '(none)'}",
         ]
+        if self.generator:
+            lines.insert(1, f"kernels built by {self.generator}")
         lines += [f"warning: {text}" for text in self.warnings]
         if self.remedy and not any(self.remedy in text for text in self.warnings):
             lines.append(f"to do: {self.remedy}")

@@ -168,6 +168,7 @@ def kernel_directory() -> Path:
 
 
 _prepared = False
+_builder = ""
 
 
 def prepare() -> None:
@@ -177,7 +178,7 @@ def prepare() -> None:
         MissingError: MindSpore, or the package `decorator`, without which its generator dies, is not installed.
         InputError: the user's own kernel directory cannot be used.
     """
-    global _prepared
+    global _prepared, _builder
     with compile_lock:
         kernel_directory()
         if _prepared:
@@ -192,7 +193,17 @@ def prepare() -> None:
 
         scripts = Path(__file__).resolve().parent / "compile_server"
         GraphExecutor_.get_instance().set_kernel_build_server_dir(f"{scripts}{os.sep}")
+        if not _builder and _has_kernels_loaded():
+            _builder = "mindspore"
         _prepared = True
+
+
+def _has_kernels_loaded() -> bool:
+    """Whether kernels are in memory that MindSpore had built before anything of ours was there to see it."""
+    try:
+        return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
+    except OSError:
+        return False
 
 
 @functools.cache
@@ -205,9 +216,6 @@ def host_kernels() -> None:
     from ms_fusion.kernel_server.host import Host
 
     Host(kernel_directory() / KERNELS).install()
-
-
-_builder = ""
 
 
 def builder() -> str:

@@ -24,7 +24,7 @@ from ms_fusion.generator_limits import generator_of
 from ms_fusion.graph import Graph
 from ms_fusion.presets import (
     first_compile,
-    handshake,
+    generators,
     mindspore_state,
     net_checks,
     net_choices,
@@ -66,8 +66,18 @@ Net = TypeVar("Net")
 
 @dataclass(frozen=True)
 class _Setting:
+    """A preset as flags.
+
+    Attributes:
+        preset, flags: its name, and what MindSpore is told.
+        explicit: what of the flags the user wrote.
+        asked: the generator that the user named.
+    """
+
     preset: str
     flags: str
+    explicit: str = ""
+    asked: str | None = None
 
 
 @dataclass
@@ -99,10 +109,11 @@ def enable(
         step: a function or Cell that does one step; the record's `step` is the same, compiled and so fused, also in
             PyNative mode: ``train_step = mf.enable(step=train_step).step``.
         flags: explicit flags, put over those of the preset.
-        generator: who builds the kernels: ``mindspore`` (its own generator, the default), or ``ms_fusion`` on CPU.
+        generator: who builds the kernels: ``ms_fusion`` or ``mindspore``. By default, on CPU, ours, which proves itself first,
+            once on a machine in some seconds; where it cannot be used MindSpore's own does, and a warning says why.
 
     Raises:
-        InputError: no such preset, or flags that MindSpore does not know.
+        InputError: no such preset or generator, or flags that MindSpore does not know.
         UnsafeError: flags that are known to kill the process.
         MissingError: MindSpore, or what its generator needs, is not installed.
     """
@@ -146,7 +157,8 @@ def fusion(
 ) -> Iterator[InForce]:
     """What is compiled inside this block is compiled under `preset`; everything is restored at its end.
 
-    Blocks nest; the innermost wins. A block holds for the whole process, not for one thread.
+    Blocks nest; the innermost wins. A block holds for the whole process, not for one thread. Its generator is the one that
+    was named around it, unless it names one.
 
     Raises:
         as `enable`.
@@ -205,7 +217,7 @@ def patch(
     if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
         warnings.warn(PYNATIVE, FusionWarning, stacklevel=2)
     with compile_lock:
-        vars(net)[CELL_FLAGS] = (setting.preset, setting.flags)
+        vars(net)[CELL_FLAGS] = setting
         if getattr(net, "compile_cache", None):
             net.compile_cache.clear()
             net._compiled = False
@@ -234,6 +246,7 @@ def in_force(net: Any = None) -> InForce:
     if fused and not graph_mode:
         fused, remedy = False, PYNATIVE_REMEDY
         remarks.append(PYNATIVE)
+    builds = device == "CPU" and fuses(text)
     return InForce(
         preset=preset,
         flags=text,
@@ -245,6 +258,7 @@ def in_force(net: Any = None) -> InForce:
         fused=fused,
         warnings=tuple(remarks),
         remedy=remedy,
+        generator=generator_of(text) if builds else "",
         kernel_directory=variable(KERNELS_VARIABLE) or "",
     )
 
@@ -253,7 +267,7 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     """(preset, flags, scope, route, remarks) by MindSpore's own order: variable, JitConfig, context; a Cell of ours first."""
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
-        return cell[0], cell[1], "Cell", "environment", []
+        return cell.preset, cell.flags, "Cell", "environment", []
     value, top = variable(FLAGS_VARIABLE), _top()
     if value is not None and top is not None and top.flags == value:
         return top.preset, value, "block" if _state.blocks else "process", "environment", []
@@ -282,11 +296,7 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
         InputError: MindSpore cannot compile `net` on `inputs`.
     """
     now = in_force(net)
-    text = (
-        now.flags
-        if now.route != "none"
-        else resolve("auto", device=now.device, version=now.version).render()
-    )
+    text = now.flags if now.route != "none" else flags_of("auto")[0]
     graph = net_checks.front_end_graph(net, inputs, front_end_only)
     return findings_of_call(net, inputs) + findings_of_graph(graph, text, now.device)
 
@@ -335,7 +345,10 @@ def _setting(
         resolve(preset)  # says so before MindSpore is loaded
     device = device_target()
     found: tuple[Finding, ...] = ()
-    chosen, remarks = _generator(generator, device)
+    explicit = flags.render() if isinstance(flags, GraphKernelFlags) else flags or ""
+    asked = generator or named_generator()
+    _prepare()
+    chosen, remarks = generators.choose(preset, device, wanted=asked, flags=explicit)
     if isinstance(flags, str):
         found = tuple(
             item
@@ -349,32 +362,34 @@ def _setting(
                 place=f"flags, column {wrong[0].column}",
                 remedy=wrong[0].remedy or None,
             )
-    explicit = GraphKernelFlags.of(flags)
     found += remarks
-    resolved = resolve(preset, device=device, version=version(), flags=explicit, generator=chosen)
-    refuse(explicit, device, chosen)
-    refuse(resolved, device, chosen)
-    if chosen == "ms_fusion":
-        resolved = served.without_kept_out(resolved)
-    return _Setting(preset, resolved.render()), found
+    refuse(GraphKernelFlags.of(flags), device, chosen)
+    return _Setting(preset, _rendered(preset, explicit, device, chosen), explicit, asked), found
 
 
-GENERATORS = ("mindspore", "ms_fusion")
+def _rendered(preset: str, explicit: str, device: str, generator: str) -> str:
+    """The flag string of a preset with what the user wrote over it; raises UnsafeError as `refuse`."""
+    flags = resolve(preset, device=device, version=version(), flags=explicit, generator=generator)
+    refuse(flags, device, generator)
+    if generator == generators.OURS:
+        flags = served.without_kept_out(flags)
+    return flags.render()
 
 
-def _generator(wanted: str | None, device: str) -> tuple[str, tuple[Finding, ...]]:
-    """Who builds the kernels: what is wanted, or MindSpore's own where ours is not proved to work, which is said."""
-    if wanted is not None and wanted not in GENERATORS:
-        raise InputError("there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted))  # fmt: skip
-    if wanted != "ms_fusion" or device != "CPU":
-        return "mindspore", ()
-    _prepare()
-    switched = mindspore_state.builder() == "mindspore"
-    reason = mindspore_state.SWITCHED if switched else handshake.why_not(version())
-    if not reason:
-        mindspore_state.host_kernels()
-        return "ms_fusion", ()
-    return "mindspore", (Finding("warning", "generator", f"MindSpore's own generator builds the kernels, since ours cannot be used: {reason}.", remedy="Enable ours before anything is compiled." if switched else "Run `ms-fusion doctor`."),)  # fmt: skip
+def named_generator() -> str | None:
+    """The generator that the user named for what holds here, None for none."""
+    around = _top()
+    return around.asked if around else None
+
+
+def flags_of(preset: str, *, generator: str | None = None) -> tuple[str, tuple[Finding, ...]]:
+    """The flags of a preset here and now, and what is to be said of them; nothing is put in force.
+
+    Raises:
+        as `enable`.
+    """
+    setting, found = _setting(preset, None, generator)
+    return setting.flags, found
 
 
 def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None = None) -> None:
@@ -391,6 +406,16 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None =
             place=f"flags, column {fatal[0].column}",
             remedy=fatal[0].remedy,
         )
+
+
+def _still_possible(flags: str, setting: _Setting | None) -> str:
+    """`flags`, or those for MindSpore's own generator where it has built kernels since they were set."""
+    if generator_of(flags) != generators.OURS or mindspore_state.builder() != generators.MINDSPORE:
+        return flags
+    if setting is None or setting.flags != flags:
+        return flags
+    first_compile.say(generators.instead(mindspore_state.SWITCHED, generators.EARLIER).message)
+    return _rendered(setting.preset, setting.explicit, device_target(), generators.MINDSPORE)
 
 
 def _spelled_out(flags: str) -> contextlib.AbstractContextManager[None]:
@@ -511,12 +536,12 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
 def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards."""
     own = vars(compiled).get(CELL_FLAGS)
-    flags = own[1] if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
+    flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
     if is_off() or flags_are_fixed() or not flags:
         yield
         return
     user = compiled if hasattr(compiled, "construct") else compiled.fn
-    flags = net_choices.applied(flags, user, inputs)
+    flags = net_choices.applied(_still_possible(flags, own or _top()), user, inputs)
     if fuses(flags) and device_target() == "CPU":
         mindspore_state.use_generator(flags)
     name = getattr(user, "__name__", type(user).__name__)

@@ -36,21 +36,22 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             Preset(
                 "auto",
                 "the best that is known to be safe on this device and version (default)",
-                "On CPU sums may be contracted or re-associated (`x*y+z` rounds once); nothing is less accurate than "
-                "MindSpore's own operators by more than a rounding.",
+                "On CPU nothing is less accurate than MindSpore's own operators by more than a rounding; sums are added in "
+                "another order, and MindSpore's own generator contracts (`x*y+z` rounds once).",
             ),
             Preset("off", "no fusion (opt_level 0)"),
             Preset("basic", "basic fusion only (opt_level 1)"),
             Preset(
                 "aggressive",
                 "everything stable, also where it costs accuracy (opt_level 2)",
-                "On CPU exponentials are off by up to 2.8e-4 and never reach inf; NaN may compare equal.",
+                "On CPU the same as `auto`; with MindSpore's own generator exponentials are off by up to 2.8e-4 and never reach "
+                "inf, and NaN may compare equal.",
             ),
             Preset("expert", "experimental passes too (opt_level 3); takes explicit flags"),
             Preset(
                 "precise",
                 "bit-for-bit the unfused result",
-                "With MindSpore's own generator on CPU that leaves Mul and Add/Sub unfused (it contracts and rewrites "
+                "Built by MindSpore's own generator; on CPU that leaves Mul and Add/Sub unfused (it contracts and rewrites "
                 "them), and Cast, Less, Greater, Equal, NotEqual, LogicalNot, LogicalOr, Maximum, Minimum, RealDiv and Neg "
                 "too: only <=, >=, select, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
             ),
@@ -183,8 +184,9 @@ def resolve(
         device: ``CPU``, ``GPU`` or ``Ascend``.
         version: MindSpore's version.
         flags: explicit flags, put over those of the preset.
-        generator: ``ms_fusion``: on CPU the kernels are built by `ms_fusion.kernel_server`, so that what is wrong in
-            MindSpore's own generator need not be kept out; for `auto`, `basic`, `aggressive` and `expert`.
+        generator: ``ms_fusion``, which `enable` chooses on CPU where it can: the kernels are built by
+            `ms_fusion.kernel_server`, so that what is wrong in MindSpore's own generator need not be kept out; for `auto`,
+            `basic`, `aggressive` and `expert`.
 
     Raises:
         InputError: no such preset or device, flags that cannot be parsed, a version below 2.7.
@@ -204,7 +206,7 @@ def resolve(
         raise InputError("this MindSpore is too old", expected="2.7 or newer", got=version)
     explicit = GraphKernelFlags.of(flags)
     own = _on_cpu(preset, number) if device == "CPU" else _elsewhere(preset)
-    if generator == "ms_fusion" and device == "CPU" and preset in _SERVED_LEVELS:
+    if generator == "ms_fusion" and device == "CPU" and is_served(preset):
         own = served(_SERVED_LEVELS[preset])
     if explicit.enable_cluster_ops_only is not None:
         own = GraphKernelFlags(
@@ -218,6 +220,11 @@ def resolve(
 
 
 _SERVED_LEVELS = {"basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
+
+
+def is_served(preset: str) -> bool:
+    """Whether our generator can build what this preset stands for, on CPU."""
+    return preset in _SERVED_LEVELS
 
 
 def version_number(version: str) -> tuple[int, int]:
@@ -300,7 +307,8 @@ def to_yaml(
 ) -> str:
     """A `context:` block to paste into a mindformers-style configuration.
 
-    On CPU ``jit_level: O1`` switches nothing on, so its comment carries the environment variable as well.
+    On CPU ``jit_level: O1`` switches nothing on, so its comment carries the environment variable as well; the flags are
+    those for MindSpore's own generator, since ours is there in processes that call `enable`.
     """
     import yaml
 

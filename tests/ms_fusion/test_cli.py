@@ -63,6 +63,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
+@pytest.fixture
+def shared_cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache of the session's child processes: what our generator's trial leaves there is kept on purpose."""
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", os.environ["MS_FUSION_TEST_CACHE"])
+
+
 def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The real program in a process of its own."""
     paths = os.pathsep.join(filter(None, [variables.pop("PYTHONPATH", ""), str(ROOT)]))
@@ -129,6 +135,7 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
         ),
     ],
 )
+@pytest.mark.usefixtures("shared_cache")
 def test_a_wrong_net_is_one_sentence_and_leaves_nothing(
     place: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +176,7 @@ def test_without_mindspore_dumps_are_read(place: Path, blind: str) -> None:
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("shared_cache")
 def test_explain_prints_the_ledger_and_writes_what_was_asked_for(place: Path) -> None:
     done = program(
         "explain",
@@ -182,12 +190,13 @@ def test_explain_prints_the_ledger_and_writes_what_was_asked_for(place: Path) ->
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert "Mul" in done.stdout and "Add" in done.stdout
+    assert "Mul" in done.stdout and "Add" in done.stdout and "built by ms_fusion" in done.stdout
     assert done.stdout.endswith("report: a.html\nreport: a.json\n")
     assert sorted(path.name for path in place.iterdir()) == ["a.html", "a.json", "net.py"]
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("shared_cache")
 def test_the_demo_ends_with_its_one_line(place: Path) -> None:
     done = program("demo", "--output", "build/demo")
     assert done.returncode == 0, done.stderr
@@ -286,6 +295,15 @@ def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.run(["presets", name, "--device", "Ascend", "--version", "2.7.0"]) == 0
         out = capsys.readouterr().out
         assert out.startswith(f"{name}: ") and "Ascend, MindSpore 2.7.0: --opt_level=" in out
+    assert cli.run(["presets", "auto", "--version", "2.10.0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (ours,) = [line for line in lines if "built by us" in line]
+    (own,) = [line for line in lines if "built by MindSpore's own generator" in line]
+    assert "--kernel_generator=AKG_V2" in ours and "--kernel_generator" not in own
+    assert cli.run(["presets", "precise"]) == 0
+    assert "built by us" not in capsys.readouterr().out
     assert cli.run(["presets", "basic", "--yaml"]) == 0
     block = yaml.safe_load(capsys.readouterr().out)
+    # what is pasted elsewhere holds without us
     assert "--opt_level=1" in block["context"]["graph_kernel_flags"]
+    assert "AKG_V2" not in block["context"]["graph_kernel_flags"]

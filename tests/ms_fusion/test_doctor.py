@@ -12,6 +12,7 @@ import pytest
 
 from ms_fusion import doctor
 from ms_fusion.doctor import Check, diagnose
+from ms_fusion.presets import handshake
 
 GOOD = {
     "numpy": "1.26.4", "ml_dtypes": "0.5.4", "decorator": "5.3.1", "mindspore": "2.10.0", "onnx": "1.21.0",
@@ -156,6 +157,25 @@ def test_a_compiler_that_does_not_work(
     monkeypatch.setattr(doctor, "COMPILER_TIMEOUT_S", 1.0)
     found = doctor.check_compiler()
     assert (found.status, says in found.what) == ("warning", True), found
+
+
+@pytest.mark.parametrize(
+    ("before", "why", "status", "says"),
+    [
+        (None, "", "ok", "ours, proved now on this machine with MindSpore 2.10.0"),
+        ("", "", "ok", "ours, proved before"),
+        ("it is another", "it is another", "warning", "ours cannot be used: it is another"),
+    ],
+)
+def test_the_generator_is_tried(
+    before: str | None, why: str, status: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(monkeypatch)
+    monkeypatch.setattr(doctor, "can_fuse_here", lambda: True)
+    monkeypatch.setattr(handshake, "known", lambda version: before)
+    monkeypatch.setattr(handshake, "why_not", lambda version: why)
+    found = doctor.check_generator()
+    assert (found.status, says in found.what) == (status, True), found
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

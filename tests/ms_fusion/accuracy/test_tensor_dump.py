@@ -50,6 +50,15 @@ def test_tensors_by_full_name_in_order_of_the_first_iteration(dump):
         assert len(tensors.outputs) == 1
 
 
+def test_names_that_are_too_long_stand_in_a_table(dump):
+    folder = dump / "tensors" / "rank_0" / "net" / "0" / "2"
+    (long,) = folder.glob("MatMul.*.input.3.*")
+    (folder / "mapping.csv").write_text(f"340.npy,{long.name}\n../../outside.npy,{long.name}\n")
+    long.rename(folder / "340.npy")
+    (first,) = [name for name in NAMES if "MatMul" in name]
+    assert [one[1] for one in read_tensor_dump(dump)[first].inputs] == list(range(12))
+
+
 def test_damaged_tensor_is_named(dump):
     tensors = read_tensor_dump(dump)[NAMES[0]]
     tensors.input_files[0].write_bytes(b"not a tensor")

@@ -193,7 +193,8 @@ def test_what_mindspore_moves_behind_its_reader_is_said():
         def construct(self, x):
             return ops.ReduceSum()(ops.neg(ops.floor(x)), 1)
 
-    ledger = explain(Moved(), nets.floats(64, 128), preset="auto", measure=False, accuracy=False)
+    asked = QUICK | {"flags": None, "preset": "auto", "generator": "mindspore"}
+    ledger = explain(Moved(), nets.floats(64, 128), **asked)
     reasons = {(edge.producer_op, edge.consumer_op): edge.reason for edge in ledger.unfused}
     assert reasons[("Neg", "ReduceSum")] == "moved"
 

@@ -26,7 +26,7 @@ RESULT["table"] = str(found)
 RESULT["variants"] = [one.name for one in found.variants]
 RESULT["known"] = net_choices.recall(net, (x,)) == found.choice
 net_choices.remember(net, (x,), net_choices.NetChoice(kept_out=("MatMul",), why="products are quicker alone."))
-mf.enable(generator="ms_fusion")
+mf.enable()
 Net()(x)
 RESULT["kept out"] = [step["name"] for body in bodies() for step in body["op_desc"]]
 ledger = mf.explain(net, x, measure=False, accuracy=False)
@@ -39,7 +39,7 @@ RESULT["measured"] = [choose.chosen(*one).tuning is not None for body in bodies(
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run(BODY, tmp_path_factory.mktemp("tune") / "work").result
+    return run(BODY, tmp_path_factory.mktemp("tune") / "work", own_cache=True).result
 
 
 @pytest.mark.mindspore

@@ -1,4 +1,4 @@
-"""Run a piece of a test in a fresh process with its own cache and working directory: MindSpore latches much at first use."""
+"""Run a piece of a test in a fresh process with its own working directory: MindSpore latches much at first use."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def run(
     environment: dict[str, str] | None = None,
     head: str = HEAD,
     expect: int = 0,
+    own_cache: bool = False,
 ) -> Child:
     """Runs `head` and `body` in `place`, which stays its working directory.
 
@@ -55,6 +56,7 @@ def run(
         environment: variables on top of this process's own.
         head: code before the body.
         expect: the exit code that is right.
+        own_cache: kernels are kept in ``PLACE.cache``, and not with those of the other children of this session.
     """
     place.mkdir(parents=True, exist_ok=True)
     script = place.parent / f"{place.name}.py"
@@ -67,7 +69,9 @@ def run(
         **inherited,
         "PYTHONPATH": str(ROOT),
         "GLOG_v": "4",
-        "MS_FUSION_CACHE_DIR": str(place.parent / f"{place.name}.cache"),
+        "MS_FUSION_CACHE_DIR": f"{place}.cache"
+        if own_cache
+        else os.environ["MS_FUSION_TEST_CACHE"],
         **(environment or {}),
     }
     done = subprocess.run(

@@ -55,7 +55,7 @@ def losses():
     return found, float(sum(np.abs(one.asnumpy()).sum() for one in net.trainable_params()))
 
 result = {"unfused": losses()}
-mf.enable(generator="ms_fusion")
+mf.enable()
 result["fused"] = losses()
 result["built"] = sorted(records.read(presets.kernel_directory() / "akg_kernel_meta"))
 (place / f"{rank}.json").write_text(json.dumps(result))

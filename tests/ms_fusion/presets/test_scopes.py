@@ -252,17 +252,17 @@ for name, arguments in {
     "tuning": {"flags": "--online_tuning=1"},
     "dynamic": {"flags": "--enable_dynamic_shape_fusion=true"},
     "generator": {"generator": "AKG_V2"},
-    "Round": {"flags": "--enable_cluster_ops=Round"},
+    "Round": {"flags": "--enable_cluster_ops=Round", "generator": "mindspore"},
     "preset": {"preset": "fast"},
     "lint": {"flags": "--enable_cluster_ops=Dvi"},
 }.items():
     RESULT[name] = refused(lambda: mf.enable(**arguments))
 RESULT["nothing set"] = presets.in_force().route
 half = Tensor(np.ones((64, 64)), ms.bfloat16)
-mf.enable()
+mf.enable(generator="mindspore")
 RESULT["bfloat16"] = refused(lambda: Net()(half))
 mf.disable()
-RESULT["bfloat16 patched"] = refused(lambda: mf.patch(Net())(half))
+RESULT["bfloat16 patched"] = refused(lambda: mf.patch(Net(), generator="mindspore")(half))
 RESULT["function"] = refused(lambda: mf.patch(len))
 
 class Sum(nn.Cell):
@@ -279,10 +279,10 @@ def warned(call):
     told = [[str(item.message), item.filename] for item in caught if item.category.__name__ == "FusionWarning"]
     return [float(value), told]
 # what the generator cannot build runs unfused, and the process lives; asked again, it is refused again
-RESULT["Pow before a sum"] = warned(lambda: mf.patch(Sum())(numbers))
-RESULT["Pow alone"] = warned(lambda: mf.patch(Alone())(numbers))
-RESULT["Pow once more"] = warned(lambda: mf.patch(Alone())(numbers))
-mf.enable()
+RESULT["Pow before a sum"] = warned(lambda: mf.patch(Sum(), generator="mindspore")(numbers))
+RESULT["Pow alone"] = warned(lambda: mf.patch(Alone(), generator="mindspore")(numbers))
+RESULT["Pow once more"] = warned(lambda: mf.patch(Alone(), generator="mindspore")(numbers))
+mf.enable(generator="mindspore")
 RESULT["Pow enabled"] = warned(lambda: Alone()(numbers))
 @ms.jit
 def function(x):
@@ -296,13 +296,14 @@ shifting = Moving()
 shifting.set_inputs(Tensor(shape=[None, 64], dtype=ms.float32))
 RESULT["dynamic shape"] = warned(lambda: shifting(two))
 mf.disable()
-RESULT["after it"] = float(mf.patch(Net())(two).asnumpy()[0, 0])
+RESULT["after it"] = float(mf.patch(Net(), generator="mindspore")(two).asnumpy()[0, 0])
 class ToHalf(nn.Cell):
     def construct(self, x):
         return ops.cast(x * x, ms.float16) * 2
 wide = Tensor(np.full((64, 64), 3.0))
-RESULT["float64 to float16"] = float(mf.patch(ToHalf())(wide).asnumpy()[0, 0])
-RESULT["check"] = [item.code for item in mf.check(Alone(), numbers)]
+RESULT["float64 to float16"] = float(mf.patch(ToHalf(), generator="mindspore")(wide).asnumpy()[0, 0])
+with mf.fusion(generator="mindspore"):
+    RESULT["check"] = [item.code for item in mf.check(Alone(), numbers)]
 RESULT["tiny"] = [item.code for item in mf.check(Net(), ones(8, 8))]
 RESULT["clean"] = [item.code for item in mf.check(Net(), two)]
 moving = Net()
@@ -503,7 +504,7 @@ def test_nothing_is_left_behind_and_a_planted_kernel_is_never_used(tmp_path: Pat
     )
 
     before = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*"))
-    ours = run(NET.replace("#ENABLE", "mf.enable()"), tmp_path / "ours").result
+    ours = run(NET.replace("#ENABLE", "mf.enable()"), tmp_path / "ours", own_cache=True).result
     assert ours["value"] == 3.0 and kernel in ours["kernels"]
     after = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*"))
     assert after == before, "files were left in the working directory"

@@ -1,4 +1,4 @@
-"""`enable(generator="ms_fusion")`: MindSpore's groups, built by our kernel server, through real MindSpore."""
+"""`enable()` on CPU: MindSpore's groups, built by our kernel server, through real MindSpore."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def losses(steps):
     return [float(step(x, wanted).asnumpy()) for _ in range(steps)]
 
 RESULT["unfused"] = losses(6)
-now = mf.enable(generator="ms_fusion")
-RESULT["in force"] = [now.flags, list(now.warnings)]
+now = mf.enable()
+RESULT["in force"] = [now.flags, now.generator, str(now), list(now.warnings)]
 RESULT["fused"] = losses(6)
 RESULT["groups"] = [[[step["name"] for step in body["op_desc"]], body["op"]] for body in bodies()]
 RESULT["built"] = kernels()
@@ -179,8 +179,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.mindspore
 def test_it_is_proved_and_in_force(seen: dict[str, Any]) -> None:
-    flags, warnings = seen["in force"]
+    flags, generator, text, warnings = seen["in force"]
     assert f"--kernel_generator={GENERATOR}" in flags and warnings == []
+    assert generator == "ms_fusion" and "kernels built by ms_fusion" in text
     assert seen["left"] == []
 
 
@@ -299,6 +300,7 @@ RESULT["again"] = handshake.why_not("2.10.0")
         body,
         tmp_path / "work",
         environment=variables,
+        own_cache=True,
         head="from pathlib import Path\nimport json, sys\nRESULT = {}\n",
     ).result
     assert found["why"] == found["again"] == "ImportError: another MindSpore"

@@ -210,7 +210,7 @@ inputs = [Tensor(array) for array in arrays]
 RESULT["different"], RESULT["pairs"] = [], len(pairs)
 for number, chunk in enumerate(chunks):
     def outputs(preset, flags=None):
-        with mf.fusion(preset, flags=flags):
+        with mf.fusion(preset, flags=flags, generator="mindspore"):
             return [tensor.asnumpy() for tensor in getattr(precise_nets, f"Net{number}")()(*inputs)]
     plain = outputs("off")
     fused = outputs("aggressive") if BREAK else outputs("precise")
@@ -305,7 +305,7 @@ for name, (_, meaning, arrays) in CASES.items():
     errors = []
     for preset in ("off", "auto"):
         before = len(kernels())
-        with mf.fusion(preset):
+        with mf.fusion(preset, generator="mindspore"):
             got = getattr(nets, name)()(*map(Tensor, arrays)).asnumpy()
         errors.append(ulp(got, want))
     RESULT[name] = [*errors, len(kernels()) - before]

@@ -1,0 +1,56 @@
+"""Who builds the kernels: on CPU our generator, where it is proved to work; else MindSpore's own, which is said."""
+
+from __future__ import annotations
+
+from ms_fusion.flag_lint import Finding
+from ms_fusion.generator_limits import GENERATOR
+from ms_fusion.presets import handshake, mindspore_state
+from ms_fusion.presets.table import is_served
+from tbe_impl.errors import InputError
+
+OURS, MINDSPORE = "ms_fusion", "mindspore"
+GENERATORS = (MINDSPORE, OURS)
+EARLIER = "Enable ours before anything is compiled."
+"""What helps against kernels of MindSpore's own that are there already."""
+
+
+def choose(
+    preset: str, device: str, *, wanted: str | None = None, flags: str = ""
+) -> tuple[str, tuple[Finding, ...]]:
+    """Who builds the kernels of a preset on this device, and what is to be said of it.
+
+    The first call on a machine that asks for ours takes some seconds (`handshake`).
+
+    Args:
+        preset: a name in `ms_fusion.presets.table.PRESETS`.
+        device: MindSpore's.
+        wanted: a name in `GENERATORS`; by default ours wherever it builds this preset.
+        flags: explicit flags; a ``--kernel_generator`` among them decides.
+
+    Raises:
+        InputError: there is no such generator.
+    """
+    if wanted is not None and wanted not in GENERATORS:
+        raise InputError("there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted))  # fmt: skip
+    named = [word.partition("=")[2] for word in flags.split() if word.startswith("--kernel_generator=")]  # fmt: skip
+    if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
+        return MINDSPORE, ()
+    if not is_served(preset):
+        return MINDSPORE, ((Finding("note", "generator", f"preset {preset} is built by MindSpore's own generator."),) if wanted else ())  # fmt: skip
+    if mindspore_state.builder() == MINDSPORE:
+        return MINDSPORE, (instead(mindspore_state.SWITCHED, EARLIER),)  # fmt: skip
+    reason = handshake.why_not(mindspore_state.version())
+    if reason:
+        return MINDSPORE, (instead(reason, "Run `ms-fusion doctor`."),)
+    mindspore_state.host_kernels()
+    return OURS, ()
+
+
+def instead(reason: str, remedy: str) -> Finding:
+    """What is said where MindSpore's own generator takes the place of ours."""
+    return Finding(
+        "warning",
+        "generator",
+        f"MindSpore's own generator builds the kernels, since ours cannot be used: {reason}.",
+        remedy=remedy,
+    )

@@ -1,0 +1,143 @@
+"""Who builds the kernels: ours by default on CPU, MindSpore's own where it was named or ours cannot, and what is said of it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ms_fusion.generator_limits import GENERATOR
+from ms_fusion.presets import generators, handshake, mindspore_state
+from tests.ms_fusion.presets.mindspore_child import run
+
+NET = """
+ms.set_context(mode=ms.GRAPH_MODE)
+class Net(nn.Cell):
+    def construct(self, x):
+        return ops.sqrt(ops.exp(x * 0.0) + x * 3.0)
+class Kept(nn.Cell):
+    def construct(self, x):
+        return ops.select(x <= 2.0, ops.abs(x), ops.sqrt(x))
+def told(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = call()
+    return [value, [str(item.message) for item in caught if item.category.__name__ == "FusionWarning"]]
+def enabled(**arguments):
+    return told(lambda: mf.enable(**arguments).generator)
+def called(net):
+    return told(lambda: float(net(ones(64, 64)).asnumpy()[0, 0]))
+"""
+
+CHOICES = """
+os.environ["MS_FUSION_CC"] = "/no/such/compiler"
+RESULT["no compiler"] = enabled()
+mf.disable()
+del os.environ["MS_FUSION_CC"]
+RESULT["default"] = enabled()
+RESULT["named"] = enabled(generator="mindspore")
+with mf.fusion("basic") as block:
+    RESULT["block"] = block.generator
+RESULT["by flags"] = enabled(flags="--kernel_generator=AKG")
+mf.disable()
+RESULT["precise"] = enabled(preset="precise")
+RESULT["off"] = enabled(preset="off")
+RESULT["unfused"] = enabled()
+with mf.fusion("precise"):
+    RESULT["within precise"] = called(Kept())
+RESULT["after precise"] = called(Net())
+RESULT["after it"] = enabled()
+RESULT["files"] = len(kernels())
+"""
+
+AFTER_THE_USERS_OWN = """
+os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"
+RESULT["own"] = called(Net())
+del os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"]
+RESULT["enabled"] = enabled()
+RESULT["then"] = called(Net())
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(NET + CHOICES, tmp_path_factory.mktemp("choices") / "work").result
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize(
+    ("case", "generator"),
+    [("default", "ms_fusion"), ("unfused", "ms_fusion"), ("named", "mindspore"), ("by flags", "mindspore"), ("precise", "mindspore"), ("off", "")],
+)  # fmt: skip
+def test_ours_builds_on_cpu_unless_another_is_named(
+    seen: dict[str, Any], case: str, generator: str
+) -> None:
+    assert seen[case] == [generator, []]
+
+
+@pytest.mark.mindspore
+def test_a_block_keeps_the_generator_that_was_named_around_it(seen: dict[str, Any]) -> None:
+    assert seen["block"] == "mindspore"
+
+
+@pytest.mark.mindspore
+def test_without_a_compiler_mindspores_own_stays_and_one_line_says_why(
+    seen: dict[str, Any],
+) -> None:
+    generator, (text,) = seen["no compiler"]
+    assert generator == "mindspore"
+    assert "since ours cannot be used: the C compiler /no/such/compiler is not there" in text
+
+
+@pytest.mark.mindspore
+def test_after_mindspores_own_ours_is_replaced_and_it_is_said(seen: dict[str, Any]) -> None:
+    assert seen["within precise"] == [1.0, []]
+    value, (text,) = seen["after precise"]
+    assert value == 2.0 and mindspore_state.SWITCHED in text
+    generator, (text,) = seen["after it"]
+    assert generator == "mindspore" and generators.EARLIER in text
+    assert seen["files"] >= 2
+
+
+@pytest.mark.mindspore
+def test_kernels_of_the_users_own_flags_are_noticed(tmp_path: Path) -> None:
+    found = run(NET + AFTER_THE_USERS_OWN, tmp_path / "work").result
+    assert found["own"] == found["then"] == [2.0, []]
+    generator, (text,) = found["enabled"]
+    assert generator == "mindspore" and mindspore_state.SWITCHED in text
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_trial_is_said_on_a_terminal_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(handshake, "_proved", lambda: "it is another")
+    monkeypatch.setattr("sys.stderr", _Terminal())
+    assert handshake.known("2.10.0") is None
+    assert handshake.why_not("2.10.0") == handshake.why_not("2.10.0") == "it is another"
+    assert sys.stderr.getvalue() == f"{handshake.TELLING} done\n"  # type: ignore[attr-defined]
+    assert handshake.known("2.10.0") == "it is another"
+
+
+@pytest.mark.parametrize(("device", "preset"), [("GPU", "auto"), ("Ascend", "auto"), ("CPU", "precise")])  # fmt: skip
+def test_elsewhere_nothing_is_tried(
+    device: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshake, "_proved", lambda: pytest.fail("it was tried"))
+    assert generators.choose(preset, device) == ("mindspore", ())
+
+
+def test_flags_that_name_ours_ask_for_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshake, "why_not", lambda version: "of the test")
+    monkeypatch.setattr(mindspore_state, "builder", lambda: "")
+    monkeypatch.setattr(mindspore_state, "version", lambda: "2.10.0")
+    chosen, (said,) = generators.choose("auto", "CPU", flags=f"--kernel_generator={GENERATOR}")
+    assert chosen == "mindspore" and "since ours cannot be used: of the test" in said.message
