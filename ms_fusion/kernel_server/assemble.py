@@ -12,6 +12,7 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server import choose
 from ms_fusion.kernel_server.channels_last import channels_last
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called, library_step
+from ms_fusion.kernel_server.stored_constants import stored
 from ms_fusion.kernel_server.translate import IN_PLACE, Group, translate
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
@@ -40,7 +41,7 @@ def compile_own(kernel: Composite) -> tuple[BuildStep, ...]:
         assert made.compiled
     # the kernels of the regions come first, in their order; behind them stand copies
     layouts = (made.layout for made in own)
-    graph = channels_last(kernel.graph)
+    graph = _ready(kernel.graph)
     return tuple(_told(part, graph, layouts) for part in _parts(graph))
 
 
@@ -70,7 +71,7 @@ def assemble(kernel: Composite) -> Chain:
 
 def _steps(kernel: Composite, *, prepared: bool) -> list[Step]:
     """The kernels in a row; what is written in place and read later is copied to its place at the end."""
-    kernel = replace(kernel, graph=channels_last(kernel.graph))
+    kernel = replace(kernel, graph=_ready(kernel.graph))
     parts = _parts(kernel.graph)
     steps: list[Step] = []
     last: list[Step] = []
@@ -83,6 +84,12 @@ def _steps(kernel: Composite, *, prepared: bool) -> list[Step]:
         steps.append(own)
         last += copies
     return steps + last
+
+
+def _ready(graph: Graph) -> Graph:
+    """The graph as it is laid out in a row of kernels."""
+    graph = channels_last(graph)
+    return stored(graph, [part for part in _parts(graph) if isinstance(part, LibraryStep)])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
 WHOLE = "split.graph_kernel_splitter"
 """The pass that cuts clusters into pieces: at reductions, at transposes, at a depth."""
 
+REWRITING = "highlevelopt1.arithmetic_simplify"
+"""The pass that rewrites formulas: `x + -x` of integers becomes a float. Our compiler finds what is the same by itself."""
+
 WHOLE_OPERATORS = frozenset("LogSoftmax ReduceMean SiLU Sigmoid".split())
 """Could be spelled out by MindSpore, which then computes them in float32, float64 too, and hands out float32."""
 
@@ -36,7 +39,7 @@ def served(level: int) -> GraphKernelFlags:
         kernel_generator=GENERATOR,
         enable_cluster_ops=CLUSTERED,
         enable_expand_ops=EXPANDED,
-        disable_pass=(WHOLE,),
+        disable_pass=(WHOLE, REWRITING),
     )
 
 

@@ -47,6 +47,17 @@ def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(list(shape)).standard_normal(shape)
 
 
+@needs_onednn
+def test_a_product_with_a_number() -> None:
+    text = Text("Fused_number")
+    a = text.input((9, 1), "float32")
+    number = {**text.constant(2.5, "float32"), "shape": [1, 1]}
+    product = text.step("MatMul", [a, number], (9, 1), "float32")
+    other = text.step("MatMul", [number, a], (1, 9), "float32", transpose_b=True)
+    own = text.step("Exp", [product], (9, 1), "float32")
+    assert check(text.kernel(own, other), {a: normal(9, 1)}).count("own") == 2
+
+
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
 @needs_onednn
 def test_a_product_between_kernels_of_ours(turned: tuple[bool, bool]) -> None:

@@ -9,8 +9,9 @@ import pytest
 from tests.ms_fusion.kernel_server.random_networks import draw
 from tests.ms_fusion.presets.mindspore_child import run
 
-SEEDS = (3, 7, 11, 45, 46, 65)
-"""Among them one of each dtype of floats, softmax under a sum of everything, and a sigmoid in float64."""
+SEEDS = (3, 7, 11, 45, 46, 65, 166, 284)
+"""Among them one of each dtype of floats, softmax under a sum of everything, a sigmoid in float64, `x + -x` of integers, and a
+product with a number."""
 
 BODY = f"""
 from ms_fusion.presets.served import served

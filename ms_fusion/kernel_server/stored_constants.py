@@ -1,0 +1,28 @@
+"""Numbers that the library reads lie in memory like any other operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ms_fusion.graph import Graph, Node
+from ms_fusion.kernel_server.onednn_steps import LibraryStep
+
+
+def stored(graph: Graph, calls: Sequence[LibraryStep]) -> Graph:
+    """The graph with an operator of ours in front that writes each constant which one of the calls reads."""
+    names = {name: f"{name} stored" for call in calls for name in call.reads if graph.values[name].kind == "constant"}  # fmt: skip
+    if not names:
+        return graph
+    covered = {name for call in calls for name in call.covered}
+    values = dict(graph.values)
+    for name, own in names.items():
+        values[own] = replace(values[name], name=own, kind="result", data=None)
+    first = [Node(f"{own}-op", "BroadcastTo", (name,), (own,)) for name, own in names.items()]
+    nodes = [
+        replace(node, inputs=tuple(names.get(name, name) for name in node.inputs))
+        if node.name in covered
+        else node
+        for node in graph.nodes
+    ]
+    return replace(graph, nodes=(*first, *nodes), values=values)
