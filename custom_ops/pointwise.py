@@ -69,7 +69,8 @@ def like(made: Tensor, tensor: Tensor) -> Tensor:
         for axis in range(made.ndim)
         if axis < lacking or (is_one(tensor.shape[axis - lacking]) and not is_one(made.shape[axis]))
     ]
-    if len(axes) > lacking or (axes and not tensor.ndim):  # of everything the words make one of shape (1,)
+    # where all is summed up the words make one of shape (1,)
+    if len(axes) > lacking or (axes and not tensor.ndim):
         made = dsl.reduce_sum(made, axes, keepdims=True)
         made = dsl.ext.reshape(made, tensor.shape) if lacking else made
     elif axes:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from custom_ops.framework import nn
 from custom_ops.operators.softmax import Softmax
-from custom_ops.patching.attention_core import ADDED, KEPT, LEFT_OUT, AttentionCore
+from custom_ops.patching.attention_core import ADDED, KEPT, LEFT_OUT
+from custom_ops.patching.attention_edit import Attention, Masked, Reshaped, Scaled, Step, edit_of
 from custom_ops.patching.edits import NOT_TRAINING, Edit
 from custom_ops.patching.flow import Definition, Flow
 from custom_ops.patching.known import Scope, number_of
 from custom_ops.patching.meaning import Meaning, meaning
+from custom_ops.patching.one_number import is_number, value_of
 
-LOW = -1e9
-"""A value that takes a score out of a softmax: what is left of a score beside it is nothing."""
+LOW, WEAK = -1e9, -1e4
+"""A value that takes a score out of a softmax: what is left of a score beside it is nothing. The weak one does where it is not
+compared with others like it; the other stands for it then."""
+LIKE = ("full_like", "ones_like", "zeros_like")
 
 
 class _NoAttention(Exception):
@@ -51,11 +54,12 @@ class _Chain:
         self.definitions: list[Definition] = []
         self.guards: list[ast.expr] = []
         self.scale, self.is_scaled = 1.0, False
-        self.masks: list[tuple[str, ast.stmt, ast.expr, ast.expr | None]] = []
-        self.scales: list[tuple[ast.stmt, ast.operator, ast.expr]] = []
-        self.sometimes: list[frozenset[Definition]] = []
-        self.first_reshaped: int | None = None  # the mask from which on scores have another shape
-        self.shapes: dict[int, tuple[ast.stmt, ast.expr]] = {}
+        self.steps: list[Step] = []  # from the last one back
+        self.frames = [0]
+        self.frame_of: dict[Definition, int] = {}
+        self.sometimes: list[tuple[frozenset[Definition], int]] = []
+        self.dropped: list[Definition] = []
+        self.weak = False
 
     def edit(self, final: Any, found: Meaning) -> Edit:
         """All of it.
@@ -70,20 +74,68 @@ class _Chain:
         node = self._back(found.operands[0])
         while not self.softmax:
             node = self._back(self._after(node))
+        of_softmax = self._frame
         product = None
         while product is None:
             node = self._back(node)
             known = meaning(node, self.scope)
-            if known is not None and known.kind == "matmul":
+            if known is not None and known.kind in ("matmul", "baddbmm"):
                 product = known
             else:
                 node = self._before(node, known)
+        q, k = self._factors(product, self.flow.statement_of(node))
         if self.sometimes:
             raise _NoAttention("the product of q and k is made only sometimes")
-        if self.first_reshaped is not None:
-            raise _NoAttention("the scores have another shape behind their product")
+        if self.weak and len([one for one in self.steps if isinstance(one, Masked)]) > 1:
+            raise _NoAttention(f"scores are replaced by more than {LOW:g}, which may count beside those of other masks")  # fmt: skip
         self._nobody_else(home)
-        return self._made(final, found, home, node, product)
+        attention = Attention(
+            name=self.name,
+            final=(final, home),
+            v=found.operands[1],
+            v_turned=bool(getattr(found.called, "transpose_b", False)),
+            product=node,
+            q=q,
+            k=k,
+            k_turned=bool(getattr(product.called, "transpose_b", False)),
+            scale=self.scale,
+            steps=self.steps[::-1],
+            frames=self.frames,
+            of_product=self._frame,
+            of_softmax=of_softmax,
+            definitions=self.definitions,
+            beside=self.beside,
+            dropped=[one.statement for one in self.dropped if one.statement is not None],
+            guards=self.guards,
+        )
+        return edit_of(attention, self.flow, self.scope)
+
+    @property
+    def _frame(self) -> int:
+        """Which shape scores have where the walk is."""
+        return len(self.frames) - 1
+
+    def _factors(self, product: Meaning, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
+        """q and k; what is added to their product at once is a mask."""
+        given = dict(product.keywords)
+        if product.kind == "matmul":
+            self._no_flags(product)
+            if len(product.operands) != 2:
+                raise _NoAttention("the product of q and k is unusual")
+            return product.operands[0], product.operands[1]
+        order = ("input", "batch1", "batch2", "beta", "alpha")
+        given |= zip(order, product.operands, strict=False)
+        if not set(given) <= set(order) or not set(order[:3]) <= set(given):
+            raise _NoAttention("the product of q and k is unusual")
+        beta = value_of(given["beta"], self.flow, self.scope) if "beta" in given else 1.0
+        if beta != 0:
+            mask = given["input"]
+            if beta != 1:
+                mask = ast.BinOp(given["beta"], ast.Mult(), mask)
+            self._added(mask, statement)
+        if "alpha" in given:
+            self._scaled_by("mul", given["alpha"], statement)
+        return given["batch1"], given["batch2"]
 
     def _no_flags(self, found: Meaning) -> None:
         if getattr(found.called, "transpose_a", False) or found.keywords:
@@ -94,8 +146,10 @@ class _Chain:
         while isinstance(node, ast.Name):
             found = self.flow.reaching.get(id(node), frozenset())
             self.passed.add(id(node))
-            if self.sometimes and found == self.sometimes[-1]:
-                self.sometimes.pop()
+            if self.sometimes and found == self.sometimes[-1][0]:
+                _, frame = self.sometimes.pop()
+                # without the condition they kept the shape, so that with it they have it again
+                self.frames = [self._frame if one == frame else one for one in self.frames]
             if len(found) == 2:
                 found = self._sometimes(found)
             if len(found) != 1:
@@ -106,6 +160,7 @@ class _Chain:
             if isinstance(only.statement, ast.Assign) and len(only.statement.targets) != 1:
                 raise _NoAttention(f"{node.id} has two names")
             self.definitions.append(only)
+            self.frame_of[only] = self._frame
             node = only.value
         return node
 
@@ -120,7 +175,7 @@ class _Chain:
                 part for part in outer if isinstance(part, ast.If) and part.body is inner and not part.orelse
             ]  # fmt: skip
             if holders:
-                self.sometimes.append(frozenset({other}))
+                self.sometimes.append((frozenset({other}), self._frame))
                 return frozenset({one})
         raise _NoAttention("the scores may be several things")
 
@@ -130,12 +185,14 @@ class _Chain:
         if found is None or not found.operands:
             raise _NoAttention("the weights are no softmax")
         if found.kind in ("cast", "contiguous"):
-            return found.operands[0]
+            return self._alone(found)
+        if found.kind == "reshape":
+            return self._reshaped(node, found)
         if self._is_softmax(found):
             if self.sometimes:
                 raise _NoAttention("the softmax is taken only sometimes")
             self.softmax = True
-            return found.operands[0]
+            return self._alone(found)
         share = self._dropped(found)
         if share is None or self.sometimes:
             # it is told only if a softmax lies before it
@@ -196,50 +253,52 @@ class _Chain:
             raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
         statement = self.flow.statement_of(node)
         if found.kind in ("cast", "contiguous"):
-            return found.operands[0]
+            return self._alone(found)
         if found.kind == "reshape":
-            return self._reshaped(found, statement)
+            return self._reshaped(node, found)
         if found.kind in ("mul", "div"):
             return self._scaled(found, statement)
         if found.kind == "add" and len(found.operands) == 2:
-            if self.is_scaled:
-                raise _NoAttention("the scores are scaled behind a mask")
             mine, mask = self._sides(found)
-            self.masks.append((ADDED, statement, mask, None))
+            self._added(mask, statement)
+            return mine
+        if found.kind == "sub" and len(found.operands) == 2 and self._leads(found.operands[0]):
+            mine, mask = found.operands
+            self._added(ast.UnaryOp(ast.USub(), mask), statement)
             return mine
         if found.kind == "masked_fill" and len(found.operands) == 3:
             mine, where, value = found.operands
-            self.masks.append((LEFT_OUT, statement, where, self._low(value)))
-            return mine
+            return self._left_out(LEFT_OUT, mine, where, value, statement)
         if found.kind == "where" and len(found.operands) == 3:
             where, first, second = found.operands
-            if self._leads(first):
-                self.masks.append((KEPT, statement, where, self._low(second)))
-                return first
-            self.masks.append((LEFT_OUT, statement, where, self._low(first)))
-            return second
+            if self._leads(first) and not self._is_made_like(first):
+                return self._left_out(KEPT, first, where, second, statement)
+            return self._left_out(LEFT_OUT, second, where, first, statement)
         raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
 
-    def _reshaped(self, found: Meaning, statement: ast.stmt) -> ast.expr:
-        """Scores that get another shape for their masks, and have their own again for the softmax: elements keep their order,
-        so that a mask of that shape, reshaped as they are, is theirs."""
-        if self.first_reshaped is None:
-            self.first_reshaped = len(self.masks)
-            return found.operands[0]
-        given = found.operands[1:]
-        shape = given[0] if len(given) == 1 else ast.Tuple(list(given), ast.Load())
-        sizes = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else []
-        if (
-            found.keywords
-            or len(sizes) < 2
-            or any(isinstance(one, (ast.Starred, ast.UnaryOp)) for one in sizes)
-        ):
-            raise _NoAttention("of the shape that scores have for a mask a size is left out")
-        for number in range(self.first_reshaped, len(self.masks)):
-            if self.masks[number][0] != ADDED:
-                raise _NoAttention("scores are left out where they have another shape")
-            self.shapes[number] = statement, ast.Tuple(sizes, ast.Load())
-        self.first_reshaped = None
+    def _alone(self, found: Meaning) -> ast.expr:
+        """What a step takes that is left out: nothing of its other arguments stays."""
+        for other in (*found.operands[1:], *found.keywords.values()):
+            self.passed |= {id(one) for one in ast.walk(other)}
+        return found.operands[0]
+
+    def _added(self, mask: ast.expr, statement: ast.stmt) -> None:
+        if self.is_scaled:
+            raise _NoAttention("the scores are scaled behind a mask")
+        self.steps.append(Masked(statement, self._frame, ADDED, mask))
+
+    def _left_out(
+        self, kind: str, mine: ast.expr, where: ast.expr, value: ast.expr, statement: ast.stmt
+    ) -> ast.expr:
+        self.steps.append(Masked(statement, self._frame, kind, where, self._low(value)))
+        return mine
+
+    def _reshaped(self, node: ast.expr, found: Meaning) -> ast.expr:
+        """Scores that get another shape for their masks, or for the softmax, or weights for the product with v: elements keep
+        their order, so that a mask of that shape, reshaped as they are, is theirs."""
+        assert isinstance(node, ast.Call)
+        self.steps.append(Reshaped(self.flow.statement_of(node), self._frame, node, found.operands[0]))  # fmt: skip
+        self.frames.append(len(self.frames))
         return found.operands[0]
 
     def _sides(self, found: Meaning) -> tuple[ast.expr, ast.expr]:
@@ -262,18 +321,11 @@ class _Chain:
         known = meaning(node, self.scope)
         if known is None:
             return False
-        if known.kind == "matmul":
+        if known.kind in ("matmul", "baddbmm"):
             return True
-        if known.kind not in (
-            "mul",
-            "div",
-            "add",
-            "cast",
-            "masked_fill",
-            "where",
-            "contiguous",
-            "reshape",
-        ):
+        if known.kind in ("cast", "contiguous", "reshape", "sub"):
+            return self._leads(known.operands[0], depth - 1)
+        if known.kind not in ("mul", "div", "add", "masked_fill", "where"):
             return False
         return any(self._leads(one, depth - 1) for one in known.operands)
 
@@ -285,88 +337,68 @@ class _Chain:
         else:
             mine, by = self._sides(found)
         self.is_scaled = True
+        self._scaled_by(found.kind, by, statement)
+        return mine
+
+    def _scaled_by(self, kind: str, by: ast.expr, statement: ast.stmt) -> None:
         known = self.scope.evaluate(by)
         number = number_of(known.value) if known else None
         if number is not None and not self.sometimes:
-            self.scale *= number if found.kind == "mul" else 1 / number
+            self.scale *= number if kind == "mul" else 1 / number
             assert known is not None
             self.guards += self.scope.conditions(known)
-        elif self._is_number(by):
-            self.scales.append((statement, ast.Mult() if found.kind == "mul" else ast.Div(), by))
+        elif is_number(by, self.flow, self.scope):
+            self.steps.append(Scaled(statement, ast.Mult() if kind == "mul" else ast.Div(), by))
         else:
             raise _NoAttention(f"{ast.unparse(by)[:60]} may be more than one number")
-        return mine
-
-    def _is_number(self, node: ast.expr, depth: int = 8) -> bool:
-        if depth == 0:
-            return False
-        known = self.scope.evaluate(node)
-        if known is not None:
-            return number_of(known.value) is not None
-        if isinstance(node, ast.Name):
-            found = self.flow.reaching.get(id(node), frozenset())
-            return bool(found) and all(
-                self._is_number(one.value, depth - 1) if one.value is not None else _of_shape(one)
-                for one in found
-            )
-        if isinstance(node, ast.BinOp):
-            return self._is_number(node.left, depth - 1) and self._is_number(node.right, depth - 1)
-        if isinstance(node, ast.Subscript):
-            return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-        if isinstance(node, ast.Call) and node.args:
-            called = self.scope.evaluate(node.func)
-            name = getattr(called.value, "__name__", "") if called else ""
-            if name == "full":
-                return ast.unparse(node.args[0]) in ("[]", "()") and self._is_number(node.args[1], depth - 1)  # fmt: skip
-            named = name in ("sqrt", "float", "int", "scalar_to_tensor", "Tensor", "tensor", "rsqrt", "pow")  # fmt: skip
-            return named and self._is_number(node.args[0], depth - 1)
-        return False
 
     def _low(self, value: ast.expr) -> ast.expr:
         """What stands in the place of a score that is left out, if it surely takes it out of the softmax."""
-        number = self._number(value)
-        if number is None or number > LOW:
+        number = value_of(value, self.flow, self.scope)
+        if number is None or number > WEAK:
             shown = ast.unparse(value) if number is None else f"{number:g}"
             raise _NoAttention(f"scores are replaced by {shown}, which may count beside others")
-        return value
+        if number > LOW:
+            self.weak, number = True, LOW
+        elif not self._is_made_like(value):
+            return value
+        self._forget(value)
+        return ast.Constant(number)
 
-    def _number(self, node: ast.expr, depth: int = 8) -> float | None:
-        """A number, or a tensor of one; the least of a dtype counts as −∞."""
-        known = self.scope.evaluate(node)
-        number = number_of(known.value) if known else None
-        if number is not None or depth == 0:
-            return number
-        if isinstance(node, ast.Name):
-            origin = self.flow.origin(node)
-            return None if isinstance(origin, ast.Name) else self._number(origin, depth - 1)
-        if isinstance(node, ast.Attribute) and node.attr == "min":
-            return -math.inf
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            number = self._number(node.operand, depth - 1)
-            return None if number is None else -number
-        if not isinstance(node, ast.Call):
-            return None
-        name = ast.unparse(node.func).split(".")[-1]
-        if name == "float" and node.args and isinstance(node.args[0], ast.Constant):
-            try:
-                return float(node.args[0].value)  # type: ignore[arg-type]
-            except (TypeError, ValueError):
-                return None
-        given = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}.get(name)  # fmt: skip
-        if given is None or len(node.args) <= given:
-            return None
-        return self._number(node.args[given], depth - 1)
+    def _is_made_like(self, node: ast.expr, depth: int = 8) -> bool:
+        """Whether it is a tensor of the shape of another, filled with a number."""
+        node = self.flow.origin(node) if isinstance(node, ast.Name) else node
+        known = meaning(node, self.scope)
+        if known is None or depth == 0:
+            return False
+        if known.kind in LIKE:
+            return True
+        inner = known.kind in ("mul", "add", "sub", "div", "cast")
+        return inner and any(self._is_made_like(one, depth - 1) for one in known.operands)
+
+    def _forget(self, node: ast.expr) -> None:
+        """A value that another stands for: names that nobody else reads are not made any more."""
+        for one in ast.walk(node):
+            self.passed.add(id(one))
+            found = self.flow.reaching.get(id(one), frozenset())
+            (only,) = found if len(found) == 1 else (None,)
+            if only is None or not isinstance(only.statement, ast.Assign) or only.value is None:
+                continue
+            if len(only.statement.targets) == 1 and len(self.flow.readers[only]) == 1:
+                self.dropped.append(only)
+                self._forget(only.value)
 
     def _nobody_else(self, home: ast.stmt) -> None:
         """Nobody else reads scores or weights, but for their shape and dtype, which are replaced."""
-        self.beside: dict[int, str] = {}
+        self.beside: dict[int, tuple[str, int]] = {}
         for definition in self.definitions:
             for reader in self.flow.readers.get(definition, []):
                 if id(reader) in self.passed:
                     continue
                 parent = self.flow.parent[id(reader)]
-                if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "dtype"):
-                    self.beside[id(parent)] = parent.attr
+                read = self._read(parent)
+                if read:
+                    self.beside[id(parent)] = read, self.frame_of[definition]
                     continue
                 if isinstance(parent, (ast.Assign, ast.AugAssign)) and self._is_passed(parent):
                     continue
@@ -375,137 +407,16 @@ class _Chain:
             if block is not self.flow.block[id(home)] and not self._is_conditional(block, home):
                 raise _NoAttention(f"{definition.name} is made elsewhere")
 
+    def _read(self, node: ast.AST) -> str:
+        """Which of shape and dtype it reads; empty where it is more."""
+        if isinstance(node, ast.Attribute):
+            return node.attr if node.attr in ("shape", "dtype") else ""
+        known = meaning(node, self.scope) if isinstance(node, ast.Call) else None
+        return known.kind if known is not None and known.kind in ("shape", "dtype") else ""
+
     def _is_passed(self, statement: ast.stmt) -> bool:
         return any(one.statement is statement for one in self.definitions)
 
     def _is_conditional(self, block: list[ast.stmt], home: ast.stmt) -> bool:
         outer = self.flow.block[id(home)]
         return any(isinstance(one, ast.If) and one.body is block for one in outer)
-
-    def _made(
-        self, final: Any, found: Meaning, home: ast.stmt, product_node: ast.expr, product: Meaning
-    ) -> Edit:
-        self._no_flags(product)
-        if len(product.operands) != 2:
-            raise _NoAttention("the product of q and k is unusual")
-        q, k = product.operands
-        turned: dict[int, ast.expr] = {}
-        if not getattr(product.called, "transpose_b", False):
-            k = self._untransposed(k, turned)
-        v = found.operands[1]
-        if getattr(found.called, "transpose_b", False):
-            v = _swapped(v)
-        own = {name: f"{self.name}_{name}" for name in ("query", "key")}
-        begin = [_assign(own["query"], q), _assign(own["key"], k)]
-        masks = list(reversed(self.masks))  # in the order of the source
-        pieces: dict[int, list[ast.stmt]] = {}
-        first = self.flow.statement_of(product_node)
-        more: list[ast.expr] = []
-        for number, (_, statement, mask, value) in enumerate(masks):
-            name = f"{self.name}_mask_{number}"
-            reshaped = self.shapes.get(len(masks) - 1 - number)
-            if reshaped is not None:
-                pieces.setdefault(id(reshaped[0]), []).append(_assign(f"{name}_shape", reshaped[1]))
-                text = _LAID.format(mask=ast.unparse(mask), shape=f"{name}_shape", **own)
-                mask = ast.parse(text, mode="eval").body
-            begin += [
-                _assign(name, ast.Constant(None)),
-                _assign(f"{name}_value", ast.Constant(None)),
-            ]
-            lines = [_assign(name, mask)]
-            if value is not None:
-                lines.append(_assign(f"{name}_value", value))
-            pieces.setdefault(id(statement), []).extend(lines)
-            more += [_load(name), _load(f"{name}_value")]
-        for statement, operator, by in reversed(self.scales):
-            line = _assign(own["query"], ast.BinOp(_load(own["query"]), operator, by))
-            pieces.setdefault(id(statement), []).append(line)
-        pieces[id(first)] = begin + pieces.get(id(first), [])
-        edit = Edit(
-            self.name,
-            ("attention",),
-            AttentionCore(self.scale, tuple(kind for kind, *_ in masks)),
-            guards=self.guards,
-            takes_mask=any(kind == ADDED for kind, *_ in masks),
-        )
-        for definition in self.definitions:
-            if definition.statement is not home and definition.statement is not None:
-                edit.statements[id(definition.statement)] = pieces.get(id(definition.statement), [])
-        if id(home) in pieces:
-            edit.ahead[id(home)] = pieces[id(home)]
-        call = ast.Attribute(ast.Name("self", ast.Load()), self.name, ast.Load())
-        edit.expressions[id(final)] = ast.Call(call, [_load(own["query"]), _load(own["key"]), v, *more], [])  # fmt: skip
-        edit.expressions |= turned
-        for number, attribute in self.beside.items():
-            edit.expressions[number] = ast.parse(_BESIDE[attribute].format(**own), mode="eval").body
-        return edit
-
-    def _untransposed(self, k: ast.expr, turned: dict[int, ast.expr]) -> ast.expr:
-        """k where kᵀ is given."""
-        made = self._straight(k)
-        if made is not None:
-            return made
-        if isinstance(k, ast.Name):
-            found = self.flow.reaching.get(id(k), frozenset())
-            (only,) = found if len(found) == 1 else (None,)
-            if only is not None and only.value is not None and len(self.flow.readers[only]) == 1:
-                made = self._straight(only.value)
-                if made is not None:
-                    turned[id(only.value)] = made
-                    return k
-        return _swapped(k)
-
-    def _straight(self, node: ast.expr) -> ast.expr | None:
-        """What a transposition of the last two axes takes, or with one axis order less."""
-        found = meaning(node, self.scope)
-        if found is None or found.kind not in ("swapaxes", "transpose"):
-            return None
-        given = found.operands[1:]
-        if found.kind == "transpose" and len(given) == 1:
-            known = self.scope.evaluate(given[0])
-            order = known.value if known else None
-        else:
-            parts = [self.scope.evaluate(one) for one in given]
-            order = tuple(one.value if one else None for one in parts)
-        if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
-            return None
-        if found.kind == "swapaxes":
-            return found.operands[0] if set(order) in ({-1, -2}, {2, 3}) and not found.keywords else None  # fmt: skip
-        if len(order) not in (3, 4) or found.keywords:
-            return None
-        order = (*order[:-2], order[-1], order[-2])
-        if order == tuple(range(len(order))):
-            return found.operands[0]
-        assert isinstance(node, ast.Call)
-        axes: list[ast.expr] = [ast.Constant(one) for one in order]
-        if len(given) == 1:
-            axes = [ast.Tuple(axes, ast.Load())]
-        method = len(node.args) == len(given)
-        return ast.Call(node.func, axes if method else [found.operands[0], *axes], [])
-
-
-_LAID = "{mask}.broadcast_to({shape}).reshape({query}.shape[:-1] + ({key}.shape[-2],))"
-_BESIDE = {"dtype": "{query}.dtype", "shape": "({query}.shape[:-1] + ({key}.shape[-2],))"}
-
-
-def _of_shape(definition: Definition) -> bool:
-    """a, b = x.shape"""
-    value = getattr(definition.statement, "value", None)
-    if not isinstance(definition.statement, ast.Assign):
-        return False
-    return (isinstance(value, ast.Attribute) and value.attr == "shape") or (
-        isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "shape"
-    )
-
-
-def _swapped(node: ast.expr) -> ast.expr:
-    call = ast.Attribute(node, "swapaxes", ast.Load())
-    return ast.Call(call, [ast.Constant(-1), ast.Constant(-2)], [])
-
-
-def _assign(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())

@@ -21,10 +21,15 @@ class AttentionCore(Cell):
 
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width), or without heads.
+        - **keys** - the last size of what the softmax is taken of, where that has another shape than the product of q and k.
+        - **shape** - of the weights, where that is another one; v has its first sizes.
         - **more** - for each mask two: it, or None; and the value that stands where scores do not stay, or None.
 
     Outputs:
-        Tensor as q, with the width of v.
+        Tensor as q, with the width of v, and with the first sizes of `shape`.
+
+    Raises:
+        ValueError: the softmax is not over all keys.
     """
 
     def __init__(self, scale: float, masks: tuple[str, ...] = (), route: str = ""):
@@ -32,8 +37,21 @@ class AttentionCore(Cell):
         self.attention = ScaledDotProductAttention(scale, route=route)
         self.scale, self.masks = scale, masks
 
-    def construct(self, q: Any, k: Any, v: Any, *more: Any) -> Any:
+    def construct(
+        self, q: Any, k: Any, v: Any, keys: Any = None, shape: Any = None, *more: Any
+    ) -> Any:
         """One kernel."""
+        if keys is not None and keys != k.shape[-2]:
+            raise ValueError(
+                "attention whose softmax is not over all keys; call undo of the record that patch gave"
+            )
+        if shape is not None:
+            made = self.attended(q, k, v.reshape(q.shape[:-2] + v.shape[-2:]), more)
+            return made.reshape(shape[:-1] + v.shape[-1:])
+        return self.attended(q, k, v, more)
+
+    def attended(self, q: Any, k: Any, v: Any, more: Any) -> Any:
+        """Of q, k and v that fit each other."""
         mask = None
         for number in range(len(self.masks)):
             given, value = more[2 * number], more[2 * number + 1]

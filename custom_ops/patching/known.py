@@ -52,8 +52,8 @@ _ARITHMETIC: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
 _MADE = frozenset({
-    "Add", "BatchMatMul", "Cast", "Div", "GELU", "GeLU", "LeakyReLU", "MaskedFill", "MatMul", "Mul", "ReLU", "RealDiv", "Select", "SiLU",
-    "Softmax", "Transpose",
+    "Add", "BatchMatMul", "Cast", "DType", "Div", "GELU", "GeLU", "LeakyReLU", "MaskedFill", "MatMul", "Mul", "ReLU", "RealDiv",
+    "Reshape", "Select", "Shape", "SiLU", "Softmax", "Sub", "Transpose",
 })  # fmt: skip
 """Primitives, and Cells without weights, that may be made where they are called."""
 _PURE = (math.sqrt, float, int, bool, abs, min, max)

@@ -11,6 +11,7 @@ from custom_ops.framework import nn, ops
 from custom_ops.patching.known import Known, Scope, is_of_framework
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
+    "baddbmm": ("baddbmm", "baddbmm_ext"),
     "matmul": ("matmul", "bmm", "bmm_ext", "matmul_ext", "BatchMatMul", "MatMul", "batch_matmul"),
     "softmax": ("softmax", "softmax_ext", "Softmax"),
     "transpose": ("transpose", "Transpose", "permute"),
@@ -18,6 +19,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "mul": ("mul", "Mul", "multiply"),
     "div": ("div", "RealDiv", "Div", "divide", "true_divide"),
     "add": ("add", "Add", "tensor_add"),
+    "sub": ("sub", "Sub", "subtract"),
     "cast": ("cast", "Cast", "astype", "to", "float", "half", "bfloat16", "type_as"),
     "masked_fill": ("masked_fill", "MaskedFill"),
     "where": ("where", "select", "Select"),
@@ -27,18 +29,24 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "silu": ("silu", "SiLU"),
     "leaky_relu": ("leaky_relu",),
     "contiguous": ("contiguous",),
-    "reshape": ("reshape", "view", "Reshape"),
+    "reshape": ("reshape", "view", "Reshape", "mint_view"),
+    "shape": ("shape", "Shape"),
+    "dtype": ("DType",),
+    "full_like": ("full_like", "full_like_ext"),
+    "ones_like": ("ones_like", "ones_like_ext"),
+    "zeros_like": ("zeros_like", "zeros_like_ext"),
 }
 KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 METHODS = frozenset({
     "matmul", "bmm", "softmax", "transpose", "permute", "swapaxes", "mul", "div", "add", "astype", "to", "float", "half",
-    "masked_fill", "contiguous", "reshape", "view",
+    "masked_fill", "contiguous", "reshape", "view", "sub", "type_as", "baddbmm", "bfloat16",
 })  # fmt: skip
 _OPERATORS: Mapping[type, str] = {
     ast.MatMult: "matmul",
     ast.Mult: "mul",
     ast.Div: "div",
     ast.Add: "add",
+    ast.Sub: "sub",
 }
 
 

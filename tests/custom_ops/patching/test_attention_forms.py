@@ -1,0 +1,85 @@
+"""Attention in the forms in which libraries write it: masks that fill, select, are taken away, in shapes of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.mindspore
+ms = pytest.importorskip("mindspore")
+
+from custom_ops import patch  # noqa: E402
+from tests.custom_ops.patching import attention_forms as forms  # noqa: E402
+
+BATCH, TOKENS, HEADS = 3, forms.TOKENS, forms.HEADS
+RNG = np.random.default_rng(3)
+KEPT = np.tril(np.ones((TOKENS, TOKENS), bool))
+PADDING = RNG.random((BATCH, TOKENS)) > 0.7
+PADDING[:, 0] = False
+ADDED = np.where(PADDING, -1e4, 0).astype(np.float32)[:, None, None]
+LATER = np.triu(np.full((TOKENS, TOKENS), -1e9, np.float32), 1)
+
+
+def numbers(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+CASES = {
+    "GptNeo": (ADDED,),
+    "Bloom": (numbers(BATCH * HEADS, 1, TOKENS), ~KEPT | PADDING[:, None, None]),
+    "MindFormersElsewhere": (np.broadcast_to(KEPT, (BATCH, 1, TOKENS, TOKENS)).astype(np.float32),),
+    "T5": (ADDED,),
+    "Vanilla": (KEPT[None, None],),
+    "Fairseq": (PADDING, LATER),
+    "Opt": (np.broadcast_to(LATER, (BATCH, 1, TOKENS, TOKENS)),),
+    "Swin": (np.where(RNG.random((BATCH, TOKENS, TOKENS)) > 0.6, -100.0, 0).astype(np.float32),),
+    "WhereReshaped": (KEPT,),
+    "Selected": (KEPT,),
+    "SelectedFull": (KEPT,),
+    "Subtracted": ((~PADDING).astype(np.int32),),
+    "AddedWhere": (KEPT,),
+    "MinGpt": (),
+    "MinGptWeak": (),
+    "ByCell": (KEPT,),
+    "Diffusers": (np.broadcast_to(LATER, (BATCH * HEADS, TOKENS, TOKENS)),),
+    "MintWhere": (KEPT,),
+}
+MAY_LACK_ITS_MASK = ("GptNeo", "Fairseq", "Opt", "Swin", "Diffusers")  # fmt: skip
+
+
+def first(made):
+    return (made[0] if isinstance(made, tuple) else made).asnumpy()
+
+
+def tensors(arrays):
+    return [ms.Tensor(np.ascontiguousarray(one)) for one in arrays]
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+@pytest.mark.parametrize(
+    ("name", "masks"),
+    [*CASES.items(), *((name, ()) for name in MAY_LACK_ITS_MASK)],
+    ids=[*CASES, *(f"{name} plain" for name in MAY_LACK_ITS_MASK)],
+)
+def test_forms(name, masks):
+    """Found, checked, listed; in graph mode and PyNative, with other numbers; undone."""
+    net = getattr(forms, name)().set_train(False)
+    given = tensors((numbers(BATCH, TOKENS, forms.SIZE), *masks))
+    kind = type(net)
+    record = patch(net, *given)
+    found = [one for one in record.replaced if one.before == ("attention",)]
+    assert [type(one.after).__name__ for one in found] == ["ScaledDotProductAttention"], record
+    other = tensors((numbers(BATCH, TOKENS, forms.SIZE), *masks))
+    made = []
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        made.append(first(net(*other)))
+    record.undo()
+    assert type(net) is kind
+    want = first(net(*other))
+    for got in made:
+        np.testing.assert_allclose(got, want, atol=2e-6)
