@@ -1,23 +1,31 @@
 """Batch normalisation spelled out in basic operators while MindSpore compiles a net whose groups are built by us.
 
-MindSpore cannot cluster its operator of that name soundly (`served.KEPT_OUT`), and has nothing to expand it with. So `construct`
-of `mindspore.nn.BatchNorm1d`, `BatchNorm2d` and `BatchNorm3d` is another one for the time of the compilation. This file imports
-MindSpore: import it inside of functions.
+MindSpore cannot cluster its operator of that name soundly (`served.KEPT_OUT`), and has nothing to expand it with. So for the time of
+the compilation `construct` of `mindspore.nn.BatchNorm1d`, `BatchNorm2d` and `BatchNorm3d` is another one, and MindSpore's parser takes
+functions of ours where it meets `ops.batch_norm` and that of `mint`, which its Cells call. This file imports MindSpore: import
+it inside of functions.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import importlib
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import mindspore as ms
 from mindspore import ops
 from mindspore.nn.layer import normalization
 from mindspore.ops import functional as F
+from mindspore.ops.function import nn_func
 
 OWNER = normalization._BatchNorm
 _original = OWNER.construct
+RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resources")
+"""Where MindSpore's parser has its table of objects that it takes for others, by version."""
+# as their names are known to the parser, under which it must not meet the functions that are replaced
+_batch_norm_of_mindspore = ops.BatchNorm
+_batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
 
 
 def _beside(weight: Any, x: Any) -> Any:
@@ -27,49 +35,105 @@ def _beside(weight: Any, x: Any) -> Any:
     return weight
 
 
-def spelled_out(self: Any, x: Any) -> Any:
-    r"""(x − mean) · gamma / √(variance + eps) + beta; in training the moving values follow as MindSpore's do.
+def _moved(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any, y: Any) -> Any:  # fmt: skip
+    """(y − mean) · gamma / √(variance + eps) + beta, by channels, in the dtype of x; None stands for 1 and for 0."""
+    scale = ops.rsqrt(variance + eps)
+    if gamma is not None:
+        scale = gamma * scale
+    shift = -(mean * scale) if beta is None else beta - mean * scale
+    return ops.cast(y * _beside(scale, x) + _beside(shift, x), x.dtype)
+
+
+def by_given(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any) -> Any:
+    """(x − mean) · gamma / √(variance + eps) + beta with a mean and a variance for each channel that are given."""
+    return _moved(x, gamma, beta, mean, variance, eps, ops.cast(x, ms.float32))
+
+
+def by_batch(
+    x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, share: Any, eps: Any
+) -> Any:
+    """The same with those of the batch, a share of which goes into the moving ones where they are not None.
 
     The sums that gradients need are two, of dy and of dy · (x − mean): mean is a constant where it cancels.
     """
+    axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
+    number = 1
+    for axis in axes:
+        number = number * x.shape[axis]
+    wide = ops.cast(x, ms.float32)
+    mean = ops.mean(wide, axes)
+    still = ops.stop_gradient(mean)
+    distance = wide - _beside(still, x)
+    variance = ops.mean(distance * distance, axes)
+    y = _moved(x, gamma, beta, mean - still, variance, eps, distance)
+    if moving_mean is not None:
+        unbiased = ops.stop_gradient(variance) * (number / max(number - 1, 1))
+        old = 1.0 - share
+        # both are read before one is written: MindSpore keeps that order, which would part the group
+        new_mean = moving_mean * old + still * share
+        new_variance = moving_variance * old + unbiased * share
+        ops.assign(moving_mean, ops.cast(new_mean, moving_mean.dtype))
+        ops.assign(moving_variance, ops.cast(new_variance, moving_variance.dtype))
+    return y
+
+
+def in_nn(self: Any, x: Any) -> Any:
+    """`construct` of MindSpore's Cells."""
     if F.is_sequence_value_unknown(self.shape(x)):
         return self.construct_of_mindspore(x)
     self._check_input_dim(self.shape(x), self.cls_name)
     use_batch = self.use_batch_statistics
     if use_batch is None:
         use_batch = self.training
-    wide = ops.cast(x, ms.float32)
     if not use_batch:
-        scale = self.gamma * ops.rsqrt(self.moving_variance + self.eps)
-        shift = self.beta - self.moving_mean * scale
-        return ops.cast(wide * _beside(scale, x) + _beside(shift, x), x.dtype)
-    axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
-    number = 1
-    for axis in axes:
-        number = number * x.shape[axis]
-    mean = ops.mean(wide, axes)
-    still = ops.stop_gradient(mean)
-    distance = wide - _beside(still, x)
-    variance = ops.mean(distance * distance, axes)
-    scale = self.gamma * ops.rsqrt(variance + self.eps)
-    shift = self.beta - (mean - still) * scale
-    y = ops.cast(distance * _beside(scale, x) + _beside(shift, x), x.dtype)
-    unbiased = ops.stop_gradient(variance) * (number / max(number - 1, 1))
-    old, share = 1.0 - self.momentum, self.momentum
-    # both are read before one is written: MindSpore keeps that order, which would part the group
-    new_mean = self.moving_mean * old + still * share
-    new_variance = self.moving_variance * old + unbiased * share
-    ops.assign(self.moving_mean, new_mean)
-    ops.assign(self.moving_variance, new_variance)
-    return y
+        return by_given(x, self.gamma, self.beta, self.moving_mean, self.moving_variance, self.eps)
+    return by_batch(x, self.gamma, self.beta, self.moving_mean, self.moving_variance, self.momentum, self.eps)  # fmt: skip
+
+
+def in_ops(input_x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+    """`mindspore.ops.batch_norm`."""
+    if F.is_sequence_value_unknown(input_x.shape):
+        whole = _batch_norm_of_mindspore(training, eps, momentum)
+        return whole(input_x, weight, bias, running_mean, running_var)[0]
+    if training:
+        return by_batch(input_x, weight, bias, running_mean, running_var, momentum, eps)
+    return by_given(input_x, weight, bias, running_mean, running_var, eps)
+
+
+def in_mint(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+    """`mindspore.mint.nn.functional.batch_norm`."""
+    if F.is_sequence_value_unknown(input.shape):
+        return _batch_norm_of_mint(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]  # type: ignore[misc]  # fmt: skip
+    if training:
+        return by_batch(input, weight, bias, running_mean, running_var, momentum, eps)
+    return by_given(input, weight, bias, running_mean, running_var, eps)
+
+
+def _replaced() -> dict[Any, Any]:
+    """Function of MindSpore's → ours."""
+    pairs = {"batch_norm": in_ops, "batch_norm_ext": in_mint}
+    return {getattr(nn_func, name): own for name, own in pairs.items() if hasattr(nn_func, name)}
+
+
+def _taken_for_others() -> MutableMapping[Any, Any]:
+    """The parser's table; an empty one where this version has none that we know of."""
+    for name in RESOURCES:
+        with contextlib.suppress(ImportError, AttributeError):
+            found: MutableMapping[Any, Any] = importlib.import_module(name).convert_object_map
+            return found
+    return {}
 
 
 @contextlib.contextmanager
 def spelling_out() -> Iterator[None]:
     """Inside, what is compiled has the basic operators."""
+    table, own = _taken_for_others(), _replaced()
     OWNER.construct_of_mindspore = _original
-    OWNER.construct = spelled_out
+    OWNER.construct = in_nn
+    table.update(own)
     try:
         yield
     finally:
         OWNER.construct = _original
+        for name in own:
+            table.pop(name, None)

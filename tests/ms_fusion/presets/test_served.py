@@ -111,9 +111,51 @@ def norms():
     return found + [one.asnumpy().tolist() for one in net.get_parameters()]
 
 RESULT["norms fused"] = norms()
+
+class Spelled(nn.Cell):
+    def __init__(self, way):
+        super().__init__()
+        self.conv, self.way = nn.Conv2d(3, 4, 3, pad_mode="pad", padding=1), way
+        self.of_nn, self.of_mint = nn.BatchNorm2d(4, eps=0.1, momentum=0.7), ms.mint.nn.BatchNorm2d(4, eps=0.1, momentum=0.3)
+        self.bare = ms.mint.nn.BatchNorm2d(4, eps=0.1, affine=False, track_running_stats=False)
+        self.gamma, self.beta, self.mean, self.variance = (ms.Parameter(np.full(4, one, np.float32), name=str(one)) for one in (1, 0, 0.0, 1.0))
+    def construct(self, x):
+        y = self.conv(x)
+        if self.way == "nn":
+            y = self.of_nn(y)
+        elif self.way == "mint":
+            y = self.of_mint(y)
+        elif self.way == "bare":
+            y = self.bare(y)
+        else:
+            y = ops.batch_norm(y, self.mean, self.variance, self.gamma, self.beta, self.training, 0.3, 0.1)
+        return ops.relu(y)
+
+from ms_fusion.kernel_server import records
+
+def spelled(way):
+    random = np.random.default_rng(5)
+    net = Spelled(way)
+    net.conv.weight.set_data(Tensor(random.standard_normal((4, 3, 3, 3)).astype(np.float32)))
+    x, found, told = Tensor(random.standard_normal((2, 3, 5, 6)).astype(np.float32)), [], []
+    place = Path(os.environ["MS_COMPILER_CACHE_PATH"], "akg_kernel_meta")
+    for training in (True, False):
+        before = records.read(place)
+        net.set_train(training)
+        found.append(net(x).asnumpy().reshape(-1).tolist())
+        new = [one for name, one in records.read(place).items() if name not in before]
+        told += [[[step.by, list(step.operators)] for step in one.steps] for one in new]
+    moved = {"nn": (net.of_nn.moving_mean, net.of_nn.moving_variance), "mint": (net.of_mint.running_mean, net.of_mint.running_var)}
+    found += [one.asnumpy().tolist() for one in moved.get(way, (net.mean, net.variance)) if way != "bare"]
+    return found, told
+
+RESULT["spelled"] = {way: spelled(way) for way in ("nn", "ops", "mint", "bare")}
+in_one = mf.explain(Spelled("ops").set_train(False), ones(2, 3, 5, 6), measure=False, accuracy=False, isolate=False)
+RESULT["in one"] = [[[step.by, list(step.operators)] for step in one.build.steps] for one in in_one.kernels]
 with mf.fusion("off"):
     RESULT["images unfused"] = image_losses(5)
     RESULT["norms unfused"] = norms()
+    RESULT["spelled unfused"] = {way: spelled(way)[0] for way in ("nn", "ops")}
 
 import custom_ops
 from custom_ops import dispatch
@@ -239,6 +281,31 @@ def test_batch_norms_are_part_of_the_groups_and_move_as_mindspores_do(seen: dict
     bodies = [set(body) for body in seen["all groups"]]
     assert any({"Conv2D", "Rsqrt", "Maximum"} <= body for body in bodies)
     assert any({"Conv2DBackpropFilter", "ReduceSum"} <= body for body in bodies)
+
+
+@pytest.mark.mindspore
+def test_batch_norms_of_ops_and_of_mint_are_part_of_the_groups(seen: dict[str, Any]) -> None:
+    for fused, _ in (seen["spelled"][way] for way in ("nn", "ops", "mint")):
+        for way in ("nn", "ops"):
+            for found, wanted in zip(fused, seen["spelled unfused"][way], strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    bare, _ = seen["spelled"]["bare"]
+    # without moving values the batch's own are taken, whatever the mode
+    np.testing.assert_allclose(bare, [seen["spelled"]["nn"][0][0]] * 2, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.mindspore
+def test_convolution_batch_norm_and_relu_are_one_kernel(seen: dict[str, Any]) -> None:
+    _, kernels = seen["spelled"]["nn"]
+    (in_training, in_inference) = (one for one in kernels if len(one) > 1)
+    assert [by for by, _ in in_training] == ["onednn", "c"]
+    assert {"ReduceMean", "Rsqrt", "Maximum", "Assign"} <= set(in_training[1][1])
+    ((by, operators),) = in_inference[1:]
+    assert by == "onednn"
+    assert [one for one in operators if one != "Reshape"] == ["Conv2D", "Mul", "Add", "Maximum"]
+    # however it is spelled, it is the same kernels, and the ledger has one; mint counts its batches besides
+    assert seen["spelled"]["ops"][1] == [] and seen["spelled"]["mint"][1] == [[["c", ["Add"]]]]
+    assert seen["in one"] == [in_inference]
 
 
 @pytest.mark.mindspore
