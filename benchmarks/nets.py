@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
+
+from benchmarks.network_inputs import input_of
 
 
 class Perceptron(nn.Cell):
@@ -184,12 +185,12 @@ class Network:
     """A network and what it is measured with.
 
     Attributes:
+        name: as `network_inputs` has it.
         made: the net.
-        shape: of its input.
     """
 
+    name: str
     made: Callable[[], nn.Cell]
-    shape: tuple[int, ...]
 
     def net(self, *, train: bool) -> nn.Cell:
         """It, or its training step, with weights that are the same each time."""
@@ -208,15 +209,17 @@ class Network:
 
     def input(self, batch: int = 0) -> Any:
         """What it is called with."""
-        shape = (batch or self.shape[0], *self.shape[1:])
-        return Tensor(np.random.default_rng(2).standard_normal(shape), ms.float32)
+        return Tensor(input_of(self.name, batch))
 
 
 NETWORKS: Mapping[str, Network] = {
-    "MLP": Network(Perceptron, (1024, 512)),
-    "transformer": Network(TransformerBlock, (8, 128, 512)),
-    "ResNet": Network(ResNet, (8, 3, 32, 32)),
-    "U-Net": Network(UNet, (2, 3, 64, 64)),
-    "ResNet-18": Network(ResNet18, (2, 3, 224, 224)),
-    "YOLO-like": Network(Darknet, (2, 3, 160, 160)),
+    name: Network(name, made)
+    for name, made in {
+        "MLP": Perceptron,
+        "transformer": TransformerBlock,
+        "ResNet": ResNet,
+        "U-Net": UNet,
+        "ResNet-18": ResNet18,
+        "YOLO-like": Darknet,
+    }.items()
 }

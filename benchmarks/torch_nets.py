@@ -1,0 +1,150 @@
+"""The convolutional networks of `benchmarks.nets` in torch, with the same weights, as its users write them; imports no MindSpore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+class ResidualBlock(nn.Module):
+    """Two convolutions with batch norms beside a short cut."""
+
+    def __init__(self, before: int, after: int, stride: int):
+        super().__init__()
+        self.first = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.first_norm, self.second_norm = nn.BatchNorm2d(after), nn.BatchNorm2d(after)
+        self.short: nn.Module = nn.Identity()
+        if stride > 1 or before != after:
+            self.short = nn.Sequential(
+                nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.first_norm(self.first(x)))
+        return torch.relu(self.second_norm(self.second(y)) + self.short(x))
+
+
+class ResNet(nn.Module):
+    """Residual blocks between a first convolution and a mean over each channel.
+
+    Args:
+        first: what comes before the blocks.
+        sizes: of each block channels before, after, and stride.
+        classes: how many numbers come out.
+    """
+
+    def __init__(self, first: nn.Module, sizes: tuple[tuple[int, int, int], ...], classes: int):
+        super().__init__()
+        self.first = first
+        self.blocks = nn.Sequential(*(ResidualBlock(*size) for size in sizes))
+        self.last = nn.Linear(sizes[-1][1], classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.blocks(self.first(x)).mean((2, 3)))
+
+
+def small_resnet() -> nn.Module:
+    """Like ResNet-18, for images of 32×32."""
+    first = nn.Sequential(nn.Conv2d(3, 32, 3, 1, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU())
+    return ResNet(first, ((32, 32, 1), (32, 64, 2), (64, 128, 2), (128, 256, 2)), 10)
+
+
+def resnet18() -> nn.Module:
+    """ResNet-18, for images of 224×224."""
+    first = nn.Sequential(
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, ceil_mode=True)
+    )  # fmt: skip
+    sizes = ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))  # fmt: skip
+    return ResNet(first, sizes, 1000)
+
+
+def conv_norm_leaky(before: int, after: int, size: int, stride: int = 1) -> nn.Module:
+    """What networks like YOLO are made of."""
+    conv = nn.Conv2d(before, after, size, stride, size // 2, bias=False)
+    return nn.Sequential(conv, nn.BatchNorm2d(after), nn.LeakyReLU(0.1))
+
+
+class Darknet(nn.Module):
+    """Like YOLO: a backbone of residual blocks of 1×1 and 3×3, and a head of boxes at its last scale."""
+
+    def __init__(self, size: int = 16):
+        super().__init__()
+        self.first = conv_norm_leaky(3, size, 3)
+        sizes = [size * 2**number for number in range(1, 5)]
+        self.downs = nn.ModuleList(conv_norm_leaky(one // 2, one, 3, 2) for one in sizes)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(conv_norm_leaky(one, one // 2, 1), conv_norm_leaky(one // 2, one, 3))
+            for one in sizes
+        )
+        self.head = nn.Conv2d(sizes[-1], 3 * 85, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        for down, block in zip(self.downs, self.blocks, strict=True):
+            x = down(x)
+            x = x + block(x)
+        return self.head(x)
+
+
+class UNet(nn.Module):
+    """Two levels down by strides, two up by repetition, with the halves joined."""
+
+    def __init__(self, size: int = 16):
+        super().__init__()
+
+        def both(before: int, after: int, stride: int = 1) -> nn.Module:
+            return nn.Sequential(nn.Conv2d(before, after, 3, stride, 1), nn.ReLU(), nn.Conv2d(after, after, 3, 1, 1), nn.ReLU())  # fmt: skip
+
+        self.first, self.second, self.third = both(3, size), both(size, 2 * size, 2), both(2 * size, 4 * size, 2)  # fmt: skip
+        self.fourth, self.fifth = both(6 * size, 2 * size), both(3 * size, size)
+        self.last = nn.Conv2d(size, 1, 1, bias=False)
+        self.doubled = nn.Upsample(scale_factor=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = self.first(x)
+        two = self.second(one)
+        back = self.fourth(torch.cat((self.doubled(self.third(two)), two), 1))
+        return self.last(self.fifth(torch.cat((self.doubled(back), one), 1)))
+
+
+NETWORKS: Mapping[str, Callable[[], nn.Module]] = {
+    "ResNet": small_resnet,
+    "U-Net": UNet,
+    "ResNet-18": resnet18,
+    "YOLO-like": Darknet,
+}
+
+
+def called(name: str, x: np.ndarray, *, train: bool) -> Callable[[], np.ndarray]:
+    """A call of a network, or of its training step, on x; the weights are those of `benchmarks.nets`."""
+    random = np.random.default_rng(1)
+    net, given = NETWORKS[name](), torch.from_numpy(x)
+    with torch.no_grad():
+        for at, one in net.named_parameters():
+            if one.ndim > 1:
+                spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
+                one.copy_(torch.from_numpy((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
+            elif at.endswith("bias"):
+                one.zero_()
+    if not train:
+        net.eval()
+
+        def infer() -> np.ndarray:
+            with torch.inference_mode():
+                return net(given).numpy()
+
+        return infer
+    optimizer = torch.optim.Adam(net.parameters(), 1e-4)
+
+    def step() -> np.ndarray:
+        optimizer.zero_grad()
+        loss = net(given).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach().numpy()
+
+    return step
