@@ -537,7 +537,11 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards."""
     own = vars(compiled).get(CELL_FLAGS)
     flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
-    if is_off() or flags_are_fixed() or not flags:
+    if flags_are_fixed():
+        with _spelled_out(variable(FLAGS_VARIABLE) or ""):
+            yield
+        return
+    if is_off() or not flags:
         yield
         return
     user = compiled if hasattr(compiled, "construct") else compiled.fn
