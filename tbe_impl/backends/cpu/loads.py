@@ -133,16 +133,15 @@ def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -
     if buffer.strides[-1] != ONE or _may_miss_end(writer, tensor, last):
         return None
     terms, depth = [], writer.depth_of(last.variables)
-    for index, size, stride in zip(rows, tensor.shape, buffer.strides, strict=False):
+    for index, most, stride in _rows(tensor, rows, buffer.strides):
         level = index.depth if isinstance(index, Value) else writer.depth_of(index.variables)
-        rest = size_poly(size)
         if (
             level >= writer.depth_of(frozenset({number}))
-            or rest is None
-            or not is_natural(rest - ONE)
+            or most is None
+            or not is_natural(most - ONE)
         ):
             return None  # another row for each lane, or perhaps none at all
-        place = f"clip_index({writer.as_vector(index, 'i64').text}, {writer.text(rest)})"
+        place = f"clip_index({writer.as_vector(index, 'i64').text}, {writer.text(most)})"
         row = writer.let(place, "i64", level)
         terms.append(f"{row.text}[0]*({writer.text(stride)})")
         depth = max(depth, level)
@@ -151,6 +150,21 @@ def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -
     if writer.count == "LANES":
         return writer.let(f"{prefix}_load({place})", tag, depth)
     return writer.let(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+
+
+def _rows(tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]) -> list[tuple[Index, Poly | None, Poly]]:  # fmt: skip
+    """What says which row: numbers, each with how many there are and how far it is from one to the next.
+
+    Where nothing was read, loops over several axes may have become one, whose variable counts through all of them: only the
+    place that the axes make together means something.
+    """
+    if any(isinstance(row, Value) for row in rows):
+        return [(row, size_poly(size), stride) for row, size, stride in zip(rows, tensor.shape, strides, strict=False)]  # fmt: skip
+    place, size = ZERO, size_poly(tensor.shape[-1])
+    for row, stride in zip(rows, strides, strict=False):
+        assert isinstance(row, Poly)
+        place = place + row * stride
+    return [(place, None if size is None else elements_of(tensor) - size + ONE, ONE)]
 
 
 def _may_miss_end(writer: Elaborator, tensor: Tensor, last: Poly) -> bool:

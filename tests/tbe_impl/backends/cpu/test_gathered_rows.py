@@ -10,7 +10,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import placeholder
-from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare
+from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, run_both
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64"])
@@ -28,6 +28,18 @@ def test_rows(dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache)
     (wanted,) = numpy_backend.run(outputs, given)
     for threads in (1, 2):
         assert_same(kernel.run([table, ids], {}, threads)[0], wanted)
+
+
+def test_rows_that_may_lie_outside_where_loops_over_leading_axes_are_one(
+    cache: KernelCache,
+) -> None:
+    x = np.random.default_rng(0).permutation(864).reshape(2, 3, 4, 6, 6).astype("float32")
+    both = run_both(
+        lambda x: dsl.reduce_window(x, "MAX", (2, 3, 4), (2, 3, 2), (2, 1, 2), padding_mode="SAME", return_argmax=True),
+        x, cache=cache,
+    )  # fmt: skip
+    for found, wanted in both:
+        assert_same(found, wanted)
 
 
 def test_they_are_loaded_side_by_side() -> None:
