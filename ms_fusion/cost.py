@@ -42,6 +42,8 @@ FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
     )
     | {
         "Cast": 0, "Assign": 0, "BroadcastTo": 0, "Tile": 0, "OnesLike": 0, "ZerosLike": 0, "OneHot": 0, "Fill": 0,
+        "Stack": 0, "ResizeNearestNeighbor": 0, "ReLU6Grad": 2, "HSigmoidGrad": 3, "HSwishGrad": 5,
+        "Elu": TRANSCENDENTAL + 2, "EluGrad": 3,
         "SquaredDifference": 2, "LeakyReLU": 2, "HSigmoid": 4, "HSwish": 5, "Dropout": 2, "DropoutGrad": 2,
         "MaximumGrad": 2, "MinimumGrad": 2, "Pow": 2 * TRANSCENDENTAL + 1,
         "Sigmoid": TRANSCENDENTAL + DIVISION + 2, "SiLU": TRANSCENDENTAL + DIVISION + 3, "Swish": TRANSCENDENTAL + DIVISION + 3,

@@ -26,9 +26,12 @@ CPU_CLUSTERABLE = frozenset(
 CPU_CLUSTERABLE_ELSEWHERE = frozenset(
     """Tan ACos Asin Atan2 Asinh Acosh Atanh Erfc Expm1 Log1p Ceil Trunc Rint Slice ReduceProd ReduceAll ReduceAny
     ReduceMean Gather Concat Sinh Cosh Inv Conv2D MatMul BatchMatMul BatchNorm MaxPool Conv2DBackpropInput
-    Conv2DBackpropFilter MaxPoolGrad AvgPool AvgPoolGrad""".split()
+    Conv2DBackpropFilter MaxPoolGrad AvgPool AvgPoolGrad MaxPool3D MaxPool3DGrad AvgPool3D AvgPool3DGrad
+    AdaptiveAvgPool2D AdaptiveAvgPool2DGrad AdaptiveMaxPool2D MaxPoolWithArgmaxV2 MaxPool3DWithArgmax
+    ResizeNearestNeighbor ResizeNearestNeighborGrad Stack Split Pad PadV3 UnsortedSegmentSum
+    ReLU6 ReLU6Grad HSigmoidGrad HSwishGrad Elu EluGrad Mish""".split()
 )
-"""Clustered on CPU when asked, but only a generator other than MindSpore's own can build them."""
+"""Clustered on CPU when asked, but only a generator other than MindSpore's own can build them, if any can."""
 
 CPU_EXPANDABLE = frozenset(
     """Sigmoid SigmoidGrad ReluGrad SquaredDifference Squeeze Slice ReduceMean Softmax LogSoftmax LayerNorm LayerNormGrad

@@ -15,16 +15,16 @@ from custom_ops.onednn.routes import checked_threads
 from custom_ops.onednn.tried_library import library
 from tbe_impl.errors import InputError
 
-Two = tuple[int, int]
+Numbers = tuple[int, ...]
 
 
 def prepare_max_pool_gradient(
     x_shape: Sequence[int],
     y_shape: Sequence[int],
     *,
-    window: Two,
-    stride: Two,
-    before: Two,
+    window: Numbers,
+    stride: Numbers,
+    before: Numbers,
     dtype: str = "float32",
     channels_last: bool = False,
     threads: int | None = None,
@@ -53,7 +53,7 @@ def prepare_max_pool_gradient(
 
 
 @lru_cache(maxsize=KEPT)
-def _prepare(operator: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], window: Two, stride: Two, before: Two, dtype: str, last: bool, threads: int, dnnl: Library) -> Prepared:  # fmt: skip
+def _prepare(operator: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], window: Numbers, stride: Numbers, before: Numbers, dtype: str, last: bool, threads: int, dnnl: Library) -> Prepared:  # fmt: skip
     x, grad, grad_x = (TensorType(name, layouts.lying(shape, last), dtype) for name, shape in (("x", x_shape), ("grad", y_shape), ("grad_x", x_shape)))  # fmt: skip
     behind = [max((count - 1) * step + span - size - first, 0) for count, step, span, size, first in zip(y_shape[2:], stride, window, x_shape[2:], before, strict=True)]  # fmt: skip
     where = dims(stride), dims(window), dims((0, 0)), dims(before), dims(behind)

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy import pooling
+from ms_fusion.accuracy import pooling, resizing
+from ms_fusion.accuracy.activations import ACTIVATIONS
 from ms_fusion.accuracy.convolutions import convolution, gradient_of_weight, gradient_of_x
+from ms_fusion.accuracy.windows import Windows, given_windows, windows
 from ms_fusion.graph import Node, Value
 
 Array = np.ndarray
@@ -77,6 +79,10 @@ Formula = Callable[[Call], Array]
 
 def _unary(function: Callable[[Array], Array]) -> Formula:
     return lambda call: function(call.inputs[0])
+
+
+def _of_all(function: Callable[..., Array]) -> Formula:
+    return lambda call: function(*call.inputs)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Formula:
@@ -262,6 +268,22 @@ def _concat(call: Call) -> Array:
     return np.concatenate(arrays, axis=int(axis))
 
 
+def _stack(call: Call) -> Array:
+    axis = int(call.number("axis")) % len(call.output.shape)
+    wide = (*call.inputs[0].shape[:axis], 1, *call.inputs[0].shape[axis:])
+    return np.concatenate([item.reshape(wide) for item in call.inputs], axis)
+
+
+def _resized(function: Callable[[resizing.Sizes, Array], Array], *, back: bool = False) -> Formula:
+    """Of an image, or of a gradient of what was made of it."""
+
+    def formula(call: Call) -> Array:
+        shapes = call.inputs[0].shape, call.output.shape
+        return function(resizing.sizes(call.node, *(shapes[::-1] if back else shapes)), call.inputs[0])  # fmt: skip
+
+    return formula
+
+
 def _matrix_product(call: Call) -> Array:
     left, right = call.inputs[:2]
     if call.flag("transpose_a", 2 if _is_flag(call, 2) else None):
@@ -276,10 +298,28 @@ def _is_flag(call: Call, position: int) -> bool:
     return len(call.inputs) > position and call.inputs[position].dtype == np.bool_
 
 
-def _windows(call: Call, first: int = 0) -> pooling.Windows:
-    """Of a pooling operator; `first` is the input from which on they are described, where there is one."""
-    given = pooling.given_windows(call.inputs[first:]) if first else ()
-    return pooling.windows(call.node, call.inputs[0].shape, given)
+def _windows(call: Call, pooled: Array | Value) -> Windows:
+    """Of max pooling; `pooled` has the shape of what comes out."""
+    return windows(call.node, call.inputs[0].shape, pooled.shape)
+
+
+def of_average(call: Call) -> Windows:
+    """Of average pooling: (x, window, strides, kind of padding, order of axes), or (x) with attributes."""
+    given = given_windows(call.inputs[1:]) if len(call.inputs) > 1 else ()
+    return windows(call.node, call.inputs[0].shape, call.output.shape, given)
+
+
+def of_average_gradient(call: Call) -> tuple[Windows, Array]:
+    """Of its gradient, and the gradient of y: (x, y, gradient of y, window, …), or (shape of x, gradient of y)."""
+    three = len(call.inputs) > 2
+    gradient = call.inputs[2 if three else 1]
+    given = given_windows(call.inputs[3:]) if three else ()
+    return windows(call.node, call.output.shape, gradient.shape, given), gradient
+
+
+def _average_gradient(call: Call) -> Array:
+    where, gradient = of_average_gradient(call)
+    return pooling.gradient_of_mean(where, np.zeros(_sizes(call), gradient.dtype), gradient)
 
 
 def _softmax(call: Call) -> Array:
@@ -402,6 +442,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "Slice": _slice,
         "Gather": _gather,
         "Concat": _concat,
+        "Stack": _stack,
         "OnesLike": _unary(np.ones_like),
         "ZerosLike": _unary(np.zeros_like),
         # in place: the new content of the first input
@@ -418,14 +459,25 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
             call.node, call.inputs[0], call.inputs[1], _sizes(call)
         ),
         # windows
-        "MaxPool": lambda call: pooling.largest(_windows(call), call.inputs[0]),
-        "MaxPoolGrad": lambda call: pooling.gradient_of_largest(
-            _windows(call), call.inputs[0], call.inputs[2]
+        **dict.fromkeys(
+            ("MaxPool", "MaxPool3D"),
+            lambda call: pooling.largest(_windows(call, call.output), call.inputs[0]),
         ),
-        "AvgPool": lambda call: pooling.mean(_windows(call, 1), call.inputs[0]),
-        "AvgPoolGrad": lambda call: pooling.gradient_of_mean(
-            _windows(call, 3), call.inputs[0], call.inputs[2]
+        **dict.fromkeys(
+            ("MaxPoolGrad", "MaxPool3DGrad"),
+            lambda call: pooling.gradient_of_largest(
+                _windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
+            ),
         ),
+        **dict.fromkeys(
+            ("AvgPool", "AvgPool3D"), lambda call: pooling.mean(of_average(call), call.inputs[0])
+        ),
+        **dict.fromkeys(("AvgPoolGrad", "AvgPool3DGrad"), _average_gradient),
+        # sizes of images
+        "AdaptiveAvgPool2D": _resized(resizing.share_means),
+        "AdaptiveAvgPool2DGrad": _resized(resizing.gradient_of_share_means, back=True),
+        "ResizeNearestNeighbor": _resized(resizing.nearest),
+        "ResizeNearestNeighborGrad": _resized(resizing.gradient_of_nearest, back=True),
         # bookkeeping
         "Load": _same,
         "Depend": _same,
@@ -434,13 +486,13 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         # composites that a generator may be handed whole
         "AddN": lambda call: sum(call.inputs[1:], call.inputs[0]),
         "BiasAdd": _bias_add,
-        "ReLU": _unary(lambda x: np.maximum(x, 0)),
         "Sigmoid": _unary(_sigmoid),
         "SiLU": _unary(lambda x: x * _sigmoid(x)),
         "Softplus": _unary(_softplus),
         "GeLU": _unary(_gelu),
         "Softmax": _softmax,
         "LogSoftmax": _log_softmax,
+        **{name: _of_all(function) for name, function in ACTIVATIONS.items()},
     }
 )
 """Operator type → its meaning in NumPy."""

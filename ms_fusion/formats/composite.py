@@ -212,23 +212,29 @@ class _Builder:
 
 _FLAGS = frozenset({"ReduceAll", "ReduceAny", "ReduceProd"})
 _SHAPES = frozenset({"Conv2DBackpropFilter", "Conv2DBackpropInput"})
+_RESIZED = frozenset({"ResizeNearestNeighbor", "ResizeNearestNeighborGrad"})
 
 
 def _left_out(tensor: _Tensor, operator: _Operator) -> Any:
-    """The third input of some operators, whose value MindSpore leaves out: the shapes say it. None for any other."""
+    """An input of some operators whose value MindSpore leaves out, and what it must be; None for any other."""
     groups = operator.input_desc or []
-    if (
-        len(groups) != 3
-        or not all(groups)
-        or groups[2][0] is not tensor
-        or not operator.output_desc
-    ):
+    if not all(len(group) == 1 for group in groups) or not operator.output_desc:
         return None
-    result = operator.output_desc[0].shape
-    if operator.name in _FLAGS and (tensor.data_type, tensor.shape) == ("bool", [1]):
-        return len(groups[0][0].shape) == len(result)
-    if operator.name in _SHAPES and (tensor.data_type, tensor.shape) == ("int64", [len(result)]):
+    given, result = [group[0] for group in groups], operator.output_desc[0].shape
+    place = next((number for number, item in enumerate(given) if item is tensor), 0)
+    like = tensor.data_type, tensor.shape
+    if operator.name in _FLAGS and place == 2 and like == ("bool", [1]):
+        return len(given[0].shape) == len(result)
+    if operator.name in _SHAPES and place == 2 and like == ("int64", [len(result)]):
         return _frozen(result)
+    if operator.name == "Elu" and place == 1:
+        return 1.0  # MindSpore takes no other
+    if operator.name in _RESIZED and len(given) == 4 and len(result) == 4:
+        if place == 1 and like == ("int64", [2]):
+            return _frozen((result if operator.name == "ResizeNearestNeighbor" else given[0].shape)[2:])  # fmt: skip
+        # two flags that cannot both be true; where they are equal, they have one name
+        if place > 1 and given[2].tensor_name == given[3].tensor_name:
+            return False
     return None
 
 

@@ -21,7 +21,8 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
 """Operator → what its first inputs, the images, and its result, if that is an image, are called by the library."""
 ELEMENTWISE = frozenset(
     """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Log Tanh Erf Sigmoid Cast Add Sub Mul Div RealDiv Pow Maximum Minimum
-    SquaredDifference Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot Select""".split()
+    SquaredDifference Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot Select
+    SiLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad Mish""".split()
 )
 REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin".split())
 _READERS = {*CONVOLUTIONS, *REDUCTIONS, "MaxPool", "MaxPoolGrad"}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ms_fusion.accuracy.formulas import FORMULAS, Call
-from ms_fusion.kernel_server import pooling
+from ms_fusion.kernel_server import pooling, resizing
 from tbe_impl import dsl
 from tbe_impl.dsl.traced import Traced, tensor_of
 
@@ -61,6 +61,7 @@ _OWN: Mapping[str, Meaning] = {
     "Sigmoid": _word(dsl.ext.sigmoid),
     "SiLU": lambda call: call.inputs[0] * _word(dsl.ext.sigmoid)(call),
     "GeLU": _word(lambda x: dsl.vmul(x, dsl.ext.ndtr_tanh(x))),
+    "Mish": _word(lambda x: dsl.vmul(x, dsl.ext.tanh_softplus(x))),
     "Cast": _cast,
     "Div": _quotient,
     "ReduceSum": _reduction(dsl.reduce_sum),
@@ -70,10 +71,14 @@ _OWN: Mapping[str, Meaning] = {
     "ReduceAll": _reduction(dsl.reduce_all),
     "ReduceAny": _reduction(dsl.reduce_any),
     "ReduceMean": _mean,
-    "MaxPool": pooling.max_pool,
-    "MaxPoolGrad": pooling.max_pool_gradient,
-    "AvgPool": pooling.average_pool,
-    "AvgPoolGrad": pooling.average_pool_gradient,
+    **dict.fromkeys(("MaxPool", "MaxPool3D"), pooling.max_pool),
+    **dict.fromkeys(("MaxPoolGrad", "MaxPool3DGrad"), pooling.max_pool_gradient),
+    **dict.fromkeys(("AvgPool", "AvgPool3D"), pooling.average_pool),
+    **dict.fromkeys(("AvgPoolGrad", "AvgPool3DGrad"), pooling.average_pool_gradient),
+    "AdaptiveAvgPool2D": resizing.share_means,
+    "AdaptiveAvgPool2DGrad": resizing.gradient_of_share_means,
+    "ResizeNearestNeighbor": resizing.nearest,
+    "ResizeNearestNeighborGrad": resizing.gradient_of_nearest,
 }
 
 MEANINGS: Mapping[str, Meaning] = MappingProxyType({**FORMULAS, **_OWN})

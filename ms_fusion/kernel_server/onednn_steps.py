@@ -16,7 +16,7 @@ from custom_ops.onednn import (
     why_missing,
 )
 from ms_fusion.accuracy.convolutions import spatial
-from ms_fusion.accuracy.pooling import windows
+from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.following import following
 
@@ -121,8 +121,8 @@ def _convolution_gradient(node: Node, graph: Graph) -> _Found:
 
 def _pooling_gradient(node: Node, graph: Graph) -> _Found:
     """(x, y, gradient)."""
-    x, _, gradient = graph.inputs_of(node)
-    where, last = windows(node, x.shape), node.attr("format", "NCHW") == "NHWC"
+    x, y, gradient = graph.inputs_of(node)
+    where, last = windows(node, x.shape, y.shape), node.attr("format", "NCHW") == "NHWC"
 
     def call() -> Prepared:
         return prepare_max_pool_gradient(_image_shape(x, last), _image_shape(gradient, last), channels_last=last, window=where.spans, stride=where.strides, before=where.starts, dtype=x.dtype)  # fmt: skip

@@ -1,11 +1,11 @@
-"""Pooling over height and width in the language, and its gradients: each element asks the windows that it lies in."""
+"""Pooling in the language, and its gradients: each element asks the windows that it lies in."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ms_fusion.accuracy.formulas import Call, is_float
-from ms_fusion.accuracy.pooling import Windows, given_windows, windows
+from ms_fusion.accuracy.formulas import Call, is_float, of_average, of_average_gradient
+from ms_fusion.accuracy.windows import Windows, windows
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, binary
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
@@ -15,28 +15,28 @@ from tbe_impl.dsl.traced import Traced, tensor_of
 def max_pool(call: Call) -> Traced:
     """(x)."""
     x = tensor_of(call.inputs[0])
-    return Traced(_slid(x, windows(call.node, call.inputs[0].shape), "MAX"))
+    return Traced(_slid(x, windows(call.node, call.inputs[0].shape, call.output.shape), "MAX"))
 
 
 def max_pool_gradient(call: Call) -> Traced:
     """(x, y, gradient of y): to the first of the largest elements of each window."""
     x, _, gradient = (tensor_of(item) for item in call.inputs)
-    where = windows(call.node, call.inputs[0].shape)
+    where = windows(call.node, call.inputs[0].shape, call.inputs[1].shape)
     _, positions = _slid(x, where, "MAX", return_argmax=True)
     return Traced(_collected(where, gradient, x.shape, positions))
 
 
 def average_pool(call: Call) -> Traced:
-    """(x, window, strides, kind of padding, order of axes)."""
+    """(x), and for AvgPool (window, strides, kind of padding, order of axes)."""
     x = _wide(tensor_of(call.inputs[0]))
-    return Traced(_slid(x, windows(call.node, x.shape, given_windows(call.inputs[1:])), "AVG"))
+    where = of_average(call)
+    return Traced(_shared(where, _slid(x, where, "SUM")))
 
 
 def average_pool_gradient(call: Call) -> Traced:
-    """(x, y, gradient of y, window, strides, kind of padding, order of axes)."""
-    x, _, gradient = (tensor_of(item) for item in call.inputs[:3])
-    where = windows(call.node, x.shape, given_windows(call.inputs[3:]))
-    return Traced(_collected(where, _shared(where, _wide(gradient)), x.shape))
+    """(x, y, gradient of y, window, strides, kind of padding, order of axes), or (shape of x, gradient of y)."""
+    where, gradient = of_average_gradient(call)
+    return Traced(_collected(where, _shared(where, _wide(tensor_of(gradient))), call.output.shape))
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -45,21 +45,23 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _slid(x: Tensor, where: Windows, kind: str, **more: Any) -> Any:
-    return dsl.reduce_window(x, kind, where.axes, where.spans, where.strides, padding_mode=where.mode, **more)  # fmt: skip
+    return dsl.reduce_window(x, kind, where.axes, where.spans, where.strides, padding_mode="CALCULATED", padding_dimensions=where.pads, **more)  # fmt: skip
 
 
-def _shared(where: Windows, gradient: Tensor) -> Tensor:
-    """Each window's gradient by how many elements it has inside."""
+def _shared(where: Windows, given: Tensor) -> Tensor:
+    """A number for each window, by how many elements it has inside, or as it is told."""
 
     def body(*index: Expr) -> Any:
-        count: Any = 1
-        for axis, start, step, span, size in zip(where.axes, where.starts, where.strides, where.spans, where.sizes, strict=True):  # fmt: skip
-            first = index[axis] * step - start
-            count = (binary("min", first + span, size) - binary("max", first, 0)) * count
-        return gradient(*index) / dsl.cast(gradient.dtype, count)
+        count: Any = where.divisor or 1
+        for number, axis in enumerate(where.axes if not where.divisor else ()):
+            first = index[axis] * where.strides[number] - where.starts[number]
+            low = -where.starts[number] if where.ends else 0
+            high = where.ends[number] if where.ends else where.sizes[number]
+            count = (binary("min", first + where.spans[number], high) - binary("max", first, low)) * count  # fmt: skip
+        return given(*index) / dsl.cast(given.dtype, count)
 
-    assert is_float(gradient.dtype)
-    return compute(gradient.shape, body, fresh_name("share"))
+    assert is_float(given.dtype)
+    return compute(given.shape, body, fresh_name("share"))
 
 
 def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor | None = None) -> Tensor:  # fmt: skip

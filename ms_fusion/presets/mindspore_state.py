@@ -58,7 +58,8 @@ def mindspore_module() -> Any:
 def _compile_module() -> Any:
     """Where MindSpore compiles Cells and functions; None in a version that has no such module."""
     for name in ("mindspore.graph.api", "mindspore.common.api"):
-        if importlib.util.find_spec(name) is not None:
+        # the package it is in may be missing too
+        with contextlib.suppress(ModuleNotFoundError):
             return importlib.import_module(name)
     return None
 

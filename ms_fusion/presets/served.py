@@ -15,7 +15,7 @@ WHOLE = "split.graph_kernel_splitter"
 REWRITING = "highlevelopt1.arithmetic_simplify"
 """The pass that rewrites formulas: `x + -x` of integers becomes a float. Our compiler finds what is the same by itself."""
 
-WHOLE_OPERATORS = frozenset("LogSoftmax ReduceMean SiLU Sigmoid".split())
+WHOLE_OPERATORS = frozenset("HSigmoid HSwish LogSoftmax ReduceMean SiLU Sigmoid".split())
 """Could be spelled out by MindSpore, which then computes them in float32, float64 too, and hands out float32."""
 
 CLUSTERED = tuple(

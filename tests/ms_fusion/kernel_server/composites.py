@@ -174,7 +174,8 @@ def close(got: np.ndarray, wanted: np.ndarray, dtype: str, *, what: str) -> None
     np.testing.assert_array_equal(mine[~usual], rounded[~usual], err_msg=what)
     scale = np.sqrt(np.mean(np.square(rounded[usual]))) if usual.any() else 0.0
     allowed = TOLERANCE[dtype] * (np.abs(rounded) + scale)
-    wrong = ~(np.abs(mine - rounded) <= allowed) & usual
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(mine - rounded) <= allowed) & usual
     assert not wrong.any(), f"{what}: {mine[wrong][:3]} for {rounded[wrong][:3]}"
 
 

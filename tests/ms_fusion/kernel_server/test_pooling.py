@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from custom_ops.onednn import why_missing
-from ms_fusion.accuracy.pooling import Windows, gradient_of_largest, gradient_of_mean, largest, mean
+from ms_fusion.accuracy.pooling import gradient_of_largest, gradient_of_mean, largest, mean
+from ms_fusion.accuracy.windows import Windows, slid
 from ms_fusion.kernel_server import onednn_steps
 from ms_fusion.kernel_server.assemble import needs_library
 from tests.ms_fusion.kernel_server.composites import Text, check, run
@@ -27,7 +28,7 @@ FORMATS = {"NCHW": (2, 3), "NHWC": (1, 2)}
 
 
 def _where(sizes: tuple[int, int], spans: tuple[int, int], strides: tuple[int, int], mode: str, axes: tuple[int, int]) -> Windows:  # fmt: skip
-    return Windows(axes, sizes, spans, strides, mode)
+    return slid(axes, sizes, spans, strides, mode)
 
 
 def _shape(order: str, sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,63 @@
+"""Activations that MindSpore hands over whole, and their gradients; on arrays and on traced tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def _clipped(x: Array, low: float, high: float) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _relu6_gradient(dy: Array, x: Array) -> Any:
+    return np.where((x > 0) & (x < 6), dy, 0 * dy)
+
+
+def _hard_sigmoid(x: Array) -> Any:
+    return _clipped(x / 6 + 0.5, 0, 1)
+
+
+def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
+    return np.where((x > -3) & (x < 3), dy / 6, 0 * dy)
+
+
+def _hard_swish(x: Array) -> Any:
+    """0 up to −3, where x · 0 would be NaN for −infinity."""
+    return np.where(x <= -3, 0 * _clipped(x, -3, 0), x * _hard_sigmoid(x))
+
+
+def _hard_swish_gradient(dy: Array, x: Array) -> Any:
+    inner = np.where(x < 3, dy * (x / 3 + 0.5), dy)
+    return np.where(x <= -3, 0 * dy, inner)
+
+
+def _elu(x: Array, *_: Array) -> Any:
+    """alpha is 1 in MindSpore."""
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def _elu_gradient(dy: Array, y: Array) -> Any:
+    return np.where(y > 0, dy, dy * (y + 1))
+
+
+ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "ReLU": lambda x: np.maximum(x, 0),
+        "ReLU6": lambda x: _clipped(x, 0, 6),
+        "ReLU6Grad": _relu6_gradient,
+        "HSigmoid": _hard_sigmoid,
+        "HSigmoidGrad": _hard_sigmoid_gradient,
+        "HSwish": _hard_swish,
+        "HSwishGrad": _hard_swish_gradient,
+        "Elu": _elu,
+        "EluGrad": _elu_gradient,
+        "Mish": lambda x: x * np.tanh(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
+    }
+)
+"""Operator type → its formula; gradients are of (gradient of y, x), that of Elu of (gradient of y, y)."""
