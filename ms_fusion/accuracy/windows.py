@@ -53,8 +53,7 @@ def slid(axes: Sequence[int], sizes: Sequence[int], spans: Sequence[int], stride
     else:
         counts = [-(-size // step) for size, step in zip(sizes, strides, strict=True)]
         starts = [max((count - 1) * step + span - size, 0) // 2 for count, step, span, size in zip(counts, strides, spans, sizes, strict=True)]  # fmt: skip
-    given = (axes, sizes, spans, strides, starts, counts)
-    return Windows(*(tuple(numbers) for numbers in given))
+    return Windows(tuple(axes), tuple(sizes), tuple(spans), tuple(strides), tuple(starts), tuple(counts))  # fmt: skip
 
 
 def windows(node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequence[Any] = ()) -> Windows:  # fmt: skip
