@@ -43,6 +43,17 @@ class LayerNorm(nn.Cell):
         return self.normal(x, gamma, beta)[0]
 
 
+class Moving(nn.Cell):
+    """One output from so many arrays, nearly nothing computed: no kernel that MindSpore calls can be quicker."""
+
+    def construct(self, *arrays: Any) -> Any:
+        whole = arrays[0]
+        for one in arrays[1:]:
+            whole = whole + one
+        # one operator by itself is not built by us
+        return ops.maximum(whole, -3e38) * 0.5
+
+
 OPERATOR_NETS: Mapping[str, Callable[[], nn.Cell]] = {
     "swish": Swish,
     "chain": Chain,

@@ -44,11 +44,17 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         place = place.format(row.name)
         part = f"{tag}_load_part({place}, {writer.count})"
         return writer.let(f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth)
+    complete = writer.vector not in writer.ranges.known
+    fills = complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)  # fmt: skip
+    before = writer.prefetch
+    if fills and writer.options.prefetch and len(used) == 1:
+        # later loops read what is kept, so that this one is the last to see what lies in memory
+        (writer.prefetch,) = used
     value = writer.compute(tensor, indices)
+    writer.prefetch = before
     if value.depth < depth:
         return value  # it is the same for the whole row
-    complete = writer.vector not in writer.ranges.known
-    if complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector):
+    if fills:
         if row is None:
             row = rows[key] = Row(writer.vector, steps, f"row{next(writer.serial)}")
             c = "float" if tag == "f32" else "double"

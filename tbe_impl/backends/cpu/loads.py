@@ -17,6 +17,9 @@ from tbe_impl.dsl.tensor import Tensor
 if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
 
+AHEAD_BYTES = 1 << 14
+"""How far ahead of a row memory is asked for others: one short row is there too late, and many are gone again."""
+
 
 def load(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
     """An element of a stored tensor."""
@@ -91,11 +94,15 @@ def _tile_of(writer: Elaborator, tensor: Tensor, address: Poly, step: Poly) -> t
 
 
 def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> None:
-    """While a row is finished from the cache, memory can bring the next one."""
+    """While a row is finished from the cache, memory can bring the next ones."""
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
     together = writer.together
     steps = together.steps if together is not None and together.loop == writer.prefetch else 1
+    length = address.coefficient(writer.prefetch)
+    if length is not None and length.constant:
+        size = abs(length.constant) * dtype_of(buffer.dtype).bytes
+        steps = max(steps, AHEAD_BYTES // size)
     following = address.substitute(
         {writer.prefetch: Poly.variable(writer.prefetch) + Poly.of(steps)}
     )

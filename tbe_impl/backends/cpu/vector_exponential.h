@@ -24,6 +24,38 @@ VF f32_exponential f32_exp_reduced(f32v x) {
 VF f32v f32_clamp(f32v x, float low, float high) {
     return f32_below(f32_splat(high), f32_above(f32_splat(low), x));
 }
+#if VECTOR_X86 && PART32_BYTES == 64
+/* With a permutation of sixteen lanes at hand: exp(x) = 2^k 2^(j/16) (1 + p), 16 k + j from the bits of 16 x / ln2 rounded, so
+ * that a short polynomial does; within 1.3 ULP where 2^k is a normal number. The table holds 2^(j/16) less j * 2^19 in its
+ * bits: added to the bits of 16 k + j, shifted by 19, it gives 2^k 2^(j/16). */
+typedef struct {
+    f32p part, shifted, p;
+} f32p_sixteenths;
+VF f32p f32p_part_of_sixteenths(f32p shifted) {
+    const i32p table = {0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532, 0x3f75fed7, 0x3f75583f,
+                        0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c, 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
+    return (f32p)__builtin_ia32_permvarsi512_mask(table, (i32p)shifted, table, (uint16_t)-1);
+}
+VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
+    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+4f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-5f), x);
+    f32p q = f32p_fma(r, f32p_splat(0x1.555p-3f), f32p_splat(0.5f));
+    f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-33f), r);
+    return (f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, f32p_fma(r * r, q, rest)};
+}
+VF f32p f32p_power_of_sixteenths(f32p_sixteenths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 19)); }
+/* The same to 2^-18, for what is rounded to 11 bits or fewer. */
+VF f32p f32p_exp_to_half(f32p x) {
+    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+4f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-5f), x);
+    f32p power = f32p_power_of_sixteenths((f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, r});
+    return f32p_fma(power, f32p_fma(r * 0.5f, r, r), power);
+}
+/* Not |x| <= 87 somewhere: 2^k may be no normal number. */
+VF int f32p_any_far(f32p x) {
+    return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 6, (uint16_t)-1, 4) != 0, 0);
+}
+#endif
 #if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
 /* With a permutation of eight lanes at hand: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x / ln2 rounded, so
  * that a short polynomial does; within 1.3 ULP. The table holds 2^(j/8) less j * 2^20 in its bits: added to the bits of
@@ -60,30 +92,15 @@ VF f32p f32p_exp(f32p x) {
 }
 VECTOR_LIFT_F32(exp)
 #elif VECTOR_TABLES && VECTOR_X86 && PART32_BYTES == 64
-/* The same with sixteen lanes: 2^k 2^(j/16) (1 + p), within 1.3 ULP, in fewer products than the series takes. */
-typedef struct {
-    f32p part, shifted, p;
-} f32p_sixteenths;
-VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
-    const i32p table = {0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532, 0x3f75fed7, 0x3f75583f,
-                        0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c, 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
-    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+4f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
-    f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-5f), x);
-    f32p q = f32p_fma(r, f32p_splat(0x1.555p-3f), f32p_splat(0.5f));
-    f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-33f), r);
-    f32p part = (f32p)__builtin_ia32_permvarsi512_mask(table, (i32p)shifted, table, (uint16_t)-1);
-    return (f32p_sixteenths){part, shifted, f32p_fma(r * r, q, rest)};
-}
 VF f32v f32_exp(f32v x) {
     f32p_sixteenths e = f32p_exp_sixteenths(x);
-    f32p power = (f32p)((i32p)e.part + ((i32p)e.shifted << 19));
-    /* not |x| <= 87: 2^k may be no normal number */
-    if (__builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 6, (uint16_t)-1, 4) != 0, 0)) {
+    if (f32p_any_far(x)) {
         e = f32p_exp_sixteenths(f32_clamp(x, -104.0f, 89.0f));
         i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
-        power = (f32p)((i32p)e.part + ((whole & 15) << 19));
+        f32p power = (f32p)((i32p)e.part + ((whole & 15) << 19));
         return f32p_scale(f32p_fma(power, e.p, power), __builtin_convertvector(whole >> 4, f32p));
     }
+    f32p power = f32p_power_of_sixteenths(e);
     return f32p_fma(power, e.p, power);
 }
 #else
@@ -229,7 +246,7 @@ VF f32p f32p_inverse(f32p x) {
 }
 /* e = exp(-|x|) = head + tail; then 1 / (1 + e), or e / (1 + e) for x < 0, from an approximate reciprocal of 1 + e and one
  * correction: q + ((head + tail - q) - q e) / (1 + e), with 1 in the place of head + tail for x >= 0. Within 1.6 ULP. */
-VF f32p f32p_sigmoid(f32p x) {
+VF f32p f32p_sigmoid_of_any(f32p x) {
     f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
     f32p_parts power = f32p_exp_in_parts(y);
     i32p negative = x < 0.0f;
@@ -239,7 +256,26 @@ VF f32p f32p_sigmoid(f32p x) {
     f32p q = (head + tail) * inverse;
     return f32p_fma(f32p_fma(-q, e, (head - q) + tail), inverse, q);
 }
+#if VECTOR_X86 && PART32_BYTES == 64
+/* Of x not far from 0, exp(-x) = power (1 + p): in fewer operations an approximate reciprocal and what it lacks. */
+VF f32p f32p_sigmoid(f32p x) {
+    if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
+    f32p_sixteenths e = f32p_exp_sixteenths(-x);
+    f32p power = f32p_power_of_sixteenths(e), inverse = f32p_inverse(1.0f + f32p_fma(power, e.p, power));
+    f32p lacking = f32p_fma(-inverse, power, f32p_splat(1.0f)) - inverse;
+    return f32p_fma(inverse, f32p_fma(-(inverse * power), e.p, lacking), inverse);
+}
+VF f32p f32p_sigmoid_to_half(f32p x) {
+    if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
+    f32p whole = 1.0f + f32p_exp_to_half(-x), inverse = f32p_inverse(whole);
+    return f32p_fma(inverse, f32p_fma(-inverse, whole, f32p_splat(1.0f)), inverse);
+}
+#else
+VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
+VF f32p f32p_sigmoid_to_half(f32p x) { return f32p_sigmoid_of_any(x); }
+#endif
 VECTOR_LIFT_F32(sigmoid)
+VECTOR_LIFT_F32(sigmoid_to_half)
 VF f32v f32_tanh(f32v x) {
     f32v size = f32_abs(x), z = x * x;
     f32v y = f32_below(f32_splat(10.0f), size);

@@ -24,6 +24,8 @@ _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
     "ge": ">=", "and": "&", "or": "|", "bitand": "&", "bitor": "|", "bitxor": "^",
 }  # fmt: skip
+_TO_HALF = frozenset({"sigmoid"})
+"""Functions that are quicker where a float of 11 bits or fewer is asked for."""
 _INTEGER_NAMES = {"div": "truncdiv"}
 
 
@@ -177,4 +179,6 @@ def function(name: str, dtype: str, arguments: list[str]) -> str:
         raise CompileError(
             f"{name} of {dtype} has no meaning", remedy="Cast the tensor to a float first"
         )
+    if name in _TO_HALF and dtype in ("float16", "bfloat16"):
+        name += "_to_half"
     return f"{tag}_{name}({', '.join(arguments)})"

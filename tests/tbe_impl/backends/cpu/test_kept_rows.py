@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tbe_impl import dsl
+from tbe_impl.backends.cpu.loads import AHEAD_BYTES
+from tbe_impl.backends.cpu.options import Options
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.kernel import Argument, Kernel
 
@@ -36,3 +38,19 @@ def test_sums_over_rows_that_were_made_of_their_own_sums(
     powers = np.exp(given.astype(np.float64))
     wanted = np.square(powers / powers.sum(-1, keepdims=True)).sum(tuple(axes), keepdims=True)
     np.testing.assert_allclose(kernel(given), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) -> None:
+    """It is the last to read what lies in memory; rows are so many that memory has time to bring them."""
+    x = dsl.placeholder((64, 512), "float32", "x")
+    argument = Argument(x, (64, 512), "x")
+    shares = Argument(_softmax(x, 1), (64, 512), "shares")
+    options = Options(prefetch=prefetch)
+    source = Kernel("shares", "cpu", (argument,), (shares,), options=options).source
+    lines = [line.strip() for line in source.splitlines()]
+    fetched = [number for number, line in enumerate(lines) if line.startswith("__builtin_prefetch")]
+    assert bool(fetched) == prefetch
+    for number in fetched:
+        assert f"INT64_C({AHEAD_BYTES // 4})" in lines[number]
+        assert any("f32_store(row" in line for line in lines[number : number + 6])
