@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from custom_ops.chain import Chain, Step
 from custom_ops.kernels import Described
@@ -208,13 +209,13 @@ def _own(region: _Region, kernel: Composite, later: Container[str]) -> tuple[Ste
     with compat.installed(soc="cpu"):
         group = translate(replace(kernel, graph=part))
         own = choose.chosen(choose.plain(group, inputs), group, part)
-        layout = layout_of(group.results, group.inputs, own.options)
+        layout = cache(lambda: layout_of(group.results, group.inputs, own.options))
     names = (*inputs, *region.results)
     known = {id(tensor) for tensor in group.inputs}
     writes, copies = [], []
     for tensor, (first, *others) in zip(group.results, group.places, strict=True):
         target = names[first]
-        if first < len(inputs) and (target in later or not may_overwrite(group.inputs[first], tensor, layout.nests, known)):  # fmt: skip
+        if first < len(inputs) and (target in later or not may_overwrite(group.inputs[first], tensor, layout().nests, known)):  # fmt: skip
             target = f"{target} anew"
             copies.append(_copy(tensor, target, names[first]))
         writes.append(target)

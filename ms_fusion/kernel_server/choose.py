@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ms_fusion.graph import Graph
+from ms_fusion.kernel_server import remembered
 from ms_fusion.kernel_server.plan import each_apart, numbers, planned
 from ms_fusion.kernel_server.translate import Group, known_size
 from tbe_impl import tuned
@@ -39,10 +40,14 @@ def chosen(kernel: Kernel, group: Group, graph: Graph) -> Kernel:
     found = tuned.applied(kernel)
     if found.tuning is not None:
         return found
+    return _storing(kernel, remembered.places(kernel, lambda: _planned(group, graph)))
+
+
+def _planned(group: Group, graph: Graph) -> remembered.Places:
     try:
-        return stored(kernel, group, planned(group, graph).stored)
+        return numbers(planned(group, graph).stored, group)
     except CompileError:
-        return apart(kernel, group, graph)
+        return numbers(each_apart(group, graph), group)
 
 
 def apart(kernel: Kernel, group: Group, graph: Graph) -> Kernel:
@@ -52,4 +57,8 @@ def apart(kernel: Kernel, group: Group, graph: Graph) -> Kernel:
 
 def stored(kernel: Kernel, group: Group, names: Sequence[str]) -> Kernel:
     """What `plain` made, with those values stored."""
-    return replace(kernel, options=replace(kernel.options, stored=numbers(names, group)), threads=0, tuning=None)  # fmt: skip
+    return _storing(kernel, numbers(names, group))
+
+
+def _storing(kernel: Kernel, places: remembered.Places) -> Kernel:
+    return replace(kernel, options=replace(kernel.options, stored=places), threads=0, tuning=None)

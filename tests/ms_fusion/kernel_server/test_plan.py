@@ -91,11 +91,12 @@ def test_every_way_computes_the_same(way: str, monkeypatch: pytest.MonkeyPatch) 
     check(sums_both_ways(2), {"input_0": x})
 
 
-def test_what_cannot_be_planned_is_cut_into_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_planned_is_cut_into_its_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
     def refused(*_: object) -> None:
         raise CompileError("there is no loop nest for it")
 
     monkeypatch.setattr(choose, "planned", refused)
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     kernel = sums_both_ways(2)
     group = translated(kernel)
     own = choose.chosen(choose.plain(group, kernel.graph.inputs), group, kernel.graph)

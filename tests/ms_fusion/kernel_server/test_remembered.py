@@ -1,0 +1,48 @@
+"""Plans are made once, and what is kept of them is not trusted blindly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ms_fusion.kernel_server import choose, remembered
+from tbe_impl.cache import KernelCache
+from tbe_impl.kernel import Kernel
+from tests.ms_fusion.kernel_server.test_plan import sums_both_ways, translated
+
+
+def kernel_of(steps: int) -> Kernel:
+    described = sums_both_ways(steps)
+    return choose.plain(translated(described), described.graph.inputs)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+
+
+def test_a_plan_is_made_once_for_a_graph() -> None:
+    made: list[int] = []
+
+    def make() -> remembered.Places:
+        made.append(1)
+        return (1, 3)
+
+    # another translation of the same description: another process would make that
+    assert [remembered.places(kernel_of(2), make) for _ in range(2)] == [(1, 3), (1, 3)]
+    assert len(made) == 1
+    remembered.places(kernel_of(3), make)
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("note", [b"", b"[1, 3", b"[-1]", b'["1"]', b"\xff", b"[" * 5000])
+def test_a_plan_that_cannot_be_read_is_made_anew(note: bytes, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(KernelCache, "recall", lambda cache, key: note)
+    assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
+
+
+def test_other_files_make_other_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    remembered.places(kernel_of(2), lambda: (1,))
+    monkeypatch.setattr(remembered, "_deciding", lambda: "others")
+    assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
