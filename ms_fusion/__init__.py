@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read
     from ms_fusion.capture.tune import tune
     from ms_fusion.ledger import Ledger
+    from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
     from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
     from ms_fusion.specializing.specialized import specialize
     from tbe_impl.errors import FusionError, FusionNotFound
@@ -27,6 +28,7 @@ __all__ = [
     "FusionNotFound",
     "Ledger",
     "assert_fused",
+    "auto_fuse",
     "check",
     "disable",
     "enable",
@@ -43,6 +45,7 @@ _HOMES = {
     "FusionNotFound": "tbe_impl.errors",
     "Ledger": "ms_fusion.ledger",
     "assert_fused": "ms_fusion.capture.front",
+    "auto_fuse": "ms_fusion.onnx_fusion.auto_fuse",
     "check": "ms_fusion.presets.scopes",
     "disable": "ms_fusion.presets.scopes",
     "enable": "ms_fusion.presets.scopes",

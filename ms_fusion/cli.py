@@ -1,7 +1,7 @@
 """The command line: arguments to calls, no logic.
 
 Exit codes: 0 done, 1 done and something was found (`doctor`, `lint-flags`, `cache verify`, `tbe run --check`), 2 not done, with
-one sentence on standard error that names the cause and the remedy.
+one sentence on standard error that names the cause and the remedy; 3 a model that `fuse` has fused already.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ms_fusion import __version__
+from ms_fusion.cli_fuse import fuse
 from ms_fusion.cli_tbe import tbe
 from ms_fusion.report.printable import printable
 from tbe_impl.errors import FusionError, InputError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "hint": "cyan", "warning": "yellow", "broken": "bold red"}
 DEVICE = click.Choice(["CPU", "GPU", "Ascend"])
 Progress = Callable[[str], None]
+EXIT_CODES = {"already-fused": 3}
+"""Of errors that have one of their own, by their code."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -267,6 +270,7 @@ def cache_verify() -> int:
 
 
 cli.add_command(tbe)
+cli.add_command(fuse)
 
 
 def check_places(*files: Path | None) -> None:
@@ -333,6 +337,7 @@ def progress_shown() -> Iterator[Progress]:
 
 def run(arguments: list[str]) -> int:
     """Run the program and return its exit code; every error becomes one sentence on standard error."""
+    debug = arguments[:1] == ["--debug"]
     try:
         return int(cli.main(arguments, prog_name="ms-fusion", standalone_mode=False) or 0)
     except click.exceptions.Abort:
@@ -345,11 +350,11 @@ def run(arguments: list[str]) -> int:
         path = context.command_path if context else "ms-fusion"
         return fail(f"{error.format_message().rstrip('.')}. See: {path} --help")
     except FusionError as error:
-        if "--debug" in arguments:
+        if debug:
             raise
-        return fail(str(error))
+        return fail(str(error), EXIT_CODES.get(error.code, 2))
     except Exception as error:
-        if "--debug" in arguments:
+        if debug:
             raise
         lines = str(error).splitlines() or [""]
         return fail(f"{type(error).__name__}: {lines[0]} (run with --debug to see where).")

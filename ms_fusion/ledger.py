@@ -189,6 +189,27 @@ class CarriedKernel:
 
 
 @dataclass(frozen=True)
+class RejectedCandidate:
+    """Operators that might have become one kernel and did not.
+
+    Attributes:
+        rule: what found them.
+        kind: ``intra-operator``, ``cross-operator`` or ``pipeline``.
+        operators: their types, in order.
+        nodes: their names, in the same order.
+        saving_us: what the model says the kernel would save; negative where it would be slower.
+        reason: why it was not made, with the number that decided.
+    """
+
+    rule: str
+    kind: str
+    operators: tuple[str, ...]
+    nodes: tuple[str, ...]
+    saving_us: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class Suggestion:
     """The smallest change that would make an edge fuse.
 
@@ -315,6 +336,7 @@ class Ledger:
     output_max_ulp: float | None = None
     output_max_abs: float | None = None
     shapes: tuple[SeenShape, ...] = ()
+    rejected: tuple[RejectedCandidate, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", _frozen(self.environment))

@@ -43,6 +43,11 @@ def bytes_text(value: int | None) -> str:
     return _scaled(float(value), ("B", "KiB", "MiB", "GiB", "TiB", "PiB"), 1024.0)
 
 
+def decimal_bytes_text(value: int) -> str:
+    """Bytes with a decimal unit, as bandwidths are given: 1.88 GB."""
+    return f"{value} B" if abs(value) < 1000 else _scaled(float(value), ("B", "kB", "MB", "GB", "TB", "PB"), 1000.0)  # fmt: skip
+
+
 def time_text(value_us: float | None) -> str:
     """A time given in µs, in µs, ms or s."""
     return ABSENT if value_us is None else _scaled(float(value_us), ("µs", "ms", "s"), 1000.0)

@@ -1,0 +1,134 @@
+"""What one fused kernel saves over its operators apart, as one number in µs, with each of its terms.
+
+    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth
+
+- *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost` for what counts.
+- *tiling loss*: bytes that one kernel reads again because a tile has to hold whole rows. A matrix product alone works in
+  square tiles of t × t, a third of the on-chip memory each; with a normalisation before it, or a reduction behind it, its
+  tiles hold r whole rows, so its weight is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
+- *on-chip need*: a row of the widest reduction times the values that are alive at once. More than 80 % of the on-chip memory
+  is refused.
+- a second matrix product in a kernel has to wait for whole rows of the first one: such a *pipeline* is judged by the same
+  formula, with the rows of both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ms_fusion.cost import is_matrix_product, work_of
+from ms_fusion.devices import Device
+from ms_fusion.graph import DTYPE_BYTES, Graph, Node
+
+CAPACITY_SHARE = 0.8
+REDUCING = frozenset(
+    """Softmax LogSoftmax LayerNorm RmsNorm BatchNorm InstanceNormalization GroupNorm ReduceSum ReduceMean ReduceMax
+    ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp""".split()
+)
+"""Operators that need a whole row before they have a result."""
+
+
+@dataclass(frozen=True)
+class Benefit:
+    """One candidate in numbers.
+
+    Attributes:
+        saved_bytes: bytes not moved.
+        saved_launches: launches not paid.
+        loss_bytes: bytes read again because tiles hold whole rows.
+        on_chip_bytes: what one tile needs.
+        us: the benefit; negative where the kernel is slower.
+        refused: why it cannot be, whatever it would save; else empty.
+    """
+
+    saved_bytes: int
+    saved_launches: int
+    loss_bytes: int
+    on_chip_bytes: int
+    us: float
+    refused: str = ""
+
+    @property
+    def is_worth_it(self) -> bool:
+        return not self.refused and self.us > 0
+
+
+def benefit(fused: Node, graph: Graph, device: Device) -> Benefit:
+    """What the operators in the body of `fused` save as one kernel.
+
+    Args:
+        fused: with a body; its inputs and outputs are values of `graph`.
+        graph: with sizes that are known, or assumed.
+        device: where it runs.
+    """
+    assert fused.body is not None
+    body = fused.body
+    apart = [work_of(node, body) for node in body.nodes]
+    whole = work_of(fused, graph)
+    products = [node for node in body.nodes if is_matrix_product(node.op)]
+    launches = sum(work.launches for work in apart) - 1
+    saved = sum(work.bytes for work in apart) - whole.bytes
+    need, rows_bytes = _on_chip(body)
+    loss = sum(_loss(node, body, rows_bytes, device) for node in products) if rows_bytes else 0
+    us = (saved - loss) / device.bandwidth_bytes_per_s * 1e6 + launches * device.launch_us
+    limit = int(CAPACITY_SHARE * device.on_chip_bytes)
+    refused = ""
+    if need > limit:
+        refused = f"a tile needs {need} bytes on chip, and {limit} ({CAPACITY_SHARE:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
+    elif len(products) > 1 and not rows_bytes:
+        refused = f"{len(products)} matrix products in one kernel, and nothing between them that they share"  # fmt: skip
+    return Benefit(saved, launches, loss, need, us, refused)
+
+
+def _on_chip(body: Graph) -> tuple[int, int]:
+    """Bytes that the smallest tile needs, and those of one row where whole rows are needed, else 0."""
+    rows = [_row_bytes(node, body) for node in body.nodes if node.op in REDUCING]
+    products = [node for node in body.nodes if is_matrix_product(node.op)]
+    if len(products) > 1:
+        rows += [_last(body, node.outputs[0]) for node in products[:-1]]
+    alive = _alive(body.nodes)
+    row = max(rows, default=0)
+    return (row * alive, row) if row else (256 * alive, 0)
+
+
+def _row_bytes(node: Node, body: Graph) -> int:
+    """Of the axes that a reduction runs over, the innermost ones taken together."""
+    source = body.values[node.inputs[0]]
+    reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)
+    itemsize = DTYPE_BYTES.get(source.dtype, 4)
+    last = source.shape[-1] if source.shape and isinstance(source.shape[-1], int) else 1
+    return max(reduced, last if reduced == 1 else 1) * itemsize
+
+
+def _last(body: Graph, name: str) -> int:
+    value = body.values[name]
+    last = value.shape[-1] if value.shape and isinstance(value.shape[-1], int) else 1
+    return last * DTYPE_BYTES.get(value.dtype, 4)
+
+
+def _alive(nodes: Sequence[Node]) -> int:
+    """The most values that are alive at once when the operators run in this order."""
+    last = {name: place for place, node in enumerate(nodes) for name in node.inputs}
+    alive: set[str] = set()
+    most = 1
+    for place, node in enumerate(nodes):
+        alive |= {*node.inputs, *node.outputs}
+        most = max(most, len(alive))
+        alive = {name for name in alive if last.get(name, -1) > place}
+    return most
+
+
+def _loss(product: Node, body: Graph, row_bytes: int, device: Device) -> int:
+    """Bytes of the weight that are read again because tiles hold whole rows."""
+    result = body.values[product.outputs[0]]
+    weight = body.values[product.inputs[1]]
+    if len(result.shape) < 2 or not isinstance(result.shape[-1], int):
+        return 0
+    itemsize = DTYPE_BYTES.get(result.dtype, 4)
+    rows = max(result.elements // max(result.shape[-1], 1), 1)
+    square = max(int(math.sqrt(device.on_chip_bytes / 3 / itemsize)), 1)
+    whole = max(int(CAPACITY_SHARE * device.on_chip_bytes / 2) // max(row_bytes, 1), 1)
+    again = math.ceil(rows / whole) - math.ceil(rows / square)
+    return max(again, 0) * weight.bytes

@@ -1,0 +1,109 @@
+"""The command `ms-fusion fuse`: arguments to a call, no logic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ms_fusion.ledger import Ledger
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
+
+
+@click.command()
+@click.option(
+    "--input", "source", type=FILE, required=True, help="The ONNX model; it is never changed."
+)
+@click.option(
+    "--output", "target", type=FILE, help="Where the fused model goes; kernels/ lies beside it."
+)
+@click.option(
+    "--fusion-rules",
+    "rules",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="Names with commas between, or all.",
+)
+@click.option(
+    "--opt-level",
+    type=click.IntRange(0, 3),
+    default=3,
+    show_default=True,
+    help="0 clean-up only, 1 within operations, 2 across them, 3 everything with search.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default="cpu",
+    show_default=True,
+    help="Where the model will run; the CPU is measured.",
+)
+@click.option(
+    "--assume",
+    "assumptions",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="A size that is only known when the model runs, for the estimate.  [default: 1]",
+)
+@click.option("--dry-run", is_flag=True, help="Decide, and write nothing.")
+@click.option("--verify", is_flag=True, help="Run original and fused in ONNX Runtime, and compare.")
+@click.option("--report", type=FILE, help="Write the report as one HTML file.")
+@click.option(
+    "--debug", is_flag=True, help="Write maps from generated code to ONNX nodes beside the kernels."
+)
+def fuse(
+    source: Path, target: Path | None, rules: str, opt_level: int, device: str, assumptions: tuple[str, ...],
+    dry_run: bool, verify: bool, report: Path | None, debug: bool,
+) -> None:  # fmt: skip
+    """Fuse an ONNX model, where that pays.
+
+    Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
+    """
+    from ms_fusion.cli import check_places, progress_shown
+    from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+
+    check_places(report)
+    with progress_shown() as say:
+        ledger = auto_fuse(
+            source,
+            target,
+            fusion_rules=rules,
+            opt_level=opt_level,
+            device_name=device,
+            assume=dict(map(_assumption, assumptions)),
+            dry_run=dry_run,
+            verify=verify,
+            debug=debug,
+            report=report,
+            progress=say,
+        )
+    click.echo(_sentence(ledger, None if dry_run else target))
+    for note in ledger.notes:
+        click.echo(f"[INFO] {note}")
+
+
+def _assumption(text: str) -> tuple[str, int]:
+    name, _, size = text.partition("=")
+    if not name or not size.isdecimal() or not 0 < int(size) < 1 << 31:
+        raise click.BadParameter(f"{text!r} is no NAME=SIZE with a size above 0", param_hint="--assume")  # fmt: skip
+    return name, int(size)
+
+
+def _sentence(ledger: Ledger, written: Path | None) -> str:
+    from ms_fusion.report.units import decimal_bytes_text, time_text
+
+    told = ledger.environment
+    estimate = (
+        f"{decimal_bytes_text(told['saved bytes'])} less traffic, {told['saved launches']} launches less, "
+        f"{time_text(told['saved us'])}"
+    )
+    place = f"Wrote {written}" if written else "Nothing was written"
+    return (
+        f"[INFO] {told['operators']} operators, {told['candidates']} candidates. Estimated: {estimate}. "
+        f"Fused into {len(ledger.kernels)} kernels. {place}"
+    )

@@ -1,0 +1,188 @@
+"""An ONNX file, opened as the hostile thing it may be: its size, its tensors and the files it points to are checked first.
+
+Nothing native but the protobuf parser sees it here. External data is taken only from regular files below the model's own
+directory, reached without a link.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import onnx
+import onnx_ir as ir
+
+from tbe_impl.errors import InputError
+
+FILE_BYTES_MAX = (1 << 31) - 1
+"""What one protobuf message can hold."""
+TENSORS_MAX = 1 << 20
+LONGEST = 400
+"""Characters of a reason; a file may hold names of any length."""
+_EXTERNAL = onnx.TensorProto.EXTERNAL
+_BITS = {
+    "FLOAT": 32, "UINT8": 8, "INT8": 8, "UINT16": 16, "INT16": 16, "INT32": 32, "INT64": 64, "BOOL": 8, "FLOAT16": 16,
+    "DOUBLE": 64, "UINT32": 32, "UINT64": 64, "COMPLEX64": 64, "COMPLEX128": 128, "BFLOAT16": 16, "FLOAT8E4M3FN": 8,
+    "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8, "FLOAT8E5M2FNUZ": 8, "FLOAT8E8M0": 8, "UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4,
+    "UINT2": 2, "INT2": 2,
+}  # fmt: skip
+"""Bits of one element, by ONNX's name of the dtype."""
+_FIELDS = {
+    "FLOAT": "float_data", "COMPLEX64": "float_data", "INT64": "int64_data", "DOUBLE": "double_data",
+    "COMPLEX128": "double_data", "UINT32": "uint64_data", "UINT64": "uint64_data",
+}  # fmt: skip
+"""Where numbers stand that are no raw bytes; those of the other dtypes stand in ``int32_data``."""
+REMEDY = "The file is damaged or is no ONNX model: export it again"
+
+
+def open_model(path: Path | str) -> ir.Model:
+    """The model of a file; its weights stay where they are until they are read.
+
+    Raises:
+        InputError: there is no such file, it is no regular one, damaged, too large, no ONNX model, or points to data
+            outside its directory.
+    """
+    path = Path(path)
+    proto = _parsed(path)
+    _check_tensors(proto, path)
+    try:
+        model = ir.serde.deserialize_model(proto)
+        ir.external_data.set_base_dir(model.graph, path.resolve().parent)
+    except Exception as error:  # whatever a hostile file makes a library raise
+        raise _refused("this is no valid ONNX model", path, str(error)) from error
+    return model
+
+
+def _parsed(path: Path) -> onnx.ModelProto:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise InputError(
+            "the model cannot be opened", place=str(path), got=error.strerror
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError("the model is no regular file", place=str(path))
+    if status.st_size > FILE_BYTES_MAX:
+        raise InputError(
+            "the model is larger than one protobuf message can be",
+            place=str(path),
+            expected=f"at most {FILE_BYTES_MAX} bytes",
+            got=f"{status.st_size} bytes",
+            remedy="Export it with its weights as external data",
+        )
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(path.read_bytes())
+    except OSError as error:
+        raise InputError("the model cannot be read", place=str(path), got=error.strerror) from error
+    except Exception as error:  # protobuf has several
+        raise _refused("this is no ONNX model", path, str(error)) from error
+    if not proto.HasField("graph") or not proto.opset_import:
+        raise _refused("this is no ONNX model", path, "no graph, or no version of its operators")
+    return proto
+
+
+def _refused(what: str, path: Path, got: str) -> InputError:
+    got = got if len(got) <= LONGEST else f"{got[: LONGEST // 2]}…{got[-LONGEST // 2 :]}"
+    return InputError(what, place=str(path), got=got, remedy=REMEDY)
+
+
+def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
+    """Refuses a tensor whose data is not as long as its shape says, or lies where it may not lie."""
+    directory = path.resolve().parent
+    for number, tensor in enumerate(_tensors(proto)):
+        if number > TENSORS_MAX:
+            raise _refused("this is no valid ONNX model", path, f"more than {TENSORS_MAX} tensors")
+        wanted = _bytes_wanted(tensor, path)
+        if tensor.data_location == _EXTERNAL:
+            _check_external(tensor, wanted, directory, path)
+        elif wanted is not None:
+            _check_data(tensor, wanted, path)
+
+
+def _bytes_wanted(tensor: onnx.TensorProto, path: Path) -> int | None:
+    """Bytes of a tensor's data; None for texts, whose length its shape does not say."""
+    if any(size < 0 for size in tensor.dims):
+        raise _damaged(tensor, "a negative size", path)
+    try:
+        name = onnx.TensorProto.DataType.Name(tensor.data_type)
+    except ValueError as error:
+        raise _damaged(tensor, f"an unknown dtype {tensor.data_type}", path) from error
+    if name == "STRING":
+        return None
+    if name not in _BITS:
+        raise _damaged(tensor, f"an unknown dtype {name}", path)
+    return (math.prod(tensor.dims) * _BITS[name] + 7) // 8
+
+
+def _check_data(tensor: onnx.TensorProto, wanted: int, path: Path) -> None:
+    if tensor.HasField("raw_data"):
+        if len(tensor.raw_data) != wanted:
+            raise _damaged(tensor, f"{len(tensor.raw_data)} bytes for {wanted}", path)
+        return
+    name = onnx.TensorProto.DataType.Name(tensor.data_type)
+    found = len(getattr(tensor, _FIELDS.get(name, "int32_data")))
+    expected = math.prod(tensor.dims) * (2 if name.startswith("COMPLEX") else 1)
+    if found != (expected if _BITS[name] >= 8 else wanted):
+        raise _damaged(tensor, f"{found} numbers for {expected}", path)
+
+
+def _check_external(tensor: onnx.TensorProto, wanted: int | None, directory: Path, path: Path) -> None:  # fmt: skip
+    told = {entry.key: entry.value for entry in tensor.external_data}
+    location = told.get("location", "")
+    pure = PurePosixPath(location)
+    windows = PureWindowsPath(location)
+    if not location or pure.is_absolute() or windows.drive or windows.root or ".." in (*pure.parts, *windows.parts) or "\0" in location:  # fmt: skip
+        raise _damaged(tensor, f"external data at {location!r}, which is not below the model's directory", path)  # fmt: skip
+    place = directory / location
+    try:
+        if place.resolve(strict=True) != place:
+            raise _damaged(
+                tensor, f"external data at {location!r}, which is reached by a link", path
+            )
+        status = os.lstat(place)
+    except OSError as error:
+        raise _damaged(tensor, f"external data at {location!r}: {error.strerror}", path) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise _damaged(tensor, f"external data at {location!r}, which is no regular file", path)
+    offset, length = (_number(told.get(key), tensor, path) for key in ("offset", "length"))
+    length = wanted if length is None else length
+    if wanted is None or length != wanted or (offset or 0) + length > status.st_size:
+        raise _damaged(tensor, f"external data at {location!r}: bytes {offset or 0} to {(offset or 0) + (length or 0)} of {status.st_size}, for {wanted}", path)  # fmt: skip
+
+
+def _number(text: str | None, tensor: onnx.TensorProto, path: Path) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise _damaged(tensor, f"external data at {text!r}", path)
+    return int(text)
+
+
+def _damaged(tensor: onnx.TensorProto, got: str, path: Path) -> InputError:
+    return _refused(f"tensor {tensor.name[:80]!r} is damaged", path, got)
+
+
+def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor of a model: initializers and attributes, of sub-graphs and functions too."""
+    waiting: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
+    for training in proto.training_info:
+        waiting += [training.initialization, training.algorithm]
+    while waiting:
+        graph = waiting.pop()
+        if isinstance(graph, onnx.GraphProto):
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield sparse.values
+                yield sparse.indices
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+                yield from attribute.tensors
+                if attribute.HasField("g"):
+                    waiting.append(attribute.g)
+                waiting += attribute.graphs

@@ -1,0 +1,205 @@
+"""An ONNX model as `Graph`: what rules and costs see. The model itself stays with onnx-ir."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import onnx_ir as ir
+
+from ms_fusion.graph import Graph, Node, Value
+
+ONNX_OP = "onnx_op"
+"""Attribute of a node: the operator's name in ONNX, with its domain before a dot where that is not ONNX's own."""
+ONNX_VERSION = "onnx_version"
+"""Attribute of a node: version of its domain's operators."""
+LISTED_ELEMENTS = 64
+"""Whole numbers and truth values up to so many are part of the graph, as single numbers are: axes, sizes, scalars."""
+UNKNOWN_RANK = ("…",)
+ABSENT = ""
+"""Name of an optional input that is left out."""
+
+NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "And": "LogicalAnd", "AveragePool": "AvgPool", "BatchNormalization": "BatchNorm", "Conv": "Conv2D",
+        "Expand": "BroadcastTo", "Gelu": "GeLU", "Gemm": "MatMul", "GreaterOrEqual": "GreaterEqual",
+        "HardSigmoid": "HSigmoid", "HardSwish": "HSwish", "LayerNormalization": "LayerNorm", "LeakyRelu": "LeakyReLU",
+        "LessOrEqual": "LessEqual", "Max": "Maximum", "Min": "Minimum", "Not": "LogicalNot", "Or": "LogicalOr",
+        "RMSNormalization": "RmsNorm", "Relu": "ReLU", "Sum": "AddN", "Unsqueeze": "ExpandDims", "Where": "Select",
+        "Xor": "LogicalXor", "Swish": "SiLU", "GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax",
+        "Round": "Rint", "IsNaN": "IsNan", "IsInf": "IsInf", "Acos": "ACos", "Identity": "Reshape",
+    }
+)  # fmt: skip
+"""ONNX's name of an operator → the name under which rules and costs know it; others have the same name in both."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A graph and where its parts are in the model.
+
+    Attributes:
+        graph: the main graph; an operator with sub-graphs reads what they read of it.
+        nodes: node of the graph → of the model.
+        values: value of the graph → of the model.
+        symbols: sizes that are not known before run time, in the order in which they were met.
+    """
+
+    graph: Graph
+    nodes: Mapping[str, ir.Node]
+    values: Mapping[str, ir.Value]
+    symbols: tuple[str, ...] = ()
+
+
+def project(model: ir.Model) -> Projection:
+    """The main graph of a model whose functions are inlined."""
+    return _Projector(model).run()
+
+
+def assumed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """The graph with sizes in the place of those that are not known before run time; those not named are 1."""
+
+    def known(value: Value) -> Value:
+        if not value.is_dynamic or value.shape == UNKNOWN_RANK:
+            return value
+        shape = (size if isinstance(size, int) and size >= 0 else sizes.get(str(size), 1) for size in value.shape)  # fmt: skip
+        return replace(value, shape=tuple(shape))
+
+    return replace(graph, values={name: known(value) for name, value in graph.values.items()})
+
+
+class _Projector:
+    def __init__(self, model: ir.Model):
+        self.model = model
+        self.values: dict[str, Value] = {}
+        self.sources: dict[str, ir.Value] = {}
+        self.names: dict[ir.Value, str] = {}
+        self.symbols: dict[str, None] = {}
+
+    def run(self) -> Projection:
+        graph = self.model.graph
+        for value in graph.inputs:
+            self.add(value, "input")
+        for value in graph.initializers.values():
+            if value not in self.names:
+                self.add(value, "parameter")
+        nodes: list[Node] = []
+        sources: dict[str, ir.Node] = {}
+        for number, node in enumerate(graph):
+            for value in node.outputs:
+                self.add(value, "result")
+            name = node.name or f"{node.op_type}_{number}"
+            while name in sources:
+                name = f"{name}_{number}"
+            sources[name] = node
+            nodes.append(self.node(name, node))
+        made = Graph(
+            graph.name or "graph",
+            tuple(nodes),
+            self.values,
+            tuple(self.names[value] for value in (*graph.inputs, *graph.initializers.values())),
+            tuple(self.names[value] for value in graph.outputs),
+        )
+        return Projection(
+            made,
+            MappingProxyType(sources),
+            MappingProxyType(self.sources),
+            tuple(self.symbols),
+        )
+
+    def add(self, value: ir.Value, kind: str) -> None:
+        name = value.name or f"value_{len(self.values)}"
+        while name in self.values:
+            name = f"{name}'"
+        tensor = value.const_value
+        shape = tensor.shape if tensor is not None else value.shape
+        dtype = tensor.dtype if tensor is not None else value.dtype
+        listed = tensor is not None and _is_listed(tensor)
+        self.names[value] = name
+        self.sources[name] = value
+        self.values[name] = Value(
+            name,
+            UNKNOWN_RANK if shape is None else tuple(map(self.size, shape)),
+            dtype_name(dtype),
+            "constant" if listed else kind,
+            _plain(tensor.numpy()) if listed else None,  # type: ignore[union-attr]
+            "",
+        )
+
+    def size(self, size: int | ir.SymbolicDimProtocol) -> int | str:
+        if isinstance(size, int):
+            return size
+        if size.value is None:
+            return -1
+        self.symbols.setdefault(str(size.value))
+        return str(size.value)
+
+    def node(self, name: str, node: ir.Node) -> Node:
+        outer = [value for value in _read_by_graphs(node) if value in self.names]
+        inputs = [ABSENT if value is None else self.names[value] for value in (*node.inputs, *outer)]  # fmt: skip
+        if ABSENT in inputs:
+            self.values.setdefault(ABSENT, Value(ABSENT, (), "", "constant"))
+        own = node.domain in ("", "ai.onnx")
+        op = node.op_type if own else f"{node.domain}.{node.op_type}"
+        attributes = {key: _attribute(item) for key, item in node.attributes.items()}
+        if own and node.op_type == "Gemm":
+            attributes |= {"transpose_a": bool(attributes.get("transA")), "transpose_b": bool(attributes.get("transB"))}  # fmt: skip
+        version = node.version or self.model.opset_imports.get(node.domain, 0)
+        attributes |= {ONNX_OP: op, ONNX_VERSION: version}
+        return Node(
+            name,
+            NAMES.get(op, op),
+            tuple(inputs),
+            tuple(self.names[value] for value in node.outputs),
+            tuple(sorted(attributes.items())),
+        )
+
+
+def _is_listed(tensor: ir.TensorProtocol) -> bool:
+    if tensor.dtype == ir.DataType.STRING:
+        return False
+    return tensor.size <= (LISTED_ELEMENTS if tensor.dtype.is_integer() or tensor.dtype == ir.DataType.BOOL else 1)  # fmt: skip
+
+
+def dtype_name(dtype: ir.DataType | None) -> str:
+    """NumPy's name of a dtype, ONNX's in lower case where NumPy has none, empty for none."""
+    if dtype is None:
+        return ""
+    name = dtype.name.lower()
+    return {"float": "float32", "double": "float64"}.get(name, name)
+
+
+def _attribute(item: ir.Attr) -> Any:
+    """An attribute as a plain value; of tensors and graphs only that they are there."""
+    value = item.value
+    if isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(one, (str, int, float)) for one in value):  # fmt: skip
+        return tuple(value)
+    if item.type == ir.AttributeType.TENSOR and value.size <= LISTED_ELEMENTS and value.dtype != ir.DataType.STRING:  # fmt: skip
+        return _plain(value.numpy())
+    return f"<{item.type.name.lower()}>"
+
+
+def _plain(array: Any) -> Any:
+    def frozen(item: Any) -> Any:
+        return tuple(map(frozen, item)) if isinstance(item, list) else item
+
+    kind = array.dtype.kind
+    return frozen((array if kind in "biufc" else array.astype("float32")).tolist())
+
+
+def _read_by_graphs(node: ir.Node) -> Iterator[ir.Value]:
+    """What the sub-graphs of a node read of the graphs around them."""
+    seen: set[ir.Value] = set()
+    for attribute in node.attributes.values():
+        if attribute.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            continue
+        graphs = [attribute.value] if attribute.type == ir.AttributeType.GRAPH else attribute.value
+        for graph in graphs:
+            for inner in ir.traversal.RecursiveGraphIterator(graph):
+                for value in (*inner.inputs, *(inner.graph.outputs if inner.graph else ())):
+                    if value is not None and value not in seen:
+                        seen.add(value)
+                        yield value

@@ -1,0 +1,1 @@
+"""ONNX in, fused ONNX and kernels out, decided by cost."""

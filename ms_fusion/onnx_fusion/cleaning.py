@@ -1,0 +1,101 @@
+"""Clean-up before fusion: what does nothing, is not needed or is known beforehand goes, each kind counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import onnx_ir as ir
+from onnx_ir.passes import common as passes
+from onnxscript.optimizer import fold_constants
+from onnxscript.rewriter import RewriteRuleSet, rewrite
+from onnxscript.rewriter.rules import common as rules
+
+from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.onnx_fusion.native import Native
+
+FOLDED_ELEMENTS = 8192
+"""Constants are folded from inputs of at most so many elements …"""
+FOLDED_INTO_ELEMENTS = 262_144
+"""… into one of at most so many: a folded model must not be larger than it was by much."""
+ROUNDS = 4
+
+_RULES: Mapping[str, tuple[object, ...]] = {
+    "BatchNormalization": (
+        rules.fuse_batchnorm_into_conv_rule,
+        rules.fuse_batchnorm_into_conv_transpose_rule,
+        rules.fuse_batchnorm_into_gemm_rule,
+    ),
+    "Cast": (rules.cast_cast_rule, rules.no_op_cast_rule),
+    "Clip": (rules.successive_clip_rule, rules.successive_relu_clip_rule, rules.successive_clip_relu_rule),
+    "Expand": (rules.no_op_expand_rule,),
+    "Pad": (rules.fuse_pad_into_conv_rule,),
+    "Reshape": (rules.reshape_reshape_rule,),
+    "ScatterND": (rules.no_op_dynamic_scatter_nd_rule, rules.no_op_static_scatter_nd_rule),
+    "Slice": (rules.collapse_slice_rule, rules.collapse_slice2_rule),
+    "Transpose": (rules.transpose_transpose_rule, rules.no_op_transpose_rule),
+    "Unsqueeze": (rules.unsqueeze_unsqueeze_rule,),
+}  # fmt: skip
+"""Operator that has to be there → rules of onnxscript that are tried then; each looks at every node."""
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What clean-up did.
+
+    Attributes:
+        nodes_before, nodes_after: of the main graph, before with those of functions called in it.
+        steps: how many nodes went by what; those that do nothing are left out.
+        notes: what could not be done.
+    """
+
+    nodes_before: int
+    nodes_after: int
+    steps: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...] = ()
+
+
+def clean(model: ir.Model, native: Native) -> Cleaned:
+    """Cleans a model in place; its inputs and outputs keep their names, shapes and order."""
+    counted: dict[str, int] = {}
+    notes: list[str] = []
+
+    def step(what: str, action: Callable[[], object]) -> bool:
+        before = len(model.graph)
+        action()
+        gone = before - len(model.graph)
+        if gone:
+            counted[what] = counted.get(what, 0) + gone
+        return gone != 0
+
+    passes.InlinePass()(model)
+    before = len(model.graph)
+    step("constants", lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model))  # fmt: skip
+    for _ in range(ROUNDS):
+        try:
+            native.infer_shapes(model)
+        except WorkerError as error:
+            notes.append(f"shapes could not be inferred: {error}")
+        changed = [
+            step("known beforehand", lambda: _fold(model)),
+            step("no operation", lambda: _rewritten(model)),
+            step("identity", lambda: passes.IdentityEliminationPass()(model)),
+            step("computed twice", lambda: passes.CommonSubexpressionEliminationPass()(model)),
+            step("not needed", lambda: passes.RemoveUnusedNodesPass()(model)),
+        ]
+        if not any(changed):
+            break
+    passes.RemoveUnusedFunctionsPass()(model)
+    return Cleaned(before, len(model.graph), tuple(counted.items()), tuple(dict.fromkeys(notes)))
+
+
+def _fold(model: ir.Model) -> None:
+    fold_constants(model, input_size_limit=FOLDED_ELEMENTS, output_size_limit=FOLDED_INTO_ELEMENTS)
+    passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+
+
+def _rewritten(model: ir.Model) -> None:
+    present = {node.op_type for node in model.graph if node.domain in ("", "ai.onnx")}
+    wanted = [rule for op, found in _RULES.items() if op in present for rule in found]
+    if wanted:
+        rewrite(model, pattern_rewrite_rules=RewriteRuleSet(wanted))  # type: ignore[arg-type]

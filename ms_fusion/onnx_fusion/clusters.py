@@ -1,0 +1,151 @@
+"""Groups of operators that no pattern names: found by one walk over the graph, in time linear in its edges.
+
+A group may become one kernel only when nothing outside stands between two of its operators. For that the walk keeps, for
+each value, the set of groups from which a path leads to it through something outside them; sets are bits of a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from ms_fusion.cost import is_matrix_product
+from ms_fusion.graph import Graph, Node
+from ms_fusion.rewrite import Candidate
+
+MAX_NODES = 100
+"""Of a group: a larger one compiles for long and gains nothing more."""
+CLUSTER, EPILOGUE, SIBLINGS = "Cluster", "Epilogue", "Siblings"
+
+
+def clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
+    """The largest groups of memory-bound operators.
+
+    Args:
+        graph: the graph.
+        may: whether an operator can be part of a kernel.
+    """
+    walk = _Walk(graph)
+    for node in graph.nodes:
+        walk.take(node, may(node) and not is_matrix_product(node.op))
+    for nodes in walk.groups():
+        if len(nodes) > 1:
+            yield Candidate(CLUSTER, "intra-operator", nodes)
+
+
+def epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
+    """Each matrix product or convolution with all that follows and needs nothing that comes later than it."""
+    for anchor in graph.nodes:
+        if not (is_matrix_product(anchor.op) and may(anchor)):
+            continue
+        found = [anchor]
+        inside = {anchor.name}
+        while len(found) < MAX_NODES:
+            readers = graph.consumers.get(found[-1].outputs[0], ())
+            distinct = {one.name: one for one in readers}
+            if found[-1].outputs[0] in graph.outputs or len(distinct) != 1:
+                more = _spelled_out(list(distinct.values()), found[-1], graph, may)
+                if found[-1].outputs[0] in graph.outputs or not more:
+                    break
+            else:
+                (reader,) = distinct.values()
+                more = [reader]
+            if any(not may(one) or is_matrix_product(one.op) or one.name in inside for one in more):
+                break
+            found += more
+            inside |= {one.name for one in more}
+            if len(found) > 1:
+                yield Candidate(EPILOGUE, "cross-operator", tuple(one.name for one in found))
+
+
+def _spelled_out(readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]) -> list[Node]:  # fmt: skip
+    """Two readers of which one reads the other and nothing else does: x · sigmoid(x), and its like."""
+    if len(readers) != 2:
+        return []
+    for first, last in (readers, readers[::-1]):
+        between = {one.name for one in graph.consumers.get(first.outputs[0], ())}
+        if between == {last.name} and first.outputs[0] not in graph.outputs:
+            return [first, last]
+    return []
+
+
+def siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
+    """Operators of one type that read the same value, none of which waits for another: they may be one, horizontally."""
+    for value, readers in graph.consumers.items():
+        kinds: dict[str, dict[str, Node]] = {}
+        for node in readers:
+            if may(node) and node.inputs and node.inputs[0] == value and is_matrix_product(node.op):
+                kinds.setdefault(node.op, {})[node.name] = node
+        for found in kinds.values():
+            if 1 < len(found) <= MAX_NODES:
+                yield Candidate(SIBLINGS, "cross-operator", tuple(found))
+
+
+class _Walk:
+    """Groups under way; each has a bit, and after two became one the bits of both."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.group: dict[str, int] = {}
+        self.parent: list[int] = []
+        self.masks: list[int] = []
+        self.members: list[list[str]] = []
+        self.through: dict[str, int] = {}
+        self.seen: list[int] = []
+
+    def root(self, number: int) -> int:
+        while self.parent[number] != number:
+            self.parent[number] = self.parent[self.parent[number]]
+            number = self.parent[number]
+        return number
+
+    def take(self, node: Node, may: bool) -> None:
+        makers = [maker for maker in (self.graph.producers.get(name) for name in node.inputs) if maker is not None]  # fmt: skip
+        own = self._joined(makers) if may else None
+        reached = 0
+        for maker in makers:
+            reached |= self.through[maker.name]
+            number = self.group.get(maker.name)
+            if number is not None and self.root(number) != own:
+                reached |= self.masks[self.root(number)]
+        self.through[node.name] = reached
+        if may:
+            if own is None:
+                own = len(self.parent)
+                self.parent.append(own)
+                self.masks.append(1 << own)
+                self.members.append([])
+                self.seen.append(0)
+            self.group[node.name] = own
+            self.members[own].append(node.name)
+            self.seen[own] |= reached
+
+    def _joined(self, makers: Iterable[Node]) -> int | None:
+        """The group that a reader of these may be part of, after those of them that can be one became one."""
+        makers = tuple(makers)
+        found: int | None = None
+        for number in dict.fromkeys(self.root(self.group[one.name]) for one in makers if one.name in self.group):  # fmt: skip
+            outside = 0
+            for maker in makers:
+                held = self.group.get(maker.name)
+                if held is None or self.root(held) != number:
+                    outside |= self.through[maker.name]
+            if outside & self.masks[number] or len(self.members[number]) >= MAX_NODES:
+                continue
+            if found is None:
+                found = number
+            elif self._can_be_one(found, number):
+                self.parent[number] = found
+                self.masks[found] |= self.masks[number]
+                self.members[found] += self.members[number]
+                self.seen[found] |= self.seen[number]
+        return found
+
+    def _can_be_one(self, one: int, other: int) -> bool:
+        apart = not (self.seen[one] & self.masks[other] or self.seen[other] & self.masks[one])
+        return apart and len(self.members[one]) + len(self.members[other]) <= MAX_NODES
+
+    def groups(self) -> Iterator[tuple[str, ...]]:
+        order: Mapping[str, int] = {node.name: place for place, node in enumerate(self.graph.nodes)}
+        for number, members in enumerate(self.members):
+            if self.parent[number] == number and members:
+                yield tuple(sorted(members, key=order.__getitem__))

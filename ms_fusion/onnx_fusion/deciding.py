@@ -1,0 +1,147 @@
+"""Which fusions are made: candidates, what they are worth, kernels that really are there and right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.benefit import Benefit
+from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
+from ms_fusion.graph import Graph, Node
+from ms_fusion.ledger import RejectedCandidate
+from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings
+from ms_fusion.onnx_fusion.functions import Fused
+from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
+from ms_fusion.onnx_fusion.kernels import GroupKernel, build
+from ms_fusion.onnx_fusion.meanings import has_meaning
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.selection import Selection, select
+from ms_fusion.onnx_fusion.verification import check_group
+from ms_fusion.rewrite import Candidate, Rule, matches
+from ms_fusion.rules import DEFAULT_RULES
+from tbe_impl.errors import FusionError, InputError
+
+SEARCHES = {"Cluster": clusters, "Epilogue": epilogues, "Siblings": siblings}
+"""Searches besides the rules; they have names as rules do."""
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What became of the candidates, step by step.
+
+    Attributes:
+        kernels: of those that were built and agree with ONNX Runtime.
+        rejected: the others, with reasons.
+    """
+
+    kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
+    rejected: list[RejectedCandidate] = field(default_factory=list)
+
+
+def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    """Rules and searches by name; rules of the user's own may stand among the names.
+
+    Raises:
+        InputError: a name that is neither.
+    """
+    names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
+    known = {rule.name: rule for rule in DEFAULT_RULES}
+    rules: list[Rule] = []
+    searches: list[str] = []
+    for one in names:
+        if isinstance(one, Rule):
+            rules.append(one)
+        elif one.strip() == "all":
+            rules += DEFAULT_RULES
+            searches += SEARCHES
+        elif one.strip() in known:
+            rules.append(known[one.strip()])
+        elif one.strip() in SEARCHES:
+            searches.append(one.strip())
+        else:
+            raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join((*known, *SEARCHES))}", got=repr(one))  # fmt: skip
+    return tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(searches))
+
+
+def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], kinds: Sequence[str]) -> list[Candidate]:  # fmt: skip
+    """Every set of operators that may become one kernel, each once, under the first name that found it."""
+    order = order_of(graph)
+    may = {node.name for node in graph.nodes if has_meaning(node, graph)}
+    is_one: Callable[[Node], bool] = lambda node: node.name in may  # noqa: E731
+    found = [Candidate(rule.name, rule.kind, tuple(node.name for node in match.nodes)) for rule in rules for match in matches(rule, graph, order)]  # fmt: skip
+    for name in searches:
+        found += SEARCHES[name](graph, is_one)
+    distinct: dict[tuple[str, ...], Candidate] = {}
+    for one in found:
+        if one.kind in kinds and len(one.nodes) > 1:
+            distinct.setdefault(one.nodes, one)
+    return [one for one in distinct.values() if is_closed(graph, one.nodes, order)]
+
+
+def decide(
+    graph: Graph,
+    projection: Projection,
+    model: ir.Model,
+    worth: Mapping[Candidate, Benefit],
+    outcome: Outcome,
+    native: Native,
+    sizes: Mapping[str, int],
+    say: Progress,
+) -> Selection:
+    """Selects, builds, checks; what cannot be built or is wrong is struck out, and the rest selected anew."""
+    open_to_choice = {one: found.us for one, found in worth.items() if found.is_worth_it}
+    for one, found in worth.items():
+        if not found.is_worth_it:
+            reason = found.refused or f"it would save {found.us:.2f} µs: {found.saved_bytes} bytes less, {found.loss_bytes} read again"  # fmt: skip
+            outcome.rejected.append(rejected(one, graph, found.us, reason))
+    while True:
+        selection = select(graph, open_to_choice)
+        wrong = False
+        for number, one in enumerate(selection.chosen):
+            if one not in outcome.kernels:
+                say(f"kernel {number + 1} of {len(selection.chosen)}")
+                reason = _made(one, projection, model, outcome, native, sizes)
+                if reason:
+                    outcome.rejected.append(rejected(one, graph, worth[one].us, reason))
+                    del open_to_choice[one]
+                    wrong = True
+        if not wrong:
+            break
+    chosen = set(selection.chosen)
+    for one, us in open_to_choice.items():
+        if one not in chosen:
+            outcome.rejected.append(rejected(one, graph, us, "others that share operators with it save more"))  # fmt: skip
+    return selection
+
+
+def _made(one: Candidate, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> str:  # fmt: skip
+    """Builds a kernel and holds it against ONNX Runtime; why it cannot be, empty when it is there."""
+    node = fused_node(projection.graph, one.nodes, one.rule)
+    try:
+        kernel = build(node)
+    except FusionError as error:
+        return f"no kernel: {error.what}"
+    try:
+        found = check_group(kernel, Fused(kernel.name, node), model, native, projection.nodes, projection.values, sizes)  # fmt: skip
+    except (WorkerError, FusionError) as error:
+        return f"not checked: {error}"
+    for difference in found:
+        if not difference.agrees:
+            return f"the kernel differs from ONNX Runtime by {difference.largest:.3g} in {difference.name}, where {difference.allowed:.3g} is allowed"  # fmt: skip
+    outcome.kernels[one] = kernel
+    return ""
+
+
+def rejected(one: Candidate, graph: Graph, us: float, reason: str) -> RejectedCandidate:
+    """A candidate for the ledger's list of those that were not made."""
+    operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
+    return RejectedCandidate(one.rule, one.kind, operators, one.nodes, us, reason)
+
+
+def operator_of(node: Node) -> str:
+    """The operator's type as ONNX names it."""
+    return str(node.attr(ONNX_OP, node.op))

@@ -1,0 +1,130 @@
+"""Chosen groups as functions of the model's own: any runtime that knows ONNX can run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from ms_fusion.graph import Node
+
+DOMAIN = "ms_fusion"
+MARK = "ms_fusion.fused"
+"""Key of the model's metadata that says it has been fused."""
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A group that becomes a function.
+
+    Attributes:
+        function: name of the function.
+        node: the fused operator, with its body.
+    """
+
+    function: str
+    node: Node
+
+
+def is_fused(model: ir.Model) -> bool:
+    """Whether the model carries our mark."""
+    return MARK in model.metadata_props
+
+
+def mark(model: ir.Model, kernels: Mapping[str, str], version: str) -> None:
+    """Says that the model has been fused, by what, and which function has which kernel."""
+    told = {"version": version, "kernels": dict(sorted(kernels.items()))}
+    model.metadata_props[MARK] = json.dumps(told, separators=(",", ":"))
+
+
+def apply(model: ir.Model, groups: Sequence[Fused], nodes: Mapping[str, ir.Node], values: Mapping[str, ir.Value]) -> None:  # fmt: skip
+    """Puts functions into the places of groups, in place; inputs and outputs keep their names.
+
+    Args:
+        model: the model.
+        groups: no two of which share an operator.
+        nodes, values: of the projection → of the model.
+    """
+    for group in groups:
+        key = (DOMAIN, group.function, "")
+        if key not in model.functions:
+            graph = graph_of(model, group, nodes, values)
+            model.functions[key] = ir.Function(DOMAIN, group.function, graph=graph, attributes=[])
+    now = dict(values)
+    for group in groups:
+        _replace(model, group, nodes, now)
+    if groups:
+        model.opset_imports.setdefault(DOMAIN, 1)
+        model.graph.sort()
+
+
+def graph_of(
+    model: ir.Model,
+    group: Fused,
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+) -> ir.Graph:
+    """The operators of a group as a graph of their own; small constants are written into it."""
+    body = group.node.body
+    assert body is not None
+    known: dict[ir.Value | None, ir.Value | None] = {None: None}
+    inputs = []
+    for number, name in enumerate(body.inputs):
+        source = values[name]
+        made = ir.Value(name=f"x{number}", shape=source.shape, type=source.type)
+        known[source] = made
+        inputs.append(made)
+    inside: list[ir.Node] = []
+    for name in body.values:
+        source = values.get(name)  # type: ignore[assignment]
+        if body.values[name].kind == "constant" and source is not None and source.const_value is not None:  # fmt: skip
+            constant = ir.node("Constant", [], {"value": source.const_value}, name=f"constant_{len(inside)}")  # fmt: skip
+            constant.outputs[0].name = f"c{len(inside)}"
+            known[source] = constant.outputs[0]
+            inside.append(constant)
+    used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
+    for number, node in enumerate(body.nodes):
+        source_node = nodes[node.name]
+        copied = ir.Node(
+            source_node.domain,
+            source_node.op_type,
+            [known[value] for value in source_node.inputs],
+            list(source_node.attributes.values()),
+            num_outputs=len(source_node.outputs),
+            version=source_node.version,
+            name=f"{source_node.op_type}_{number}",
+        )
+        for place, (old, new) in enumerate(zip(source_node.outputs, copied.outputs, strict=True)):
+            new.name = f"v{number}_{place}" if node.outputs[place] in used else ""
+            new.shape, new.type = old.shape, old.type
+            known[old] = new
+        inside.append(copied)
+    outputs = [known[values[name]] for name in body.outputs]
+    return ir.Graph(inputs, outputs, nodes=inside, opset_imports=_imports(model), name=group.function)  # type: ignore[arg-type]  # fmt: skip
+
+
+def _imports(model: ir.Model) -> dict[str, int]:
+    return {domain: version for domain, version in model.opset_imports.items() if domain != DOMAIN}
+
+
+def _replace(
+    model: ir.Model, group: Fused, nodes: Mapping[str, ir.Node], now: dict[str, ir.Value]
+) -> None:
+    """Puts a call into the place of a group; `now` says which value of the model stands for a name."""
+    body = group.node.body
+    assert body is not None
+    old = [nodes[node.name] for node in body.nodes]
+    before = [now[name] for name in body.outputs]
+    call = ir.Node(
+        DOMAIN,
+        group.function,
+        [now[name] for name in body.inputs],
+        num_outputs=len(before),
+        name=group.node.name,
+    )
+    for one, made in zip(before, call.outputs, strict=True):
+        made.shape, made.type = one.shape, one.type
+    ir.convenience.replace_nodes_and_values(model.graph, old[-1], old, [call], before, call.outputs)
+    now.update(zip(body.outputs, call.outputs, strict=True))

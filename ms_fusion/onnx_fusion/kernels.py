@@ -1,0 +1,142 @@
+"""A group of ONNX operators as a kernel: said in the language, compiled by `tbe_impl`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx_fusion.meanings import Call, said
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import Var
+from tbe_impl.dsl.traced import Traced, tensor_of
+from tbe_impl.errors import FusionError, InputError
+from tbe_impl.kernel import Argument, Kernel
+
+HALF = frozenset({"float16", "bfloat16"})
+DTYPES = HALF | {
+    "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+}  # fmt: skip
+NAME_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class GroupKernel:
+    """A compiled group.
+
+    Attributes:
+        name: ``k_`` and the beginning of the hash over its graph: no text of the model's.
+        node: the fused operator.
+        kernel: takes the node's inputs and gives its outputs.
+    """
+
+    name: str
+    node: Node
+    kernel: Kernel
+
+    @property
+    def source(self) -> str:
+        """Its C."""
+        return self.kernel.source
+
+
+def build(node: Node) -> GroupKernel:
+    """The kernel of a fused operator.
+
+    Raises:
+        InputError: an operator in it, a dtype or a size cannot be built; names it.
+        CompileError, MissingError: no compiler, or it failed.
+    """
+    assert node.body is not None
+    inputs, outputs = _said(node.body)
+    try:
+        graph = Kernel("group", "cpu", inputs, outputs).graph
+        name = f"k_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
+        made = Kernel(name, "cpu", inputs, outputs)
+        _ = made.compiled
+    except RecursionError as error:
+        raise InputError("too many operators behind each other", place=node.name) from error
+    return GroupKernel(name, node, made)
+
+
+def _said(body: Graph) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
+    """Inputs and outputs of a group as tensors of the language."""
+    symbols: dict[str, Var] = {}
+    tensors: dict[str, Any] = {ABSENT: None}
+    inputs = []
+    for number, name in enumerate(body.inputs):
+        value = _checked(body.values[name])
+        shape = [_met(size, symbols, name) for size in value.shape]
+        tensor = dsl.placeholder(shape, value.dtype, f"x{number}")
+        tensors[name] = _inner(Traced(tensor), value.dtype)
+        inputs.append(Argument(tensor, _declared(value), f"x{number}"))
+    for name, value in body.values.items():
+        if value.kind == "constant" and name not in tensors:
+            data = np.asarray(value.data, numpy_dtype(_checked(value).dtype))
+            tensors[name] = _inner(data, value.dtype)
+    for node in body.nodes:
+        for name, one in zip(node.outputs, _results(node, body, tensors, symbols), strict=False):
+            tensors[name] = one
+    outputs = []
+    for number, name in enumerate(body.outputs):
+        value = _checked(body.values[name])
+        found = tensors[name].astype(numpy_dtype(value.dtype)) if value.dtype in HALF else tensors[name]  # fmt: skip
+        outputs.append(Argument(_own(tensor_of(found), inputs), _declared(value), f"y{number}"))
+    return tuple(inputs), tuple(outputs)
+
+
+def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Var]) -> tuple[Any, ...]:  # fmt: skip
+    outputs = tuple(_checked(value) for value in body.outputs_of(node) if value.name)
+    sizes = tuple(tuple(_known(size, symbols) for size in value.shape) for value in outputs)
+    needed = _needed(node)
+    inputs = tuple(tensors.get(name) if number < needed else None for number, name in enumerate(node.inputs))  # fmt: skip
+    try:
+        return said(Call(node, inputs, outputs, sizes))
+    except Exception as error:
+        # a formula that is run on symbols may raise anything
+        why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"{node.attr(ONNX_OP)} is not built: {why}", place=node.name) from error
+
+
+def _needed(node: Node) -> int:
+    """How many inputs a formula looks at: the shape that a Reshape reads is known from its result."""
+    return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)
+
+
+def _inner(array: Any, dtype: str) -> Any:
+    """As it is computed with: half precision in float32."""
+    return array.astype(np.float32) if dtype in HALF else array
+
+
+def _own(tensor: Any, inputs: list[Argument]) -> Any:
+    """A result that is an input, as a tensor of its own."""
+    if any(tensor is one.tensor for one in inputs):
+        return dsl.compute(tensor.shape, lambda *place: tensor(*place), "copied")
+    return tensor
+
+
+def _checked(value: Value) -> Value:
+    if value.dtype not in DTYPES:
+        raise InputError("this dtype is not built", place=value.name, got=value.dtype or "unknown")
+    if any((isinstance(size, str) and size.startswith("…")) or size == -1 for size in value.shape):
+        raise InputError("a shape that nobody knows is not built", place=value.name)
+    return value
+
+
+def _met(size: int | str, symbols: dict[str, Var], name: str) -> Any:
+    return size if isinstance(size, int) else symbols.setdefault(size, Var(f"n{len(symbols)}"))
+
+
+def _known(size: int | str, symbols: Mapping[str, Var]) -> Any:
+    """A size of a result: a number, or one of an input's; None for one that only the result has."""
+    return size if isinstance(size, int) else symbols.get(size)
+
+
+def _declared(value: Value) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else -1 for size in value.shape)

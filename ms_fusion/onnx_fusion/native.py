@@ -1,0 +1,129 @@
+"""Native code that reads models, at arm's length: a hostile one may crash or hang a child process, never this one."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion.accuracy.worker import Worker, WorkerError
+
+SHAPES_LIMIT_S = 60.0
+RUN_LIMIT_S = 120.0
+SMALL_BYTES = 1024
+"""Constants up to this size are seen by shape inference: axes, sizes, indices."""
+_MODULE = "ms_fusion.onnx_fusion.native_worker"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run gave: outputs by name, and the seconds of each repeated run."""
+
+    outputs: Mapping[str, np.ndarray]
+    seconds: tuple[float, ...] = ()
+
+
+class Native:
+    """Shape inference and ONNX Runtime in child processes, with a private directory between; to be used with ``with``."""
+
+    def __enter__(self) -> Native:
+        self._private = tempfile.TemporaryDirectory(prefix="ms_fusion_onnx_")
+        self.directory = Path(self._private.name)
+        self._shapes = Worker(_MODULE, "shapes", directory=self.directory)
+        self._runtime = Worker(_MODULE, "runtime", directory=self.directory)
+        self._number = 0
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._shapes.stop()
+        self._runtime.stop()
+        self._private.cleanup()
+
+    def infer_shapes(self, model: ir.Model) -> None:
+        """Fills in what is not known of shapes and dtypes.
+
+        Raises:
+            WorkerError: it could not be done; the model is as it was.
+        """
+        question, answer = self._place(".onnx"), self._place(".onnx")
+        question.write_bytes(_without_weights(model))
+        self._shapes.ask({"model": str(question), "into": str(answer), "strict": False}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
+        try:
+            found = ir.load(answer)
+            for ours, theirs in zip(model.graphs(), found.graphs(), strict=True):
+                _merge(ours, theirs)
+        except Exception as error:
+            raise WorkerError(f"{type(error).__name__}: {error}") from error
+
+    def run(
+        self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0, threads: int = 0, optimise: bool = True
+    ) -> Ran:  # fmt: skip
+        """Runs a model in ONNX Runtime.
+
+        Raises:
+            WorkerError: it refuses the model or the inputs, died, or takes longer than `RUN_LIMIT_S`.
+        """
+        given, found = self._place(".npz"), self._place(".npz")
+        np.savez(given, names=np.array(json.dumps(list(inputs))), **{f"input_{n}": one for n, one in enumerate(inputs.values())})  # fmt: skip
+        request = {"model": str(model), "inputs": str(given), "outputs": str(found), "repeats": repeats, "threads": threads, "optimise": optimise}  # fmt: skip
+        try:
+            told = self._runtime.ask(request, timeout_s=RUN_LIMIT_S)
+            with np.load(found, allow_pickle=False) as stored:
+                names: Sequence[str] = json.loads(str(stored["names"]))
+                outputs = {name: stored[f"output_{number}"] for number, name in enumerate(names)}
+        finally:
+            given.unlink(missing_ok=True)
+            found.unlink(missing_ok=True)
+        return Ran(outputs, tuple(told["seconds"]))
+
+    def _place(self, suffix: str) -> Path:
+        self._number += 1
+        return self.directory / f"{self._number}{suffix}"
+
+
+def _without_weights(model: ir.Model) -> bytes:
+    """The model as a message in which large constants are inputs."""
+    graph = model.graph
+    inputs, initializers = list(graph.inputs), dict(graph.initializers)
+    try:
+        for name, value in initializers.items():
+            tensor = value.const_value
+            if tensor is None:
+                continue
+            value.shape, value.dtype = ir.Shape(tensor.shape.numpy()), tensor.dtype
+            if tensor.nbytes > SMALL_BYTES:
+                graph.initializers.pop(name)
+                if value not in graph.inputs:
+                    graph.inputs.append(value)
+        return ir.serde.serialize_model(model).SerializeToString()
+    finally:
+        graph.inputs[:] = inputs
+        for name, value in initializers.items():
+            graph.initializers[name] = value
+
+
+def _merge(ours: ir.Graph, theirs: ir.Graph) -> None:
+    known = ir.convenience.create_value_mapping(theirs)
+    for name, value in ir.convenience.create_value_mapping(ours).items():
+        found = known.get(name)
+        if found is None or value.is_graph_input() or value.is_initializer():
+            continue
+        if found.shape is not None and _is_better(found.shape, value.shape):
+            value.shape = found.shape
+        if value.dtype is None and found.dtype is not None:
+            value.dtype = found.dtype
+
+
+def _is_better(found: ir.Shape, known: ir.Shape | None) -> bool:
+    return known is None or sum(isinstance(size, int) for size in found) > sum(isinstance(size, int) for size in known)  # fmt: skip

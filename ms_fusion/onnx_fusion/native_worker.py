@@ -1,0 +1,86 @@
+"""What runs in the child process of `ms_fusion.onnx_fusion.native`: shape inference and ONNX Runtime, both native code.
+
+``python -m ms_fusion.onnx_fusion.native_worker shapes|runtime FD``: each line of standard input is a request in JSON, each
+answer one line written to the file descriptor. Models and tensors travel in files of a directory that only both know.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MEMORY_BYTES = {"shapes": 2 << 30, "runtime": 16 << 30}
+"""Address space of a child; the runtime's threads alone reserve several GiB."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Answers requests until there are no more."""
+    mode, descriptor = arguments
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES[mode], resource.RLIM_INFINITY))
+    handle = {"shapes": infer, "runtime": run}[mode]
+    with os.fdopen(int(descriptor), "w", buffering=1) as answers:
+        for line in sys.stdin:
+            try:
+                answer = handle(json.loads(line))
+            except Exception as error:  # noqa: BLE001 - whatever a library raises becomes a note
+                first = " ".join(str(error).split())
+                answer = {"error": f"{type(error).__name__}: {first[:300]}"}
+            answers.write(json.dumps(answer) + "\n")
+
+
+def infer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Shapes and dtypes of a model without its large weights, as a model."""
+    import onnx
+
+    proto = onnx.ModelProto.FromString(Path(request["model"]).read_bytes())
+    found = onnx.shape_inference.infer_shapes(proto, strict_mode=request["strict"], data_prop=True)
+    Path(request["into"]).write_bytes(found.SerializeToString())
+    return {}
+
+
+def run(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs a model once on the tensors of a file, then `repeats` times more; its outputs go to a file.
+
+    Answers the seconds of each of the further runs.
+    """
+    session = _session(request["model"], Path(request["model"]).stat().st_mtime_ns, request.get("threads", 0), request.get("optimise", True))  # fmt: skip
+    with np.load(request["inputs"], allow_pickle=False) as stored:
+        names = json.loads(str(stored["names"]))
+        feeds = {name: stored[f"input_{number}"] for number, name in enumerate(names)}
+    results = session.run(None, feeds)
+    if request.get("outputs"):
+        kept = [np.asarray(result) for result in results]
+        told = json.dumps([output.name for output in session.get_outputs()])
+        np.savez(request["outputs"], names=np.array(told), **{f"output_{n}": one for n, one in enumerate(kept)})  # fmt: skip
+    seconds = []
+    for _ in range(request.get("repeats", 0)):
+        begin = time.perf_counter()
+        session.run(None, feeds)
+        seconds.append(time.perf_counter() - begin)
+    return {"seconds": seconds}
+
+
+@lru_cache(maxsize=8)
+def _session(model: str, _changed: int, threads: int, optimise: bool) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    if threads:
+        options.intra_op_num_threads = threads
+    if not optimise:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

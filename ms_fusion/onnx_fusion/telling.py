@@ -1,0 +1,110 @@
+"""The ledger of a fused ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ms_fusion import cost
+from ms_fusion.benefit import Benefit
+from ms_fusion.devices import Device
+from ms_fusion.formats.onnx_graph import Projection
+from ms_fusion.graph import Graph
+from ms_fusion.ledger import FusedKernel, Ledger, Work
+from ms_fusion.onnx_fusion.cleaning import Cleaned
+from ms_fusion.onnx_fusion.deciding import Outcome, operator_of
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.selection import Selection
+from ms_fusion.onnx_fusion.verification import Difference
+from ms_fusion.rewrite import Candidate
+
+
+def ledger_of(
+    source: Path,
+    graph: Graph,
+    device: Device,
+    cleaned: Cleaned,
+    selection: Selection,
+    worth: Mapping[Candidate, Benefit],
+    outcome: Outcome,
+    sizes: Mapping[str, int],
+    projection: Projection,
+) -> Ledger:
+    """What was fused, and with numbers and reasons what was not."""
+    kernels = tuple(_kernel(one, graph, device, worth[one], outcome.kernels[one]) for one in selection.chosen)  # fmt: skip
+    inside = {name: one for one in selection.chosen for name in one.nodes}
+    nodes = []
+    for node in graph.nodes:
+        held = inside.get(node.name)
+        if held is None:
+            nodes.append(node)
+        elif node.name == held.nodes[-1]:
+            nodes.append(fused_node(graph, held.nodes, held.rule, f"{held.rule}:{node.name}"))
+    after = Graph(graph.name, tuple(nodes), graph.values, graph.inputs, graph.outputs)
+    assumptions = [f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in projection.symbols]  # fmt: skip
+    steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
+    how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
+    saved = sum(worth[one].saved_bytes for one in selection.chosen)
+    launches = sum(worth[one].saved_launches for one in selection.chosen)
+    return Ledger(
+        source.name,
+        kernels,
+        (),
+        cost.summarise(graph),
+        cost.summarise(after),
+        environment={
+            "device": device.name,
+            "device source": device.source,
+            "operators": len(graph.nodes),
+            "candidates": len(worth),
+            "saved bytes": saved,
+            "saved launches": launches,
+            "saved us": selection.us,
+            "selection": how,
+        },
+        notes=(*steps, *assumptions, *cleaned.notes),
+        rejected=tuple(outcome.rejected),
+    )
+
+
+def _kernel(one: Candidate, graph: Graph, device: Device, found: Benefit, kernel: GroupKernel) -> FusedKernel:  # fmt: skip
+    node = fused_node(graph, one.nodes, one.rule)
+    assert node.body is not None
+    apart = [cost.work_of(inner, node.body) for inner in node.body.nodes]
+    parts = tuple(cost.stages(work, device, matrix=cost.is_matrix_product(inner.op)) for work, inner in zip(apart, node.body.nodes, strict=True))  # fmt: skip
+    work = cost.work_of(node, graph)
+    has_product = any(cost.is_matrix_product(inner.op) for inner in node.body.nodes)
+    stages = cost.stages(work, device, matrix=has_product)
+    operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
+    return FusedKernel(
+        name=f"{one.rule}_{kernel.name}",
+        full_name=one.nodes[-1],
+        operators=operators,
+        nodes=one.nodes,
+        body=operators,
+        body_graph=node.body,
+        inputs=graph.inputs_of(node),
+        outputs=graph.outputs_of(node),
+        work=work,
+        work_unfused=sum(apart, Work()),
+        stages=stages,
+        stages_unfused=parts,
+        bound=cost.bound(stages),
+        predicted_saving_us=found.us,
+        generator="ms_fusion",
+    )
+
+
+def with_errors(ledger: Ledger, found: Sequence[Difference]) -> Ledger:
+    """The ledger with what comparing the models showed."""
+    told = tuple(
+        f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
+        + ("" if one.agrees else ": WRONG")
+        for one in found
+    )
+    largest = max((one.largest for one in found), default=0.0)
+    return replace(ledger, notes=(*ledger.notes, *told), output_max_abs=largest if np.isfinite(largest) else None)  # fmt: skip

@@ -1,0 +1,185 @@
+"""Original and fused, side by side in ONNX Runtime, and each kernel beside the operators that it stands for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.graph import Graph, Value
+from ms_fusion.onnx_fusion.functions import Fused, graph_of
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.rewrite import Candidate
+from tbe_impl.errors import InputError
+
+TOLERANCES: Mapping[str, tuple[float, float]] = {
+    "float64": (1e-10, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2),
+}  # fmt: skip
+"""dtype → relative tolerance, and the absolute one as a share of the largest number of the tensor; others are equal."""
+SYMBOL_SIZE = 3
+"""Unknown sizes are tried with this, so that an order of axes that is mixed up shows."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two tensors of one name beside each other.
+
+    Attributes:
+        name: of the output.
+        largest: largest absolute difference; inf where shapes, dtypes or NaN differ.
+        allowed: what the tolerance allows there.
+    """
+
+    name: str
+    largest: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        return self.largest <= self.allowed
+
+
+def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference:
+    """How far `found` is from `expected`, against the tolerance of its dtype."""
+    if expected.shape != found.shape or expected.dtype != found.dtype:
+        return Difference(name, np.inf, 0.0)
+    if expected.dtype.kind not in "fV" and expected.dtype.name != "bfloat16":
+        return Difference(name, float(np.count_nonzero(expected != found)), 0.0)
+    relative, absolute = TOLERANCES[expected.dtype.name]
+    a, b = expected.astype(np.float64), found.astype(np.float64)
+    if not (np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])):  # fmt: skip
+        return Difference(name, np.inf, 0.0)
+    finite = np.isfinite(a)
+    if not finite.any():
+        return Difference(name, 0.0, 0.0)
+    a, b = a[finite], b[finite]
+    gap = np.abs(a - b)
+    allowed = relative * np.abs(a) + absolute * max(float(np.max(np.abs(a))), 1e-30)
+    worst = int(np.argmax(gap - allowed))
+    return Difference(name, float(gap[worst]), float(allowed[worst]))
+
+
+def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
+    """Numbers for an input, the same each time: floats around 0, whole numbers from 0 to 3, truth values."""
+    shape = _sizes(value, sizes)
+    name = hashlib.sha256(f"{seed} {value.name}".encode()).digest()
+    random = np.random.default_rng(int.from_bytes(name[:8], "little"))
+    if value.dtype == "bool":
+        return random.integers(0, 2, shape).astype(bool)
+    if value.dtype.startswith(("int", "uint")):
+        return random.integers(0, 4, shape).astype(value.dtype)
+    return random.standard_normal(shape).astype(value.dtype)
+
+
+def check_group(
+    kernel: GroupKernel,
+    fused: Fused,
+    model: ir.Model,
+    native: Native,
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+    sizes: Mapping[str, int],
+) -> tuple[Difference, ...]:
+    """A kernel beside ONNX Runtime on the operators that it stands for, for each output.
+
+    Raises:
+        WorkerError: the runtime cannot run them.
+    """
+    body = fused.node.body
+    assert body is not None
+    alone = ir.Model(graph_of(model, fused, nodes, values), ir_version=model.ir_version)
+    path = native.directory / f"{kernel.name}.onnx"
+    ir.save(alone, path)
+    given = [_input(name, body, values, sizes) for name in body.inputs]
+    try:
+        expected = native.run(path, {f"x{number}": array for number, array in enumerate(given)})
+    finally:
+        path.unlink(missing_ok=True)
+    found = kernel.kernel(*given)
+    results = found if isinstance(found, tuple) else (found,)
+    return tuple(
+        difference(name, one, two)
+        for name, one, two in zip(body.outputs, expected.outputs.values(), results, strict=True)
+    )
+
+
+def _input(name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]) -> np.ndarray:  # fmt: skip
+    """What a group is fed: the weight itself, the shape that fits, or a sample."""
+    tensor = values[name].const_value
+    if tensor is not None:
+        return np.ascontiguousarray(tensor.numpy())
+    for node in body.consumers.get(name, ()):
+        if node.attr(ONNX_OP) in ("Reshape", "Expand") and node.inputs[1] == name:
+            return np.array(_sizes(body.values[node.outputs[0]], sizes), np.int64)
+    return sample(body.values[name], sizes)
+
+
+def _sizes(value: Value, sizes: Mapping[str, int]) -> list[int]:
+    return [size if isinstance(size, int) and size >= 0 else sizes.get(str(size), SYMBOL_SIZE) for size in value.shape]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model beside fused forms of it in ONNX Runtime, on seeded inputs.
+
+    Attributes:
+        original: the model's file.
+        graph: its graph.
+        sizes: of what is not known before run time.
+        native: runs both.
+    """
+
+    original: Path
+    graph: Graph
+    sizes: Mapping[str, int]
+    native: Native
+
+    @cached_property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """What both are fed."""
+        values = (self.graph.values[name] for name in self.graph.inputs)
+        return {value.name: sample(value, self.sizes) for value in values if value.kind == "input"}
+
+    @cached_property
+    def expected(self) -> Mapping[str, np.ndarray]:
+        """The original's outputs."""
+        return self._run(self.original)
+
+    def with_fused(self, model: ir.Model) -> tuple[Difference, ...]:
+        """How far each output of a fused model is from the original's.
+
+        Raises:
+            InputError: ONNX Runtime cannot run one of them.
+        """
+        path = self.native.directory / "fused.onnx"
+        ir.save(ir.external_data.load_to_model(model), path)
+        found = self._run(path)
+        return tuple(difference(name, array, found[name]) for name, array in self.expected.items())
+
+    def _run(self, path: Path) -> Mapping[str, np.ndarray]:
+        try:
+            return self.native.run(path, self.inputs).outputs
+        except WorkerError as error:
+            raise InputError("the models could not be compared in ONNX Runtime", place=str(self.original), got=str(error)) from error  # fmt: skip
+
+
+def agree(found: Iterable[Difference]) -> bool:
+    """Whether all are within their tolerance."""
+    return all(one.agrees for one in found)
+
+
+def culprit(chosen: Sequence[Candidate], agrees: Callable[[Sequence[Candidate]], bool]) -> Candidate:  # fmt: skip
+    """One of the fusions with which a model differs, by halves."""
+    left = list(chosen)
+    while len(left) > 1:
+        first, second = left[: len(left) // 2], left[len(left) // 2 :]
+        left = second if agrees(first) else first
+    return left[0]

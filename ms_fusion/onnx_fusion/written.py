@@ -1,0 +1,101 @@
+"""What `auto_fuse` leaves behind: the model and, beside it, ``kernels/``; whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx_ir as ir
+
+from ms_fusion import __version__
+from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from tbe_impl.errors import InputError
+
+KERNELS = "kernels"
+MANIFEST = "manifest.json"
+INLINE_BYTES_MAX = 1 << 30
+"""Weights beyond this lie in a file of their own, since one message holds 2 GiB at most."""
+
+
+def checked_place(source: Path, output: Path | str | None) -> Path:
+    """Where the fused model goes.
+
+    Raises:
+        InputError: nowhere, over the input, or into a directory that is not there.
+    """
+    if output is None:
+        raise InputError("nowhere to write the fused model to", place="output", remedy="Name a file, or ask for a dry run")  # fmt: skip
+    target = Path(output)
+    if not target.parent.is_dir():
+        raise InputError("the directory of the output does not exist", place=str(target.parent))
+    if target.exists() and (not target.is_file() or (source.exists() and target.samefile(source))):
+        raise InputError("the output cannot be written there", place=str(target), expected="another file than the input")  # fmt: skip
+    return target
+
+
+def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], *, debug: bool = False) -> None:  # fmt: skip
+    """Writes the model and its kernels beside it.
+
+    Raises:
+        InputError: the place cannot be written; nothing is left there then.
+    """
+    try:
+        staged = Path(tempfile.mkdtemp(prefix=".fused-", dir=target.parent))
+    except OSError as error:
+        raise InputError("the output cannot be written", place=str(target.parent), got=error.strerror) from error  # fmt: skip
+    try:
+        _save(model, staged / target.name)
+        _write_kernels(staged / KERNELS, target.name, kernels, debug=debug)
+        _put(staged / KERNELS, target.parent / KERNELS)
+        for one in (staged / f"{target.name}.data", staged / target.name):
+            if one.exists():
+                os.replace(one, target.parent / one.name)  # noqa: PTH105
+    except OSError as error:
+        raise InputError("the output cannot be written", place=str(target), got=error.strerror) from error  # fmt: skip
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _save(model: ir.Model, place: Path) -> None:
+    size = sum(value.const_value.nbytes for value in model.graph.initializers.values() if value.const_value is not None)  # fmt: skip
+    if size > INLINE_BYTES_MAX:
+        ir.save(model, place, external_data=f"{place.name}.data")
+    else:
+        ir.save(ir.external_data.load_to_model(model), place)
+
+
+def _write_kernels(place: Path, model: str, kernels: Sequence[GroupKernel], *, debug: bool) -> None:  # fmt: skip
+    place.mkdir()
+    told = []
+    for kernel in {one.name: one for one in kernels}.values():
+        body = kernel.node.body
+        assert body is not None
+        (place / f"{kernel.name}.c").write_text(kernel.source, "utf-8")
+        entry = {
+            "name": kernel.name,
+            "rule": kernel.node.op,
+            "c": f"{kernel.name}.c",
+            "inputs": [{"value": name, "dtype": body.values[name].dtype, "shape": list(body.values[name].shape)} for name in body.inputs],
+            "outputs": [{"value": name, "dtype": body.values[name].dtype, "shape": list(body.values[name].shape)} for name in body.outputs],
+            "nodes": [{"name": node.name, "op": node.attr(ONNX_OP)} for node in body.nodes],
+        }  # fmt: skip
+        told.append(entry)
+    manifest = {"version": __version__, "model": model, "kernels": told}
+    (place / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+
+
+def _put(staged: Path, place: Path) -> None:
+    """Renames a directory into its place; what stood there goes."""
+    if place.is_dir() and not place.is_symlink():
+        if not (place / MANIFEST).is_file():
+            raise InputError("a directory that is not ours stands where the kernels go", place=str(place), remedy="Move it away")  # fmt: skip
+        gone = staged.parent / "old"
+        os.replace(place, gone)  # noqa: PTH105
+    elif place.exists() or place.is_symlink():
+        raise InputError("something that is no directory stands where the kernels go", place=str(place))  # fmt: skip
+    os.replace(staged, place)  # noqa: PTH105

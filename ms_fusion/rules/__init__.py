@@ -1,0 +1,35 @@
+"""One fusion a file; `DEFAULT_RULES` is what is tried, in this order."""
+
+from __future__ import annotations
+
+from ms_fusion.rewrite import Rule
+from ms_fusion.rules.add_norm import ADD_LAYER_NORM
+from ms_fusion.rules.attention import ATTENTION
+from ms_fusion.rules.conv import CONV_BATCH_NORM
+from ms_fusion.rules.gelu import GELU
+from ms_fusion.rules.layer_norm import LAYER_NORM
+from ms_fusion.rules.linear import LINEAR_ACTIVATION, LINEAR_BIAS, MATMUL_BIAS_RELU
+from ms_fusion.rules.norm_linear import LAYER_NORM_LINEAR
+from ms_fusion.rules.residual import LINEAR_RESIDUAL
+from ms_fusion.rules.rms_norm import RMS_NORM
+from ms_fusion.rules.rotary import ROTARY
+from ms_fusion.rules.softmax import SCALE_MASK_SOFTMAX
+from ms_fusion.rules.swiglu import SWIGLU
+
+DEFAULT_RULES: tuple[Rule, ...] = (
+    GELU,
+    LAYER_NORM,
+    RMS_NORM,
+    SCALE_MASK_SOFTMAX,
+    ROTARY,
+    SWIGLU,
+    ADD_LAYER_NORM,
+    CONV_BATCH_NORM,
+    MATMUL_BIAS_RELU,
+    LINEAR_ACTIVATION,
+    LINEAR_BIAS,
+    LINEAR_RESIDUAL,
+    LAYER_NORM_LINEAR,
+    ATTENTION,
+)
+"""Small ones first: what one of them finds may be part of what a later one does."""

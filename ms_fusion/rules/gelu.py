@@ -1,0 +1,32 @@
+"""GELU, spelled out with erf or tanh."""
+
+from __future__ import annotations
+
+import math
+
+from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+
+_ROOT = str(math.sqrt(2))
+_INVERSE = str(math.sqrt(0.5))
+
+
+def gelu(x: Pattern) -> OneOf:
+    """½ x (1 + erf(x/√2)), or ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))), in the orders that exporters write."""
+    inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, _INVERSE))
+    gate = Op("Add", Op("Erf", inner), "1.0")
+    cubic = OneOf(Op("Pow", x, "3.0"), Op("Mul", x, Op("Mul", x, x)))
+    tanh = Op("Mul", Op("Add", Op("Mul", cubic, "0.044715"), x), "0.7978846")
+    smooth = Op("Add", Op("Tanh", tanh), "1.0")
+    whole = [
+        form
+        for one in (gate, smooth)
+        for form in (
+            Op("Mul", Op("Mul", x, one), "0.5"),
+            Op("Mul", Op("Mul", x, "0.5"), one),
+            Op("Mul", x, Op("Mul", one, "0.5")),
+        )
+    ]
+    return OneOf(Op("GeLU", x), *whole)
+
+
+GELU = Rule("GELU", "intra-operator", OneOf(*gelu("x").patterns[1:]))

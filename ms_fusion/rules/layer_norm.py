@@ -1,0 +1,27 @@
+"""Layer normalisation, spelled out."""
+
+from __future__ import annotations
+
+from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+
+
+def _centred(x: Pattern) -> Op:
+    return Op("Sub", x, Op("ReduceMean", x))
+
+
+def _variance(centred: Pattern) -> OneOf:
+    return OneOf(Op("ReduceMean", Op("Pow", centred, "2.0")), Op("ReduceMean", Op("Mul", centred, centred)))  # fmt: skip
+
+
+def _scaled(centred: Pattern) -> OneOf:
+    deviation = Op("Sqrt", Op("Add", _variance(centred), "_"))
+    return OneOf(Op("Div", centred, deviation), Op("Mul", centred, Op("Reciprocal", deviation)))
+
+
+def layer_norm(x: Pattern) -> OneOf:
+    """(x − mean) / √(variance + ε) · scale + shift: one operator, or ten."""
+    spelled = _scaled(_centred(x))
+    return OneOf(Op("LayerNorm", x), Op("Add", Op("Mul", spelled, "scale"), "shift"), spelled)
+
+
+LAYER_NORM = Rule("LayerNorm", "intra-operator", OneOf(*layer_norm("x").patterns[1:]))

@@ -1,0 +1,18 @@
+"""Root mean square normalisation, spelled out."""
+
+from __future__ import annotations
+
+from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+
+
+def rms_norm(x: Pattern) -> OneOf:
+    """x / √(mean(x²) + ε) · scale: one operator, or six."""
+    power = OneOf(Op("ReduceMean", Op("Pow", x, "2.0")), Op("ReduceMean", Op("Mul", x, x)))
+    root = Op("Sqrt", Op("Add", power, "_"))
+    unit = OneOf(
+        Op("Div", x, root), Op("Mul", x, Op("Reciprocal", root)), Op("Mul", x, Op("Div", "1.0", root))
+    )  # fmt: skip
+    return OneOf(Op("RmsNorm", x), Op("Mul", unit, "scale"), unit)
+
+
+RMS_NORM = Rule("RMSNorm", "intra-operator", OneOf(*rms_norm("x").patterns[1:]))
