@@ -7,8 +7,7 @@ one sentence on standard error that names the cause and the remedy; 3 a model th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,10 @@ import click
 
 from ms_fusion import __version__
 from ms_fusion.cli_fuse import fuse
+from ms_fusion.cli_shared import check_places, progress_shown
 from ms_fusion.cli_tbe import tbe
 from ms_fusion.report.printable import printable
-from tbe_impl.errors import FusionError, InputError
+from tbe_impl.errors import FusionError
 
 if TYPE_CHECKING:
     from ms_fusion.doctor import Diagnosis
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 STYLES = {"ok": "green", "hint": "cyan", "warning": "yellow", "broken": "bold red"}
 DEVICE = click.Choice(["CPU", "GPU", "Ascend"])
-Progress = Callable[[str], None]
 EXIT_CODES = {"already-fused": 3}
 """Of errors that have one of their own, by their code."""
 
@@ -273,17 +272,6 @@ cli.add_command(tbe)
 cli.add_command(fuse)
 
 
-def check_places(*files: Path | None) -> None:
-    """Refuse a report whose directory is missing before anything long is done."""
-    for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise InputError(
-                "there is no such directory",
-                place=str(file),
-                remedy=f"Make it first: mkdir -p {file.parent}",
-            )
-
-
 def show_ledger(ledger: Ledger, html_file: Path | None, json_file: Path | None) -> None:
     """Print a ledger and write the files that were asked for."""
     if html_file is not None:
@@ -323,16 +311,6 @@ def show_diagnosis(found: Diagnosis) -> None:
     Console().print(table)
     verdict = ("everything is fine", "it works, with warnings", "fusion does not work here")
     click.echo(verdict[found.exit_code])
-
-
-@contextmanager
-def progress_shown() -> Iterator[Progress]:
-    """A function that shows a few words on standard error while something long runs, on a terminal only."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(stderr=True).status("starting") as status:
-        yield lambda text: status.update(escape(text))
 
 
 def run(arguments: list[str]) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ms_fusion.cli_shared import check_places, progress_shown
+
 if TYPE_CHECKING:
     from ms_fusion.ledger import Ledger
 
@@ -64,7 +66,6 @@ def fuse(
 
     Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
     """
-    from ms_fusion.cli import check_places, progress_shown
     from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 
     check_places(report)

@@ -51,9 +51,29 @@ def open_model(path: Path | str) -> ir.Model:
     try:
         model = ir.serde.deserialize_model(proto)
         ir.external_data.set_base_dir(model.graph, path.resolve().parent)
+        model.graph.sort()
     except Exception as error:  # whatever a hostile file makes a library raise
         raise _refused("this is no valid ONNX model", path, str(error)) from error
+    _check_values(model, path)
     return model
+
+
+def _check_values(model: ir.Model, path: Path) -> None:
+    """Refuses a model that reads a value which nobody makes."""
+    read = [
+        value for node in ir.traversal.RecursiveGraphIterator(model.graph) for value in node.inputs
+    ]
+    for value in (*read, *model.graph.outputs):
+        if (
+            value is None
+            or value.producer() is not None
+            or value.is_graph_input()
+            or value.is_initializer()
+        ):
+            continue
+        raise _refused(
+            "this is no valid ONNX model", path, f"nothing makes the value {value.name!r}"
+        )
 
 
 def _parsed(path: Path) -> onnx.ModelProto:

@@ -1,1 +1,12 @@
 """ONNX in, fused ONNX and kernels out, decided by cost."""
+
+from importlib.util import find_spec
+
+from tbe_impl.errors import MissingError
+
+_missing = [name for name in ("onnx", "onnx_ir", "onnxscript", "onnxruntime") if not find_spec(name)]  # fmt: skip
+if _missing:
+    raise MissingError(
+        f"ONNX models need {', '.join(_missing)}",
+        remedy="Run: pip install 'ms_fusion[onnx]'",
+    )

@@ -79,7 +79,7 @@ def clean(model: ir.Model, native: Native) -> Cleaned:
         changed = [
             step("known beforehand", lambda: _fold(model)),
             step("no operation", lambda: _rewritten(model)),
-            step("identity", lambda: passes.IdentityEliminationPass()(model)),
+            step("identity", lambda: _without_identities(model)),
             step("computed twice", lambda: passes.CommonSubexpressionEliminationPass()(model)),
             step("not needed", lambda: passes.RemoveUnusedNodesPass()(model)),
         ]
@@ -92,6 +92,12 @@ def clean(model: ir.Model, native: Native) -> Cleaned:
 def _fold(model: ir.Model) -> None:
     fold_constants(model, input_size_limit=FOLDED_ELEMENTS, output_size_limit=FOLDED_INTO_ELEMENTS)
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+
+
+def _without_identities(model: ir.Model) -> None:
+    # inside a branch an Identity may be all that makes a value of the graph around it a result
+    if sum(1 for _ in model.graphs()) == 1:
+        passes.IdentityEliminationPass()(model)
 
 
 def _rewritten(model: ir.Model) -> None:

@@ -18,6 +18,7 @@ from ms_fusion.ledger import (
     CarriedKernel,
     FusedKernel,
     Ledger,
+    RejectedCandidate,
     Suggestion,
     UnfusedEdge,
 )
@@ -97,6 +98,7 @@ def render_text(ledger: Ledger, console: Console) -> None:
     _summary(ledger, write)
     _kernels(ledger, write)
     _carried(ledger.carried, write)
+    _rejected(ledger.rejected, write)
     _unfused(ledger.unfused, write)
     _suggestions(ledger.unfused, write)
     _hot_spots(ledger, write)
@@ -288,6 +290,22 @@ def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
     write.console.print(table)
     if len(kernels) > KERNELS_SHOWN:
         write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
+
+
+def _rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
+    if not candidates:
+        return
+    write.heading("Fusions not made", f"{len(candidates):,}")
+    table = write.table(("operators, reason", "wide"), ("found by", "left"), ("would save", "right"))  # fmt: skip
+    for one in sorted(candidates, key=lambda one: -one.saving_us)[:KERNELS_SHOWN]:
+        table.add_row(
+            write.lines((operators_text(one.operators), "bold"), (one.reason, "dim")),
+            write.text(one.rule),
+            write.text(time_text(one.saving_us)),
+        )
+    write.console.print(table)
+    if len(candidates) > KERNELS_SHOWN:
+        write.put(f"… and {len(candidates) - KERNELS_SHOWN:,} more", "dim")
 
 
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:

@@ -1,0 +1,32 @@
+"""What several commands need: progress on a terminal, places that can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tbe_impl.errors import InputError
+
+Progress = Callable[[str], None]
+
+
+def check_places(*files: Path | None) -> None:
+    """Refuse a report whose directory is missing before anything long is done."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise InputError(
+                "there is no such directory",
+                place=str(file),
+                remedy=f"Make it first: mkdir -p {file.parent}",
+            )
+
+
+@contextmanager
+def progress_shown() -> Iterator[Progress]:
+    """A function that shows a few words on standard error while something long runs, on a terminal only."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status("starting") as status:
+        yield lambda text: status.update(escape(text))

@@ -1,0 +1,207 @@
+"""ONNX in, fused ONNX and kernels out: equivalent, marked, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import ms_fusion
+from ms_fusion.cli import run
+from ms_fusion.onnx_fusion import deciding
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.rewrite import Op, Rule
+from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net, transformer_layer
+
+
+@pytest.fixture
+def layer(tmp_path: Path) -> Path:
+    return transformer_layer(tmp_path / "layer.onnx")
+
+
+def nodes_of(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def test_a_transformer_layer_becomes_a_few_kernels_and_stays_what_it_is(layer: Path) -> None:
+    output = layer.with_name("fused.onnx")
+    ledger = ms_fusion.auto_fuse(layer, output, assume={"n": 4, "t": 64}, verify=True)
+    rules = {kernel.name.partition("_k_")[0] for kernel in ledger.kernels}
+    assert {"Attention", "LinearActivation", "LinearResidual"} <= rules
+    assert len(nodes_of(output)) < len(nodes_of(layer)) / 2
+    assert ledger.output_max_abs is not None
+    assert ledger.output_max_abs < 1e-5
+    before, after = onnx.load(layer).graph, onnx.load(output).graph
+    assert [one.name for one in before.input] == [one.name for one in after.input]
+    assert [one.name for one in before.output] == [one.name for one in after.output]
+    assert after.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    # other sizes than those that were assumed
+    x = np.random.default_rng(0).standard_normal((2, 7, 32)).astype(np.float32)
+    with Native() as native:
+        expected, found = (native.run(path, {"x": x}).outputs for path in (layer, output))
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
+
+
+def test_kernels_lie_beside_the_model_and_the_manifest_names_them(layer: Path) -> None:
+    ledger = auto_fuse(layer, layer.with_name("fused.onnx"))
+    place = layer.with_name("kernels")
+    told = json.loads((place / "manifest.json").read_text())
+    assert {f"{one['name']}.c" for one in told["kernels"]} == {path.name for path in place.glob("*.c")}  # fmt: skip
+    assert len(told["kernels"]) == len({kernel.name for kernel in ledger.kernels})
+    assert sorted(path.name for path in layer.parent.iterdir()) == ["fused.onnx", "kernels", "layer.onnx"]  # fmt: skip
+
+
+def test_what_was_not_made_has_a_number_and_a_reason(tmp_path: Path) -> None:
+    ledger = auto_fuse(convolutional_net(tmp_path / "net.onnx"), dry_run=True)
+    reasons = [one.reason for one in ledger.rejected]
+    assert any("Conv is not built" in reason for reason in reasons)
+    assert all(reasons)
+    assert "Fusions not made" in str(ledger)
+    assert ms_fusion.Ledger.from_json(ledger.to_json()).rejected == ledger.rejected
+
+
+def test_a_convolutional_net_is_cleaned_and_stays_what_it_is(tmp_path: Path) -> None:
+    source, output = convolutional_net(tmp_path / "net.onnx"), tmp_path / "fused.onnx"
+    ledger = auto_fuse(source, output, verify=True)
+    assert "BatchNormalization" not in nodes_of(output)
+    assert ledger.output_max_abs is not None
+    assert ledger.output_max_abs < 1e-5
+
+
+def test_a_dry_run_writes_nothing(layer: Path) -> None:
+    ledger = auto_fuse(layer, dry_run=True)
+    assert ledger.kernels
+    assert [path.name for path in layer.parent.iterdir()] == ["layer.onnx"]
+
+
+@pytest.mark.parametrize(("level", "kinds"), [(0, set()), (1, {"intra"}), (2, {"intra", "cross"})])
+def test_the_level_says_what_is_tried(layer: Path, level: int, kinds: set[str]) -> None:
+    ledger = auto_fuse(layer, dry_run=True, opt_level=level)
+    products = [sum(op == "MatMul" for op in kernel.operators) for kernel in ledger.kernels]
+    assert bool(products) == bool(kinds)
+    assert max(products, default=0) == (1 if "cross" in kinds else 0)
+    assert {one.kind.partition("-")[0] for one in ledger.rejected} <= kinds
+
+
+def test_rules_are_chosen_by_name_and_may_be_ones_own(layer: Path) -> None:
+    own = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
+    ledger = auto_fuse(layer, dry_run=True, fusion_rules=[own])
+    assert [kernel.operators for kernel in ledger.kernels] == [("Sigmoid", "Mul")]
+    ledger = auto_fuse(layer, dry_run=True, fusion_rules="AddLayerNorm,LinearBias")
+    assert {one.name.partition("_k_")[0] for one in ledger.kernels} <= {"AddLayerNorm", "LinearBias"}  # fmt: skip
+    with pytest.raises(InputError, match="unknown rule"):
+        auto_fuse(layer, dry_run=True, fusion_rules="LinearBiass")
+
+
+def test_a_fusion_that_changes_a_result_is_found_and_dropped(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    from ms_fusion.onnx_fusion import functions
+
+    whole = functions.graph_of
+
+    def spoilt(model, group, nodes, values):
+        graph = whole(model, group, nodes, values)
+        if group.function.startswith("LinearActivation"):
+            for node in graph:
+                if node.op_type == "Sigmoid":
+                    node.op_type = "Tanh"
+        return graph
+
+    monkeypatch.setattr(functions, "graph_of", spoilt)
+    ledger = auto_fuse(layer, layer.with_name("fused.onnx"), verify=True)
+    assert not any(kernel.name.startswith("LinearActivation") for kernel in ledger.kernels)
+    assert len(ledger.kernels) > 1
+    assert any(one.reason == "the model differs with it" for one in ledger.rejected)
+    assert not any("WRONG" in note for note in ledger.notes)
+
+
+def test_a_kernel_that_is_wrong_is_not_used(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ms_fusion.onnx_fusion import meanings
+
+    wrong = {**meanings.MEANINGS, "Softmax": lambda call: np.exp(call.inputs[0])}
+    monkeypatch.setattr(meanings, "MEANINGS", wrong)
+    ledger = auto_fuse(layer, dry_run=True)
+    assert not any("Softmax" in kernel.operators for kernel in ledger.kernels)
+    assert any("differs from ONNX Runtime" in one.reason for one in ledger.rejected)
+
+
+def test_a_group_that_cannot_be_checked_is_not_used(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    def refused(*given: object) -> None:
+        raise deciding.WorkerError("no runtime")
+
+    monkeypatch.setattr(deciding, "check_group", refused)
+    ledger = auto_fuse(layer, dry_run=True)
+    assert ledger.kernels == ()
+    assert any(one.reason.startswith("not checked") for one in ledger.rejected)
+
+
+def test_the_command_says_what_it_did_in_one_line(layer: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    output = layer.with_name("fused.onnx")
+    assert run(["fuse", "--input", str(layer), "--output", str(output), "--fusion-rules", "all", "--opt-level", "3",
+                "--assume", "n=2", "--report", str(layer.with_name("fusion.html"))]) == 0  # fmt: skip
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("[INFO] 30 operators, ")
+    assert f"Wrote {output}" in first
+    assert "Fusions not made" in layer.with_name("fusion.html").read_text("utf-8")
+    assert (
+        run(["fuse", "--input", str(output), "--output", str(layer.with_name("again.onnx"))]) == 3
+    )
+    assert not layer.with_name("again.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--output", "{place}/layer.onnx"], "cannot be written there"),
+        (["--output", "{place}/no/fused.onnx"], "does not exist"),
+        ([], "nowhere to write"),
+        (["--dry-run", "--assume", "n"], "no NAME=SIZE"),
+        (["--dry-run", "--fusion-rules", "nothing"], "unknown rule"),
+    ],
+)
+def test_bad_input_is_one_sentence(layer: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    told = [one.format(place=layer.parent) for one in options]
+    assert run(["fuse", "--input", str(layer), *told]) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in layer.parent.iterdir()] == ["layer.onnx"]
+
+
+def test_a_directory_of_the_users_is_left_alone(layer: Path) -> None:
+    place = layer.with_name("kernels")
+    place.mkdir()
+    (place / "mine.c").write_text("mine")
+    with pytest.raises(InputError, match="not ours"):
+        auto_fuse(layer, layer.with_name("fused.onnx"))
+    assert [path.name for path in place.iterdir()] == ["mine.c"]
+    assert not layer.with_name("fused.onnx").exists()
+
+
+def test_the_same_model_gives_the_same_bytes(layer: Path) -> None:
+    output = layer.with_name("fused.onnx")
+    auto_fuse(layer, output)
+    first = output.read_bytes()
+    auto_fuse(layer, output)
+    assert output.read_bytes() == first
+
+
+def test_loops_and_branches_are_left_as_they_are(tmp_path: Path) -> None:
+    b = Builder({"x": (4,)})
+    x = b.add("Relu", b.add("Add", "x", "x"))
+    inner = onnx.helper.make_graph(
+        [onnx.helper.make_node("Mul", [x, "v0"], ["inner"])], "then", [], [onnx.helper.make_tensor_value_info("inner", 1, [4])]
+    )  # fmt: skip
+    other = onnx.helper.make_graph(
+        [onnx.helper.make_node("Identity", [x], ["other"])], "else", [], [onnx.helper.make_tensor_value_info("other", 1, [4])]
+    )  # fmt: skip
+    total = b.add("ReduceSum", "x", keepdims=0)
+    truth = b.add("Greater", total, b.constant(0.0, "float32"))
+    y = b.add("If", truth, then_branch=inner, else_branch=other)
+    source, output = b.save(tmp_path / "branch.onnx", b.add("Tanh", y)), tmp_path / "fused.onnx"
+    ledger = auto_fuse(source, output, verify=True)
+    assert "If" in nodes_of(output)
+    assert ledger.output_max_abs == 0.0

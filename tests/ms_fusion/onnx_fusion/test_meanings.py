@@ -1,0 +1,159 @@
+"""Every operator that becomes part of a kernel, beside ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import project
+from ms_fusion.onnx_fusion.functions import Fused
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import build
+from ms_fusion.onnx_fusion.meanings import MEANINGS
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.verification import check_group
+from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
+
+SHAPE = (2, 3, 4)
+POSITIVE = {"Log", "Sqrt", "Reciprocal", "Acosh", "ReduceLogSum"}
+INSIDE = {"Asin", "Acos", "Atanh"}
+
+
+@pytest.fixture(scope="module")
+def native() -> Iterator[Native]:
+    with Native() as found:
+        yield found
+
+
+def positive(b: Builder, name: str) -> str:
+    return b.add("Add", b.add("Abs", name), b.constant(1.0, "float32"))
+
+
+def small(b: Builder, name: str) -> str:
+    return b.add("Mul", b.add("Tanh", name), b.constant(0.9, "float32"))
+
+
+def case(op: str, b: Builder) -> str | list[str]:
+    """One use of an operator behind an Add, so that there is a group."""
+    x = b.add("Add", "x", "y")
+    x = positive(b, x) if op in POSITIVE else small(b, x) if op in INSIDE else x
+    ints = lambda *numbers: b.constant(numbers, "int64")  # noqa: E731
+    number = lambda value: b.constant(value, "float32")  # noqa: E731
+    if op in ("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal"):
+        return b.add("Where", b.add(op, x, "y"), x, "y")
+    if op in ("And", "Or", "Xor"):
+        one, two = b.add("Greater", x, "y"), b.add("Less", x, number(0.5))
+        return b.add("Where", b.add(op, one, two), x, "y")
+    if op in ("Not", "IsNaN"):
+        truth = b.add("Greater", x, "y") if op == "Not" else x
+        return b.add("Where", b.add(op, truth), x, "y")
+    if op == "Where":
+        return b.add(op, b.add("Greater", x, "y"), x, "y")
+    if op == "Cast":
+        return b.add("Cast", b.add("Cast", x, to=6), to=1)
+    if op == "Clip":
+        return b.add(op, x, number(-0.5), number(0.7))
+    if op == "Pow":
+        return b.add(op, positive(b, x), number(2.5))
+    if op == "Mod":
+        return b.add(op, x, positive(b, "y"), fmod=1)
+    if op == "PRelu":
+        return b.add(op, x, b.weight(4))
+    if op in ("Div", "Sub", "Mul", "Add"):
+        return b.add(op, x, positive(b, "y"))
+    if op in ("Max", "Min", "Sum", "Mean"):
+        return b.add(op, x, "x", "y")
+    if op == "Gelu":
+        return b.add("Add", b.add(op, x), b.add(op, x, approximate="tanh"))
+    if op.startswith("Reduce"):
+        kept = b.add(op, x, ints(-1, 0), keepdims=1)
+        return b.add("Add", kept, b.add("Unsqueeze", b.add(op, x, ints(0, 2), keepdims=0), ints(0, 2)))  # fmt: skip
+    if op in ("LayerNormalization", "RMSNormalization"):
+        return b.add(op, x, b.weight(4), *([b.weight(4)] if op[0] == "L" else []), axis=-1)
+    if op == "BatchNormalization":
+        return b.add(op, x, b.weight(3), b.weight(3), b.weight(3), b.constant([0.5, 1.0, 2.0], "float32"))  # fmt: skip
+    if op == "InstanceNormalization":
+        return b.add(op, x, b.weight(3), b.weight(3))
+    if op == "Reshape":
+        return b.add("Relu", b.add(op, x, ints(0, -1)))
+    if op == "Squeeze":
+        return b.add(op, b.add("Unsqueeze", x, ints(1)), ints(1))
+    if op == "Unsqueeze":
+        return b.add(op, x, ints(0, 4))
+    if op == "Transpose":
+        return b.add("Relu", b.add(op, x, perm=[2, 0, 1]))
+    if op == "Expand":
+        return b.add(op, b.add("ReduceMax", x, ints(1)), ints(2, 3, 4))
+    if op == "Slice":
+        return b.add(op, x, ints(1, 0), ints(4, 2**62), ints(2, 1), ints(2, 1))
+    if op == "Concat":
+        return b.add(op, x, "y", axis=1)
+    if op == "Split":
+        return b.add(op, x, ints(1, 3), outputs=2, axis=2)
+    if op == "Tile":
+        return b.add(op, x, ints(1, 2, 1))
+    if op == "Pad":
+        return b.add(op, x, ints(0, 1, 0, 0, 0, 2), number(1.5))
+    if op == "MatMul":
+        return b.add("Relu", b.add(op, x, b.weight(4, 5)))
+    if op == "Gemm":
+        return b.add(op, b.add("Flatten", x), b.weight(5, 12), b.weight(5), transB=1, alpha=0.5, beta=2.0)  # fmt: skip
+    if op in ("Softmax", "LogSoftmax"):
+        return b.add(op, x, axis=1)
+    return b.add(op, x)
+
+
+NEWER = {"Swish": 24, "RMSNormalization": 23, "Gelu": 20}
+
+
+@pytest.mark.parametrize("op", sorted(MEANINGS))
+def test_an_operator_is_what_onnx_runtime_says(op: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": SHAPE, "y": SHAPE}, opset=NEWER.get(op, 18))
+    made = case(op, b)
+    outputs = made if isinstance(made, list) else [made]
+    model = open_model(b.save(tmp_path / "one.onnx", *outputs))
+    native.infer_shapes(model)
+    projection = project(model)
+    graph = projection.graph
+    assert any(node.attr("onnx_op") == op for node in graph.nodes)
+    group = Fused("group", fused_node(graph, [node.name for node in graph.nodes], "Group"))
+    kernel = build(group.node)
+    found = check_group(kernel, group, model, native, projection.nodes, projection.values, {})
+    assert len(found) == len(outputs)
+    for one in found:
+        assert one.agrees, one
+
+
+@pytest.mark.parametrize("dtype", [10, 11, 16], ids=["float16", "float64", "bfloat16"])
+def test_other_dtypes(dtype: int, tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 8), "y": (8,)}, dtype)
+    x = b.add("Softmax", b.add("Mul", b.add("Add", "x", "y"), b.add("Sigmoid", "x")), axis=-1)
+    model = open_model(b.save(tmp_path / "one.onnx", x))
+    with Native() as native:
+        native.infer_shapes(model)
+        graph = project(model).graph
+    kernel = build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
+    given = [np.linspace(-2, 2, size).reshape(shape).astype(kernel.kernel.inputs[n].dtype)
+             for n, (size, shape) in enumerate([(40, (5, 8)), (8, (8,))])]  # fmt: skip
+    a, c = (one.astype(np.float64) for one in given)
+    powers = (a + c) / (1 + np.exp(-a))
+    powers = np.exp(powers - powers.max(-1, keepdims=True))
+    expected = powers / powers.sum(-1, keepdims=True)
+    tolerance = {10: 1e-3, 11: 1e-13, 16: 8e-3}[dtype]
+    np.testing.assert_allclose(kernel.kernel(*given).astype(np.float64), expected, rtol=tolerance, atol=tolerance)  # fmt: skip
+
+
+def test_every_value_keeps_its_name_out_of_the_code(tmp_path: Path) -> None:
+    hostile = '"; */ system("x"); //'
+    b = Builder({hostile: (4,), "y": (4,)}, FLOAT)
+    model = open_model(b.save(tmp_path / "one.onnx", b.add("Relu", b.add("Add", hostile, "y"))))
+    with Native() as native:
+        native.infer_shapes(model)
+    graph = project(model).graph
+    kernel = build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
+    assert "system" not in kernel.source
+    assert kernel.name.startswith("k_")

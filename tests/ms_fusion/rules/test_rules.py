@@ -1,0 +1,121 @@
+"""Each rule finds what it names, in each spelling, and nothing beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import project
+from ms_fusion.graph import Graph
+from ms_fusion.onnx_fusion.groups import order_of
+from ms_fusion.rewrite import Op, Rule, matches
+from ms_fusion.rules import DEFAULT_RULES
+from tests.ms_fusion.onnx_fusion.models import Builder
+
+BY_NAME = {rule.name: rule for rule in DEFAULT_RULES}
+
+
+def gelu_by_erf(b: Builder, x: str) -> str:
+    inner = b.add("Erf", b.add("Div", x, b.constant(2**0.5, "float32")))
+    return b.add("Mul", b.add("Mul", x, b.add("Add", inner, b.constant(1.0, "float32"))), b.constant(0.5, "float32"))  # fmt: skip
+
+
+def gelu_by_tanh(b: Builder, x: str) -> str:
+    number = lambda value: b.constant(value, "float32")  # noqa: E731
+    cubic = b.add("Mul", number(0.044715), b.add("Pow", x, number(3.0)))
+    inner = b.add("Tanh", b.add("Mul", number(0.7978845608), b.add("Add", x, cubic)))
+    return b.add("Mul", b.add("Mul", number(0.5), x), b.add("Add", number(1.0), inner))
+
+
+def layer_norm(b: Builder, x: str) -> str:
+    centred = b.add("Sub", x, b.add("ReduceMean", x, b.constant([-1], "int64")))
+    variance = b.add("ReduceMean", b.add("Pow", centred, b.constant(2.0, "float32")), b.constant([-1], "int64"))  # fmt: skip
+    root = b.add("Sqrt", b.add("Add", variance, b.constant(1e-5, "float32")))
+    return b.add("Add", b.add("Mul", b.add("Div", centred, root), b.weight(8)), b.weight(8))
+
+
+def rms_norm(b: Builder, x: str) -> str:
+    power = b.add("ReduceMean", b.add("Mul", x, x), b.constant([-1], "int64"))
+    root = b.add("Sqrt", b.add("Add", power, b.constant(1e-6, "float32")))
+    return b.add("Mul", b.add("Mul", x, b.add("Reciprocal", root)), b.weight(8))
+
+
+def rotary(b: Builder, x: str) -> str:
+    one, two = b.add("Split", x, outputs=2, axis=-1, num_outputs=2)
+    turned = b.add("Concat", b.add("Neg", two), one, axis=-1)
+    return b.add("Add", b.add("Mul", x, b.weight(8)), b.add("Mul", turned, b.weight(8)))
+
+
+def linear(b: Builder, x: str) -> str:
+    return b.add("Add", b.add("MatMul", x, b.weight(8, 8)), b.weight(8))
+
+
+def attention(b: Builder, x: str) -> str:
+    scores = b.add("MatMul", x, b.add("Transpose", x, perm=[1, 0]))
+    scores = b.add("Add", b.add("Mul", scores, b.constant(0.25, "float32")), b.weight(4, 4))
+    return b.add("MatMul", b.add("Softmax", scores, axis=-1), x)
+
+
+def conv(b: Builder, x: str) -> str:
+    image = b.add("Reshape", x, b.constant([1, 2, 4, 4], "int64"))
+    made = b.add("Conv", image, b.weight(4, 2, 3, 3))
+    normed = b.add("BatchNormalization", made, b.weight(4), b.weight(4), b.weight(4), b.weight(4))
+    return b.add("LeakyRelu", normed)
+
+
+def swiglu(b: Builder, x: str) -> str:
+    gate = b.add("MatMul", x, b.weight(8, 8))
+    return b.add("Mul", b.add("Mul", gate, b.add("Sigmoid", gate)), b.add("MatMul", x, b.weight(8, 8)))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "net", "operators"),
+    [
+        ("GELU", gelu_by_erf, 5),
+        ("GELU", gelu_by_tanh, 8),
+        ("LayerNorm", layer_norm, 9),
+        ("RMSNorm", rms_norm, 7),
+        ("RotaryEmbedding", rotary, 6),
+        ("SwiGLU", swiglu, 3),
+        ("LinearBias", linear, 2),
+        ("MatMulBiasReLU", lambda b, x: b.add("Relu", linear(b, x)), 3),
+        ("LinearActivation", lambda b, x: gelu_by_erf(b, linear(b, x)), 7),
+        ("LinearResidual", lambda b, x: b.add("Add", linear(b, x), x), 3),
+        ("LayerNormLinear", lambda b, x: linear(b, layer_norm(b, x)), 11),
+        ("AddLayerNorm", lambda b, x: rms_norm(b, b.add("Add", x, x)), 8),
+        ("ScaleMaskSoftmax", attention, 3),
+        ("Attention", attention, 5),
+        ("ConvBNActivation", conv, 3),
+    ],
+)  # fmt: skip
+def test_a_rule_finds_what_it_names(rule: str, net, operators: int, tmp_path: Path) -> None:
+    b = Builder({"x": (4, 8)})
+    net(b, "x")
+    graph = project(open_model(b.save(tmp_path / "net.onnx", b.nodes[-1].output[0]))).graph
+    assert operators in [len(match.nodes) for match in matches(BY_NAME[rule], graph, order_of(graph))]  # fmt: skip
+
+
+def test_every_rule_is_tried_here() -> None:
+    tried = {mark.args[1][number][0] for mark in test_a_rule_finds_what_it_names.pytestmark for number in range(len(mark.args[1]))}  # fmt: skip
+    assert tried == set(BY_NAME)
+
+
+def graph(b: Builder, tmp_path: Path) -> Graph:
+    return project(open_model(b.save(tmp_path / "net.onnx", b.nodes[-1].output[0]))).graph
+
+
+def test_a_name_stands_for_one_value_only(tmp_path: Path) -> None:
+    b = Builder({"x": (4,), "y": (4,)})
+    b.add("Mul", "x", b.add("Sigmoid", "y"))
+    rule = Rule("Gate", "intra-operator", Op("Mul", "a", Op("Sigmoid", "a")))
+    assert not list(matches(rule, graph(b, tmp_path), {"Sigmoid_0": 0, "Mul_1": 1}))
+
+
+def test_a_number_is_a_number(tmp_path: Path) -> None:
+    b = Builder({"x": (4,)})
+    b.add("Pow", "x", b.constant(3.0, "float32"))
+    found, order = graph(b, tmp_path), {"Pow_0": 0}
+    assert not list(matches(Rule("Square", "intra-operator", Op("Pow", "x", "2.0")), found, order))
+    assert list(matches(Rule("Cube", "intra-operator", Op("Pow", "x", "3.0")), found, order))
