@@ -19,6 +19,7 @@ from tbe_impl.backends.cpu.kept_rows import kept_row
 from tbe_impl.backends.cpu.loads import load, load_flat
 from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
+from tbe_impl.backends.cpu.quotients import quotient_of
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
 from tbe_impl.backends.cpu.scope import (
@@ -31,6 +32,7 @@ from tbe_impl.backends.cpu.scope import (
     Together,
     Value,
 )
+from tbe_impl.backends.cpu.short_forms import SHORT
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
@@ -51,6 +53,7 @@ class Elaborator:
         slow: ``id`` of stages that are stored rather than computed again and again.
         options: how code is made.
         sums: ``id`` of a reduction → the loops that somebody asks for.
+        short: ``id`` of calls that short forms may compute; see `tbe_impl.backends.cpu.short_forms`.
 
     Attributes:
         summed: ``id`` of a reduction → the loops that were asked for, as they became.
@@ -68,8 +71,9 @@ class Elaborator:
         kept: Container[int] = (),
         slow: Container[int] = (),
         sums: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
+        short: Container[int] = (),
     ):
-        self.slow, self.sums = slow, sums
+        self.slow, self.sums, self.short = slow, sums, short
         self.summed: dict[int, SumLoops] = {}
         self.buffers, self.targets, self.options, self.kept = (
             dict(buffers),
@@ -405,7 +409,7 @@ class Elaborator:
         body = op.body[tensor.value_index]
         if isinstance(body, Reduce):
             return self._reduced(tensor, body, indices)
-        if id(tensor) in self.slow and self._repeats(indices):
+        if id(tensor) in self.slow and self.repeats(indices):
             raise NeedsBuffer(tensor)
         environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
         return self._rounded(tensor, self.expression(body, environment))
@@ -433,7 +437,7 @@ class Elaborator:
             return self.let(vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth)  # fmt: skip
         return found
 
-    def _repeats(self, indices: Sequence[Index]) -> bool:
+    def repeats(self, indices: Sequence[Index]) -> bool:
         """Whether a loop outside changes none of the indices, so that the same elements would be computed once more."""
         if not all(isinstance(item, Poly) for item in indices):
             return False
@@ -478,6 +482,9 @@ class Elaborator:
             holds = self._holds(node, environment)
             if holds is not None:
                 return Value(vectors.literal(holds, tag), tag)
+        quotient = quotient_of(self, node, environment)
+        if quotient is not None:
+            return quotient
         self.inside_select += isinstance(node, Select)
         parts = [self.expression(child, environment) for child in node.children]
         self.inside_select -= isinstance(node, Select)
@@ -488,7 +495,8 @@ class Elaborator:
         if isinstance(node, Binary):
             return self.let(_text_of(node, parts[0].tag, *texts), tag, depth)
         if isinstance(node, Call):
-            return self.let(vectors.function(node.name, node.args[0].dtype, texts), tag, depth)
+            name = f"{node.name}_to_half" if id(node) in self.short and node.name in SHORT else node.name  # fmt: skip
+            return self.let(vectors.function(name, node.args[0].dtype, texts), tag, depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
 
     def _scalar(self, node: Var) -> Value:

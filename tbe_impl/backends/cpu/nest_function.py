@@ -29,7 +29,7 @@ class Surroundings:
         dtypes: of their elements there.
         buffers: ``id`` of each of them → its place.
         names: serial number of each size → its name in C, in the order of ``s``.
-        kept, slow, sums: see `Elaborator`.
+        kept, slow, sums, short: see `Elaborator`.
         exact: ``id`` of a tensor → its loops, exactly; see `tbe_impl.backends.cpu.exact_loops`.
         named: the tensors that options name by number.
         options: how code is made.
@@ -43,6 +43,7 @@ class Surroundings:
     kept: frozenset[int]
     slow: frozenset[int]
     sums: Mapping[int, Sequence[LoopChoice]]
+    short: frozenset[int]
     exact: Mapping[int, Sequence[LoopChoice]]
     named: Sequence[Tensor]
     options: Options

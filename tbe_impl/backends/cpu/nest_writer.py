@@ -56,9 +56,7 @@ class NestWriter:
         self.function = NestFunction(number, nest, around)
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
-        self.inside = Elaborator(
-            buffers, targets, around.names, around.options, around.kept, around.slow, around.sums
-        )
+        self.inside = Elaborator(buffers, targets, around.names, around.options, around.kept, around.slow, around.sums, around.short)  # fmt: skip
         self.rows: dict[int, Buffer] = {}
         self.grain = 1
 

@@ -35,13 +35,12 @@ from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.ranges import WIDE
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, TileMade, render
+from tbe_impl.backends.cpu.short_forms import NARROW, short_calls
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
-
-NARROW = frozenset({"float16", "bfloat16"})
 
 
 @dataclass(frozen=True)
@@ -256,6 +255,8 @@ class _Writer:
         self.summed: dict[int, SumLoops] = {}
         self.tiles: dict[int, TileMade] = {}
         self.slow = slow_stages(outputs, in_memory)
+        # the device rounds every stage, so that each has to be right by itself
+        self.short = frozenset[int]() if options.rounding == "device" else short_calls(outputs)
         self.symbol = symbol_of(name)
 
     def program(self) -> Program:
@@ -271,7 +272,7 @@ class _Writer:
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.exact, self.named, self.options)  # fmt: skip
+        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.short, self.exact, self.named, self.options)  # fmt: skip
         for number, nest in enumerate(nests):
             kind = NestWriter if nest.exact is None else ExactWriter
             writer = kind(number, nest, around, readable)

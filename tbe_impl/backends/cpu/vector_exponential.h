@@ -44,8 +44,8 @@ VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
     return (f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
 VF f32p f32p_power_of_sixteenths(f32p_sixteenths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 19)); }
-/* The same to 2^-18, for what is rounded to 11 bits or fewer. */
-VF f32p f32p_exp_to_half(f32p x) {
+/* The same to 2^-18, for what is rounded to 11 bits or fewer; not for x far from 0. */
+VF f32p f32p_exp_to_half_near(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+4f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-5f), x);
     f32p power = f32p_power_of_sixteenths((f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, r});
@@ -55,6 +55,8 @@ VF f32p f32p_exp_to_half(f32p x) {
 VF int f32p_any_far(f32p x) {
     return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 6, (uint16_t)-1, 4) != 0, 0);
 }
+#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0); }
 #endif
 #if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
 /* With a permutation of eight lanes at hand: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x / ln2 rounded, so
@@ -63,15 +65,17 @@ VF int f32p_any_far(f32p x) {
 typedef struct {
     f32p part, shifted, p;
 } f32p_eighths;
-VF f32p_eighths f32p_exp_eighths(f32p x) {
+VF f32p f32p_part_of_eighths(f32p shifted) {
     const i32p table = {0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7};
+    return __builtin_ia32_permvarsf256((f32p)table, (i32p)shifted);
+}
+VF f32p_eighths f32p_exp_eighths(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
     f32p q = f32p_fma(r, f32p_splat(0x1.555d8ap-3f), f32p_splat(0x1.00087ep-1f));
     /* what ln2 / 8 has beyond a float32 counts in the first power only */
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-32f), r);
-    f32p part = __builtin_ia32_permvarsf256((f32p)table, (i32p)shifted);
-    return (f32p_eighths){part, shifted, f32p_fma(r * r, q, rest)};
+    return (f32p_eighths){f32p_part_of_eighths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
 VF f32p f32p_power_of_eighths(f32p_eighths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 20)); }
 /* 2^k 2^(j/8) (1 + p) where 2^k may be no normal number. */
@@ -83,14 +87,22 @@ VF f32p f32p_scaled_eighths(f32p_eighths e, f32p p) {
 VF f32p f32p_exp(f32p x) {
     f32p_eighths e = f32p_exp_eighths(x);
     f32p power = f32p_power_of_eighths(e);
-    /* |x| > 87, or NaN */
-    if (__builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0)) {
+    if (f32p_any_far(x)) {
         e = f32p_exp_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x)));
         return f32p_scaled_eighths(e, e.p);
     }
     return f32p_fma(power, e.p, power);
 }
+/* To 2^-18, for what is rounded to 11 bits or fewer; not for x far from 0. */
+VF f32p f32p_exp_to_half_near(f32p x) {
+    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
+    f32p p = f32p_fma(f32p_fma(r, f32p_splat(0.500005066f), f32p_splat(1.00023353f)), r, f32p_splat(1.0f));
+    return p * f32p_power_of_eighths((f32p_eighths){f32p_part_of_eighths(shifted), shifted, p});
+}
+VF f32p f32p_exp_to_half(f32p x) { return f32p_any_far(x) ? f32p_exp(x) : f32p_exp_to_half_near(x); }
 VECTOR_LIFT_F32(exp)
+VECTOR_LIFT_F32(exp_to_half)
 #elif VECTOR_TABLES && VECTOR_X86 && PART32_BYTES == 64
 VF f32v f32_exp(f32v x) {
     f32p_sixteenths e = f32p_exp_sixteenths(x);
@@ -103,6 +115,7 @@ VF f32v f32_exp(f32v x) {
     f32p power = f32p_power_of_sixteenths(e);
     return f32p_fma(power, e.p, power);
 }
+VF f32v f32_exp_to_half(f32v x) { return f32p_any_far(x) ? f32_exp(x) : f32p_exp_to_half_near(x); }
 #else
 VF f32v f32_exp(f32v x) {
     x = f32_clamp(x, -104.0f, 89.0f);
@@ -110,6 +123,7 @@ VF f32v f32_exp(f32v x) {
     f32v q = F32_POLYNOMIAL(r, 0.5f, 0.166665062f, 0.0416661873f, 0.00836962927f, 0.00139516161f);
     return f32_scale(1.0f + f32_fma(r * r, q, r), n);
 }
+VF f32v f32_exp_to_half(f32v x) { return f32_exp(x); }
 #endif
 VF f32v f32_exp2(f32v x) {
     x = f32_clamp(x, -151.0f, 129.0f);
@@ -267,12 +281,17 @@ VF f32p f32p_sigmoid(f32p x) {
 }
 VF f32p f32p_sigmoid_to_half(f32p x) {
     if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
-    f32p whole = 1.0f + f32p_exp_to_half(-x), inverse = f32p_inverse(whole);
+    f32p whole = 1.0f + f32p_exp_to_half_near(-x), inverse = f32p_inverse(whole);
     return f32p_fma(inverse, f32p_fma(-inverse, whole, f32p_splat(1.0f)), inverse);
 }
 #else
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
-VF f32p f32p_sigmoid_to_half(f32p x) { return f32p_sigmoid_of_any(x); }
+VF f32p f32p_sigmoid_to_half(f32p x) {
+#if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+    if (!f32p_any_far(x)) return 1.0f / (1.0f + f32p_exp_to_half_near(-x));
+#endif
+    return f32p_sigmoid_of_any(x);
+}
 #endif
 VECTOR_LIFT_F32(sigmoid)
 VECTOR_LIFT_F32(sigmoid_to_half)

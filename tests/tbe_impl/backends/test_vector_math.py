@@ -41,7 +41,7 @@ UNARY = (
 ).split()
 IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
 """What the other variants than the first are asked in half precision."""
-TO_HALF = ("sigmoid_to_half",)
+TO_HALF = ("exp_to_half", "sigmoid_to_half")
 """Good for results in half precision only."""
 BINARY = "pow atan2 fmod floormod maximum minimum".split()
 TYPES = {
