@@ -64,7 +64,18 @@ def formulas() -> Mapping[str, Formula]:
     def inference(x: Any, gamma: Any, beta: Any) -> Any:
         return functional.batch_norm(x, torch.zeros_like(beta), torch.ones_like(beta), gamma, beta, False, 0.1, EPSILON)  # fmt: skip
 
+    def decoded(x: Any) -> Any:
+        images, height, width, _, size = x.shape
+        anchors = torch.tensor([[10.0, 13.0], [16.0, 30.0], [33.0, 23.0]])
+        down, across = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+        share = torch.sigmoid(x)
+        centre = (2 * share[..., :2] - 0.5 + torch.stack((across, down), -1)[:, :, None]) * 8.0
+        half = 2 * share[..., 2:4].square() * anchors
+        boxes = torch.cat((centre - half, centre + half), -1).reshape(images, -1, 4)
+        return boxes, (share[..., 5:] * share[..., 4:5]).reshape(images, -1, size - 5)
+
     return {
+        "BoxDecode": Formula(decoded),
         "BiasDropoutAdd": Formula(
             lambda x, bias, y: x + bias + y, lambda x, bias, y: (x + bias).add_(y)
         ),

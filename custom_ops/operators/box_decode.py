@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,35 +39,37 @@ def compute(
     images, height, width, kinds, size = sizes(x)
     number = height * width * kinds
     kept = wide(x).dtype
+    # the corners of all anchors of a place lie in a row, so that a vector holds several boxes
+    corners = (images, height, width, 4 * kinds)
+    rows = wide(dsl.ext.reshape(x, [images, height, width, kinds * size]))
 
     def held(tensor: Any) -> Any:
         return dsl.cast_to(dsl.cast_to(tensor, "float16"), kept) if float16_inside else tensor
 
-    def pair(first: int) -> Any:
-        begin, end = [0, 0, 0, 0, first], [images, height, width, kinds, first + 2]
-        return dsl.ext.strided_slice(wide(x), begin, end)
-
-    def anchor(*i: Any) -> Any:
-        found = dsl.const(0.0, kept)
-        for kind, sides in enumerate(anchors):
-            side = dsl.select(i[4].equal(0), *(dsl.const(float(one), kept) for one in sides))
-            found = dsl.select(i[3].equal(kind), side, found)
+    def chosen(number: Any, values: Sequence[Any], dtype: str) -> Any:
+        found = dsl.const(values[0], dtype)
+        for place, one in enumerate(values[1:], 1):
+            found = dsl.select(number.equal(place), dsl.const(one, dtype), found)
         return found
 
-    def place(*i: Any) -> Any:
-        return dsl.select(i[4].equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1]))
+    def read(first: int) -> Any:
+        columns = [kind * size + first + axis for kind in range(kinds) for axis in (0, 1, 0, 1)]
+        return dsl.compute(corners, lambda *i: rows[i[0], i[1], i[2], chosen(i[3], columns, "int32")], "read")  # fmt: skip
 
-    pairs = (images, height, width, kinds, 2)
-    centre = held(dsl.ext.sigmoid(pair(0)))
+    def grid(*i: Any) -> Any:
+        return dsl.select((i[3] % 2).equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1]))
+
+    halves = [sign * side / 2 for sides in anchors for sign in (-1, 1) for side in sides]
+    centre = held(dsl.ext.sigmoid(read(0)))
     if version == "v3":
-        span = held(dsl.vexp(pair(2)))
+        span = held(dsl.vexp(read(2)))
     else:
         centre = dsl.vadds(dsl.vmuls(centre, 2.0), -0.5)
-        share = held(dsl.ext.sigmoid(pair(2)))
+        share = held(dsl.ext.sigmoid(read(2)))
         span = dsl.vmuls(dsl.vmul(share, share), 4.0)
-    centre = dsl.vmuls(dsl.vadd(centre, dsl.compute(pairs, place, "grid")), float(stride))
-    half = dsl.vmuls(dsl.vmul(span, dsl.compute(pairs, anchor, "anchor")), 0.5)
-    boxes = dsl.concat([dsl.vsub(centre, half), dsl.vadd(centre, half)], -1)
+    centre = dsl.vmuls(dsl.vadd(centre, dsl.compute(corners, grid, "grid")), float(stride))
+    half = dsl.compute(corners, lambda *i: chosen(i[3], halves, kept), "half")
+    boxes = dsl.vadd(centre, dsl.vmul(span, half))
     # scores are flat from the start: what is reshaped at the end is written twice
     flat = wide(dsl.ext.reshape(x, [images, number, size]))
     objectness = dsl.ext.strided_slice(flat, [0, 0, 4], [images, number, 5])
