@@ -119,6 +119,8 @@ def _merge(ours: ir.Graph, theirs: ir.Graph) -> None:
         found = known.get(name)
         if found is None or value.is_graph_input() or value.is_initializer():
             continue
+        if not isinstance(found.type, ir.TensorType):
+            continue  # sequences and optional values have the dtype of what is in them
         if found.shape is not None and _is_better(found.shape, value.shape):
             value.shape = found.shape
         if value.dtype is None and found.dtype is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
+from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Value
@@ -76,7 +77,9 @@ def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
         return random.integers(0, 2, shape).astype(bool)
     if value.dtype.startswith(("int", "uint")):
         return random.integers(0, 4, shape).astype(value.dtype)
-    return random.standard_normal(shape).astype(value.dtype)
+    if value.dtype not in TOLERANCES:
+        raise InputError("no numbers can be made up for this input", place=value.name, got=value.dtype or "no dtype")  # fmt: skip
+    return random.standard_normal(shape).astype(numpy_dtype(value.dtype))
 
 
 def check_group(
@@ -159,10 +162,11 @@ class Comparison:
         Raises:
             InputError: ONNX Runtime cannot run one of them.
         """
+        expected = self.expected
         path = self.native.directory / "fused.onnx"
         ir.save(ir.external_data.load_to_model(model), path)
         found = self._run(path)
-        return tuple(difference(name, array, found[name]) for name, array in self.expected.items())
+        return tuple(difference(name, array, found[name]) for name, array in expected.items())
 
     def _run(self, path: Path) -> Mapping[str, np.ndarray]:
         try:
