@@ -111,10 +111,14 @@ def generator_of(flags: str) -> str:
 
 
 class Refusal(NamedTuple):
-    """The operator for which a whole kernel is not built, empty when it is not one operator, and why."""
+    """The operator for which a whole kernel is not built, empty when it is not one operator, and why.
+
+    `left`: nothing of ours is in its place either; MindSpore runs its operators one by one.
+    """
 
     op: str
     reason: str
+    left: bool = False
 
 
 def kernel_refusal(text: str) -> Refusal | None:

@@ -74,11 +74,15 @@ def told(
 def _not_built(found: Sequence[Refusal]) -> str:
     """What is said of the kernels that our generator could not build, once for all of them."""
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
-    more = f"; {len(found) - REASONS_SAID} more" if len(found) > REASONS_SAID else ""
-    reasons = "; ".join(one.reason.rstrip(".") for one in found[:REASONS_SAID])
+    left = all(one.left for one in found)
+    what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"
+    # a kernel and why; of those with the same reason one is named
+    kinds = list({one.reason.partition(" (")[2]: one.reason.rstrip(".") for one in reversed(found)}.values())[::-1]  # fmt: skip
+    said = kinds[:REASONS_SAID]
+    more = f"; {len(found) - len(said)} more" if len(found) > len(said) else ""
     culprits = ",".join(dict.fromkeys(one.op for one in found if one.op))
     remedy = f" `--disable_cluster_ops={culprits}` leaves that to MindSpore's own." if culprits else ""  # fmt: skip
-    return f"{kernels} right, but slow, computed without C, since our generator failed: {reasons}{more}.{remedy}"
+    return f"{kernels} {what}, since our generator failed: {'; '.join(said)}{more}.{remedy}"
 
 
 def _refuse_bfloat16(net: Any, name: str, inputs: Sequence[Any]) -> None:

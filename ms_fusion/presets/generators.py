@@ -43,7 +43,8 @@ def choose(
     if reason:
         return MINDSPORE, (instead(reason, "Run `ms-fusion doctor`."),)
     mindspore_state.host_kernels()
-    return OURS, ()
+    library = handshake.without_library(mindspore_state.version())
+    return OURS, ((Finding("note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"),) if library else ())  # fmt: skip
 
 
 def instead(reason: str, remedy: str) -> Finding:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import logging
 import os
 import subprocess
@@ -18,6 +17,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+
+import msgspec
 
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
@@ -31,33 +32,56 @@ log = logging.getLogger("ms_fusion")
 _SOURCES = ("kernel_server", "presets/compile_server", "presets/served.py", "presets/proof.py")
 
 
+class Proof(msgspec.Struct, frozen=True):
+    """What was found out.
+
+    Attributes:
+        why: our generator is not used; empty when it is proved to work.
+        library: why matrix products and convolutions are not built by it; empty when they are.
+    """
+
+    why: str = ""
+    library: str = ""
+
+
 def why_not(version: str) -> str:
     """Why our generator is not used with this version of MindSpore here; empty when it is proved to work.
 
     The first call on a machine takes some seconds, which is said on a terminal; what it found is kept. Of several
     processes one tries, and the others wait for it.
     """
-    found = known(version)
+    found = _known(version)
     if found is not None:
-        return found
+        return found.why
     with _one_at_a_time():
-        found = known(version)
+        found = _known(version)
         if found is None:
             with _said():
                 found = _proved()
             # a machine that was busy may be quiet next time
-            if not found.startswith("it took"):
-                compiler.user_cache().remember(_key(version), json.dumps(found).encode())
-    return found
+            if not found.why.startswith("it took"):
+                compiler.user_cache().remember(_key(version), msgspec.json.encode(found))
+    return found.why
 
 
 def known(version: str) -> str | None:
     """What `why_not` says, as far as nothing need be tried for it; None when it has to be."""
+    found = _known(version)
+    return None if found is None else found.why
+
+
+def without_library(version: str) -> str:
+    """Why matrix products and convolutions are left to MindSpore, once `why_not` was asked; empty where they are built by us."""
+    found = _known(version)
+    return "" if found is None else found.library
+
+
+def _known(version: str) -> Proof | None:
     try:
         note = compiler.user_cache().recall(_key(version))
     except MissingError as error:
-        return str(error)
-    return None if note is None else str(json.loads(note))
+        return Proof(str(error))
+    return None if note is None else msgspec.json.decode(note, type=Proof)
 
 
 def is_due() -> bool:
@@ -106,7 +130,7 @@ def _said() -> Iterator[None]:
             sys.stderr.write(" done\n")
 
 
-def _proved() -> str:
+def _proved() -> Proof:
     with tempfile.TemporaryDirectory(prefix="ms_fusion-proof-") as name:
         place = Path(name)
         (place / "kernels").mkdir()
@@ -119,11 +143,11 @@ def _proved() -> str:
         try:
             done = subprocess.run(command, cwd=place, env=variables, capture_output=True, timeout=TIME_LIMIT_S, check=False)  # fmt: skip
         except subprocess.TimeoutExpired:
-            return f"it took longer than {TIME_LIMIT_S:.0f} s to try"
+            return Proof(f"it took longer than {TIME_LIMIT_S:.0f} s to try")
         try:
-            return str(json.loads((place / "result.json").read_text("utf-8"))["why"])
-        except (OSError, ValueError, KeyError):
-            return f"the process that tried it ended with status {done.returncode}"
+            return msgspec.json.decode((place / "result.json").read_bytes(), type=Proof)
+        except (OSError, msgspec.DecodeError):
+            return Proof(f"the process that tried it ended with status {done.returncode}")
 
 
 @lru_cache(maxsize=1)

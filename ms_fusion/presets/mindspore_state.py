@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import shutil
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,8 @@ FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
 KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
 KERNELS = "akg_kernel_meta"
 """Where in its kernel directory MindSpore puts descriptions and libraries."""
+LEAST_FREE_BYTES = 16 << 20
+"""Descriptions and libraries of a large net take less; MindSpore ends the program where it cannot write them."""
 BUILT_BY = "built_by"
 """The file beside them that says whose they are."""
 SWITCHED = "MindSpore's own generator has built kernels in this process, and MindSpore keeps them under names that ours would have"
@@ -222,6 +225,18 @@ def host_kernels() -> None:
 def builder() -> str:
     """Which generator built the kernels of this process so far: ``mindspore``, ``ms_fusion``, or empty."""
     return _builder
+
+
+def why_no_kernels() -> str:
+    """Why no kernel can be put where MindSpore looks for them now; empty when it can."""
+    place = Path(variable(KERNELS_VARIABLE) or ".")
+    try:
+        if not os.access(place, os.W_OK | os.X_OK):
+            return f"{place} cannot be written"
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return str(error)
+    return f"the disk of {place} is full" if free < LEAST_FREE_BYTES else ""
 
 
 def use_generator(text: str) -> None:

@@ -1,6 +1,6 @@
 """The child process of `ms_fusion.presets.handshake`: one known group through real MindSpore, built by our generator.
 
-``python -m ms_fusion.presets.proof RESULT.json`` in a private directory; it writes ``why``, empty when all is as it should be.
+``python -m ms_fusion.presets.proof RESULT.json`` in a private directory; it writes a `handshake.Proof`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def main(result: Path) -> None:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is a reason not to use it
         first = next((line.strip() for line in str(error).splitlines() if line.strip(" -")), "")
         why = f"{type(error).__name__}: {first[:300]}"
-    result.write_text(json.dumps({"why": why}), "utf-8")
+    from custom_ops.onednn import why_missing
+
+    result.write_text(json.dumps({"why": why, "library": why_missing()}), "utf-8")
 
 
 def tried() -> str:

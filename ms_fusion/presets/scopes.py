@@ -25,6 +25,7 @@ from ms_fusion.graph import Graph
 from ms_fusion.presets import (
     first_compile,
     generators,
+    handshake,
     mindspore_state,
     net_checks,
     net_choices,
@@ -90,6 +91,7 @@ class _State:
     holding: bool = False
     jit_level: str | None = None
     said_off: bool = False
+    no_kernels: set[str] = field(default_factory=set)
 
 
 _state = _State()
@@ -372,7 +374,7 @@ def _rendered(preset: str, explicit: str, device: str, generator: str) -> str:
     flags = resolve(preset, device=device, version=version(), flags=explicit, generator=generator)
     refuse(flags, device, generator)
     if generator == generators.OURS:
-        flags = served.without_kept_out(flags)
+        flags = served.without_kept_out(flags, library=not handshake.without_library(version()))
     return flags.render()
 
 
@@ -522,6 +524,18 @@ def _hook() -> None:
             owner.compile = _guarded(owner.compile)
 
 
+def _buildable(flags: str, name: str) -> str:
+    """The flags, when kernels can be built; else those of an unfused net, which is said once."""
+    why = mindspore_state.why_no_kernels()
+    if why:
+        if why not in _state.no_kernels:
+            first_compile.say(f"{name} is compiled without fusion, and so is what follows: {why}.")
+        _state.no_kernels.add(why)
+        return GraphKernelFlags(opt_level=0).render()
+    mindspore_state.use_generator(flags)
+    return flags
+
+
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -546,9 +560,9 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
         return
     user = compiled if hasattr(compiled, "construct") else compiled.fn
     flags = net_choices.applied(_still_possible(flags, own or _top()), user, inputs)
-    if fuses(flags) and device_target() == "CPU":
-        mindspore_state.use_generator(flags)
     name = getattr(user, "__name__", type(user).__name__)
+    if fuses(flags) and device_target() == "CPU":
+        flags = _buildable(flags, name)
     with (
         variable_set(FLAGS_VARIABLE, flags),
         _spelled_out(flags),

@@ -43,10 +43,19 @@ def served(level: int) -> GraphKernelFlags:
     )
 
 
-def without_kept_out(flags: GraphKernelFlags) -> GraphKernelFlags:
-    """The flags without operators in their lists that are kept out of the groups."""
+OF_LIBRARY = frozenset("MatMul BatchMatMul Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
+"""Computed by oneDNN in our groups; without it MindSpore's own are quicker than anything of ours."""
+
+
+def without_kept_out(flags: GraphKernelFlags, *, library: bool = True) -> GraphKernelFlags:
+    """The flags without operators in their lists that are kept out of the groups.
+
+    Args:
+        library: whether oneDNN can be called here.
+    """
+    out = KEPT_OUT.keys() if library else KEPT_OUT.keys() | OF_LIBRARY
     kept: dict[str, Any] = {
-        name: tuple(one for one in names if one not in KEPT_OUT)
+        name: tuple(one for one in names if one not in out)
         for name, names in flags.set_flags().items()
         if name in ("enable_cluster_ops", "enable_cluster_ops_only")
     }

@@ -80,24 +80,28 @@ def _compile_guarded(builder: Any) -> bool:
     builder.ms_fusion_refused = []
     processor = builder.akg_processor
     kernels = [kernel for share in processor.args for kernel in share]
+    stand_ins: set[str] = set()
     try:
         generator = _generator(processor, builder.attrs)
         limits = {"workers": processor.process_num, "seconds": processor.wait_time}
         failed = build_apart(kernels, generator.build, **limits)
         for text, ended in failed.items():
-            with contextlib.suppress(FusionError):
+            with contextlib.suppress(FusionError, OSError):
                 generator.stand_in(text, ended.why)
+                stand_ins.add(text)
     except Exception as error:  # noqa: BLE001 - whatever is amiss, the client needs an answer
         failed = dict.fromkeys(kernels, Ended(f"{type(error).__name__}: {error}"))
-    refusals.record(Path.cwd(), [*refused, *(_refusal(*one) for one in failed.items())])
+    # where the disk is full, not even that can be written
+    with contextlib.suppress(OSError):
+        refusals.record(Path.cwd(), [*refused, *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items())])  # fmt: skip
     return True
 
 
-def _refusal(text: str, ended: Ended) -> Refusal:
+def _refusal(text: str, ended: Ended, *, left: bool) -> Refusal:
     """What is kept of a kernel that was not built."""
     kernel = re.search(r'"op": ?"(\w{1,100})', text)
     culprit = ended.place if f'"{ended.place}"' in text else ""
-    return Refusal(culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})")
+    return Refusal(culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})", left)  # fmt: skip
 
 
 @dataclass(frozen=True)

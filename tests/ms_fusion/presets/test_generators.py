@@ -119,7 +119,7 @@ def test_the_trial_is_said_on_a_terminal_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(handshake, "_proved", lambda: "it is another")
+    monkeypatch.setattr(handshake, "_proved", lambda: handshake.Proof("it is another"))
     monkeypatch.setattr("sys.stderr", _Terminal())
     assert handshake.known("2.10.0") is None
     assert handshake.why_not("2.10.0") == handshake.why_not("2.10.0") == "it is another"

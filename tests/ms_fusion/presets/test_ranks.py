@@ -69,10 +69,20 @@ exec "{compiler}" "$@"
 """Writes down what it is given, and compiles it."""
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """That nobody listens on."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+def launcher() -> str:
+    """MindSpore's ``msrun``; skips the test where it is not there."""
+    found = Path(sys.executable).with_name("msrun")
+    msrun = str(found) if found.exists() else shutil.which("msrun")
+    if msrun is None:
+        pytest.skip("MindSpore's msrun is not there")
+    return msrun
 
 
 @dataclass(frozen=True)
@@ -87,10 +97,7 @@ class Seen:
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     place = tmp_path_factory.mktemp("ranks")
     (place / "train.py").write_text(SCRIPT)
-    found = Path(sys.executable).with_name("msrun")
-    msrun = str(found) if found.exists() else shutil.which("msrun")
-    if msrun is None:
-        pytest.skip("MindSpore's msrun is not there")
+    msrun = launcher()
     noting = place / "cc"
     noting.write_text(
         COMPILER.format(log=place / "compiled", compiler=compiler.find_compiler().command[0])
@@ -104,7 +111,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         "MS_FUSION_CACHE_DIR": str(place / "cache"),
         "MS_FUSION_CC": str(noting),
     }
-    command = [msrun, f"--worker_num={RANKS}", f"--local_worker_num={RANKS}", "--master_addr=127.0.0.1", f"--master_port={_free_port()}", "--join=True", f"--log_dir={place / 'log'}", "train.py", str(place)]  # fmt: skip
+    command = [msrun, f"--worker_num={RANKS}", f"--local_worker_num={RANKS}", "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--join=True", f"--log_dir={place / 'log'}", "train.py", str(place)]  # fmt: skip
     done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True, timeout=280, check=False)  # fmt: skip
     logs = "".join(file.read_text(errors="replace")[-2000:] for file in (place / "log").glob("worker_*.log"))  # fmt: skip
     assert done.returncode == 0, logs

@@ -11,8 +11,9 @@ import pytest
 from ms_fusion import operators
 from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
 from ms_fusion.kernel_server.meanings import MEANINGS
+from ms_fusion.kernel_server.onednn_steps import LIBRARY
 from ms_fusion.presets import handshake
-from ms_fusion.presets.served import CLUSTERED, EXPANDED
+from ms_fusion.presets.served import CLUSTERED, EXPANDED, OF_LIBRARY, without_kept_out
 from ms_fusion.presets.table import resolve
 from tests.ms_fusion.presets.mindspore_child import run
 
@@ -203,7 +204,7 @@ with warnings.catch_warnings(record=True) as said, mf.fusion(**running):
     warnings.simplefilter("always")
     Running()(Tensor(x))
 RESULT["kept out"] = [str(one.message) for one in said]
-served.without_kept_out = lambda flags: flags
+served.without_kept_out = lambda flags, library: flags
 with mf.fusion(**running) as now, warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     RESULT["running"] = Running()(Tensor(x[:1])).asnumpy().tolist()
@@ -345,6 +346,15 @@ def test_every_operator_that_may_come_is_known() -> None:
 def test_presets_that_it_builds(preset: str) -> None:
     assert resolve(preset, generator="ms_fusion").kernel_generator == GENERATOR
     assert resolve(preset, device="GPU", generator="ms_fusion").kernel_generator is None
+
+
+def test_without_the_library_products_and_convolutions_stay_mindspores() -> None:
+    assert {"MaxPoolGrad"} == LIBRARY.keys() - OF_LIBRARY and LIBRARY.keys() > OF_LIBRARY
+    given = resolve("auto", generator="ms_fusion")
+    without = without_kept_out(given, library=False)
+    assert given.enable_cluster_ops and without.enable_cluster_ops
+    assert set(given.enable_cluster_ops) - set(without.enable_cluster_ops) == OF_LIBRARY
+    assert without_kept_out(given) == given
 
 
 def test_without_a_compiler_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

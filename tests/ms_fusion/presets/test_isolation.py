@@ -1,0 +1,205 @@
+"""What goes wrong around a compilation ends with one warning and a network that runs: no compiler, a full disk, a killed rank."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbe_impl.backends.cpu import compiler
+from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.presets.test_ranks import free_port, launcher
+
+NET = """
+ms.set_context(mode=ms.GRAPH_MODE)
+
+class Net(nn.Cell):
+    def __init__(self, factor):
+        super().__init__()
+        self.norm, self.factor = nn.LayerNorm((16,)), factor
+    def construct(self, x):
+        return ops.sum(ops.softmax(self.norm(ops.gelu(x) * self.factor), -1) * x, 1)
+
+x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+
+def wanted(factor):
+    from scipy import special
+    y = x.astype(np.float64)
+    y = y * special.ndtr(y) * factor
+    y = (y - y.mean(1, keepdims=True)) / np.sqrt(y.var(1, keepdims=True) + 1e-7)
+    return (special.softmax(y, 1) * x).sum(1)
+
+def tried(name, factor):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        error = np.abs(Net(factor)(Tensor(x)).asnumpy() - wanted(factor)).max()
+    told = [str(one.message) for one in said if issubclass(one.category, presets.FusionWarning)]
+    RESULT[name] = [float(error), told, len(kernels())]
+
+def enabled(name):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        now = mf.enable()
+    RESULT[name] = [now.generator, [str(one.message) for one in said if issubclass(one.category, presets.FusionWarning)]]
+"""
+LOSING = """
+import shutil
+from ms_fusion.presets import mindspore_state
+enabled("enabled")
+tried("built", 1.5)
+shutil.rmtree(PACKAGE)
+tried("without compiler", 2.5)
+enough, mindspore_state.LEAST_FREE_BYTES = mindspore_state.LEAST_FREE_BYTES, 1 << 60
+tried("full", 3.5)
+tried("still full", 4.5)
+"""
+
+
+def _without_compiler(place: Path) -> dict[str, str]:
+    """Variables of a process that finds no compiler on its path."""
+    return {"PATH": str(place / "nowhere"), "MS_FUSION_CC": ""}
+
+
+@pytest.fixture(scope="module")
+def losing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The compiler of the extra `compiler` alone, which goes away; then the disk is full."""
+    place = tmp_path_factory.mktemp("losing")
+    real = shutil.which(compiler.find_compiler().command[0])
+    package = place / "extra" / "ziglang"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(f"import os, sys\nos.environ['PATH'] = {os.environ['PATH']!r}\nos.execv({real!r}, [{real!r}, *sys.argv[2:]])\n")  # fmt: skip
+    told = place / "extra" / "ziglang-0.1.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: ziglang\nVersion: 0.1\n")
+    variables = _without_compiler(place) | {"PYTHONPATH": f"{place / 'extra'}{os.pathsep}{ROOT}"}
+    return run(f"PACKAGE = {str(package)!r}\n{NET}{LOSING}", place / "work", environment=variables).result  # fmt: skip
+
+
+@pytest.mark.mindspore
+def test_the_extra_is_taken_where_there_is_no_other_compiler(losing: dict[str, Any]) -> None:
+    assert losing["enabled"] == ["ms_fusion", []]
+    error, told, built = losing["built"]
+    assert error < 1e-5 and not told and built
+
+
+@pytest.mark.mindspore
+def test_a_compiler_that_goes_away_leaves_kernels_to_mindspore(losing: dict[str, Any]) -> None:
+    error, (told,), built = losing["without compiler"]
+    assert error < 1e-4 and built == losing["built"][2]
+    assert "left to MindSpore's own operators, since our generator failed" in told
+
+
+@pytest.mark.mindspore
+def test_a_full_disk_is_said_once(losing: dict[str, Any]) -> None:
+    error, (told,), built = losing["full"]
+    assert error < 1e-4 and built == losing["built"][2]
+    assert told.startswith("Net is compiled without fusion, and so is what follows: the disk of")
+    assert losing["still full"][0] < 1e-4 and losing["still full"][1] == []
+
+
+@pytest.mark.mindspore
+def test_without_any_compiler_mindspores_own_generator_stays(tmp_path: Path) -> None:
+    found = run(NET + 'enabled("enabled")\n', tmp_path / "work", environment=_without_compiler(tmp_path)).result  # fmt: skip
+    generator, (told,) = found["enabled"]
+    assert generator == "mindspore"
+    assert "since ours cannot be used: there is no C compiler" in told and "ziglang" in told
+
+
+KILLED = """
+import json, os, signal, sys, threading, time
+from pathlib import Path
+import numpy as np
+import mindspore as ms
+from mindspore import Tensor, nn, ops
+import ms_fusion as mf
+place, dies = Path(sys.argv[1]), len(sys.argv) > 2
+if dies:
+    from mindspore.communication import get_rank, init
+    init()
+ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
+mf.enable(generator="ms_fusion")
+
+def end():
+    log = place / "compiled"
+    before = len(log.read_text().splitlines())
+    while len(log.read_text().splitlines()) < before + 2:
+        time.sleep(0.002)
+    (place / "killed").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if dies and get_rank() == 1:
+    threading.Thread(target=end, daemon=True).start()
+
+class Net(nn.Cell):
+    def construct(self, x):
+        y = ops.cumsum(ops.softmax(x * 1.25, -1), 1)
+        return ops.exp(ops.cumsum(ops.tanh(y) + 1.0, 1) * 0.1)
+
+x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+y = Net()(Tensor(x)).asnumpy()
+(place / "draft").write_text(json.dumps([x.tolist(), y.tolist(), os.listdir(place / "cache" / "mindspore")]))
+(place / "draft").replace(place / "result.json")
+"""
+SLOW = """#!/bin/sh
+for last; do case "$last" in *kernel.c) echo one >> "{log}"; sleep 0.3;; esac; done
+exec "{compiler}" "$@"
+"""
+
+
+@pytest.mark.mindspore
+def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
+    """The other builds and runs its net; the next run finds no lock that holds it up, and removes what was left."""
+    (tmp_path / "train.py").write_text(KILLED)
+    slow = tmp_path / "cc"
+    slow.write_text(SLOW.format(log=tmp_path / "compiled", compiler=compiler.find_compiler().command[0]))  # fmt: skip
+    slow.chmod(0o700)
+    variables = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("MS_")},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "GLOG_v": "4",
+        "MS_FUSION_CACHE_DIR": str(tmp_path / "cache"),
+        "MS_FUSION_CC": str(slow),
+    }
+    command = [launcher(), "--worker_num=2", "--local_worker_num=2", "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--join=True", f"--log_dir={tmp_path / 'log'}", "train.py", str(tmp_path), "dies"]  # fmt: skip
+    with (tmp_path / "output").open("w") as output:
+        ranks = subprocess.Popen(command, cwd=tmp_path, env=variables, stdout=output, stderr=output, start_new_session=True)  # fmt: skip
+    try:
+        assert _waited_for(tmp_path / "killed"), (tmp_path / "output").read_text()
+        assert _waited_for(tmp_path / "result.json"), (
+            "the other rank needs nothing of the one that was killed"
+        )
+        _check(tmp_path)
+    finally:
+        # MindSpore's scheduler would wait for half a minute
+        os.killpg(ranks.pid, signal.SIGKILL)
+        ranks.wait()
+    (tmp_path / "result.json").unlink()
+    subprocess.run([sys.executable, "train.py", str(tmp_path)], cwd=tmp_path, env=variables, capture_output=True, timeout=100, check=True)  # fmt: skip
+    assert len(_check(tmp_path)) == 1, "what the ranks left is gone"
+
+
+def _waited_for(file: Path) -> bool:
+    ends = time.monotonic() + 100
+    while not file.exists() and time.monotonic() < ends:
+        time.sleep(0.05)
+    return file.exists()
+
+
+def _check(place: Path) -> list[str]:
+    """Compares the result; what lay in the directory of MindSpore's kernels then."""
+    x, y, working = json.loads((place / "result.json").read_text())
+    powers = np.exp(np.array(x) * 1.25)
+    running = np.cumsum(powers / powers.sum(1, keepdims=True), 1)
+    np.testing.assert_allclose(y, np.exp(np.cumsum(np.tanh(running) + 1, 1) * 0.1), rtol=1e-5)
+    return list(working)
