@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from ms_fusion import presets
 from ms_fusion.capture.front import captured, title_of
 from ms_fusion.capture.run import CaptureOrder, Measurements
 from ms_fusion.capture.tuned_net import TunedKernel, TunedNet, Variant
+from ms_fusion.cost import VIEWS, work_of
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server.assemble import own_kernels
@@ -27,6 +31,7 @@ from tbe_impl import tuned
 from tbe_impl.errors import FusionError, InputError, MissingError
 from tbe_impl.kernel import Kernel
 from tbe_impl.tuned import Choice
+from tbe_impl.tuning.bar import Progress, bar
 
 LEAST_S = 1.0
 """Less time is not worth beginning with a kernel."""
@@ -34,7 +39,9 @@ WITHOUT: dict[str, frozenset[str]] = {
     "without products": frozenset({"MatMul", "BatchMatMul"}),
     "without convolutions": frozenset(LIBRARY) - {"MatMul", "BatchMatMul"},
 }
-"""What is tried to be kept out of the clusters."""
+"""Families that are tried to be kept out of the clusters."""
+EVERYTHING = "everything"
+"""The variant that keeps nothing out."""
 
 
 def tune(
@@ -49,8 +56,9 @@ def tune(
     Args:
         net: as for `explain`; weights, random state and context are afterwards as they were.
         inputs: what it is called with.
-        seconds: time at most for measuring the groups; besides, the whole net is compiled and run a few times.
-        progress: show a bar for each group when the error stream is a terminal.
+        seconds: time at most. The whole net is compiled and measured once in any case; where time is left then, its groups
+            are measured, and the net without products, without convolutions and without single operators.
+        progress: show a bar when the error stream is a terminal.
 
     Raises:
         InputError: `seconds` is not positive, or `net` cannot be called with `inputs`.
@@ -66,26 +74,84 @@ def tune(
     if generator_of(flags) != "ms_fusion":
         raise MissingError("our generator cannot be used here", place="tune", remedy="Run `ms-fusion doctor`.")  # fmt: skip
     title = title_of(net)
+    with bar(title, seconds, shown=progress) as show:
+        clock = _Clock(started, started + seconds, show)
 
-    def measured(flags: str) -> tuple[Measurements, list[Composite]]:
-        order = CaptureOrder(title=title, flags=flags, accuracy=False)
-        with captured(net, inputs, order, progress=lambda text: None) as (directory, _):
-            seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
-            return seen, list(_descriptions(Path(seen.kernel_directory) / KERNELS))
+        def measured(flags: str, name: str) -> tuple[Measurements, list[Composite]]:
+            order = CaptureOrder(title=title, flags=flags, accuracy=False)
+            with clock.whole(name), captured(net, inputs, order, progress=lambda text: None) as (directory, _):  # fmt: skip
+                seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)  # fmt: skip
+                return seen, list(_descriptions(Path(seen.kernel_directory) / KERNELS))
 
-    _, groups = measured(flags)
-    kernels = _tuned_kernels(groups, seconds, progress)
-    after, _ = measured(flags)
-    variants = [_variant("everything", (), after)]
-    present = {node.op for group in groups for node in group.graph}
-    for name, operators in WITHOUT.items():
-        out = tuple(sorted(operators & present))
-        if out:
-            tried = net_choices.NetChoice(kept_out=out).over(flags)
-            variants.append(_variant(name, out, measured(tried)[0]))
-    found = TunedNet(title, tuple(kernels), tuple(variants), round(time.perf_counter() - started, 1))  # fmt: skip
+        seen, groups = measured(flags, EVERYTHING)
+        waiting = list(_left_out(groups))
+        families = sum(name in WITHOUT for name, _ in waiting)
+        # the whole net once more with what was chosen, and without each family; at least half of the time is the kernels'
+        kept_back = clock.whole_s * (1 + families)
+        kernels = tuple(_tuned_kernels(groups, max(clock.left - kept_back, clock.left / 2 - clock.whole_s), clock))  # fmt: skip
+        if any(one.ratio < 1 for one in kernels) and clock.has_room:
+            seen, _ = measured(flags, EVERYTHING)
+        variants = [_variant(EVERYTHING, (), seen)]
+        for name, out in waiting:
+            if not clock.has_room:
+                break
+            variants.append(_variant(name, out, measured(net_choices.NetChoice(kept_out=out).over(flags), name)[0]))  # fmt: skip
+    found = TunedNet(title, kernels, tuple(variants), round(time.perf_counter() - started, 1))
     net_choices.remember(net, inputs, found.choice)
     return found
+
+
+@dataclass
+class _Clock:
+    """The time that there is.
+
+    Attributes:
+        started, ends: as `time.perf_counter` counts.
+        show: the bar.
+        whole_s: what measuring the whole net took, at most.
+    """
+
+    started: float
+    ends: float
+    show: Progress
+    whole_s: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.ends - time.perf_counter()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the whole net can be measured once more."""
+        return self.left >= self.whole_s
+
+    def tell(self, text: str) -> None:
+        """What is done now."""
+        self.show(time.perf_counter() - self.started, text)
+
+    @contextlib.contextmanager
+    def whole(self, name: str) -> Iterator[None]:
+        """Inside, the whole net is measured."""
+        began = time.perf_counter()
+        self.tell(name)
+        yield
+        self.whole_s = max(self.whole_s, time.perf_counter() - began)
+
+
+def _left_out(groups: Sequence[Composite]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is tried to be kept out, with its name: families first, then single operators, those that move most first."""
+    moved: Counter[str] = Counter()
+    for group in groups:
+        for node in group.graph:
+            moved[node.op] += work_of(node, group.graph).bytes if node.op not in VIEWS else 0
+    alone = {op for op, size in moved.items() if size}
+    for name, operators in WITHOUT.items():
+        out = tuple(sorted(operators & moved.keys()))
+        if out:
+            alone -= operators if len(out) == 1 else set()
+            yield name, out
+    yield from ((f"without {op}", (op,)) for op, _ in moved.most_common() if op in alone)
 
 
 def _variant(name: str, out: tuple[str, ...], seen: Measurements) -> Variant:
@@ -101,7 +167,7 @@ def _descriptions(directory: Path) -> Iterator[Composite]:
             continue
 
 
-def _tuned_kernels(groups: Sequence[Composite], seconds: float, progress: bool) -> Iterator[TunedKernel]:  # fmt: skip
+def _tuned_kernels(groups: Sequence[Composite], seconds: float, clock: _Clock) -> Iterator[TunedKernel]:  # fmt: skip
     """Those that cost most by the model get most of the time, and come first."""
     found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
     for composite in groups:
@@ -119,7 +185,8 @@ def _tuned_kernels(groups: Sequence[Composite], seconds: float, progress: bool) 
         share = left * cost_us / sum(item[0] for item in waiting[number:])
         if left < LEAST_S:
             break
-        record = tbe_impl.tune(kernel, seconds=min(left, max(share, LEAST_S)), also=also, progress=progress).tuning  # fmt: skip
+        clock.tell(" + ".join(operators)[:40])
+        record = tbe_impl.tune(kernel, seconds=min(left, max(share, LEAST_S)), also=also, progress=False).tuning  # fmt: skip
         assert record is not None
         yield TunedKernel(kernel.name, operators, record.choice.text(), record.default_us, record.tuned_us, record.ratio)  # fmt: skip
 

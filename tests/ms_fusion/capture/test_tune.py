@@ -20,7 +20,10 @@ from tests.ms_fusion.capture.tuned_nets import Net
 ms.set_context(mode=ms.GRAPH_MODE)
 net, x = Net(), ones(64, 32)
 before = [one.asnumpy().copy() for one in net.trainable_params()]
-found = mf.tune(net, x, seconds=2.0)
+found = mf.tune(net, x, seconds=0.1)
+RESULT["least"] = [[one.name for one in found.variants], len(found.kernels)]
+found = mf.tune(net, x, seconds=max(6 * found.seconds, 12.0))
+RESULT["kernels"] = len(found.kernels)
 RESULT["unchanged"] = all((a == b.asnumpy()).all() for a, b in zip(before, net.trainable_params()))
 RESULT["table"] = str(found)
 RESULT["variants"] = [one.name for one in found.variants]
@@ -45,8 +48,16 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.mindspore
 def test_a_net_is_measured_and_left_as_it_was(seen: dict[str, Any]) -> None:
     assert seen["unchanged"] and seen["known"]
-    assert seen["variants"] == ["everything", "without products"]
+    assert seen["variants"][:2] == ["everything", "without products"] and seen["kernels"]
+    assert "without MatMul" not in seen["variants"], "that is without products"
+    assert len(set(seen["variants"])) == len(seen["variants"]) > 2
     assert seen["table"].startswith("Net: tuned in")
+
+
+@pytest.mark.mindspore
+def test_without_time_the_net_is_measured_once(seen: dict[str, Any]) -> None:
+    variants, kernels = seen["least"]
+    assert variants == ["everything"] and not kernels
 
 
 @pytest.mark.mindspore
