@@ -15,9 +15,11 @@ from topi import generic
 @fusion_manager.register("softplus")
 def softplus_compute(x, y, kernel_name="softplus"):
     """The graph of `softplus`."""
-    small = te.lang.cce.vlog(
-        te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0)), 1.0)
-    )
+    power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
+    whole = te.lang.cce.vadds(power, 1.0)
+    # what the sum lost in rounding is all there is of a small power
+    lost = te.lang.cce.vsub(power, te.lang.cce.vadds(whole, -1.0))
+    small = te.lang.cce.vadd(te.lang.cce.vlog(whole), te.lang.cce.vdiv(lost, whole))
     return te.lang.cce.vadd(te.lang.cce.vmaxs(x, 0.0), small)
 
 
