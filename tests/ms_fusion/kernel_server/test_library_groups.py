@@ -99,6 +99,32 @@ def test_bias_and_relu_are_part_of_the_convolution(relu: bool, reshaped: bool) -
         assert parts == ["Conv2D"]
 
 
+def _activated(text: Text, x: str, how: str, shape: tuple[int, ...]) -> str:
+    """As MindSpore spells it."""
+    if how == "leaky_relu":
+        less = text.step("Mul", [text.constant(0.1, "float32"), x], shape, "float32")
+        return text.step("Maximum", [less, x], shape, "float32")
+    if how == "swish":
+        return text.step("Mul", [x, text.step("Sigmoid", [x], shape, "float32")], shape, "float32")
+    return text.step(how, [x], shape, "float32")
+
+
+@pytest.mark.parametrize("product", [True, False])
+@pytest.mark.parametrize("how", ["leaky_relu", "swish", "SiLU", "Sigmoid", "Tanh", "ReLU6", "Elu"])
+@needs_onednn
+def test_activations_behind_a_call_keep_nan_and_infinity(how: str, product: bool) -> None:
+    text = Text("Fused_activated")
+    shape = (9, 5) if product else (2, 4, 8, 9)
+    given = ((9, 7), (7, 5)) if product else ((2, 3, 8, 9), (4, 3, 3, 3))
+    a, b = (text.input(one, "float32") for one in given)
+    made = text.step("MatMul", [a, b], shape, "float32", transpose_a=False, transpose_b=False) if product else text.step("Conv2D", [a, b], shape, "float32", **CONVOLUTION)  # fmt: skip
+    last = _activated(text, made, how, shape)
+    inputs = {a: normal(*given[0]), b: normal(*given[1])}
+    inputs[a].reshape(-1)[:3] = np.nan, np.inf, -np.inf
+    parts = check(text.kernel(last), inputs)
+    assert parts == ["MatMul" if product else "Conv2D", "own"]
+
+
 @needs_onednn
 def test_a_sum_that_is_read_elsewhere_is_no_part_of_the_product() -> None:
     text = Text("Fused_read_twice")
