@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from custom_ops.onednn import quick_channels_last
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.last_pays import Kinds, worth_it
 
 TO_LAST, TO_PLAIN = (0, 2, 3, 1), (0, 3, 1, 2)
 CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -25,22 +26,14 @@ ELEMENTWISE = frozenset(
     SiLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad Mish""".split()
 )
 REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin".split())
-_READERS = {*CONVOLUTIONS, *REDUCTIONS, "MaxPool", "MaxPoolGrad"}
+POOLING = frozenset({"MaxPool", "MaxPoolGrad"})
+KINDS = Kinds({op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()}, ELEMENTWISE, POOLING, REDUCTIONS)  # fmt: skip
 
 
 def channels_last(graph: Graph) -> Graph:
     """The graph with images between convolutions in the second form; as it is where nothing is won."""
     count = sum(node.op in CONVOLUTIONS for node in graph)
     return _Rewriter(graph).run() if count and quick_channels_last() else graph
-
-
-def _paying(graph: Graph) -> frozenset[str]:
-    """Values that reach, by elementwise operators, a reader that is as content or better off with the second form."""
-    found: set[str] = set()
-    for node in reversed(graph.nodes):
-        if node.op in _READERS or (node.op in ELEMENTWISE and node.outputs[0] in found):
-            found.update(node.inputs)
-    return frozenset(found)
 
 
 @dataclass
@@ -53,7 +46,7 @@ class _Rewriter:
     paying: frozenset[str] = frozenset()
 
     def run(self) -> Graph:
-        self.values, self.paying = dict(self.graph.values), _paying(self.graph)
+        self.values, self.paying = dict(self.graph.values), worth_it(self.graph, KINDS)
         self.plain = set(self.graph.inputs)
         for node in self.graph.nodes:
             if not self._done_last(node):
@@ -75,7 +68,7 @@ class _Rewriter:
             return self._elementwise(node)
         if node.op in REDUCTIONS:
             return self._reduction(node)
-        return node.op in ("MaxPool", "MaxPoolGrad") and self._max_pooling(node)
+        return node.op in POOLING and self._max_pooling(node)
 
     # -- operators
 
@@ -86,8 +79,7 @@ class _Rewriter:
             return False
         images = [self.last.get(name, name) for name in node.inputs[: len(names)]]
         told = [name for name, image in zip(names, images, strict=True) if image.endswith("@last")]
-        # what leaves the group is written as it has to lie
-        if result and output not in self.graph.outputs and output in self.paying:
+        if result and output in self.paying:
             told.append(result)
             output = self._new_last(output)
         inputs = (*images, *node.inputs[len(names) :])

@@ -73,8 +73,8 @@ def test_a_residual_block_is_its_convolutions(shortcut: bool) -> None:
     # scales and shifts, the convolutions with all the rest, and the sums
     assert found.count("Conv2D") == (3 if shortcut else 2)
     assert found[0] == found[-1] == "own" and found.count("own") == 2
-    # x itself, where it is added as it came
-    assert moves(kernel.graph) == (0 if shortcut else 1)
+    # x came as it lies, and so does what it is added to
+    assert moves(kernel.graph) == 0
 
 
 def test_pooling_between_convolutions_and_a_result_on_the_way() -> None:
@@ -103,6 +103,18 @@ def test_gradients_in_a_row() -> None:
     # the comparison is computed where it is read
     parts = check(kernel, net.given)
     assert parts == ["Conv2DBackpropInput", "own", "Conv2DBackpropFilter", "Conv2DBackpropInput", "own"]  # fmt: skip
+
+
+def test_images_that_meet_others_from_outside_lie_as_those_do() -> None:
+    net, shape = Net("Fused_backwards_alone"), (2, 4, 8, 8)
+    x, gradient, weight = (net.array(*item) for item in (shape, shape, (4, 4, 3, 3)))
+    whole = {"tensor_name": "input_shape", "shape": [4], "data_type": "int64"}
+    back = net.step("Conv2DBackpropInput", [gradient, weight, whole], shape, F, **CONVOLUTION)
+    through = net.step("Select", [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)], shape, F)  # fmt: skip
+    sums = net.step("ReduceSum", [through, net.constant([0, 2, 3], "int64")], (4,), F, keep_dims=False)  # fmt: skip
+    kernel = net.kernel(through, sums)
+    assert check(kernel, net.given) == ["Conv2DBackpropInput", "own"]
+    assert channels_last(kernel.graph) == kernel.graph
 
 
 def test_a_residual_is_part_of_a_matrix_product() -> None:
