@@ -114,7 +114,7 @@ def test_images_that_meet_others_from_outside_lie_as_those_do() -> None:
     sums = net.step("ReduceSum", [through, net.constant([0, 2, 3], "int64")], (4,), F, keep_dims=False)  # fmt: skip
     kernel = net.kernel(through, sums)
     assert check(kernel, net.given) == ["Conv2DBackpropInput", "own"]
-    assert channels_last(kernel.graph) == kernel.graph
+    assert not any(name.endswith("@last") for name in channels_last(kernel.graph).values)
 
 
 def test_a_residual_is_part_of_a_matrix_product() -> None:

@@ -305,7 +305,11 @@ def test_convolution_batch_norm_and_relu_are_one_kernel(seen: dict[str, Any]) ->
     assert by == "onednn"
     assert [one for one in operators if one != "Reshape"] == ["Conv2D", "Mul", "Add", "Maximum"]
     # however it is spelled, it is the same kernels, and the ledger has one; mint counts its batches besides
-    assert seen["spelled"]["ops"][1] == [] and seen["spelled"]["mint"][1] == [[["c", ["Add"]]]]
+    assert seen["spelled"]["ops"][1] == []
+    assert {name for one in seen["spelled"]["mint"][1] for _, names in one for name in names} <= {
+        "Add",
+        "Mul",
+    }
     assert seen["in one"] == [in_inference]
 
 
