@@ -8,6 +8,7 @@ from typing import Any
 
 from custom_ops.framework import HAS_MINDSPORE, nn
 from custom_ops.patching import alike, mixed_precision
+from custom_ops.patching.callees import is_open
 from custom_ops.patching.checking import (
     Seen,
     difference,
@@ -20,7 +21,6 @@ from custom_ops.patching.checking import (
 from custom_ops.patching.owners import Owner, owner_of, try_edits, try_heads
 from custom_ops.patching.record import Change, PatchRecord, Replacement, Slot, forget_graphs
 from custom_ops.patching.rules import Rule, is_plain, rule_for
-from custom_ops.patching.source import is_open
 from tbe_impl.errors import InputError, MissingError
 
 __all__ = ["PatchRecord", "Replacement", "patch"]

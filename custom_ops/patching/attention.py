@@ -239,10 +239,10 @@ class _Chain:
         if found.kind != "dropout":
             return None
         given = found.keywords.get("p", found.operands[1] if len(found.operands) > 1 else None)
-        known = self.scope.evaluate(given) if given is not None else None
-        share = known.value if known and isinstance(known.value, (int, float)) else 1.0
+        known = value_of(given, self.flow, self.scope) if given is not None else None
+        share = 1.0 if known is None else known
         training = found.keywords.get("training")
-        follows = training is not None and ast.unparse(training) == "self.training"
+        follows = training is not None and ast.unparse(self.flow.origin(training)) == "self.training"  # fmt: skip
         if share and not follows:
             raise _NoAttention("weights are dropped out of training too")
         return float(share)

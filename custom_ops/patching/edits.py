@@ -12,9 +12,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from custom_ops.patching.callees import AS_WRITTEN
 from custom_ops.patching.source import Body
-
-AS_WRITTEN = "construct_as_written"
 
 
 @dataclass

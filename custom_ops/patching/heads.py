@@ -6,7 +6,7 @@ from typing import Any
 
 from custom_ops.framework import HAS_MINDSPORE, Cell, ms, nn, ops
 from custom_ops.operators.attention import ScaledDotProductAttention
-from custom_ops.patching.edits import AS_WRITTEN
+from custom_ops.patching.callees import AS_WRITTEN
 
 _Base: Any = nn.MultiheadAttention if HAS_MINDSPORE else Cell
 PART = "fused_attention"

@@ -10,11 +10,13 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from custom_ops.framework import ms, nn, ops
+from custom_ops.framework import HAS_MINDSPORE, ms, nn, ops
 
 PLAIN = (type(None), bool, int, float, str)
+_Dtype: Any = ms.Type if HAS_MINDSPORE else type(None)
 CHANGING = frozenset({"training"})
 """Attributes of a Cell that change after it is made."""
 
@@ -70,12 +72,12 @@ class Scope:
 
     def __init__(self, cell: Any, function: Any, local: frozenset[str]):
         self.cell, self.function, self.local = cell, function, local
-        self.changing = CHANGING | set_later(type(cell))
+        self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: Known) -> list[ast.expr]:
         """That the attributes that told it are what they were."""
         names = sorted(name for name in known.given if name.startswith("self."))
-        return [condition(name, getattr(self.cell, name[5:])) for name in names]
+        return [condition(name, self.looked_at[name]) for name in names]
 
     def evaluate(self, node: ast.expr, names: Mapping[str, Known] | None = None) -> Known | None:
         """What the expression is; None where that is not known."""
@@ -126,15 +128,18 @@ class Scope:
         known = self.evaluate(node.value, names)
         if known is None or not (inspect.ismodule(known.value) or isinstance(known.value, nn.Cell)):
             return None
-        if known.value is self.cell and node.attr in self.changing:
-            return None
-        if isinstance(known.value, nn.Cell) and node.attr in CHANGING:
+        cell = known.value if isinstance(known.value, nn.Cell) else None
+        if cell is not None and node.attr in CHANGING | set_later(type(cell)):
             return None
         missing = object()
         value = getattr(known.value, node.attr, missing)
-        own = known.value is self.cell and (isinstance(value, (*PLAIN, nn.Cell)))
-        given = known.given | {f"self.{node.attr}"} if own else known.given
-        return None if value is missing else Known(value, given)
+        if value is missing:
+            return None
+        name = ast.unparse(node)
+        if cell is None or not name.startswith("self.") or not isinstance(value, (*PLAIN, nn.Cell)):
+            return Known(value, known.given)
+        self.looked_at[name] = value
+        return Known(value, known.given | {name})
 
     def _part(self, node: ast.Subscript, names: Mapping[str, Known]) -> Known | None:
         """One of Cells in a row."""
@@ -158,7 +163,7 @@ class Scope:
             if left.value is Something and right.value is not None:
                 return None
             return Known((left.value is right.value) == (kind is ast.Is), given)
-        if all(isinstance(one.value, (*PLAIN, tuple)) for one in (left, right)):
+        if all(isinstance(one.value, (*PLAIN, tuple, _Dtype)) for one in (left, right)):
             try:
                 return Known(bool(_COMPARISONS[kind](left.value, right.value)), given)
             except TypeError:
@@ -223,6 +228,7 @@ class Scope:
         return None
 
 
+@cache
 def set_later(kind: type) -> frozenset[str]:
     """Attributes that methods of a class other than its constructor set."""
     found: set[str] = set()

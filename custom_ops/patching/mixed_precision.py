@@ -15,7 +15,7 @@ from custom_ops.operators.attention import ScaledDotProductAttention
 from custom_ops.operators.conv2d import Conv2d
 from custom_ops.operators.conv_bn import ConvBN
 from custom_ops.operators.matmul_bias import DenseCell
-from custom_ops.patching.edits import AS_WRITTEN
+from custom_ops.patching.callees import AS_WRITTEN
 from custom_ops.patching.record import forget_graphs
 from custom_ops.patching.rules import is_plain
 from tbe_impl.errors import InputError

@@ -10,12 +10,13 @@ from typing import Any
 from custom_ops.framework import nn
 from custom_ops.patching import attention, chains, heads
 from custom_ops.patching.attention_core import AttentionCore
+from custom_ops.patching.callees import Unreadable, arguments_of, is_open
 from custom_ops.patching.checking import Seen, Slopes, disagreement, slope_difference, slopes
 from custom_ops.patching.edits import NOT_TRAINING, Edit, class_with, written
 from custom_ops.patching.flow import Flow, without_unread
 from custom_ops.patching.record import Change, Replacement
 from custom_ops.patching.rules import is_plain
-from custom_ops.patching.source import Body, Unreadable, arguments_of, is_open
+from custom_ops.patching.source import Body
 
 ONLY_INFERENCE = "not in training"
 

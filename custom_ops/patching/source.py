@@ -1,16 +1,14 @@
-"""The source of a Cell's `construct` for one kind of call: conditions decided, its own methods written in."""
+"""The source of a Cell's `construct` for one kind of call: conditions decided, methods and functions written in."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import inspect
-import textwrap
 from collections.abc import Mapping
-from types import FunctionType
 from typing import Any
 
 from custom_ops.framework import nn, ops
+from custom_ops.patching.callees import arguments_of, callee_of, parsed, plain_function
 from custom_ops.patching.known import PLAIN, Known, Scope, Something, condition, of_argument
 
 NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -18,11 +16,7 @@ NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast
 LONGEST_LOOP = 64
 """How many steps of a loop are written one after the other."""
 DEPTH = 6
-"""How deep methods that call methods are written in."""
-
-
-class Unreadable(Exception):
-    """Why the source of a Cell is not read."""
+"""How deep functions that call functions are written in."""
 
 
 class Body:
@@ -39,7 +33,7 @@ class Body:
 
     def __init__(self, cell: Any, given: Mapping[str, Any] | None):
         self.cell, self.function = cell, plain_function(type(cell), "construct")
-        self.tree = _parsed(self.function)
+        self.tree = parsed(self.function)
         self._count, self._given = 0, {}
         self._used: set[str] = set()
         names: dict[str, Known] = {}
@@ -59,7 +53,7 @@ class Body:
 
     def _guard(self, name: str) -> ast.expr:
         own = name.startswith("self.")
-        return condition(name, getattr(self.cell, name[5:]) if own else self._given[name])
+        return condition(name, self.scope.looked_at[name] if own else self._given[name])
 
     def _decide(self, test: ast.expr, names: Mapping[str, Known]) -> bool | None:
         known = self.scope.evaluate(test, names)
@@ -238,7 +232,7 @@ class Body:
                 known = names.get(node.func.id) if isinstance(node.func, ast.Name) else None
                 if known is not None and known.source is not None:
                     node.func = copy.deepcopy(known.source)
-                made = body._method(node, names, depth) if depth < DEPTH else None
+                made = body._written_in(node, names, depth) if depth < DEPTH else None
                 if made is None:
                     return node
                 before.extend(made[0])
@@ -247,40 +241,27 @@ class Body:
         value = Inside().visit(value)
         return before, value
 
-    def _method(
+    def _written_in(
         self, call: ast.Call, names: dict[str, Known], depth: int
     ) -> tuple[list[ast.stmt], ast.expr] | None:
-        """A call of a method of the Cell: what it does, and its result; None where it stays a call."""
-        if not (isinstance(call.func, ast.Attribute) and _is_self(call.func.value)):
+        """A call of a function with a source: what it does, and its result; None where it stays a call."""
+        callee = callee_of(call, self.scope, names)
+        if callee is None:
             return None
-        try:
-            function = plain_function(type(self.cell), call.func.attr)
-            tree = _parsed(function)
-            given = inspect.signature(function).bind(
-                None, *call.args, **{str(one.arg): one.value for one in call.keywords}
-            )
-        except (Unreadable, TypeError):
+        tree = callee.tree
+        own = _names_set(tree.body) | set(callee.arguments)
+        if not self._same_globals(callee.function, tree, own):
             return None
-        if any(isinstance(one, ast.Starred) for one in call.args):
-            return None
-        own = _names_set(tree.body) | set(arguments_of(tree))
-        if not self._same_globals(function, tree, own):
-            return None
-        fresh = {name: self._fresh(f"{call.func.attr.strip('_')}_{name}") for name in sorted(own)}
+        fresh = {name: self._fresh(f"{callee.name.strip('_')}_{name}") for name in sorted(own)}
         entering: list[ast.stmt] = []
         inner = dict(names)
-        for name in arguments_of(tree):
-            if name in given.arguments:
-                argument = given.arguments[name]
-            else:
-                default = inspect.signature(function).parameters[name].default
-                if not isinstance(default, PLAIN):
-                    return None
-                argument = ast.Constant(default)
+        for name, argument in callee.arguments.items():
             entering.append(_assign(fresh[name], argument))
             self._learn(fresh[name], self.scope.evaluate(argument, names), inner)
         used = set(self._used)
         statements = [_renamed(one, fresh) for one in copy.deepcopy(tree.body)]
+        if callee.receiver is not None and not _is_self(callee.receiver):
+            statements = [_with(one, "self", callee.receiver) for one in statements]
         statements, ended = self._block(statements, inner, depth + 1, inside=False)
         returns = [
             one for part in statements for one in ast.walk(part) if isinstance(one, ast.Return)
@@ -304,44 +285,6 @@ class Body:
             here.get(name) is there.get(name) and name not in self.scope.local
             for name in read - own - {"self"}
         )
-
-
-def plain_function(kind: type, name: str) -> Any:
-    """A method as it was written.
-
-    Raises:
-        Unreadable: there is none, or it is more than a function.
-    """
-    found = inspect.getattr_static(kind, name, None)
-    if not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
-        raise Unreadable(f"{name} is no plain method")
-    if found.__code__.co_freevars:
-        raise Unreadable(f"{name} refers to what is around it")
-    return found
-
-
-def _parsed(function: Any) -> ast.FunctionDef:
-    try:
-        parsed = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError) as error:
-        raise Unreadable(f"there is no source of {function.__qualname__}") from error
-    tree = parsed.body[0] if parsed.body else None
-    if not isinstance(tree, ast.FunctionDef) or tree.decorator_list:
-        raise Unreadable(f"{function.__qualname__} is decorated")
-    arguments = tree.args
-    if arguments.posonlyargs or not arguments.args or arguments.args[0].arg != "self":
-        raise Unreadable(f"{function.__qualname__} has unusual arguments")
-    if arguments.vararg or arguments.kwarg:
-        raise Unreadable(f"{function.__qualname__} takes any number of arguments")
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Global, ast.Nonlocal, ast.Yield, ast.Await, ast.NamedExpr)):
-            raise Unreadable(f"{function.__qualname__} is unusual")
-    return tree
-
-
-def arguments_of(tree: ast.FunctionDef) -> list[str]:
-    """Names of the arguments but for `self`."""
-    return [one.arg for one in (*tree.args.args[1:], *tree.args.kwonlyargs)]
 
 
 def _names_set(statements: Any) -> set[str]:
@@ -390,11 +333,3 @@ def _renamed(statement: ast.stmt, fresh: Mapping[str, str]) -> ast.stmt:
         if isinstance(node, ast.Name) and node.id in fresh:
             node.id = fresh[node.id]
     return statement
-
-
-def is_open(cell: Any) -> bool:
-    """Whether a Cell is one whose `construct` is read: not one of MindSpore's layers of one operator, nor ours."""
-    home = type(cell).__module__
-    if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):
-        return False
-    return not home.startswith("mindspore.nn") or home == "mindspore.nn.layer.transformer"

@@ -443,6 +443,66 @@ class ByFunction(Projected):
         return self.together(made)
 
 
+def rotate_half(x):
+    """The two halves of the last axis exchanged, one of them negative."""
+    first, second = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    return ops.cat((-second, first), axis=-1)
+
+
+def apply_rotary_pos_emb(query, key, cos, sin, unsqueeze_dim=1):
+    """Places as angles."""
+    cos, sin = cos.expand_dims(unsqueeze_dim), sin.expand_dims(unsqueeze_dim)
+    turned = (query * cos) + (rotate_half(query) * sin)
+    return turned, (key * cos) + (rotate_half(key) * sin)
+
+
+def repeat_kv(states, count):
+    """Heads of keys for several of queries."""
+    batch, heads, tokens, width = states.shape
+    if count == 1:
+        return states
+    states = states[:, :, None, :, :].broadcast_to((batch, heads, count, tokens, width))
+    return states.reshape(batch, heads * count, tokens, width)
+
+
+class Rotary(nn.Cell):
+    """Llama's: rotary places, fewer heads of keys, keys of earlier calls, a mask that is cut."""
+
+    def __init__(self, heads=4):
+        super().__init__()
+        self.heads, self.groups, self.width = heads, heads // 2, WIDTH
+        self.q_proj = nn.Dense(SIZE, heads * WIDTH, has_bias=False)
+        self.k_proj = nn.Dense(SIZE, 2 * WIDTH, has_bias=False)
+        self.v_proj = nn.Dense(SIZE, 2 * WIDTH, has_bias=False)
+        self.o_proj = nn.Dense(heads * WIDTH, SIZE, has_bias=False)
+        angles = np.arange(16)[:, None] / 100.0 ** (np.arange(WIDTH) % 2 / 2)
+        self.cos, self.sin = Tensor(np.cos(angles), ms.float32), Tensor(np.sin(angles), ms.float32)
+        self.attention_dropout = 0.0
+
+    def construct(self, x, attention_mask=None, past_key_value=None, use_cache=True):
+        bsz, q_len, _ = x.shape
+        query_states = self.q_proj(x).view(bsz, q_len, self.heads, self.width).swapaxes(1, 2)
+        key_states = self.k_proj(x).view(bsz, q_len, 2, self.width).swapaxes(1, 2)
+        value_states = self.v_proj(x).view(bsz, q_len, 2, self.width).swapaxes(1, 2)
+        cos, sin = self.cos[:q_len][None], self.sin[:q_len][None]
+        query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin)
+        if past_key_value is not None:
+            key_states = ops.cat([past_key_value[0], key_states], axis=2)
+            value_states = ops.cat([past_key_value[1], value_states], axis=2)
+        past = (key_states, value_states) if use_cache else None
+        key_states = repeat_kv(key_states, self.groups)
+        value_states = repeat_kv(value_states, self.groups)
+        attn_weights = ops.matmul(query_states, key_states.swapaxes(2, 3)) / math.sqrt(self.width)
+        if attention_mask is not None:
+            causal_mask = attention_mask[:, :, :, : key_states.shape[-2]]
+            attn_weights = attn_weights + causal_mask
+        attn_weights = ops.softmax(attn_weights, axis=-1, dtype=ms.float32).to(query_states.dtype)
+        attn_weights = ops.dropout(attn_weights, p=self.attention_dropout, training=self.training)
+        attn_output = ops.matmul(attn_weights, value_states)
+        attn_output = attn_output.swapaxes(1, 2).reshape(bsz, q_len, self.heads * self.width)
+        return self.o_proj(attn_output), past
+
+
 class Sdpa(nn.Cell):
     """A Cell without weights that computes attention from three tensors."""
 

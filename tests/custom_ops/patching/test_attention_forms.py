@@ -27,7 +27,9 @@ def numbers(*shape):
 CASES = {
     "GptNeo": (ADDED,),
     "Bloom": (numbers(BATCH * HEADS, 1, TOKENS), ~KEPT | PADDING[:, None, None]),
+    "MindFormers": (np.broadcast_to(KEPT, (BATCH, 1, TOKENS, TOKENS)).astype(np.float32),),
     "MindFormersElsewhere": (np.broadcast_to(KEPT, (BATCH, 1, TOKENS, TOKENS)).astype(np.float32),),
+    "DotProduct": (np.broadcast_to(~KEPT, (BATCH * HEADS, TOKENS, TOKENS)),),
     "T5": (ADDED,),
     "Vanilla": (KEPT[None, None],),
     "Fairseq": (PADDING, LATER),
@@ -40,11 +42,13 @@ CASES = {
     "AddedWhere": (KEPT,),
     "MinGpt": (),
     "MinGptWeak": (),
+    "ByFunction": (KEPT,),
     "ByCell": (KEPT,),
+    "Rotary": (np.broadcast_to(LATER, (BATCH, 1, TOKENS, TOKENS)),),
     "Diffusers": (np.broadcast_to(LATER, (BATCH * HEADS, TOKENS, TOKENS)),),
     "MintWhere": (KEPT,),
 }
-MAY_LACK_ITS_MASK = ("GptNeo", "Fairseq", "Opt", "Swin", "Diffusers")  # fmt: skip
+MAY_LACK_ITS_MASK = ("GptNeo", "MindFormers", "DotProduct", "Fairseq", "Opt", "Swin", "ByFunction", "Diffusers")  # fmt: skip
 
 
 def first(made):
