@@ -39,7 +39,7 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     other libraries that call themselves RMSNorm or LayerNorm. Of Cells in a row: a convolution with the normalisation and
     activation after it, a dense layer with its activation or the normalisation before it; in an nn.SequentialCell, and in any
     Cell whose `construct` hands what one makes to the next and to nobody else. Softmax and activations that are called as
-    functions or primitives. Attention, softmax(scale·q kᵀ + masks)·v, in any Cell whose `construct`, with its own methods,
+    functions or primitives. Attention, softmax(scale·q kᵀ + masks)·v, in any Cell whose `construct`, with what it calls,
     computes it; and nn.MultiheadAttention. Subclasses of MindSpore's Cells, Cells with hooks, and Cells with a precision of their
     own (`to_float`) stay as they are; so does the net itself.
 

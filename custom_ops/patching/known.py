@@ -129,7 +129,8 @@ class Scope:
         if known is None or not (inspect.ismodule(known.value) or isinstance(known.value, nn.Cell)):
             return None
         cell = known.value if isinstance(known.value, nn.Cell) else None
-        if cell is not None and node.attr in CHANGING | set_later(type(cell)):
+        kind: Any = type(cell)
+        if cell is not None and node.attr in CHANGING | set_later(kind):
             return None
         missing = object()
         value = getattr(known.value, node.attr, missing)
