@@ -86,3 +86,14 @@ def not_a_tensor(name: str, argument: str, given: Any) -> InputError:
         got=got,
         remedy="Call forward(…) with NumPy arrays, or make a Tensor of it" if is_array else "",
     )
+
+
+def real(operator: str, argument: str, value: Any) -> float:
+    """An argument of a constructor that is a number.
+
+    Raises:
+        InputError: it is none; names operator and argument.
+    """
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex)):
+        return float(value)
+    raise InputError(f"{operator}: {argument} is no number", place=operator, expected="a number", got=repr(value))  # fmt: skip

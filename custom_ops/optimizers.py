@@ -231,8 +231,19 @@ class Momentum(_InOneLaunch, nn.Momentum):
     Outputs:
         tuple[Tensor], which mean nothing.
 
+    Raises:
+        TypeError, ValueError: as `nn.Momentum`.
+
     Supported Platforms:
         ``CPU``
+
+    Examples:
+        >>> import mindspore as ms
+        >>> from custom_ops import Momentum
+        >>> weights = [ms.Parameter(ms.Tensor([1.0]), name="w")]
+        >>> made = Momentum(weights, 0.5, 0.9)((ms.Tensor([1.0]),))
+        >>> weights[0].asnumpy()
+        array([0.5], dtype=float32)
     """
 
     def __init__(

@@ -69,15 +69,27 @@ class FusedConvBN:
         alpha: what ``leaky_relu`` lets through. Default: ``0.1``.
         lowering: ``onednn``, ``im2col`` or ``auto``. Default: ``'auto'``.
 
+    Inputs:
+        - **x** (array) - (batch, channels in, height, width), of the dtype of the weights.
+
+    Outputs:
+        Array, (batch, channels out, height out, width out).
+
     Raises:
         InputError: what does not fit.
 
-    >>> one = np.float32([1])
-    >>> op = FusedConvBN(np.ones((1, 1, 1, 1), np.float32), None, 4 * one, one, 2 * one, 4 * one, 0.0)
-    >>> op.forward(np.float32([[[[5]]]]))
-    array([[[[7.]]]], dtype=float32)
-    >>> op.backward(np.float32([[[[1]]]]))[0]
-    array([[[[2.]]]], dtype=float32)
+    Supported Platforms:
+        ``CPU``
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import FusedConvBN
+        >>> one = np.float32([1])
+        >>> op = FusedConvBN(np.ones((1, 1, 1, 1), np.float32), None, 4 * one, one, 2 * one, 4 * one, 0.0)
+        >>> op.forward(np.float32([[[[5]]]]))
+        array([[[[7.]]]], dtype=float32)
+        >>> op.backward(np.float32([[[[1]]]]))[0]
+        array([[[[2.]]]], dtype=float32)
     """
 
     def __init__(
@@ -93,10 +105,13 @@ class FusedConvBN:
         names = ("stride", "padding", "dilation", "groups", "lowering")
         attributes = dict(zip(names, (*hashable, groups, lowering), strict=True)) | leak_of(activation, alpha)  # fmt: skip
         self._folded = _Folded(attributes, eps, activation, conv_bias is not None)
+        self._was_called = False
 
     def forward(self, x: Any) -> np.ndarray:
         """y; x is kept for `backward`."""
-        return self._folded.forward(x, *self.weights)
+        made = self._folded.forward(x, *self.weights)
+        self._was_called = True
+        return made
 
     __call__ = forward
 
@@ -112,6 +127,13 @@ class FusedConvBN:
         """
         if x is not None:
             self.forward(x)
+        elif not self._was_called:
+            raise InputError(
+                "FusedConvBN: backward was called before forward",
+                place="FusedConvBN",
+                expected="x, from a call of forward or as the second argument",
+                got="none",
+            )
         return self._folded.backward(grad)
 
 
@@ -282,7 +304,11 @@ class ConvBNLeakyReLU(ConvBN):
         alpha (float): what is let through below 0, at least 0. Default: ``0.1``, as Darknet and the YOLO nets have it, for
             which this block is made; nn.LeakyReLU alone has ``0.2``.
 
-    Inputs and outputs as for `ConvBNReLU`.
+    Inputs:
+        - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
+
+    Outputs:
+        Tensor, (batch, out_channels, height out, width out), of the dtype of x.
 
     Raises:
         InputError: an argument or a size that does not fit.
@@ -314,7 +340,23 @@ class ConvBNLeakyReLU(ConvBN):
 
 
 class ConvBNSiLU(ConvBN):
-    """Convolution, batch normalisation and SiLU; all else as for `ConvBNReLU`.
+    r"""Convolution, batch normalisation and SiLU.
+
+    .. math::
+        y = z \cdot \mathrm{sigmoid}(z), \quad
+        z = \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
+
+    Args:
+        in_channels to route: as for `ConvBNReLU`.
+
+    Inputs:
+        - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
+
+    Outputs:
+        Tensor, (batch, out_channels, height out, width out), of the dtype of x.
+
+    Raises:
+        InputError: an argument or a size that does not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from custom_ops.called import real
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ops
 from custom_ops.pointwise import gate_and_rest, limited, promoted, wide
@@ -80,7 +81,7 @@ class Swish(FusedCell):
         Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
 
     Raises:
-        InputError: the input has no floating dtype.
+        InputError: the input has no floating dtype, or beta is no number.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -92,4 +93,4 @@ class Swish(FusedCell):
     """
 
     def __init__(self, beta: float = 1.0, route: str = ""):
-        super().__init__(SWISH, {"beta": float(beta)}, route)
+        super().__init__(SWISH, {"beta": real("Swish", "beta", beta)}, route)

@@ -83,6 +83,9 @@ class TokenEmbedding(WeightedCell):
     Outputs:
         Tensor of the shape of ids and one more axis, of the table's dtype.
 
+    Raises:
+        InputError: ids that are no int32 or int64, or a table that is no matrix.
+
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
 

@@ -96,3 +96,9 @@ def test_a_number_in_a_graph():
         InputError, match=r"AddReLU: y is no tensor; expected a mindspore.Tensor, got 2\.0"
     ):
         Doubled(custom_ops.AddReLU())(ms.Tensor(X))
+
+
+@pytest.mark.parametrize("wrong", ["1", None, True, 1j])
+def test_a_factor_that_is_no_number(wrong):
+    with pytest.raises(InputError, match="Swish: beta is no number; expected a number, got"):
+        custom_ops.Swish(beta=wrong)

@@ -65,7 +65,7 @@ def test_gradients_by_finite_differences(bias):
 
 
 def test_backward_comes_after_forward():
-    with pytest.raises(InputError, match="was called before forward"):
+    with pytest.raises(InputError, match="FusedConvBN: backward was called before forward"):
         FusedConvBN(*weights()).backward(np.zeros((1, 8, 1, 1), np.float32))
 
 
