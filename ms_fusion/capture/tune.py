@@ -86,9 +86,7 @@ def tune(
         seen, groups = measured(flags, EVERYTHING)
         waiting = list(_left_out(groups))
         families = sum(name in WITHOUT for name, _ in waiting)
-        # the whole net once more with what was chosen, and without each family; at least half of the time is the kernels'
-        kept_back = clock.whole_s * (1 + families)
-        kernels = tuple(_tuned_kernels(groups, max(clock.left - kept_back, clock.left / 2 - clock.whole_s), clock))  # fmt: skip
+        kernels = tuple(_tuned_kernels(groups, clock.for_kernels(families), clock))
         if any(one.ratio < 1 for one in kernels) and clock.has_room:
             seen, _ = measured(flags, EVERYTHING)
         variants = [_variant(EVERYTHING, (), seen)]
@@ -125,6 +123,15 @@ class _Clock:
     def has_room(self) -> bool:
         """Whether the whole net can be measured once more."""
         return self.left >= self.whole_s
+
+    def for_kernels(self, variants: int) -> float:
+        """Seconds for single kernels, before the whole net is measured once more and without each of some families.
+
+        They get half of the time less one measurement at least, and all of it where the whole net cannot be measured any more.
+        """
+        if not self.has_room:
+            return self.left
+        return max(self.left - self.whole_s * (1 + variants), self.left / 2 - self.whole_s)
 
     def tell(self, text: str) -> None:
         """What is done now."""
