@@ -55,14 +55,14 @@ def open_model(path: Path | str) -> ir.Model:
     except Exception as error:  # whatever a hostile file makes a library raise
         raise _refused("this is no valid ONNX model", path, str(error)) from error
     _check_values(model, path)
+    _check_arity(model, path)
     return model
 
 
 def _check_values(model: ir.Model, path: Path) -> None:
-    """Refuses a model that reads a value which nobody makes."""
-    read = [
-        value for node in ir.traversal.RecursiveGraphIterator(model.graph) for value in node.inputs
-    ]
+    """Refuses a model that reads a value which nobody makes, and names that are no text."""
+    nodes = list(ir.traversal.RecursiveGraphIterator(model.graph))
+    read = [value for node in nodes for value in node.inputs]
     for value in (*read, *model.graph.outputs):
         if (
             value is None
@@ -74,6 +74,39 @@ def _check_values(model: ir.Model, path: Path) -> None:
         raise _refused(
             "this is no valid ONNX model", path, f"nothing makes the value {value.name!r}"
         )
+    made = [value for node in nodes for value in node.outputs]
+    names = [value.name for value in (*read, *made, *model.graph.inputs) if value is not None]
+    for name in (
+        *names,
+        *(text for node in nodes for text in (node.name, node.op_type, node.domain)),
+    ):
+        if not isinstance(name, str | None):
+            raise _refused("this is no valid ONNX model", path, f"{name!r} is no text")
+
+
+def _check_arity(model: ir.Model, path: Path) -> None:
+    """Refuses an operator of ONNX's own with more or fewer inputs or outputs than it has."""
+    version = model.opset_imports.get("", 0)
+    known: dict[str, onnx.defs.OpSchema | None] = {}
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        if node.domain not in ("", "ai.onnx"):
+            continue
+        if node.op_type not in known:
+            known[node.op_type] = _schema(node.op_type, version)
+        schema = known[node.op_type]
+        if schema is not None and not (
+            schema.min_input <= len(node.inputs) <= schema.max_input
+            and schema.min_output <= len(node.outputs) <= schema.max_output
+        ):
+            got = f"{node.op_type} with {len(node.inputs)} inputs and {len(node.outputs)} outputs"
+            raise _refused("this is no valid ONNX model", path, got)
+
+
+def _schema(op: str, version: int) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(op, version)
+    except onnx.defs.SchemaError:
+        return None
 
 
 def _parsed(path: Path) -> onnx.ModelProto:

@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import Worker, WorkerError
+from tbe_impl.errors import InputError
 
 SHAPES_LIMIT_S = 60.0
 RUN_LIMIT_S = 120.0
@@ -54,10 +55,14 @@ class Native:
         """Fills in what is not known of shapes and dtypes.
 
         Raises:
+            InputError: there is something in the model that cannot be written, such as a name that is no text.
             WorkerError: it could not be done; the model is as it was.
         """
         question, answer = self._place(".onnx"), self._place(".onnx")
-        question.write_bytes(_without_weights(model))
+        try:
+            question.write_bytes(_without_weights(model))
+        except Exception as error:
+            raise InputError("this is no valid ONNX model", got=str(error.__cause__ or error)[:200]) from error  # fmt: skip
         self._shapes.ask({"model": str(question), "into": str(answer), "strict": False}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
         try:
             found = ir.load(answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float64": (1e-10, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2),
 }  # fmt: skip
 """dtype → relative tolerance, and the absolute one as a share of the largest number of the tensor; others are equal."""
+ELEMENTS_MAX = 1 << 28
 SYMBOL_SIZE = 3
 """Unknown sizes are tried with this, so that an order of axes that is mixed up shows."""
 
@@ -71,6 +73,8 @@ def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference
 def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
     """Numbers for an input, the same each time: floats around 0, whole numbers from 0 to 3, truth values."""
     shape = _sizes(value, sizes)
+    if math.prod(shape) > ELEMENTS_MAX:
+        raise InputError("the input is too large to be tried", place=value.name, expected=f"at most {ELEMENTS_MAX} elements", got=str(shape))  # fmt: skip
     name = hashlib.sha256(f"{seed} {value.name}".encode()).digest()
     random = np.random.default_rng(int.from_bytes(name[:8], "little"))
     if value.dtype == "bool":

@@ -122,3 +122,18 @@ def test_sizes_that_are_not_known_are_assumed(tmp_path: Path) -> None:
     projection = project(model)
     assert projection.symbols == ("n", "m")
     assert assumed(projection.graph, {"n": 7}).values["x"].shape == (7, 4, 1)
+
+
+def test_an_operator_has_as_many_inputs_as_it_takes(tmp_path: Path) -> None:
+    b = Builder({"x": (4, 4)})
+    path = b.save(tmp_path / "m.onnx", b.add("MatMul", "x"))
+    with pytest.raises(InputError, match="MatMul with 1 inputs"):
+        open_model(path)
+
+
+def test_names_are_text(tmp_path: Path) -> None:
+    b = Builder({"x": (4, 4)})
+    path = b.save(tmp_path / "m.onnx", b.add("Sigmoid", "x"))
+    path.write_bytes(path.read_bytes().replace(b"Sigmoid", b"Sigmo\xc2d"))
+    with pytest.raises(InputError, match="no text"):
+        open_model(path)
