@@ -4,7 +4,7 @@ Inference and a training step with Adam, graph mode, each competitor in a proces
 
 - ours: `mf.enable(generator="ms_fusion")`.
 - repaired: MindSpore without fusion, its convolution repaired by ``ONEDNN_MAX_CPU_ISA=AVX2``, which also slows its products.
-- torch: eager, the same weights.
+- torch, torch.compile: eager, and compiled as a whole; the same weights.
 - as it comes: MindSpore without fusion, whose convolutions take seconds. It is called once, on one image, and compared with
   ours on one image.
 
@@ -14,17 +14,14 @@ Inference and a training step with Adam, graph mode, each competitor in a proces
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
+from benchmarks.competitors import Competitor, has_torch
 from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
 
 NETWORKS = ("ResNet", "U-Net", "ResNet-18", "YOLO-like")
@@ -33,49 +30,6 @@ REPAIRED = {"ResNet-18": 1.3, "YOLO-like": 1.3}
 TIMES_TORCH = 1.3
 AS_IT_COMES = 50.0
 TIE = 0.87
-RESULTS_SENT = 4096
-ENVIRONMENT = {"repaired": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
-MODULE = "benchmarks.convolutional_networks"
-
-
-class Competitor:
-    """A process that makes a call whenever it is told to.
-
-    Args:
-        who: ``ours``, ``repaired``, ``torch`` or ``as it comes``.
-        name: of the network.
-        batch: how many images; 0 for as many as the network is measured with.
-
-    Attributes:
-        first: what came out of its first call, with the weights that all begin with.
-    """
-
-    def __init__(self, who: str, name: str, *, train: bool, batch: int = 0):
-        told = json.dumps([who, name, train, batch])
-        variables = {**os.environ, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
-        self._process = subprocess.Popen([sys.executable, "-m", MODULE, "--child", told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables)  # fmt: skip
-        self.first = np.asarray(self._answer())
-
-    def __enter__(self) -> Competitor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def __call__(self) -> float:
-        """Seconds of a call."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"\n")
-        self._process.stdin.flush()
-        return float(self._answer())
-
-    def _answer(self) -> Any:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(b"ANSWER "):
-                return json.loads(line[7:])
-        raise RuntimeError("a competitor ended; what it said stands above")
 
 
 def main(wanted: Sequence[str]) -> int:
@@ -91,7 +45,7 @@ def main(wanted: Sequence[str]) -> int:
 
 
 def _line(name: str, *, train: bool) -> dict[str, Any]:
-    rivals = ("repaired", "torch") if _has_torch() else ("repaired",)
+    rivals = ("repaired", "torch", "torch.compile") if has_torch() else ("repaired",)
     with ExitStack() as running:
         all_of_them = {who: running.enter_context(Competitor(who, name, train=train)) for who in ("ours", *rivals)}  # fmt: skip
         found = in_turns(all_of_them, rounds=5 if is_quick() else 15, slow_s=5.0, pause_s=0.02)
@@ -124,52 +78,5 @@ def _as_it_comes(name: str, *, train: bool) -> dict[str, Any]:
     return {"as_it_comes_s": round(once, 4), "ours_one_image_s": round(own, 5), "times_as_it_comes": round(once / own, 1)}  # fmt: skip
 
 
-def _has_torch() -> bool:
-    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0  # fmt: skip
-
-
-def child(who: str, name: str, train: bool, batch: int) -> None:
-    """Prepares, tells what the first call gave, then makes a call for each line that it is sent."""
-    call = _call(who, name, train=train, batch=batch)
-    start = time.perf_counter()
-    first = np.asarray(call()).reshape(-1)[:RESULTS_SENT]
-    _tell(time.perf_counter() - start if who == "as it comes" else first.tolist())
-    for _ in sys.stdin:
-        start = time.perf_counter()
-        call()
-        _tell(time.perf_counter() - start)
-
-
-def _tell(answer: Any) -> None:
-    print("ANSWER", json.dumps(answer), flush=True)
-
-
-def _call(who: str, name: str, *, train: bool, batch: int) -> Callable[[], np.ndarray]:
-    if who == "torch":
-        import torch
-
-        from benchmarks import torch_nets
-        from benchmarks.network_inputs import input_of
-        from tbe_impl import environment
-
-        torch.set_num_threads(environment.threads())
-        return torch_nets.called(name, input_of(name), train=train)
-    import mindspore as ms
-
-    from benchmarks.nets import NETWORKS
-
-    ms.set_context(mode=ms.GRAPH_MODE)
-    if who == "ours":
-        import ms_fusion as mf
-
-        mf.enable(generator="ms_fusion")
-    net, x = NETWORKS[name].net(train=train), NETWORKS[name].input(batch)
-    net.compile(x)
-    return lambda: net(x).asnumpy()
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        child(*json.loads(sys.argv[2]))
-        sys.exit(0)
     sys.exit(main(sys.argv[1:]))

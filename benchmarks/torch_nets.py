@@ -1,4 +1,4 @@
-"""The convolutional networks of `benchmarks.nets` in torch, with the same weights, as its users write them; imports no MindSpore."""
+"""The networks of `benchmarks.nets` in torch, with the same weights, as its users write them; imports no MindSpore."""
 
 from __future__ import annotations
 
@@ -7,6 +7,30 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+EPSILON = 1e-7
+"""Of LayerNorm in MindSpore."""
+
+
+class TransformerBlock(nn.Module):
+    """Attention and a network of two layers, each behind a LayerNorm."""
+
+    def __init__(self, size: int = 512, heads: int = 8):
+        super().__init__()
+        self.heads, self.size = heads, size
+        self.query, self.key, self.value, self.out = (nn.Linear(size, size) for _ in range(4))
+        self.first_norm, self.second_norm = nn.LayerNorm(size, EPSILON), nn.LayerNorm(size, EPSILON)
+        self.wide, self.narrow, self.gelu = nn.Linear(size, 4 * size), nn.Linear(4 * size, size), nn.GELU("tanh")  # fmt: skip
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], self.heads, self.size // self.heads).transpose(1, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first_norm(x)
+        parts = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))
+        mixed = nn.functional.scaled_dot_product_attention(*parts)
+        x = x + self.out(mixed.transpose(1, 2).reshape(x.shape))
+        return x + self.narrow(self.gelu(self.wide(self.second_norm(x))))
 
 
 class ResidualBlock(nn.Module):
@@ -45,6 +69,13 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.last(self.blocks(self.first(x)).mean((2, 3)))
+
+
+def perceptron(size: int = 512) -> nn.Module:
+    """Linear, LayerNorm, GELU, three times."""
+    return nn.Sequential(*(
+        layer for _ in range(3) for layer in (nn.Linear(size, size), nn.LayerNorm(size, EPSILON), nn.GELU())
+    ))  # fmt: skip
 
 
 def small_resnet() -> nn.Module:
@@ -112,6 +143,8 @@ class UNet(nn.Module):
 
 
 NETWORKS: Mapping[str, Callable[[], nn.Module]] = {
+    "MLP": perceptron,
+    "transformer": TransformerBlock,
     "ResNet": small_resnet,
     "U-Net": UNet,
     "ResNet-18": resnet18,
@@ -119,8 +152,14 @@ NETWORKS: Mapping[str, Callable[[], nn.Module]] = {
 }
 
 
-def called(name: str, x: np.ndarray, *, train: bool) -> Callable[[], np.ndarray]:
-    """A call of a network, or of its training step, on x; the weights are those of `benchmarks.nets`."""
+def called(
+    name: str, x: np.ndarray, *, train: bool, whole: bool = False
+) -> Callable[[], np.ndarray]:
+    """A call of a network, or of its training step, on x; the weights are those of `benchmarks.nets`.
+
+    Args:
+        whole: compile it, with its loss.
+    """
     random = np.random.default_rng(1)
     net, given = NETWORKS[name](), torch.from_numpy(x)
     with torch.no_grad():
@@ -130,19 +169,28 @@ def called(name: str, x: np.ndarray, *, train: bool) -> Callable[[], np.ndarray]
                 one.copy_(torch.from_numpy((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
             elif at.endswith("bias"):
                 one.zero_()
+
+    def compiled(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        return torch.compile(function, dynamic=False, fullgraph=True) if whole else function
+
     if not train:
-        net.eval()
+        forward = compiled(net.eval())
 
         def infer() -> np.ndarray:
             with torch.inference_mode():
-                return net(given).numpy()
+                return forward(given).numpy()
 
         return infer
-    optimizer = torch.optim.Adam(net.parameters(), 1e-4)
+    optimizer, loss_of = (
+        torch.optim.Adam(net.parameters(), 1e-4),
+        compiled(lambda x: net(x).square().mean()),
+    )
+    if whole:
+        optimizer.step = torch.compile(optimizer.step)  # type: ignore[method-assign]
 
     def step() -> np.ndarray:
         optimizer.zero_grad()
-        loss = net(given).square().mean()
+        loss = loss_of(given)
         loss.backward()
         optimizer.step()
         return loss.detach().numpy()

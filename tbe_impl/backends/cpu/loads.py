@@ -94,7 +94,11 @@ def _tile_of(writer: Elaborator, tensor: Tensor, address: Poly, step: Poly) -> t
 
 
 def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> None:
-    """While a row is finished from the cache, memory can bring the next ones."""
+    """While a row is finished from the cache, memory can bring the next ones.
+
+    What is read once, side by side with what is written past the caches, goes past them as well: they keep what the caller
+    needs for its next call.
+    """
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
     together = writer.together
@@ -106,7 +110,8 @@ def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> 
     following = address.substitute(
         {writer.prefetch: Poly.variable(writer.prefetch) + Poly.of(steps)}
     )
-    writer.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {writer.text(following)});")  # fmt: skip
+    once = ", 0, 0" if writer.prefetch == writer.vector else ""
+    writer.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {writer.text(following)}{once});")  # fmt: skip
 
 
 def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:

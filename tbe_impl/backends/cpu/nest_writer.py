@@ -198,6 +198,8 @@ class NestWriter:
         outer = nest.levels[at - 1].parts if at else ()
         if len(outer) == 1 and outer[0][1] == 1 and short and self.options.prefetch:
             inside.prefetch = outer[0][0]
+        elif len(nest.loops) == 1 and stream and self.options.prefetch:
+            inside.prefetch = serial
         inside.vector_loop(
             serial,
             lambda _: self._store("stream" if stream else ""),

@@ -1,0 +1,112 @@
+"""A network, or its training step, in a process of its own that makes a call whenever it is told to.
+
+- ours: `mf.enable(generator="ms_fusion")`.
+- unfused: MindSpore without fusion; repaired: the same, its convolution repaired by ``ONEDNN_MAX_CPU_ISA=AVX2``; as it comes: the
+  same, when a call takes so long that its first is the one to be timed.
+- torch, torch.compile: eager, and compiled as a whole for static shapes; the same weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+RESULTS_SENT = 4096
+ENVIRONMENT = {"repaired": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
+MODULE = "benchmarks.competitors"
+
+
+class Competitor:
+    """A process that makes a call whenever it is told to.
+
+    Args:
+        who: as above.
+        name: of the network.
+        batch: how many images; 0 for as many as the network is measured with.
+
+    Attributes:
+        first: what came out of its first call, with the weights that all begin with.
+    """
+
+    def __init__(self, who: str, name: str, *, train: bool, batch: int = 0):
+        told = json.dumps([who, name, train, batch])
+        variables = {**os.environ, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
+        self._process = subprocess.Popen([sys.executable, "-m", MODULE, "--child", told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables)  # fmt: skip
+        self.first = np.asarray(self._answer())
+
+    def __enter__(self) -> Competitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def __call__(self) -> float:
+        """Seconds of a call."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+        self._process.stdin.flush()
+        return float(self._answer())
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(b"ANSWER "):
+                return json.loads(line[7:])
+        raise RuntimeError("a competitor ended; what it said stands above")
+
+
+def has_torch() -> bool:
+    """Whether torch can take part."""
+    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0  # fmt: skip
+
+
+def child(who: str, name: str, train: bool, batch: int) -> None:
+    """Prepares, tells what the first call gave, then makes a call for each line that it is sent."""
+    call = _call(who, name, train=train, batch=batch)
+    start = time.perf_counter()
+    first = np.asarray(call()).reshape(-1)[:RESULTS_SENT]
+    _tell(time.perf_counter() - start if who == "as it comes" else first.tolist())
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        call()
+        _tell(time.perf_counter() - start)
+
+
+def _tell(answer: Any) -> None:
+    print("ANSWER", json.dumps(answer), flush=True)
+
+
+def _call(who: str, name: str, *, train: bool, batch: int) -> Callable[[], np.ndarray]:
+    if who.startswith("torch"):
+        import torch
+
+        from benchmarks import torch_nets
+        from benchmarks.network_inputs import input_of
+        from tbe_impl import environment
+
+        torch.set_num_threads(environment.threads())
+        return torch_nets.called(name, input_of(name), train=train, whole=who == "torch.compile")
+    import mindspore as ms
+
+    from benchmarks.nets import NETWORKS
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    if who == "ours":
+        import ms_fusion as mf
+
+        mf.enable(generator="ms_fusion")
+    net, x = NETWORKS[name].net(train=train), NETWORKS[name].input(batch)
+    net.compile(x)
+    return lambda: net(x).asnumpy()
+
+
+if __name__ == "__main__":
+    child(*json.loads(sys.argv[2]))

@@ -1,0 +1,58 @@
+"""The MLP and the transformer built by us, beside MindSpore unfused and torch: ``python -m benchmarks.dense_networks [names]``.
+
+Inference and a training step with Adam, graph mode, each competitor in a process of its own, all called in turns; see
+`benchmarks.competitors`. Torch attends by its fused operator. Target: a training step of the transformer in at most 0.85 of the time of
+torch.compile; those against unfused are in `benchmarks.networks`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from benchmarks.competitors import Competitor, has_torch
+from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
+
+NETWORKS = ("MLP", "transformer")
+TARGETS = {("transformer", True): 0.85}
+"""Network and whether it is trained → the share of torch.compile's time."""
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Measures those networks, or all; 1 when a result is wrong."""
+    record: dict[str, Any] = {**described(), "lines": []}
+    print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
+    rivals = ("unfused", "torch", "torch.compile") if has_torch() else ("unfused",)
+    for name in NETWORKS:
+        for train in (False, True):
+            if not wanted or name in wanted:
+                record["lines"].append(_line(name, rivals, train=train))
+    write("dense_networks", record)
+    return 0 if all(line["right"] for line in record["lines"]) else 1
+
+
+def _line(name: str, rivals: Sequence[str], *, train: bool) -> dict[str, Any]:
+    with ExitStack() as running:
+        all_of_them = {who: running.enter_context(Competitor(who, name, train=train)) for who in ("ours", *rivals)}  # fmt: skip
+        found = in_turns(all_of_them, rounds=15 if is_quick() else 45, slow_s=5.0, pause_s=0.02)
+    ours = all_of_them["ours"].first
+    off = {who: largest_error([ours], [all_of_them[who].first.astype(np.float64)]) for who in rivals}  # fmt: skip
+    line: dict[str, Any] = {
+        "network": name, "what": "training" if train else "inference", "differs": off, "right": max(off.values()) <= 1e-3,
+        **{who: item.record() for who, item in found.items()},
+        **{f"times_{who}": round(ratio(found[who], found["ours"]), 2) for who in rivals},
+    }  # fmt: skip
+    target, compiled = TARGETS.get((name, train)), line.get("times_torch.compile")
+    short = target is not None and compiled is not None and compiled < 1 / target
+    shown = f"{name:<12} {line['what']:<9} ours {found['ours'].median * 1e3:7.2f} ms"
+    shown += "".join(f"   {who} {found[who].median * 1e3:7.2f} ms {line[f'times_{who}']:5.2f} ×" for who in rivals)  # fmt: skip
+    print(shown + ("  (short)" if short else "") + ("" if line["right"] else "  WRONG"), flush=True)
+    return line
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
