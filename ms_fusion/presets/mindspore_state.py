@@ -72,6 +72,11 @@ def function_compiler() -> Any:
     return getattr(_compile_module(), "_JitExecutor", None)
 
 
+def pynative_executor() -> Any:
+    """MindSpore's class whose method ``grad`` takes gradients in PyNative mode; None in a version that has none."""
+    return getattr(_compile_module(), "_PyNativeExecutor", None)
+
+
 def compiled_functions() -> frozenset[str]:
     """Names of what ``ms.jit`` compiled so far, and was not forgotten."""
     return frozenset(getattr(_compile_module(), "ms_compile_cache", ()))

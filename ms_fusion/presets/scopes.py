@@ -29,6 +29,7 @@ from ms_fusion.presets import (
     mindspore_state,
     net_checks,
     net_choices,
+    pynative,
     served,
 )
 from ms_fusion.presets.in_force import (
@@ -73,12 +74,14 @@ class _Setting:
         preset, flags: its name, and what MindSpore is told.
         explicit: what of the flags the user wrote.
         asked: the generator that the user named.
+        compiled: for a Cell's: its `construct` was compiled for it, in PyNative mode.
     """
 
     preset: str
     flags: str
     explicit: str = ""
     asked: str | None = None
+    compiled: bool = False
 
 
 @dataclass
@@ -90,6 +93,8 @@ class _State:
     user_value: str | None = None
     holding: bool = False
     jit_level: str | None = None
+    in_pynative: str = ""
+    """Flags of the Cell that was patched last in PyNative mode, under which gradients are compiled."""
     said_off: bool = False
     no_kernels: set[str] = field(default_factory=set)
 
@@ -127,7 +132,7 @@ def enable(
         _state.process = setting
         _apply()
         _device_switch(on=fuses(setting.flags))
-    wrapped = _compiled(step) if step is not None else None
+    wrapped = pynative.compiled(step) if step is not None else None
     now = in_force()
     remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
     if wrapped is not None:
@@ -193,9 +198,10 @@ def patch(
 ) -> Net:
     """Compile this Cell under `preset`, whatever block or process say; returns the same Cell.
 
-    Only a Cell that is compiled itself (called in graph mode) is concerned: inside another Cell, or in a ``@ms.jit``
-    function, the outer one's flags hold. A copy of the Cell keeps the preset. What was compiled before is dropped, so that
-    the next call compiles anew.
+    Only a Cell that is compiled itself is concerned: inside another Cell, or in a ``@ms.jit`` function, the outer one's flags
+    hold. In PyNative mode it is made one: its `construct` is compiled, as by ``@ms.jit``, and so is its gradient, while what is
+    around it stays as it is. A copy of the Cell keeps the preset. What was compiled before is dropped, so that the next call
+    compiles anew.
 
     Raises:
         InputError: `net` is no Cell; else as `enable`.
@@ -217,7 +223,9 @@ def patch(
         if item.severity != "note":
             warnings.warn(str(item), FusionWarning, stacklevel=2)
     if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
-        warnings.warn(PYNATIVE, FusionWarning, stacklevel=2)
+        setting = replace(setting, compiled="construct" not in vars(net))
+        pynative.compiled(net)
+        _state.in_pynative = setting.flags
     with compile_lock:
         vars(net)[CELL_FLAGS] = setting
         if getattr(net, "compile_cache", None):
@@ -228,7 +236,10 @@ def patch(
 
 def unpatch(net: Net) -> Net:
     """Take back `patch`; the next call compiles anew."""
-    vars(net).pop(CELL_FLAGS, None)
+    setting = vars(net).pop(CELL_FLAGS, None)
+    if setting is not None and setting.compiled:
+        vars(net).pop("construct", None)
+        _state.in_pynative = ""
     if getattr(net, "compile_cache", None):
         net.compile_cache.clear()  # type: ignore[attr-defined]
     return net
@@ -245,7 +256,7 @@ def in_force(net: Any = None) -> InForce:
         remarks.append("The flags hold no `--opt_level`, so MindSpore fuses nothing.")
         remedy = "Add `--opt_level=2`."
     graph_mode = is_graph_mode()
-    if fused and not graph_mode:
+    if fused and not graph_mode and not (scope == "Cell" and "construct" in vars(net)):
         fused, remedy = False, PYNATIVE_REMEDY
         remarks.append(PYNATIVE)
     builds = device == "CPU" and fuses(text)
@@ -493,25 +504,6 @@ def _without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
     return "", "none", "none", remarks
 
 
-def _compiled(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`step` as MindSpore compiles it; a function that is compiled already stays as it is."""
-    mindspore = mindspore_module()
-    if isinstance(step, mindspore.nn.Cell):
-        if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
-            step.construct = mindspore.jit(step.construct)
-        return step
-    if not callable(step):
-        raise InputError(
-            "a step is a function or a Cell", expected="something callable", got=type(step).__name__
-        )
-    if (
-        hasattr(step, "__wrapped__")
-        and "staging_specialize" in getattr(step, "__code__", _compiled.__code__).co_name
-    ):
-        return step
-    return mindspore.jit(step)
-
-
 def _prepare() -> None:
     mindspore_state.prepare()
     _hook()
@@ -522,6 +514,7 @@ def _hook() -> None:
     for owner in (mindspore_module().nn.Cell, mindspore_state.function_compiler()):
         if owner is not None and not hasattr(owner.compile, "_ms_fusion_original"):
             owner.compile = _guarded(owner.compile)
+    pynative.gradients_under(lambda: "" if is_off() or flags_are_fixed() else _state.in_pynative)
 
 
 def _buildable(flags: str, name: str) -> str:
@@ -549,7 +542,9 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards."""
-    own = vars(compiled).get(CELL_FLAGS)
+    # the construct of a Cell that was patched in PyNative mode is a compiled function of its own
+    cell = compiled if hasattr(compiled, "construct") else compiled.obj
+    own = vars(cell).get(CELL_FLAGS) if hasattr(cell, "__dict__") else None
     flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
     if flags_are_fixed():
         with _spelled_out(variable(FLAGS_VARIABLE) or ""):

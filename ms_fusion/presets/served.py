@@ -26,6 +26,9 @@ CLUSTERED = tuple(
 )
 """Added to what MindSpore clusters on CPU by itself."""
 
+TAKEN_OUT = ("ReduceAll",)
+"""Of what is kept out, what MindSpore clusters by itself when it is not its own generator that builds."""
+
 EXPANDED = tuple(
     "LayerNorm LayerNormGrad ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split()
 )
@@ -38,6 +41,7 @@ def served(level: int) -> GraphKernelFlags:
         opt_level=level,
         kernel_generator=GENERATOR,
         enable_cluster_ops=CLUSTERED,
+        disable_cluster_ops=TAKEN_OUT,
         enable_expand_ops=EXPANDED,
         disable_pass=(WHOLE, REWRITING),
     )
@@ -48,7 +52,7 @@ OF_LIBRARY = frozenset("MatMul BatchMatMul Conv2D Conv2DBackpropInput Conv2DBack
 
 
 def without_kept_out(flags: GraphKernelFlags, *, library: bool = True) -> GraphKernelFlags:
-    """The flags without operators in their lists that are kept out of the groups.
+    """The flags without operators in their lists that are kept out of the groups; those that come by themselves are taken out.
 
     Args:
         library: whether oneDNN can be called here.
@@ -59,4 +63,6 @@ def without_kept_out(flags: GraphKernelFlags, *, library: bool = True) -> GraphK
         for name, names in flags.set_flags().items()
         if name in ("enable_cluster_ops", "enable_cluster_ops_only")
     }
+    if flags.enable_cluster_ops_only is None:
+        kept["disable_cluster_ops"] = tuple(dict.fromkeys((*(flags.disable_cluster_ops or ()), *TAKEN_OUT)))  # fmt: skip
     return replace(flags, **kept)

@@ -211,6 +211,26 @@ def test_a_stock_pynative_training_script_is_fused_by_its_step(tmp_path: Path) -
     assert fused["losses"][-1] < fused["losses"][0]
 
 
+PATCHED = """
+net.set_train()
+record = mf.patch(net)
+RESULT["in force"] = [presets.in_force(net).fused, list(presets.in_force(net).warnings), presets.in_force().scope]
+"""
+
+
+def test_a_cell_that_is_patched_in_pynative_mode_is_fused_with_its_gradients(
+    tmp_path: Path,
+) -> None:
+    undone = 'presets.unpatch(net)\nRESULT["undone"] = "construct" in vars(net)\n'
+    plain = run(TRAINING, tmp_path / "plain").result
+    fused = run(TRAINING.replace("#ENABLE", PATCHED) + undone, tmp_path / "fused").result
+    assert fused["mode"] == "pynative" and fused["in force"] == [True, [], "none"]
+    # forward and backward
+    assert sum(count >= 4 for count in fused["operators"]) >= 2
+    assert fused["losses"] == pytest.approx(plain["losses"], rel=1e-4)
+    assert fused["undone"] is False
+
+
 SAYS = """
 warnings.simplefilter("ignore")
 default = mf.enable()

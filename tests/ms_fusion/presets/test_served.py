@@ -193,6 +193,8 @@ x = np.float32([[1, 3, 5, 0], [-1, np.nan, np.inf, 2.5]])
 found = Odd()(Tensor(x), Tensor(np.int32([1, 2, 3])), Tensor(np.float64([1e-3, 70000.0, 2.0])))
 RESULT["odd"] = [one.asnumpy().astype(float).tolist() for one in found]
 
+RESULT["all finite"] = [bool(ms.amp.all_finite((Tensor(one), Tensor(x[:1]))).asnumpy()) for one in (x, x[:1])]
+
 from ms_fusion.presets import served
 
 class Running(nn.Cell):
@@ -328,6 +330,11 @@ def test_what_kills_mindspores_own_generator_or_is_wrong_in_it_is_right(
 
 
 @pytest.mark.mindspore
+def test_gradients_are_looked_over_as_loss_scaling_does(seen: dict[str, Any]) -> None:
+    assert seen["all finite"] == [False, True]
+
+
+@pytest.mark.mindspore
 def test_what_cannot_be_built_is_kept_out_or_said_and_computed(seen: dict[str, Any]) -> None:
     (kept_out,) = seen["kept out"]
     assert "`CumSum` stays out of the groups: a running sum is no loop nest" in kept_out
@@ -338,6 +345,13 @@ def test_what_cannot_be_built_is_kept_out_or_said_and_computed(seen: dict[str, A
     (by, why), notes = seen["not built"]
     assert by == "numpy" and "CumSum of float32 [2, 3]" in why
     assert any("in vain" in note and "CumSum of float32 [2, 3]" in note for note in notes)
+
+
+def test_what_comes_by_itself_stays_out_whatever_else_is_taken_out() -> None:
+    flags = without_kept_out(
+        resolve("auto", flags="--disable_cluster_ops=Exp", generator="ms_fusion")
+    )
+    assert flags.disable_cluster_ops == ("Exp", "ReduceAll")
 
 
 def test_every_operator_that_may_come_is_known() -> None:

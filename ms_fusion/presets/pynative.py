@@ -1,0 +1,59 @@
+"""PyNative mode fuses nothing but what is compiled: a step, a Cell, and the gradients of these."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ms_fusion.presets.mindspore_state import (
+    FLAGS_VARIABLE,
+    mindspore_module,
+    pynative_executor,
+    variable_set,
+)
+from tbe_impl.errors import InputError
+
+
+def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` as MindSpore compiles it; a function that is compiled already stays as it is."""
+    mindspore = mindspore_module()
+    if isinstance(step, mindspore.nn.Cell):
+        # what was compiled before, by us or the user, is an attribute of the Cell, and stays
+        if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE and "construct" not in vars(
+            step
+        ):
+            step.construct = mindspore.jit(step.construct)
+        return step
+    if not callable(step):
+        raise InputError(
+            "a step is a function or a Cell", expected="something callable", got=type(step).__name__
+        )
+    if (
+        hasattr(step, "__wrapped__")
+        and "staging_specialize" in getattr(step, "__code__", compiled.__code__).co_name
+    ):
+        return step
+    return mindspore.jit(step)
+
+
+def gradients_under(flags: Callable[[], str]) -> None:
+    """From now on MindSpore compiles gradients that are taken in PyNative mode under these flags, where they are not empty.
+
+    It compiles the gradient of a compiled function when it is taken, and calls no ``compile`` in Python for it.
+    """
+    owner = pynative_executor()
+    if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
+        return
+    original = owner.grad
+
+    @functools.wraps(original)
+    def grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        text = flags()
+        if not text:
+            return original(self, *args, **kwargs)
+        with variable_set(FLAGS_VARIABLE, text):
+            return original(self, *args, **kwargs)
+
+    grad._ms_fusion_original = original  # type: ignore[attr-defined]
+    owner.grad = grad
