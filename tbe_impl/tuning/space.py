@@ -20,6 +20,7 @@ SMALL = 8
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2)),
+    ("tables", (True,)),
     ("portions", (16,)),
     ("accumulators", (1, 8, 2)),
     ("unroll", (2, 4)),
@@ -27,7 +28,6 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("prefetch", (False,)),
     ("stream_bytes", (NEVER, 0)),
     ("vector_bits", (256,)),
-    ("tables", (False,)),
 )
 """Fields of `Choice` and what they are beside the default, what gains most often first; `stored` and what decides about
 threads have their own ways."""
