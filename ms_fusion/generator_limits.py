@@ -23,10 +23,15 @@ KEPT_OUT: Mapping[str, str] = MappingProxyType(
         "MindSpore raises a type error",
         "Concat": "MindSpore raises an error when it is clustered",
         "CumSum": "a running sum is no loop nest, and nothing fuses with it",
+        "ReduceProd": "its axes are an input of the kernel, and not known before it runs",
         "Gather": "MindSpore raises an error for an index beyond the table, which a kernel cannot",
         "UnsortedSegmentSum": "MindSpore raises an error for a segment that is none, which a kernel cannot",
         "ReduceAll": "MindSpore raises an error when it is clustered without axes",
         "Pad": "what it is told of the padding is left out of the kernel's description",
+        **dict.fromkeys(
+            "CeLU SoftShrink SoftShrinkGrad HShrink HShrinkGrad SmoothL1Loss SmoothL1LossGrad".split(),
+            "the number that it is told is left out of the kernel's description",
+        ),
         "PadV3": "the padding is no constant but an input of the kernel",
         **dict.fromkeys(
             ("Split", "MaxPoolWithArgmaxV2", "MaxPool3DWithArgmax", "AdaptiveMaxPool2D"),

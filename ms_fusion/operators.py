@@ -29,7 +29,10 @@ CPU_CLUSTERABLE_ELSEWHERE = frozenset(
     Conv2DBackpropFilter MaxPoolGrad AvgPool AvgPoolGrad MaxPool3D MaxPool3DGrad AvgPool3D AvgPool3DGrad
     AdaptiveAvgPool2D AdaptiveAvgPool2DGrad AdaptiveMaxPool2D MaxPoolWithArgmaxV2 MaxPool3DWithArgmax
     ResizeNearestNeighbor ResizeNearestNeighborGrad Stack Split Pad PadV3 UnsortedSegmentSum
-    ReLU6 ReLU6Grad HSigmoidGrad HSwishGrad Elu EluGrad Mish""".split()
+    ReLU6 ReLU6Grad HSigmoidGrad HSwishGrad Elu EluGrad Mish CeLU SeLU Softsign SoftShrink SoftShrinkGrad HShrink HShrinkGrad
+    FastGeLUGrad LogSoftmaxGrad RsqrtGrad AcoshGrad AsinhGrad ACosGrad AsinGrad AtanGrad DropoutGrad Addcmul Addcdiv AddExt
+    SubExt Lerp MaskedFill LogicalXor Xlogy Xdivy Fmax Fmin Hypot L2Loss SmoothL1Loss SmoothL1LossGrad KLDivLoss
+    KLDivLossGrad FillV2 Tril Triu ReverseV2""".split()
 )
 """Clustered on CPU when asked, but only a generator other than MindSpore's own can build them, if any can."""
 

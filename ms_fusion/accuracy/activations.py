@@ -46,6 +46,28 @@ def _elu_gradient(dy: Array, y: Array) -> Any:
     return np.where(y > 0, dy, dy * (y + 1))
 
 
+def _sigmoid(x: Array) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _selu(x: Array) -> Any:
+    alpha, scale = 1.67326324, 1.05070098
+    return scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+def _fast_gelu_gradient(dy: Array, x: Array) -> Any:
+    gate = _sigmoid(1.702 * x)
+    return dy * (gate + _clipped(1.702 * x, -100, 100) * gate * (1 - gate))
+
+
+def _gelu_gradient(dy: Array, x: Array, *_: Array) -> Any:
+    """Of the form by tanh; beyond ±20 its slope is 0 or 1, and squares of x may be infinite."""
+    inner = _clipped(x, -20, 20)
+    gate = _sigmoid(1.5957691216057308 * (inner + 0.044715 * inner * inner * inner))
+    slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
+    return dy * (gate + inner * slope * gate * (1 - gate))
+
+
 ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "ReLU": lambda x: np.maximum(x, 0),
@@ -57,6 +79,12 @@ ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "HSwishGrad": _hard_swish_gradient,
         "Elu": _elu,
         "EluGrad": _elu_gradient,
+        "SeLU": _selu,
+        "Softsign": lambda x: x / (1 + np.abs(x)),
+        "FastGeLU": lambda x: x * _sigmoid(1.702 * x),
+        "FastGeLUGrad": _fast_gelu_gradient,
+        "GeLUGrad": _gelu_gradient,
+        "SoftplusGrad": lambda dy, x: dy * _sigmoid(x),
         "Mish": lambda x: x * np.tanh(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
     }
 )

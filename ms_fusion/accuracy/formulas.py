@@ -15,6 +15,7 @@ import numpy as np
 
 from ms_fusion.accuracy import pooling, resizing
 from ms_fusion.accuracy.activations import ACTIVATIONS
+from ms_fusion.accuracy.composed import COMPOSED
 from ms_fusion.accuracy.convolutions import convolution, gradient_of_weight, gradient_of_x
 from ms_fusion.accuracy.windows import Windows, given_windows, windows
 from ms_fusion.graph import Node, Value
@@ -268,6 +269,10 @@ def _concat(call: Call) -> Array:
     return np.concatenate(arrays, axis=int(axis))
 
 
+def _diagonal(call: Call) -> int:
+    return int(call.number("diagonal", 1))
+
+
 def _stack(call: Call) -> Array:
     axis = int(call.number("axis")) % len(call.output.shape)
     wide = (*call.inputs[0].shape[:axis], 1, *call.inputs[0].shape[axis:])
@@ -443,6 +448,10 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "Gather": _gather,
         "Concat": _concat,
         "Stack": _stack,
+        "FillV2": lambda call: np.broadcast_to(np.asarray(call.inputs[1]), _sizes(call)),
+        "Tril": lambda call: np.tril(call.inputs[0], _diagonal(call)),
+        "Triu": lambda call: np.triu(call.inputs[0], _diagonal(call)),
+        "ReverseV2": lambda call: np.flip(call.inputs[0], call.integers("axis", 1)),
         "OnesLike": _unary(np.ones_like),
         "ZerosLike": _unary(np.zeros_like),
         # in place: the new content of the first input
@@ -493,6 +502,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "Softmax": _softmax,
         "LogSoftmax": _log_softmax,
         **{name: _of_all(function) for name, function in ACTIVATIONS.items()},
+        **COMPOSED,
     }
 )
 """Operator type → its meaning in NumPy."""

@@ -38,7 +38,8 @@ def _reduction(word: Any) -> Meaning:
         axes = sorted({axis % max(x.ndim, 1) for axis in named or range(x.ndim)})
         if not axes:
             return call.inputs[0]
-        return Traced(word(x, axes, keepdims=call.flag("keep_dims", 2)))
+        # a flag that stands among the inputs may be there without its value
+        return Traced(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
 
     return meaning
 
@@ -54,6 +55,34 @@ def _quotient(call: Call) -> Any:
     return x.astype(np.float32) / y.astype(np.float32) if whole else x / y
 
 
+def _gelu_gradient(call: Call) -> Any:
+    """Beyond ±20 the slope is 0 or 1, and squares of x may be infinite."""
+    dy, x = call.inputs[:2]
+    inner = np.minimum(np.maximum(x, -20), 20)
+    gate = Traced(dsl.ext.ndtr_tanh(tensor_of(inner)))
+    slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
+    return dy * (gate + inner * slope * gate * (1 - gate))
+
+
+def _triangle(*, lower: bool) -> Meaning:
+    def meaning(call: Call) -> Any:
+        x, diagonal = tensor_of(call.inputs[0]), int(call.number("diagonal", 1))
+
+        def element(*at: Any) -> Any:
+            above = at[-1] - at[-2] - diagonal
+            return dsl.select(above <= 0 if lower else above >= 0, x(*at), dsl.const(0, x.dtype))
+
+        return Traced(dsl.compute(x.shape, element, "triangle"))
+
+    return meaning
+
+
+def _reversed(call: Call) -> Any:
+    x = tensor_of(call.inputs[0])
+    axes = {axis % x.ndim for axis in call.integers("axis", 1) or ()}
+    return Traced(dsl.compute(x.shape, lambda *at: x(*(x.shape[n] - 1 - i if n in axes else i for n, i in enumerate(at))), "reversed"))  # fmt: skip
+
+
 _OWN: Mapping[str, Meaning] = {
     "Rsqrt": _word(dsl.vrsqrt),
     "Erf": _word(dsl.ext.erf),
@@ -62,6 +91,10 @@ _OWN: Mapping[str, Meaning] = {
     "SiLU": lambda call: call.inputs[0] * _word(dsl.ext.sigmoid)(call),
     "GeLU": _word(lambda x: dsl.vmul(x, dsl.ext.ndtr_tanh(x))),
     "Mish": _word(lambda x: dsl.vmul(x, dsl.ext.tanh_softplus(x))),
+    "GeLUGrad": _gelu_gradient,
+    "Tril": _triangle(lower=True),
+    "Triu": _triangle(lower=False),
+    "ReverseV2": _reversed,
     "Cast": _cast,
     "Div": _quotient,
     "ReduceSum": _reduction(dsl.reduce_sum),

@@ -15,7 +15,12 @@ WHOLE = "split.graph_kernel_splitter"
 REWRITING = "highlevelopt1.arithmetic_simplify"
 """The pass that rewrites formulas: `x + -x` of integers becomes a float. Our compiler finds what is the same by itself."""
 
-WHOLE_OPERATORS = frozenset("HSigmoid HSwish LogSoftmax ReduceMean SiLU Sigmoid".split())
+NOT_EXPANDED = tuple("GeLU GeLUGrad Softplus SoftplusGrad".split())
+"""Spelled out by MindSpore unless it is told not to."""
+
+WHOLE_OPERATORS = frozenset(
+    ("FastGeLU", "HSigmoid", "HSwish", "LogSoftmax", "ReduceMean", "SiLU", "Sigmoid", *NOT_EXPANDED)
+)
 """Could be spelled out by MindSpore, which then computes them in float32, float64 too, and hands out float32."""
 
 CLUSTERED = tuple(
@@ -43,6 +48,7 @@ def served(level: int) -> GraphKernelFlags:
         enable_cluster_ops=CLUSTERED,
         disable_cluster_ops=TAKEN_OUT,
         enable_expand_ops=EXPANDED,
+        disable_expand_ops=NOT_EXPANDED,
         disable_pass=(WHOLE, REWRITING),
     )
 

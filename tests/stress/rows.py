@@ -8,6 +8,7 @@ from tests.stress import (
     concurrency,
     damage,
     keeping,
+    networks,
     operators,
     places,
     races,
@@ -28,6 +29,7 @@ ROWS = tuple(
                 words,
                 operators,
                 accuracy,
+                networks,
             )
             for row in module.ROWS
         ),

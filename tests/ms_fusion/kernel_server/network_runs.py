@@ -51,7 +51,7 @@ def results(
     """Outputs, then gradients, of inputs each up to `off` of its size away; equal ones stay equal."""
     import mindspore
 
-    file = place / f"net_{network.seed}_{'exact' if exact else len(flags)}.py"
+    file = place / f"net_{network.seed}_{network.dtype}_{'exact' if exact else len(flags)}.py"
     file.write_text(network.text(exact=exact), "utf-8")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
@@ -93,9 +93,8 @@ def _told() -> Iterator[list[str]]:
         told += [f"{name}: {one.why}" for name, one in made.items() if one.why and name not in seen]
 
 
-def run(seed: int, place: Path, flags: str) -> Run:
+def run(network: Network, place: Path, flags: str) -> Run:
     """One network; `flags` are those of our generator."""
-    network = draw(seed)
     try:
         unfused = results(network, place, "--opt_level=0", exact=False)
         exact = results(network, place, "--opt_level=0", exact=True)
@@ -161,7 +160,7 @@ def main(first: int, last: int) -> None:
     flags, found = served(2).render(), []
     with tempfile.TemporaryDirectory() as place:
         for seed in range(first, last):
-            found.append(run(seed, Path(place), flags))
+            found.append(run(draw(seed), Path(place), flags))
             if found[-1].wrong or found[-1].skipped:
                 print(seed, found[-1].network.dtype, found[-1].wrong or f"skipped: {found[-1].skipped}", flush=True)  # fmt: skip
     print(f"{len(found)} networks, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped")  # fmt: skip

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
-from scipy import special
+
+from tests.ms_fusion.kernel_server.vocabulary import (
+    ALWAYS,
+    BINARY,
+    EXACT,
+    MORE_BINARY,
+    MORE_UNARY,
+    NAMES,
+    NOT_FLOAT64,
+    UNARY,
+)
 
 LARGEST = 60.0
 ELEMENTS = 20_000
@@ -65,14 +75,15 @@ class Network:
         other = "float64" if exact else OTHER[self.dtype]
         wide = "float64" if dtype == "float64" else "float32"
         names = ", ".join(self.inputs)
+        spelled = tuple(EXACT) if exact else NOT_FLOAT64 if dtype == "float64" else ()
         floats = [at for at, one in enumerate(self.inputs.values()) if one.dtype == np.float64]
         lines = [
             "import mindspore as ms",
             "from mindspore import ops",
             f"F, H, W = ms.{dtype}, ms.{other}, ms.{wide}",
-            *(spelled for spelled in EXACT.values() if exact),
+            *(EXACT[name] for name in spelled),
             f"def forward({names}):",
-            *(f"    {_exactly(line) if exact else line}" for line in self.body),
+            *(f"    {_replaced(line, spelled)}" for line in self.body),
             "    loss = " + " + ".join(f"ops.sum(ops.cast({name}, W) * {0.5 + at})" for at, name in enumerate(self.outputs)),
             f"    return loss, {', '.join(self.outputs)}",
             f"gradient = ops.value_and_grad(forward, {tuple(floats)}, None, True)",
@@ -82,65 +93,15 @@ class Network:
         return "\n".join(lines) + "\n"
 
 
-EXACT: Mapping[str, str] = {
-    "log_softmax": """
-def log_softmax(x, axis):
-    level = x - ops.stop_gradient(ops.amax(x, axis, keepdims=True))
-    return level - ops.log(ops.sum(ops.exp(level), dim=axis, keepdim=True))
-""",
-}
-"""Functions whose operator MindSpore computes in float32, whatever it is given, in operators that float64 goes through."""
+def _replaced(line: str, names: Collection[str]) -> str:
+    """A line with functions of the module in the place of MindSpore's."""
+    return re.sub(rf"ops\.({'|'.join(names)})\(", r"\1(", line) if names else line
 
 
-def _exactly(line: str) -> str:
-    return re.sub(rf"ops\.({'|'.join(EXACT)})\(", r"\1(", line)
-
-
-def _sigmoid(x: Any) -> Any:
-    return special.expit(x)
-
-
-_NAMES = {"np": np, "special": special, "sigmoid": _sigmoid}
-ALWAYS: Callable[[Any], bool] = lambda x: True  # noqa: E731
-ABOVE: Callable[[Any], bool] = lambda x: x.min() > 0.2  # noqa: E731
-AWAY: Callable[[Any], bool] = lambda x: np.abs(x).min() > 0.2  # noqa: E731
-
-UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
-    ("ops.neg({0})", "-{0}", ALWAYS),
-    ("ops.abs({0})", "np.abs({0})", AWAY),
-    ("ops.square({0})", "np.square({0})", ALWAYS),
-    ("ops.exp({0})", "np.exp({0})", lambda x: x.max() < 3),
-    ("ops.log({0})", "np.log({0})", ABOVE),
-    ("ops.sqrt({0})", "np.sqrt({0})", ABOVE),
-    ("ops.rsqrt({0})", "1 / np.sqrt({0})", ABOVE),
-    ("ops.reciprocal({0})", "1 / {0}", AWAY),
-    ("ops.tanh({0})", "np.tanh({0})", ALWAYS),
-    ("ops.sigmoid({0})", "sigmoid({0})", ALWAYS),
-    ("ops.relu({0})", "np.maximum({0}, 0)", ALWAYS),
-    ("ops.silu({0})", "{0} * sigmoid({0})", ALWAYS),
-    ("ops.sin({0})", "np.sin({0})", ALWAYS),
-    ("ops.cos({0})", "np.cos({0})", ALWAYS),
-    ("ops.erf({0})", "special.erf({0})", ALWAYS),
-    ("ops.softmax({0}, -1)", "special.softmax({0}, -1)", ALWAYS),
-    ("ops.log_softmax({0}, -1)", "special.log_softmax({0}, -1)", ALWAYS),
-    ("{0} * 0.5", "{0} * 0.5", ALWAYS),
-    ("{0} + 1.5", "{0} + 1.5", ALWAYS),
-    ("2.0 - {0}", "2.0 - {0}", ALWAYS),
-    ("{0} / 4.0", "{0} / 4.0", ALWAYS),
-    ("ops.pow({0}, 2.0)", "{0} ** 2.0", ALWAYS),
-    ("ops.cast(ops.cast({0}, H), F)", "{0}", ALWAYS),
-)
-BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
-    ("ops.add({0}, {1})", "{0} + {1}", lambda x, y: True),
-    ("ops.sub({0}, {1})", "{0} - {1}", lambda x, y: True),
-    ("ops.mul({0}, {1})", "{0} * {1}", lambda x, y: True),
-    ("ops.div({0}, {1})", "{0} / {1}", lambda x, y: AWAY(y)),
-    ("ops.maximum({0}, {1})", "np.maximum({0}, {1})", lambda x, y: True),
-    ("ops.minimum({0}, {1})", "np.minimum({0}, {1})", lambda x, y: True),
-    ("ops.pow({0}, {1})", "{0} ** {1}", lambda x, y: ABOVE(x)),
-)
 ROUNDED = (("ops.floor({0})", "np.floor({0})"), ("ops.round({0})", "np.rint({0})"), ("ops.sign({0})", "np.sign({0})"))  # fmt: skip
 COMPARED = ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal")
+OLD = 500
+"""Seeds from here on draw from all of the vocabulary."""
 
 
 class _Maker:
@@ -149,6 +110,9 @@ class _Maker:
     def __init__(self, seed: int, dtype: str, operators: int):
         self.chance, self.draws = random.Random(seed), np.random.default_rng(seed)
         self.dtype, self.operators = dtype, operators
+        old = seed < OLD
+        self.unary = UNARY if old else UNARY + MORE_UNARY
+        self.binary = BINARY if old else BINARY + MORE_BINARY
         self.values: list[Value] = []
         self.body: list[str] = []
         self.read: set[str] = set()
@@ -208,7 +172,7 @@ class _Maker:
         """One more line, unless its result is out of bounds."""
         names = [one.name for one in given]
         with np.errstate(all="ignore"):
-            array = np.asarray(eval(wanted.format(*names), dict(_NAMES), {one.name: one.array for one in given}))  # noqa: S307 - our own text  # fmt: skip
+            array = np.asarray(eval(wanted.format(*names), dict(NAMES), {one.name: one.array for one in given}))  # noqa: S307 - our own text  # fmt: skip
         if kind == "float":
             array = array.astype(np.float64)
             if not np.isfinite(array).all() or np.abs(array).max() > LARGEST:
@@ -223,7 +187,7 @@ class _Maker:
 
 def _unary(make: _Maker) -> None:
     x = make.pick()
-    ours, wanted, allowed = make.chance.choice(UNARY)
+    ours, wanted, allowed = make.chance.choice(make.unary)
     if x is not None and x.shape and allowed(x.array):
         make.put(ours, wanted, x)
 
@@ -231,7 +195,7 @@ def _unary(make: _Maker) -> None:
 def _binary(make: _Maker) -> None:
     x = make.pick()
     y = make.beside(x) if x is not None else None
-    ours, wanted, allowed = make.chance.choice(BINARY)
+    ours, wanted, allowed = make.chance.choice(make.binary)
     if x is not None and y is not None and allowed(x.array, y.array):
         # where two are equal to a rounding, which is larger is chance
         close = "m" in ours[4:7] and np.abs(x.array - y.array).min() < 0.01 and not (x.exact and y.exact)  # fmt: skip
