@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -15,6 +16,8 @@ from tbe_impl.kernel import Kernel
 from tbe_impl.tuned import NEVER, Choice
 
 STAGES_MAX = 12
+EXPONENTIALS = re.compile(r"f32_exp(_to_half)?\(")
+"""Calls that a table may answer."""
 SMALL = 8
 """What is so many times smaller than the largest output may be worth storing first."""
 
@@ -48,7 +51,7 @@ def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
     shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
     idle = {"portions"} if not shared else set()
-    idle |= {"tables"} if "f32_exp(" not in kernel.source else set()
+    idle |= set() if EXPONENTIALS.search(kernel.source) else {"tables"}
     return [item for item in KNOBS if item[0] not in idle]
 
 
