@@ -37,11 +37,11 @@ class Proof(msgspec.Struct, frozen=True):
 
     Attributes:
         why: our generator is not used; empty when it is proved to work.
-        library: why matrix products and convolutions are not built by it; empty when they are.
+        without_onednn: why matrix products and convolutions are not built by it; empty when they are.
     """
 
     why: str = ""
-    library: str = ""
+    without_onednn: str = ""
 
 
 def why_not(version: str) -> str:
@@ -73,7 +73,7 @@ def known(version: str) -> str | None:
 def without_library(version: str) -> str:
     """Why matrix products and convolutions are left to MindSpore, once `why_not` was asked; empty where they are built by us."""
     found = _known(version)
-    return "" if found is None else found.library
+    return "" if found is None else found.without_onednn
 
 
 def _known(version: str) -> Proof | None:

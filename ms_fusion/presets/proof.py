@@ -28,7 +28,7 @@ def main(result: Path) -> None:
         why = f"{type(error).__name__}: {first[:300]}"
     from custom_ops.onednn import why_missing
 
-    result.write_text(json.dumps({"why": why, "library": why_missing()}), "utf-8")
+    result.write_text(json.dumps({"why": why, "without_onednn": why_missing()}), "utf-8")
 
 
 def tried() -> str:
