@@ -16,6 +16,7 @@ from tbe_impl.cache import KernelCache
 from tests.tbe_impl.backends.cpu.graphs import prepare
 
 ROUNDS = 100 if os.environ.get("TBE_FUZZ") else 10
+ROOT = Path(__file__).resolve().parents[4]
 CHILD = """
 import multiprocessing, os, sys
 import numpy as np
@@ -55,7 +56,7 @@ if __name__ == "__main__":
 def test_child_processes_use_kernels_that_the_parent_used(way: str, cache: KernelCache, tmp_path: Path) -> None:  # fmt: skip
     script = tmp_path / "child.py"
     script.write_text(CHILD)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, str(script), str(cache.root), way], capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path, check=False)  # fmt: skip
     assert done.stdout == "all right\n", done.stderr
     assert [item.name for item in tmp_path.iterdir()] == ["child.py"]
