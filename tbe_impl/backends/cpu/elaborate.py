@@ -495,7 +495,8 @@ class Elaborator:
         if isinstance(node, Binary):
             return self.let(_text_of(node, parts[0].tag, *texts), tag, depth)
         if isinstance(node, Call):
-            name = f"{node.name}_to_half" if id(node) in self.short and node.name in SHORT else node.name  # fmt: skip
+            is_short = parts[0].tag == "f32" and id(node) in self.short and node.name in SHORT
+            name = f"{node.name}_to_half" if is_short else node.name
             return self.let(vectors.function(name, node.args[0].dtype, texts), tag, depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
 
