@@ -317,11 +317,14 @@ class NestWriter:
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 
     def _head(self, serial: int) -> str:
-        """How many steps the innermost loop is from where what is written past the caches is aligned; rows begin as the array does."""
+        """How many steps the innermost loop is from where it may write past the caches; rows begin as the array does.
+
+        To a multiple of a vector, or of a line where that is less: outputs of several sizes begin at lines, no further.
+        """
         buffer = self.function.place(self._wide()[-1])
         size = dtype_of(buffer.dtype).bytes
         place = f"(uintptr_t)({buffer.name} + {self.inside.names[serial]})"
-        return f"stream ? (int64_t)((0 - {place}) % (LANES*{size})) / {size} : 0"
+        return f"stream ? (int64_t)((0 - {place}) % least(LANES*{size}, 64)) / {size} : 0"
 
     # parts of threads
 

@@ -36,6 +36,13 @@ def prepare(
     return kernel, outputs, inputs
 
 
+def behind(array: np.ndarray, bytes_: int) -> np.ndarray:
+    """An empty array like this one that begins so many bytes behind a multiple of 128."""
+    raw = np.empty(array.nbytes + bytes_ + 128, np.uint8)
+    begin = -raw.ctypes.data % 128 + bytes_
+    return raw[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+
+
 def assert_same(found: np.ndarray, wanted: np.ndarray, *, signs: bool = True) -> None:
     """Raises unless both are the same, NaN in the same places and zeros of the same sign."""
     assert found.dtype == wanted.dtype

@@ -12,6 +12,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of, is_float
+from tests.tbe_impl.backends.cpu.graphs import behind
 from tests.tbe_impl.backends.cpu.random_graphs import Node, RandomGraph, make
 
 GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 50
@@ -22,7 +23,7 @@ ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64":
 def run_graph(
     graph: RandomGraph, cache: KernelCache | None, rounding: str
 ) -> list[tuple[np.ndarray, ...]]:
-    """The outputs with one thread and with two, the inputs in odd layouts too."""
+    """The outputs with one thread and with two, inputs in odd layouts and outputs anywhere too."""
     outputs, inputs = [n.tensor for n in graph.outputs], [t for t, _ in graph.inputs]
     options = backend.Options(
         rounding=rounding,
@@ -40,7 +41,9 @@ def run_graph(
     kernel = backend.prepare(outputs, inputs, name=f"seed {graph.seed}", options=options, cache=cache)  # fmt: skip
     arrays = [array for _, array in graph.inputs]
     odd = [_odd(array, graph) for array in arrays]
-    return [kernel.run(arrays, graph.values, 1), kernel.run(odd, graph.values, 2)]
+    first = kernel.run(arrays, graph.values, 1)
+    places = [behind(result, 16 * graph.pick(tuple(range(8)))) for result in first]
+    return [first, kernel.run(odd, graph.values, 2, places)]
 
 
 def _odd(array: np.ndarray, graph: RandomGraph) -> np.ndarray:

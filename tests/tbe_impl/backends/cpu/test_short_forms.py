@@ -100,3 +100,11 @@ def test_every_half_input_is_within_a_unit(march: str, tables: bool, dtype: str,
         places = [np.where(item < 0, -(item & 0x7FFF), item) for item in places]
         away = np.where(missing, 0, np.abs(places[0] - places[1]))
         assert away.max() <= 1, f"{x[away.argmax()]}: {found[away.argmax()]}, {right[away.argmax()]}"  # fmt: skip
+
+
+def test_what_is_computed_in_float64_has_no_short_form(cache: KernelCache) -> None:
+    x = np.linspace(-8, 8, 96)
+    kernel, _, _ = prepare(lambda x: dsl.cast_to(swish(x), "float16"), x, cache=cache)
+    assert "_to_half" not in kernel.source
+    (found,) = kernel.run([x], {}, 1)
+    np.testing.assert_array_equal(found, (x / (1 + np.exp(-x))).astype(np.float16))

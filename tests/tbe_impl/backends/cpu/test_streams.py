@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.backend import CpuKernel
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.dsl.words import WORDS
-from tests.tbe_impl.backends.cpu.graphs import prepare
+from tests.tbe_impl.backends.cpu.graphs import behind, prepare
 
 
 def source(stream_bytes: int) -> str:
@@ -42,10 +44,19 @@ def joined(x: Tensor) -> list[Tensor]:
     return [dsl.concat([dsl.vadds(x, 1.0), dsl.vmuls(x, 2.0)], 0)]
 
 
-def off_a_line(array: np.ndarray, bytes_: int) -> np.ndarray:
-    """An array like this one, so many bytes behind the beginning of a cache line."""
-    raw = aligned_empty((array.nbytes + 64,), np.dtype(np.uint8))
-    return raw[bytes_ : bytes_ + array.nbytes].view(array.dtype).reshape(array.shape)
+def of_two_sizes(x: Tensor) -> list[Tensor]:
+    """A narrow and a wide output in a nest of two loops."""
+    rest = dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, 1, True), x.shape))
+    return [rest, dsl.cast_to(rest, "float64")]
+
+
+def check_places(kernel: CpuKernel, x: np.ndarray, places: Sequence[int]) -> None:
+    """Outputs that begin so many bytes behind a multiple of 128 are those of outputs anywhere."""
+    wanted = kernel.run([x], {}, 1)
+    results = [behind(one, place) for one, place in zip(wanted, places, strict=True)]
+    kernel.run([x], {}, 2, results)
+    for found, expected in zip(results, wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("build", [beside, joined])
@@ -57,8 +68,14 @@ def test_rows_stream_wherever_memory_begins(
     x = np.random.default_rng(0).standard_normal((6, 96)).astype(dtype)
     kernel, *_ = prepare(build, x, cache=cache, stream_bytes=1)
     assert "_stream(" in kernel.source
-    wanted = kernel.run([x], {}, 1)
-    results = [off_a_line(one, place) for one, place in zip(wanted, places, strict=False)]
-    kernel.run([x], {}, 2, results)
-    for found, expected in zip(results, wanted, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    check_places(kernel, x, places[: len(kernel.outputs)])
+
+
+@pytest.mark.parametrize("places", [(0, 0), (64, 64), (64, 0), (0, 64), (32, 64)])
+def test_outputs_of_two_sizes_stream_from_any_line(
+    places: tuple[int, int], cache: KernelCache
+) -> None:
+    x = np.random.default_rng(0).standard_normal((6, 96)).astype(np.float32)
+    kernel, *_ = prepare(of_two_sizes, x, cache=cache, stream_bytes=1)
+    assert "f32_stream(" in kernel.source and "f64_stream(" in kernel.source
+    check_places(kernel, x, places)
