@@ -13,10 +13,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
+
+from benchmarks.measuring import in_turns, largest_error, ratio
 
 RESULTS_SENT = 4096
 ENVIRONMENT = {"repaired": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
@@ -61,6 +64,25 @@ class Competitor:
             if line.startswith(b"ANSWER "):
                 return json.loads(line[7:])
         raise RuntimeError("a competitor ended; what it said stands above")
+
+
+def compared(
+    name: str, rivals: Sequence[str], *, train: bool, rounds: int
+) -> tuple[dict[str, Any], str]:
+    """Ours and its rivals, called in turns: a line of the record, and of the screen."""
+    with ExitStack() as running:
+        all_of_them = {who: running.enter_context(Competitor(who, name, train=train)) for who in ("ours", *rivals)}  # fmt: skip
+        found = in_turns(all_of_them, rounds=rounds, slow_s=5.0, pause_s=0.02)
+    ours = all_of_them["ours"].first
+    off = {who: largest_error([ours], [all_of_them[who].first.astype(np.float64)]) for who in rivals}  # fmt: skip
+    line: dict[str, Any] = {
+        "network": name, "what": "training" if train else "inference", "differs": off, "right": max(off.values()) <= 1e-3,
+        **{who: item.record() for who, item in found.items()},
+        **{f"times_{who}": round(ratio(found[who], found["ours"]), 2) for who in rivals},
+    }  # fmt: skip
+    shown = f"{name:<12} {line['what']:<9} ours {found['ours'].median * 1e3:8.2f} ms"
+    shown += "".join(f"   {who} {found[who].median * 1e3:8.2f} ms {line[f'times_{who}']:6.2f} ×" for who in rivals)  # fmt: skip
+    return line, shown
 
 
 def has_torch() -> bool:

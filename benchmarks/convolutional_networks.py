@@ -16,13 +16,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
-
-from benchmarks.competitors import Competitor, has_torch
-from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
+from benchmarks.competitors import Competitor, compared, has_torch
+from benchmarks.measuring import described, is_quick, write
 
 NETWORKS = ("ResNet", "U-Net", "ResNet-18", "YOLO-like")
 REPAIRED = {"ResNet-18": 1.3, "YOLO-like": 1.3}
@@ -46,20 +43,9 @@ def main(wanted: Sequence[str]) -> int:
 
 def _line(name: str, *, train: bool) -> dict[str, Any]:
     rivals = ("repaired", "torch", "torch.compile") if has_torch() else ("repaired",)
-    with ExitStack() as running:
-        all_of_them = {who: running.enter_context(Competitor(who, name, train=train)) for who in ("ours", *rivals)}  # fmt: skip
-        found = in_turns(all_of_them, rounds=5 if is_quick() else 15, slow_s=5.0, pause_s=0.02)
-    ours = all_of_them["ours"].first
-    off = {who: largest_error([ours], [all_of_them[who].first.astype(np.float64)]) for who in rivals}  # fmt: skip
-    line: dict[str, Any] = {
-        "network": name, "what": "training" if train else "inference", "differs": off, "right": max(off.values()) <= 1e-3,
-        **{who: item.record() for who, item in found.items()},
-        **{f"times_{who}": round(ratio(found[who], found["ours"]), 2) for who in rivals},
-    }  # fmt: skip
+    line, shown = compared(name, rivals, train=train, rounds=5 if is_quick() else 15)
     short = [] if line["times_repaired"] >= REPAIRED.get(name, TIE) else ["repaired"]
     short += ["torch"] if line.get("times_torch", 1.0) < 1 / TIMES_TORCH else []
-    shown = f"{name:<10} {line['what']:<9} ours {found['ours'].median * 1e3:8.2f} ms"
-    shown += "".join(f"   {who} {found[who].median * 1e3:8.2f} ms {line[f'times_{who}']:6.2f} ×" for who in rivals)  # fmt: skip
     if not is_quick():
         line |= _as_it_comes(name, train=train)
         shown += f"   as it comes, one image {line['as_it_comes_s']:7.3f} s {line['times_as_it_comes']:6.0f} ×"

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
-
-from benchmarks.competitors import Competitor, has_torch
-from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
+from benchmarks.competitors import compared, has_torch
+from benchmarks.measuring import described, is_quick, write
 
 NETWORKS = ("MLP", "transformer")
 TARGETS = {("transformer", True): 0.85}
@@ -36,20 +33,9 @@ def main(wanted: Sequence[str]) -> int:
 
 
 def _line(name: str, rivals: Sequence[str], *, train: bool) -> dict[str, Any]:
-    with ExitStack() as running:
-        all_of_them = {who: running.enter_context(Competitor(who, name, train=train)) for who in ("ours", *rivals)}  # fmt: skip
-        found = in_turns(all_of_them, rounds=15 if is_quick() else 45, slow_s=5.0, pause_s=0.02)
-    ours = all_of_them["ours"].first
-    off = {who: largest_error([ours], [all_of_them[who].first.astype(np.float64)]) for who in rivals}  # fmt: skip
-    line: dict[str, Any] = {
-        "network": name, "what": "training" if train else "inference", "differs": off, "right": max(off.values()) <= 1e-3,
-        **{who: item.record() for who, item in found.items()},
-        **{f"times_{who}": round(ratio(found[who], found["ours"]), 2) for who in rivals},
-    }  # fmt: skip
+    line, shown = compared(name, rivals, train=train, rounds=15 if is_quick() else 45)
     target, compiled = TARGETS.get((name, train)), line.get("times_torch.compile")
     short = target is not None and compiled is not None and compiled < 1 / target
-    shown = f"{name:<12} {line['what']:<9} ours {found['ours'].median * 1e3:7.2f} ms"
-    shown += "".join(f"   {who} {found[who].median * 1e3:7.2f} ms {line[f'times_{who}']:5.2f} ×" for who in rivals)  # fmt: skip
     print(shown + ("  (short)" if short else "") + ("" if line["right"] else "  WRONG"), flush=True)
     return line
 

@@ -26,6 +26,12 @@ class Projected(nn.Cell):
     def stacked(self, x):
         return self.apart(x).reshape(-1, x.shape[1], WIDTH)
 
+    def all_apart(self, x):
+        return self.apart(self.query(x)), self.apart(self.key(x)), self.apart(self.value(x))
+
+    def all_stacked(self, x):
+        return self.stacked(self.query(x)), self.stacked(self.key(x)), self.stacked(self.value(x))
+
     def together(self, x):
         return x.swapaxes(1, 2).reshape(x.shape[0], -1, SIZE)
 
@@ -174,11 +180,7 @@ class DotProduct(Projected):
         self.scale_mask_softmax = ScaleMaskSoftmax(attn_mask_fill)
 
     def construct(self, x, attention_mask=None):
-        query, key, value = (
-            self.stacked(self.query(x)),
-            self.stacked(self.key(x)),
-            self.stacked(self.value(x)),
-        )
+        query, key, value = self.all_stacked(x)
         score = mint.bmm(query, mint.transpose(key, -2, -1))
         score = mint.mul(score, self.softmax_scale)
         shares = self.scale_mask_softmax(score, attention_mask)
@@ -220,11 +222,7 @@ class Vanilla(Projected):
     """A mask of those that are kept, tiled and turned round; an infinity."""
 
     def construct(self, x, mask=None):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         attn = ops.bmm(query, key.transpose(0, 1, 3, 2)) * WIDTH**-0.5
         attn = attn.to(ms.float32)
         if mask is not None:
@@ -283,11 +281,7 @@ class Swin(Projected):
 
     def construct(self, x, mask=None):
         _, tokens, _ = x.shape
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         scores = ops.matmul(query, key.swapaxes(-1, -2)) / WIDTH**0.5
         scores = scores + self.bias.expand_dims(0)
         if mask is not None:
@@ -304,11 +298,7 @@ class WhereReshaped(Projected):
 
     def construct(self, x, mask):
         batch, tokens, _ = x.shape
-        query, key, value = (
-            self.stacked(self.query(x)),
-            self.stacked(self.key(x)),
-            self.stacked(self.value(x)),
-        )
+        query, key, value = self.all_stacked(x)
         scores = ops.matmul(query, key.swapaxes(1, 2)) / math.sqrt(WIDTH)
         scores = ops.reshape(scores, (batch, -1, tokens, tokens))
         scores = ops.where(mask, scores, Tensor(np.finfo(np.float32).min, scores.dtype))
@@ -321,11 +311,7 @@ class Selected(Projected):
     """`select` between scores and a tensor made like them."""
 
     def construct(self, x, mask):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         scores = ops.matmul(query, key.swapaxes(-2, -1)) / math.sqrt(WIDTH)
         fill = ops.ones_like(scores) * -1e9
         kept = ops.broadcast_to(mask, scores.shape)
@@ -341,11 +327,7 @@ class SelectedFull(Projected):
         self.select, self.softmax = P.Select(), P.Softmax(axis=-1)
 
     def construct(self, x, mask):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         scores = ops.matmul(query, key.swapaxes(-2, -1)) * (1.0 / math.sqrt(query.shape[-1]))
         scores = self.select(
             ops.broadcast_to(mask, scores.shape), scores, ops.full_like(scores, float("-inf"))
@@ -357,11 +339,7 @@ class Subtracted(Projected):
     """A mask of ones and zeros, turned round and taken away."""
 
     def construct(self, x, mask):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         scores = query @ key.swapaxes(-2, -1) / math.sqrt(WIDTH)
         scores = scores - 1e9 * (1.0 - mask[:, None, None, :].astype(scores.dtype))
         return self.together(scores.softmax(-1) @ value)
@@ -371,11 +349,7 @@ class AddedWhere(Projected):
     """An added mask that is made of one of truths where it is added."""
 
     def construct(self, x, mask):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         scores = query @ key.swapaxes(-2, -1) / math.sqrt(WIDTH)
         scores += ops.where(mask, Tensor(0.0, scores.dtype), Tensor(float("-inf"), scores.dtype))
         return self.together(ops.softmax(scores, -1) @ value)
@@ -434,11 +408,7 @@ class ByFunction(Projected):
     """The attention is a function."""
 
     def construct(self, x, mask=None):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         made = scaled_dot_product_attention(query, key, value, mask, 0.1, self.training)
         return self.together(made)
 
@@ -549,11 +519,7 @@ class Diffusers(Projected):
         return shares.to(dtype)
 
     def construct(self, x, attention_mask=None):
-        query, key, value = (
-            self.stacked(self.query(x)),
-            self.stacked(self.key(x)),
-            self.stacked(self.value(x)),
-        )
+        query, key, value = self.all_stacked(x)
         shares = self.get_attention_scores(query, key, attention_mask)
         made = ops.bmm(shares, value).view(x.shape[0], HEADS, x.shape[1], WIDTH)
         return self.together(made)
@@ -563,11 +529,7 @@ class MintWhere(Projected):
     """The functions of mint."""
 
     def construct(self, x, mask):
-        query, key, value = (
-            self.apart(self.query(x)),
-            self.apart(self.key(x)),
-            self.apart(self.value(x)),
-        )
+        query, key, value = self.all_apart(x)
         scores = mint.matmul(query, mint.transpose(key, 2, 3)) / math.sqrt(WIDTH)
         scores = mint.where(mask, scores, float("-inf"))
         shares = mint.nn.functional.softmax(scores, dim=-1, dtype=ms.float32).to(query.dtype)

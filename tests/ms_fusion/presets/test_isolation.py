@@ -17,7 +17,7 @@ import pytest
 
 from tbe_impl.backends.cpu import compiler
 from tests.ms_fusion.presets.mindspore_child import ROOT, run
-from tests.ms_fusion.presets.test_ranks import free_port, launcher
+from tests.ms_fusion.presets.ranks import launch, variables
 
 NET = """
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -160,20 +160,9 @@ exec "{compiler}" "$@"
 def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
     """The other builds and runs its net; the next run finds no lock that holds it up, and removes what was left."""
     (tmp_path / "train.py").write_text(KILLED)
-    slow = tmp_path / "cc"
-    slow.write_text(SLOW.format(log=tmp_path / "compiled", compiler=compiler.find_compiler().command[0]))  # fmt: skip
-    slow.chmod(0o700)
-    variables = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("MS_")},
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "GLOG_v": "4",
-        "MS_FUSION_CACHE_DIR": str(tmp_path / "cache"),
-        "MS_FUSION_CC": str(slow),
-    }
-    command = [launcher(), "--worker_num=2", "--local_worker_num=2", "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--join=True", f"--log_dir={tmp_path / 'log'}", "train.py", str(tmp_path), "dies"]  # fmt: skip
+    command, environment = launch(tmp_path, 2, "dies"), variables(tmp_path, SLOW)
     with (tmp_path / "output").open("w") as output:
-        ranks = subprocess.Popen(command, cwd=tmp_path, env=variables, stdout=output, stderr=output, start_new_session=True)  # fmt: skip
+        ranks = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True)  # fmt: skip
     try:
         assert _waited_for(tmp_path / "killed"), (tmp_path / "output").read_text()
         assert _waited_for(tmp_path / "result.json"), (
@@ -185,7 +174,7 @@ def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
         os.killpg(ranks.pid, signal.SIGKILL)
         ranks.wait()
     (tmp_path / "result.json").unlink()
-    subprocess.run([sys.executable, "train.py", str(tmp_path)], cwd=tmp_path, env=variables, capture_output=True, timeout=100, check=True)  # fmt: skip
+    subprocess.run([sys.executable, "train.py", str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, timeout=100, check=True)  # fmt: skip
     assert len(_check(tmp_path)) == 1, "what the ranks left is gone"
 
 

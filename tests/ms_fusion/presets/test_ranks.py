@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import socket
 import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tbe_impl.backends.cpu import compiler
-from tests.ms_fusion.presets.mindspore_child import ROOT
+from tests.ms_fusion.presets.ranks import launch, variables
 
 RANKS = 2
 SCRIPT = """
@@ -69,22 +63,6 @@ exec "{compiler}" "$@"
 """Writes down what it is given, and compiles it."""
 
 
-def free_port() -> int:
-    """That nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def launcher() -> str:
-    """MindSpore's ``msrun``; skips the test where it is not there."""
-    found = Path(sys.executable).with_name("msrun")
-    msrun = str(found) if found.exists() else shutil.which("msrun")
-    if msrun is None:
-        pytest.skip("MindSpore's msrun is not there")
-    return msrun
-
-
 @dataclass(frozen=True)
 class Seen:
     """What each rank saw, and the texts that were compiled, each as its check sum."""
@@ -97,22 +75,8 @@ class Seen:
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     place = tmp_path_factory.mktemp("ranks")
     (place / "train.py").write_text(SCRIPT)
-    msrun = launcher()
-    noting = place / "cc"
-    noting.write_text(
-        COMPILER.format(log=place / "compiled", compiler=compiler.find_compiler().command[0])
-    )
-    noting.chmod(0o700)
-    variables = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("MS_")},
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "GLOG_v": "4",
-        "MS_FUSION_CACHE_DIR": str(place / "cache"),
-        "MS_FUSION_CC": str(noting),
-    }
-    command = [msrun, f"--worker_num={RANKS}", f"--local_worker_num={RANKS}", "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--join=True", f"--log_dir={place / 'log'}", "train.py", str(place)]  # fmt: skip
-    done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True, timeout=280, check=False)  # fmt: skip
+    command, environment = launch(place, RANKS), variables(place, COMPILER)
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=280, check=False)  # fmt: skip
     logs = "".join(file.read_text(errors="replace")[-2000:] for file in (place / "log").glob("worker_*.log"))  # fmt: skip
     assert done.returncode == 0, logs
     results = [json.loads((place / f"{rank}.json").read_text()) for rank in range(RANKS)]
