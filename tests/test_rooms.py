@@ -49,7 +49,7 @@ ORDER = {
         ("graph", "operators"),
         ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
-        ("benefit", "rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
+        ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
         ("why_not", "kernel_server"),
         ("presets",),
         ("specializing",),

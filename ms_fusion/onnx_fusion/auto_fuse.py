@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from ms_fusion import __version__
-from ms_fusion.benefit import benefit
+from ms_fusion.cost import benefit
 from ms_fusion.devices import device
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project

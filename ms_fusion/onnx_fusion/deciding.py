@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.benefit import Benefit
+from ms_fusion.cost import Benefit
 from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ms_fusion import cost
-from ms_fusion.benefit import Benefit
+from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import Projection
 from ms_fusion.graph import Graph

@@ -1,14 +1,4 @@
-"""What operators and graphs cost: bytes, FLOPs, launches, peak memory; one rule for each operator family.
-
-Everything counted here is exact and comes from shapes and dtypes alone. Assumptions, all in one place:
-
-- every operator reads its tensors once from main memory and writes its results once (caches are not modelled);
-- scalars, and arguments such as axes and shapes, cost nothing;
-- changing only the shape (Reshape, ExpandDims …) moves no byte and launches no kernel: measured on MindSpore 2.10 on CPU;
-- a fused kernel reads each distinct input once, writes its outputs once, and is one launch; what it writes in place
-  counts with the size of the tensor it overwrites;
-- sizes not known before run time count as 1.
-"""
+"""The work of one operator or fused kernel: bytes, FLOPs and launches; one rule for each operator family."""
 
 from __future__ import annotations
 
@@ -16,78 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from types import MappingProxyType
 
-from ms_fusion.devices import DEVICES, Device, device, measure_cpu
+from ms_fusion.cost.arithmetic import (
+    CONTROL,
+    FLOPS_PER_ELEMENT,
+    OPTIMISERS,
+    PER_INPUT_ELEMENT,
+    REDUCED,
+    VIEWS,
+)
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.ledger import Stages, Summary, Work
+from ms_fusion.ledger import Work
 from ms_fusion.operators import BOOKKEEPING
-
-__all__ = [
-    "DEVICES", "Device", "bound", "device", "has_rule", "is_matrix_product", "measure_cpu", "predicted_saving_us",
-    "stages", "summarise", "work_of",
-]  # fmt: skip
-
-DIVISION = 4
-TRANSCENDENTAL = 10
-FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
-    dict.fromkeys(
-        """Add Sub Mul Neg Abs Maximum Minimum Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr
-        LogicalNot LogicalXor Select Square Sign Floor Ceil Trunc Round Rint IsNan IsInf IsFinite ReLU ReLU6 ReluGrad
-        ReLUGrad BiasAdd AssignAdd AssignSub""".split(),
-        1,
-    )
-    | dict.fromkeys("Div RealDiv Mod FloorDiv FloorMod Reciprocal Inv Sqrt Rsqrt DivNoNan TruncateDiv".split(), DIVISION)
-    | dict.fromkeys(
-        "Exp Log Tanh Sin Cos Tan ACos Asin Atan Atan2 Asinh Acosh Atanh Sinh Cosh Erf Erfc Expm1 Log1p".split(),
-        TRANSCENDENTAL,
-    )
-    | {
-        "Cast": 0, "Assign": 0, "BroadcastTo": 0, "Tile": 0, "OnesLike": 0, "ZerosLike": 0, "OneHot": 0, "Fill": 0,
-        "Stack": 0, "ResizeNearestNeighbor": 0, "ReLU6Grad": 2, "HSigmoidGrad": 3, "HSwishGrad": 5,
-        "Elu": TRANSCENDENTAL + 2, "EluGrad": 3,
-        "SquaredDifference": 2, "LeakyReLU": 2, "HSigmoid": 4, "HSwish": 5, "Dropout": 2, "DropoutGrad": 2,
-        "MaximumGrad": 2, "MinimumGrad": 2, "Pow": 2 * TRANSCENDENTAL + 1,
-        "Sigmoid": TRANSCENDENTAL + DIVISION + 2, "SiLU": TRANSCENDENTAL + DIVISION + 3, "Swish": TRANSCENDENTAL + DIVISION + 3,
-        "Softplus": 2 * TRANSCENDENTAL + 1, "Mish": 3 * TRANSCENDENTAL + 2,
-        "GeLU": TRANSCENDENTAL + 8, "FastGeLU": TRANSCENDENTAL + DIVISION + 5,
-        "SigmoidGrad": 3, "TanhGrad": 3, "SqrtGrad": DIVISION + 1, "SiLUGrad": TRANSCENDENTAL + DIVISION + 6,
-        "GeLUGrad": TRANSCENDENTAL + 20, "SoftplusGrad": TRANSCENDENTAL + DIVISION + 2,
-    }
-)  # fmt: skip
-"""FLOPs for each output element: 1 for what one instruction does, 4 for a division or root, 10 for exp and its kin."""
-
-VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
-CONTROL = frozenset("call Call Partial Switch SwitchLayer SwitchCase".split())
-REDUCED = MappingProxyType(
-    dict.fromkeys(
-        "ReduceSum ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny BiasAddGrad ArgMax ArgMin CumSum".split(),
-        0,
-    )
-    | {"ReduceMean": DIVISION, "ArgMaxWithValue": 0, "ArgMinWithValue": 0, "SquareSumAll": 1}
-)
-"""Reductions: one FLOP for each input element, plus this for each output element."""
-
-PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
-    {
-        "Softmax": 3 + TRANSCENDENTAL + DIVISION, "LogSoftmax": 4 + TRANSCENDENTAL, "SoftmaxGrad": 4, "LogSoftmaxGrad": 4 + TRANSCENDENTAL,
-        "LayerNorm": 7, "LayerNormV3": 7, "RmsNorm": 4, "LayerNormGrad": 14, "LayerNormGradV3": 14, "BatchNorm": 4, "BatchNormGrad": 11, "GroupNorm": 7,
-        "SoftmaxCrossEntropyWithLogits": 8 + 2 * TRANSCENDENTAL, "SparseSoftmaxCrossEntropyWithLogits": 8 + TRANSCENDENTAL,
-    }
-)  # fmt: skip
-"""Normalisations and their gradients: FLOPs for each element of the first input (sums, differences and squares counted)."""
-
-OPTIMISERS: Mapping[str, tuple[tuple[int, ...], int]] = MappingProxyType(
-    {
-        "Adam": ((0, 1, 2), 10 + 2 * DIVISION),
-        "FusedAdam": ((0, 1, 2), 10 + 2 * DIVISION),
-        "AdamWeightDecay": ((0, 1, 2), 12 + 2 * DIVISION),
-        "FusedAdamWeightDecay": ((0, 1, 2), 12 + 2 * DIVISION),
-        "ApplyMomentum": ((0, 1), 4),
-        "Momentum": ((0, 1), 4),
-        "SGD": ((0,), 3),
-        "ApplyRMSProp": ((0, 1, 2), 8 + 2 * DIVISION),
-    }
-)
-"""Optimisers: positions of the inputs that they overwrite, FLOPs for each element of the weight."""
 
 
 def has_rule(op: str) -> bool:
@@ -110,74 +39,6 @@ def work_of(node: Node, graph: Graph) -> Work:
         return _fused(node, node.body, graph)
     rule = _RULES.get(node.op, _unknown)
     return rule(node, graph)
-
-
-def summarise(graph: Graph) -> Summary:
-    """The whole graph in numbers, fused kernels counted as one node each."""
-    total = Work()
-    for node in graph.nodes:
-        total += work_of(node, graph)
-    return Summary(
-        graph=graph,
-        nodes=len(graph.nodes),
-        edges=len(graph.edges),
-        launches=total.launches,
-        bytes_moved=total.bytes,
-        peak_memory_bytes=peak_memory_bytes(graph),
-        flops=total.flops,
-    )
-
-
-def peak_memory_bytes(graph: Graph) -> int:
-    """Largest sum of the bytes alive at once when the nodes run in the given order.
-
-    Inputs, parameters and constants live throughout and count once; a result lives from its node to its last reader, a
-    result of the graph to the end; views and results written in place need nothing of their own.
-    """
-    storage: dict[str, str] = {}
-    for node in graph.nodes:
-        for position, name in enumerate(node.outputs):
-            target = _aliased_input(node, position)
-            storage[name] = storage.get(target, target) if target is not None else name
-    last_use: dict[str, int] = {}
-    for step, node in enumerate(graph.nodes):
-        for name in (*node.outputs, *node.inputs):
-            last_use[storage.get(name, name)] = step
-    for name in graph.outputs:
-        last_use[storage.get(name, name)] = len(graph.nodes)
-
-    own = {name for name, root in storage.items() if name == root}
-    alive = peak = sum(value.bytes for name, value in graph.values.items() if name not in storage)
-    ending: dict[int, int] = {}
-    for step, node in enumerate(graph.nodes):
-        for name in node.outputs:
-            if name in own:
-                alive += graph.values[name].bytes
-                end = last_use[name]
-                ending[end] = ending.get(end, 0) + graph.values[name].bytes
-        peak = max(peak, alive)
-        alive -= ending.get(step, 0)
-    return peak
-
-
-def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
-    """The four stages of one kernel, in µs: launches x launch cost, bytes / bandwidth, FLOPs / rate, bytes / bandwidth."""
-    return Stages(
-        launch_us=work.launches * device.launch_us,
-        read_us=work.bytes_read / device.bandwidth_bytes_per_s * 1e6,
-        compute_us=work.flops / device.rate(matrix=matrix) * 1e6,
-        write_us=work.bytes_written / device.bandwidth_bytes_per_s * 1e6,
-    )
-
-
-def bound(parts: Stages) -> str:
-    """The roof above a kernel: ``compute`` if its FLOPs take longer than its bytes, else ``memory``."""
-    return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
-
-
-def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
-    """µs that one kernel saves against the kernels `before`, each launched by itself."""
-    return sum(parts.total_us for parts in before) - after.total_us
 
 
 Rule = Callable[[Node, Graph], Work]
@@ -365,26 +226,6 @@ def _fused(node: Node, body: Graph, graph: Graph) -> Work:
             targets.add(target)
             written += body.values[target].bytes
     return Work(flops, _bytes(graph.values[name] for name in read), written, 1)
-
-
-def _aliased_input(node: Node, position: int) -> str | None:
-    """The input whose memory output number `position` shares, if any."""
-    if not node.inputs:
-        return None
-    if node.op in VIEWS or node.op in BOOKKEEPING or node.op.startswith("Assign"):
-        return node.inputs[0]
-    if node.op in OPTIMISERS:
-        positions = OPTIMISERS[node.op][0]
-        return node.inputs[positions[position]] if position < len(positions) else node.inputs[0]
-    if node.body is not None and position < len(node.body.outputs):
-        maker = node.body.producers.get(node.body.outputs[position])
-        if (
-            maker is not None
-            and maker.op.startswith("Assign")
-            and maker.inputs[0] in node.body.inputs
-        ):
-            return node.inputs[node.body.inputs.index(maker.inputs[0])]
-    return None
 
 
 def _size(size: int | str) -> int:

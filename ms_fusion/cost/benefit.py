@@ -2,14 +2,14 @@
 
     benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth
 
-- *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost` for what counts.
+- *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost.work` for what counts.
 - *tiling loss*: bytes that one kernel reads again because a tile has to hold whole rows. A matrix product alone works in
   square tiles of t × t, a third of the on-chip memory each; with a normalisation before it, or a reduction behind it, its
   tiles hold r whole rows, so its weight is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
 - *on-chip need*: a row of the widest reduction times the values that are alive at once. More than 80 % of the on-chip memory
   is refused.
-- a second matrix product in a kernel has to wait for whole rows of the first one: such a *pipeline* is judged by the same
-  formula, with the rows of both.
+- a matrix product that waits for another one in its kernel waits for whole rows of it: such a *pipeline* is judged by the
+  same formula, with the rows of both. Products that wait for none of each other have to share an input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ms_fusion.cost import is_matrix_product, work_of
+from ms_fusion.cost.work import is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import DTYPE_BYTES, Graph, Node
 
@@ -77,20 +77,38 @@ def benefit(fused: Node, graph: Graph, device: Device) -> Benefit:
     refused = ""
     if need > limit:
         refused = f"a tile needs {need} bytes on chip, and {limit} ({CAPACITY_SHARE:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
-    elif len(products) > 1 and not rows_bytes:
-        refused = f"{len(products)} matrix products in one kernel, and nothing between them that they share"  # fmt: skip
+    elif _are_strangers(products, body):
+        refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
     return Benefit(saved, launches, loss, need, us, refused)
 
 
 def _on_chip(body: Graph) -> tuple[int, int]:
     """Bytes that the smallest tile needs, and those of one row where whole rows are needed, else 0."""
     rows = [_row_bytes(node, body) for node in body.nodes if node.op in REDUCING]
-    products = [node for node in body.nodes if is_matrix_product(node.op)]
-    if len(products) > 1:
-        rows += [_last(body, node.outputs[0]) for node in products[:-1]]
+    rows += [_last(body, node.outputs[0]) for node in _waited_for(body)]
     alive = _alive(body.nodes)
     row = max(rows, default=0)
     return (row * alive, row) if row else (256 * alive, 0)
+
+
+def _waited_for(body: Graph) -> list[Node]:
+    """The matrix products whose result, or what is made of it, another one reads."""
+    behind: dict[str, frozenset[str]] = {}
+    found: dict[str, Node] = {}
+    for node in body.nodes:
+        before = frozenset[str]().union(*(behind.get(name, frozenset()) for name in node.inputs))
+        if is_matrix_product(node.op):
+            found |= {name: body.node(name) for name in before}
+            before |= {node.name}
+        behind |= dict.fromkeys(node.outputs, before)
+    return list(found.values())
+
+
+def _are_strangers(products: Sequence[Node], body: Graph) -> bool:
+    """Whether there are several, none waits for another, and no input is read by all."""
+    if len(products) < 2 or _waited_for(body):
+        return False
+    return not set(products[0].inputs).intersection(*(node.inputs for node in products[1:]))
 
 
 def _row_bytes(node: Node, body: Graph) -> int:

@@ -1,0 +1,28 @@
+"""From work to time: the roofline of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ms_fusion.devices import Device
+from ms_fusion.ledger import Stages, Work
+
+
+def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
+    """The four stages of one kernel, in µs: launches x launch cost, bytes / bandwidth, FLOPs / rate, bytes / bandwidth."""
+    return Stages(
+        launch_us=work.launches * device.launch_us,
+        read_us=work.bytes_read / device.bandwidth_bytes_per_s * 1e6,
+        compute_us=work.flops / device.rate(matrix=matrix) * 1e6,
+        write_us=work.bytes_written / device.bandwidth_bytes_per_s * 1e6,
+    )
+
+
+def bound(parts: Stages) -> str:
+    """The roof above a kernel: ``compute`` if its FLOPs take longer than its bytes, else ``memory``."""
+    return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
+
+
+def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
+    """µs that one kernel saves against the kernels `before`, each launched by itself."""
+    return sum(parts.total_us for parts in before) - after.total_us

@@ -1,0 +1,77 @@
+"""A whole graph in numbers: what its operators move and do, and the most memory that is alive at once."""
+
+from __future__ import annotations
+
+from ms_fusion.cost.arithmetic import OPTIMISERS, VIEWS
+from ms_fusion.cost.work import work_of
+from ms_fusion.graph import Graph, Node
+from ms_fusion.ledger import Summary, Work
+from ms_fusion.operators import BOOKKEEPING
+
+
+def summarise(graph: Graph) -> Summary:
+    """The whole graph in numbers, fused kernels counted as one node each."""
+    total = Work()
+    for node in graph.nodes:
+        total += work_of(node, graph)
+    return Summary(
+        graph=graph,
+        nodes=len(graph.nodes),
+        edges=len(graph.edges),
+        launches=total.launches,
+        bytes_moved=total.bytes,
+        peak_memory_bytes=peak_memory_bytes(graph),
+        flops=total.flops,
+    )
+
+
+def peak_memory_bytes(graph: Graph) -> int:
+    """Largest sum of the bytes alive at once when the nodes run in the given order.
+
+    Inputs, parameters and constants live throughout and count once; a result lives from its node to its last reader, a
+    result of the graph to the end; views and results written in place need nothing of their own.
+    """
+    storage: dict[str, str] = {}
+    for node in graph.nodes:
+        for position, name in enumerate(node.outputs):
+            target = _aliased_input(node, position)
+            storage[name] = storage.get(target, target) if target is not None else name
+    last_use: dict[str, int] = {}
+    for step, node in enumerate(graph.nodes):
+        for name in (*node.outputs, *node.inputs):
+            last_use[storage.get(name, name)] = step
+    for name in graph.outputs:
+        last_use[storage.get(name, name)] = len(graph.nodes)
+
+    own = {name for name, root in storage.items() if name == root}
+    alive = peak = sum(value.bytes for name, value in graph.values.items() if name not in storage)
+    ending: dict[int, int] = {}
+    for step, node in enumerate(graph.nodes):
+        for name in node.outputs:
+            if name in own:
+                alive += graph.values[name].bytes
+                end = last_use[name]
+                ending[end] = ending.get(end, 0) + graph.values[name].bytes
+        peak = max(peak, alive)
+        alive -= ending.get(step, 0)
+    return peak
+
+
+def _aliased_input(node: Node, position: int) -> str | None:
+    """The input whose memory output number `position` shares, if any."""
+    if not node.inputs:
+        return None
+    if node.op in VIEWS or node.op in BOOKKEEPING or node.op.startswith("Assign"):
+        return node.inputs[0]
+    if node.op in OPTIMISERS:
+        positions = OPTIMISERS[node.op][0]
+        return node.inputs[positions[position]] if position < len(positions) else node.inputs[0]
+    if node.body is not None and position < len(node.body.outputs):
+        maker = node.body.producers.get(node.body.outputs[position])
+        if (
+            maker is not None
+            and maker.op.startswith("Assign")
+            and maker.inputs[0] in node.body.inputs
+        ):
+            return node.inputs[node.body.inputs.index(maker.inputs[0])]
+    return None

@@ -1,0 +1,71 @@
+"""What a fusion saves, each term worked out by hand; what it is refused for, with its number."""
+
+from __future__ import annotations
+
+import pytest
+
+from ms_fusion.cost import Device, benefit
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx_fusion.groups import fused_node
+
+DEVICE = Device("test", 1e9, 1e12, 3.0, 1 << 16, "made up")
+
+
+def chain(*steps: tuple[str, tuple[str, ...], str], **shapes: tuple[int, ...]) -> Graph:
+    """A graph of float32 operators; the last result goes out."""
+    nodes = tuple(Node(made, op, inputs, (made,)) for op, inputs, made in steps)
+    made = {node.outputs[0] for node in nodes}
+    values = {name: Value(name, shape, "float32", "result" if name in made else "input") for name, shape in shapes.items()}  # fmt: skip
+    return Graph("g", nodes, values, tuple(set(shapes) - made), (nodes[-1].name,))
+
+
+def found(graph: Graph, device: Device = DEVICE):
+    return benefit(fused_node(graph, [node.name for node in graph.nodes], "Fused"), graph, device)
+
+
+def test_what_stays_inside_is_neither_written_nor_read() -> None:
+    graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(100, 10), y=(100, 10), z=(100, 10))
+    result = found(graph)
+    assert result.saved_bytes == 2 * 4000  # y written, y read
+    assert result.saved_launches == 1
+    assert result.loss_bytes == 0
+    assert result.us == pytest.approx(8000 / 1e9 * 1e6 + 3.0)
+    assert result.is_worth_it
+
+
+def test_a_product_whose_tiles_hold_whole_rows_reads_its_weight_again() -> None:
+    """On chip 65,536 bytes: square tiles are 73 × 73; rows of 4,096 bytes leave tiles of 6 rows."""
+    graph = chain(
+        ("LayerNorm", ("x", "scale", "shift"), "n"),
+        ("MatMul", ("n", "w"), "z"),
+        x=(1024, 1024), scale=(1024,), shift=(1024,), n=(1024, 1024), w=(1024, 64), z=(1024, 64),
+    )  # fmt: skip
+    result = found(graph)
+    again = -(-1024 // 6) - -(-1024 // 73)
+    assert result.loss_bytes == again * 1024 * 64 * 4
+    assert result.saved_bytes == 2 * 1024 * 1024 * 4
+    assert result.us == pytest.approx((result.saved_bytes - result.loss_bytes) / 1e3 + 3.0)
+    assert not result.is_worth_it
+
+
+def test_more_than_80_per_cent_of_the_chip_is_refused_with_the_number() -> None:
+    graph = chain(("Softmax", ("x",), "y"), ("Exp", ("y",), "z"), x=(4, 8192), y=(4, 8192), z=(4, 8192))  # fmt: skip
+    result = found(graph)
+    assert not result.is_worth_it
+    assert result.on_chip_bytes == 2 * 8192 * 4
+    assert (
+        result.refused == "a tile needs 65536 bytes on chip, and 52428 (80% of 65536) may be used"
+    )
+
+
+def test_two_products_need_something_that_they_share() -> None:
+    graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("u", "v"), "z"), x=(8, 8), w=(8, 8), u=(8, 8), v=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
+    assert found(graph).refused == "2 matrix products in one kernel, and nothing that they share"
+    graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("x", "v"), "z"), x=(8, 8), w=(8, 8), v=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
+    assert found(graph).saved_bytes == 2 * 8 * 8 * 4  # x once less; y goes nowhere
+    assert found(graph).is_worth_it
+
+
+def test_a_product_that_waits_for_another_one_waits_for_whole_rows_of_it() -> None:
+    graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("y", "v"), "z"), x=(8, 8), w=(8, 4096), v=(4096, 8), y=(8, 4096), z=(8, 8))  # fmt: skip
+    assert found(graph).on_chip_bytes == 3 * 4096 * 4
