@@ -13,8 +13,9 @@ from mindspore.ops import DataType, PrimitiveWithInfer, TBERegOp, op_info_regist
 import tbe_impl.ops
 from custom_ops import bprops
 from custom_ops.arrays import Attributes, computation_of, sorted_attributes
-from custom_ops.framework import Cell, device_target
+from custom_ops.framework import device_target
 from custom_ops.gradient import gradient_of, wiring
+from custom_ops.in_a_row import InARow, with_gradient
 from custom_ops.kernels import Described
 from custom_ops.primitive import inferred
 from custom_ops.specs import OpSpec
@@ -87,53 +88,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         """The gradient as a function that MindSpore reads: one primitive, or an error where there is none."""
         if not self.spec.has_tbe_gradient:
             return bprops.refused(len(self.spec.inputs), bprops.refusal(self.spec.name, 0))
-        saved, places = wiring(self.spec)
-        return bprops.of(
-            (_gradient(self.spec, self.attributes),),
-            len(self.spec.inputs),
-            singles=(max(places) == 0,),
-            saved=saved,
-            places=places,
-            several=len(self.spec.outputs) > 1,
-            visible=len(self.spec.visible),
-        )
-
-
-class InARow(Cell):
-    """TBE operators in a row (`custom_ops.tbe_steps`).
-
-    Args:
-        spec: of the operator that they are together.
-        attributes: those that are not the default.
-
-    Raises:
-        MissingError: a step has no TBE operator, or one without an attribute that is not the default.
-    """
-
-    def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
-        super().__init__()
-        assert spec.tbe_steps is not None
-        whole: TbeSteps = spec.tbe_steps(**spec.with_defaults(attributes))
-        self.calls = tuple(AscendPrimitive(one.spec, one.attributes) for one in whole.steps)
-        self.singles = tuple(len(one.writes) == 1 for one in whole.steps)
-        self.numbers = tuple(range(len(whole.steps)))
-        self.reads, self.makes = whole.places(spec.inputs, spec.outputs)
-
-    def construct(self, *inputs: Any) -> Any:
-        """The output, or a tuple of them."""
-        known = inputs
-        for number in self.numbers:
-            read: Any = ()
-            for place in self.reads[number]:
-                read = read + (known[place],)  # noqa: RUF005
-            made = self.calls[number](*read)
-            known = known + (made,) if self.singles[number] else known + made  # noqa: RUF005
-        found: Any = ()
-        for place in self.makes:
-            found = found + (known[place],)  # noqa: RUF005
-        if len(self.makes) == 1:
-            return found[0]
-        return found
+        return _bprop(self.spec, self.attributes)
 
 
 def called(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
@@ -143,10 +98,32 @@ def called(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None =
         spec: of the operator.
         attributes: those that are not the default.
         forward: where `spec` is a gradient, the operator that it is of.
+
+    Raises:
+        MissingError: a step has no TBE operator, or one without an attribute that is not the default.
     """
-    if spec.tbe_steps is not None:
-        return InARow(spec, attributes)
-    return AscendPrimitive(spec, attributes, forward=forward)
+    if spec.tbe_steps is None:
+        return AscendPrimitive(spec, attributes, forward=forward)
+    steps: TbeSteps = spec.tbe_steps(**spec.with_defaults(attributes))
+    if spec.tbe_gradient_steps is None:
+        return InARow(steps, spec.inputs, spec.outputs, AscendPrimitive)
+    back = _bprop(spec, sorted_attributes(spec, attributes), bare=True)
+    return with_gradient(steps, spec.inputs, spec.outputs, AscendPrimitive, back)
+
+
+def _bprop(spec: OpSpec, attributes: Attributes, *, bare: bool = False) -> Callable[..., Any]:
+    """The gradient as a function that MindSpore reads."""
+    saved, places = wiring(spec)
+    return bprops.of(
+        (_gradient(spec, attributes),),
+        len(spec.inputs),
+        singles=(max(places) == 0,),
+        saved=saved,
+        places=places,
+        several=len(spec.outputs) > 1,
+        visible=len(spec.visible),
+        bare=bare,
+    )
 
 
 @cache
@@ -231,6 +208,8 @@ def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[s
         names = (*spec.inputs, *spec.outputs)
         return {name: known.get(name) or known[name.removeprefix("grad_")] for name in names}
     found = {name: spec.integers.get(name, (dtype,))[0] for name in spec.inputs}
+    if spec.infer_dtype is not None:
+        return found | dict(zip(spec.outputs, spec.infer_dtype(*found.values()), strict=True))
     if spec.forward is None or not spec.samples:
         return found | dict.fromkeys(spec.outputs, dtype)
     given = [Described(shape, kind) for shape, kind in zip(spec.samples[0], found.values(), strict=True)]  # fmt: skip

@@ -19,8 +19,9 @@ def of(
     places: tuple[int, ...],
     several: bool,
     visible: int,
+    bare: bool = False,
 ) -> Callable[..., Any]:
-    """The gradient function of a primitive.
+    """The gradient function of a primitive, or, where `bare`, that of the inputs as a tuple.
 
     Args:
         calls: the primitives of its gradient; MindSpore leaves out those whose outputs nobody reads.
@@ -30,6 +31,7 @@ def of(
         places: for each input which of all outputs is its gradient; -1 for one that has none, and gets zeros.
         several: whether it has several outputs.
         visible: how many of them, the first ones, have a gradient.
+        bare: for the ``bprop`` of a Cell, which has to name each input.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))
@@ -52,7 +54,7 @@ def of(
                 found = found + (made[places[i]],)
         return found
 
-    return _MAKERS[count](shared)
+    return shared if bare else _MAKERS[count](shared)
 
 
 def refusal(name: str, order: int) -> str:

@@ -273,7 +273,7 @@ class Computation:
         spec = self.spec
         self._check_number(given)
         self._check_dtypes(given)
-        if spec.procedure is not None:
+        if spec.procedure is not None or spec.is_tbe_only:
             return Procedure.of(spec, self.attributes, given)
         if spec.written is not None:
             whole: WholeKernel = spec.written(*given, **self.attributes)

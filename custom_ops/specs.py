@@ -130,6 +130,11 @@ class OpSpec:
         return any(one is not None for one in (self.forward, self.written, self.procedure))
 
     @property
+    def is_tbe_only(self) -> bool:
+        """Whether it is only what CANN builds, as a step of others; here its outputs are described, and not computed."""
+        return bool(self.tbe) and not self.has_kernel and self.infer_shape is not None
+
+    @property
     def has_tbe(self) -> bool:
         """Whether CANN builds it: as one TBE operator, or as several in a row."""
         return bool(self.tbe) or self.tbe_steps is not None

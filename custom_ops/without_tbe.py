@@ -10,7 +10,6 @@ _STREAMED = (
     "TBE DSL has one product and no loop, and as kernels in a row it is what its composite is"
 )
 WITHOUT_TBE: Mapping[str, str] = MappingProxyType({
-    "BiasDropoutAdd": "its random numbers are counted in 32-bit integers that wrap around, which vector words of CANN lack",
     "LinearCrossEntropy": "it is a loop over chunks of rows with a product in each, and a kernel of the TBE DSL has no loop",
     "MaskedScaledDotProductAttention": _STREAMED,
     "NMS": "each box that is kept depends on those before, and no word of CANN goes on from its own results",

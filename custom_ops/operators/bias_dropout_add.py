@@ -11,6 +11,7 @@ from custom_ops.counted_random import NEXT_KEY, bits, bits_in_numpy, bits_of_min
 from custom_ops.framework import HAS_MINDSPORE, ms, ops
 from custom_ops.pointwise import common_shape, like, promoted, wide
 from custom_ops.specs import OpSpec
+from custom_ops.tbe_steps import TbeStep, TbeSteps, step_operator
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
 from tbe_impl.dsl.sizes import is_one
@@ -65,6 +66,42 @@ def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
     return total * (stays / (1.0 - p)) + residual
 
 
+KEPT = step_operator(
+    "DropoutKept", ("x", "key"), ("kept",), "dropout_kept", lambda x, key, p: (x,), lambda x, key: (x,),
+    "1 where a dropout of x keeps an element, else 0.", attributes={"p": 0.5}, given={"key": "int32"},
+)  # fmt: skip
+OF_KEPT = step_operator(
+    "BiasDropoutAddOfKept", ("x", "bias", "residual", "kept"), ("y",), "bias_dropout_add",
+    lambda x, bias, residual, kept, p: (x,), lambda x, *_: (x,),
+    "y = (x + bias)·kept / (1 − p) + residual", attributes={"p": 0.5},
+)  # fmt: skip
+GRADIENT_OF_KEPT = step_operator(
+    "BiasDropoutAddOfKeptGrad", ("bias", "residual", "kept", "grad_y"), ("grad_x", "grad_bias", "grad_residual"),
+    "bias_dropout_add_grad", lambda bias, residual, kept, grad_y, p: (grad_y, bias, residual),
+    lambda bias, residual, kept, grad_y: (grad_y, bias, residual),
+    "Gradients of BiasDropoutAddOfKept, of tensors of one dtype.", attributes={"p": 0.5},
+)  # fmt: skip
+
+
+def tbe_steps(p: float) -> TbeSteps:
+    """What is kept, one element after the other, as CANN's vector words cannot count it; the rest by vectors."""
+    told = {"p": p}
+    if not p:
+        return TbeSteps((TbeStep(OF_KEPT, ("x", "bias", "residual", "x"), ("y",), told),))
+    kept = TbeStep(KEPT, ("x", "key"), ("kept",), told)
+    return TbeSteps((kept, TbeStep(OF_KEPT, ("x", "bias", "residual", "kept"), ("y",), told)))
+
+
+def tbe_gradient_steps(p: float) -> TbeSteps:
+    """What was kept is counted again."""
+    told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
+    if not p:
+        return TbeSteps((TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "grad_y", "grad_y"), made, told),))  # fmt: skip
+    kept = TbeStep(KEPT, ("x", "key"), ("kept",), told)
+    rest = TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "kept", "grad_y"), made, told)
+    return TbeSteps((kept, rest))
+
+
 BIAS_DROPOUT_ADD = OpSpec(
     name="BiasDropoutAdd",
     inputs=("x", "bias", "residual", "key"),
@@ -81,6 +118,8 @@ BIAS_DROPOUT_ADD = OpSpec(
         ((4, 8), (8,), (4, 8), (1,)), ((3, 5, 7), (7,), (3, 5, 7), (1,)), ((1,), (1,), (1,), (1,)), ((0, 4), (4,), (0, 4), (1,)),
         ((6, 3), (6, 1), (3,), (1,)),
     ),
+    tbe_steps=tbe_steps,
+    tbe_gradient_steps=tbe_gradient_steps,
     doc="y = dropout(x + bias) + residual",
 )  # fmt: skip
 

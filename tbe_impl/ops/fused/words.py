@@ -397,3 +397,8 @@ def every_pair(boxes, others):
 def span(low, high):
     """high − low, or 0 where that is negative."""
     return dsl.vmaxs(dsl.vsub(high, low), 0.0)
+
+
+def left_by_dropout(x, kept, p):
+    """x·kept / (1 − p); x where p is 0."""
+    return dsl.vmuls(dsl.vmul(x, wide(kept)), 1.0 / (1.0 - p)) if p else x

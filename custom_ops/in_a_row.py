@@ -1,0 +1,166 @@
+"""TBE operators in a row as a Cell that MindSpore builds a graph of (`custom_ops.tbe_steps`)."""
+# ruff: noqa: RUF005
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from custom_ops.framework import Cell, ops
+from custom_ops.tbe_steps import AnyStep, TbeBlocks, TbeSteps, TbeView
+
+Primitive = Callable[..., Any]
+"""Makes the primitive of an operator and its attributes."""
+
+
+class InARow(Cell):
+    """The steps one after the other.
+
+    Args:
+        whole: the steps.
+        inputs, outputs: names of what it is given, and of what it makes.
+        primitive: makes that of each operator.
+    """
+
+    def __init__(self, whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive):  # fmt: skip
+        super().__init__()
+        self.calls = tuple(_call(one, primitive) for one in whole.steps)
+        self.singles = tuple(_is_single(one) for one in whole.steps)
+        self.numbers = tuple(range(len(whole.steps)))
+        self.reads, self.makes = whole.places(inputs, outputs)
+
+    def construct(self, *inputs: Any) -> Any:
+        """The output, or a tuple of them."""
+        known = inputs
+        for number in self.numbers:
+            read: Any = ()
+            for place in self.reads[number]:
+                read = read + (known[place],)
+            made = self.calls[number](*read)
+            known = known + (made,) if self.singles[number] else known + made
+        found: Any = ()
+        for place in self.makes:
+            found = found + (known[place],)
+        if len(self.makes) == 1:
+            return found[0]
+        return found
+
+
+class _OfOne(InARow):
+    def bprop(self, a: Any, out: Any, dout: Any) -> Any:
+        return self.back((a,), out, dout)
+
+
+class _OfTwo(InARow):
+    def bprop(self, a: Any, b: Any, out: Any, dout: Any) -> Any:
+        return self.back((a, b), out, dout)
+
+
+class _OfThree(InARow):
+    def bprop(self, a: Any, b: Any, c: Any, out: Any, dout: Any) -> Any:
+        return self.back((a, b, c), out, dout)
+
+
+class _OfFour(InARow):
+    def bprop(self, a: Any, b: Any, c: Any, d: Any, out: Any, dout: Any) -> Any:
+        return self.back((a, b, c, d), out, dout)
+
+
+def with_gradient(whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive, back: Any) -> InARow:  # fmt: skip
+    """Steps with a gradient of their own, where that of each step would keep what lies between them.
+
+    Args:
+        whole, inputs, outputs, primitive: as `InARow` takes them.
+        back: what `custom_ops.bprops.of` makes, bare.
+    """
+    row = (_OfOne, _OfTwo, _OfThree, _OfFour)[len(inputs) - 1](whole, inputs, outputs, primitive)
+    row.back = back
+    return row
+
+
+class InBlocks(Cell):
+    """Steps that are repeated; a tuple of what is carried and what is put together.
+
+    Args:
+        blocks: the steps, and what is cut, carried and joined.
+        primitive: makes that of each operator.
+    """
+
+    def __init__(self, blocks: TbeBlocks, primitive: Primitive):
+        super().__init__()
+        made = (*blocks.carried, *blocks.joined)
+        self.body = InARow(blocks.body, blocks.reads, made, primitive)
+        self.several = len(made) > 1
+        self.size, self.times = blocks.size, blocks.times
+        self.axes = tuple(blocks.cut.values())
+        self.joined = tuple(blocks.joined.values())
+        self.first_carried = len(blocks.reads) - len(blocks.carried)
+        self.number_carried = len(blocks.carried)
+
+    def construct(self, *inputs: Any) -> Any:
+        """Block by block; a graph holds the steps of each."""
+        count, cut = self.times, len(self.axes)
+        if cut > 0:
+            count = (inputs[0].shape[self.axes[0]] + self.size - 1) // self.size
+        pieces: Any = ()
+        for number in range(cut):
+            pieces = pieces + (self.pieces(inputs[number], self.axes[number], count),)
+        carried = inputs[self.first_carried :]
+        every: Any = ()
+        for block in range(count):
+            given: Any = ()
+            for number in range(cut):
+                given = given + (pieces[number][block],)
+            made = self.body(*(given + inputs[cut : self.first_carried] + carried))
+            made = made if self.several else (made,)
+            carried = made[: self.number_carried]
+            every = every + (made[self.number_carried :],)
+        found = carried
+        for number in range(len(self.joined)):
+            parts: Any = ()
+            for block in range(count):
+                parts = parts + (every[block][number],)
+            found = found + (ops.concat(parts, self.joined[number]),)
+        return found
+
+    def pieces(self, x: Any, axis: int, count: int) -> Any:
+        """What each block gets of a tensor."""
+        if x.shape[axis] > 1:
+            return ops.split(x, self.size, axis)
+        found: Any = ()
+        for _ in range(count):
+            found = found + (x,)
+        return found
+
+
+class AsRows(Cell):
+    """All axes but the last ones become one."""
+
+    def __init__(self, kept: int):
+        super().__init__()
+        self.kept = kept
+
+    def construct(self, x: Any) -> Any:
+        """The same elements."""
+        shape = x.shape
+        return ops.reshape(x, (-1,) + shape[len(shape) - self.kept :])
+
+
+class Like(Cell):
+    """A tensor in the shape of another."""
+
+    def construct(self, x: Any, like: Any) -> Any:
+        """The same elements."""
+        return ops.reshape(x, like.shape)
+
+
+def _call(step: AnyStep, primitive: Primitive) -> Any:
+    if isinstance(step, TbeBlocks):
+        return InBlocks(step, primitive)
+    if isinstance(step, TbeView):
+        return Like() if step.like else AsRows(step.kept)
+    return primitive(step.spec, step.attributes)
+
+
+def _is_single(step: AnyStep) -> bool:
+    return len(step.writes) == 1 and not isinstance(step, TbeBlocks)
