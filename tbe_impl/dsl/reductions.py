@@ -50,8 +50,9 @@ def _stage(
                     next(rest)
             else:
                 at.append(next(rest))
-        sources = [tensor(*at) for tensor in tensors]
-        return [Reduce(op, source, tuple(over.values())) for source in sources]
+        sources: list[Expr] = [tensor(*at) for tensor in tensors]
+        # over no axes nothing is summed up, and there would be no loop to do it in
+        return [Reduce(op, source, tuple(over.values())) for source in sources] if over else sources
 
     use = WordUse(word, tuple(tensors), {"axes": axes, "keepdims": keep})
     made = compute(
@@ -67,16 +68,17 @@ def _reduction(name: str, op: str, formula: str, instruction: str = "") -> Word:
         return made
 
     def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _left(reduce(op, x, axes, keepdims=keepdims))
+        return _left(op, x, axes, keepdims)
 
     build.__name__ = name
     build.__doc__ = f"{formula} over axes: an integer or a list, negative ones from the back; of all axes the shape is (1,)."
     return Word(name, build, numpy, instruction)
 
 
-def _left(found: Any) -> Array:
-    array: Array = found
-    return array.reshape(1) if array.ndim == 0 else array
+def _left(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """What `reduced_shape` says: of a full reduction (1,)."""
+    found: Array = reduce(op, x, axes, keepdims=keepdims)
+    return found.reshape(1) if found.ndim == 0 and not keepdims else found
 
 
 def _truth(name: str, op: str, formula: str) -> Word:
@@ -87,7 +89,7 @@ def _truth(name: str, op: str, formula: str) -> Word:
         return cast_to(made, tensor.dtype)
 
     def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _left(reduce(op, x, axes, keepdims=keepdims))
+        return _left(op, x, axes, keepdims)
 
     build.__name__ = name
     build.__doc__ = f"{formula} over axes, as 0 and 1 of the tensor's dtype."
@@ -118,7 +120,7 @@ def tuple_sum(
 
 
 def _tuple_sum(*arrays: Array, axes: tuple[int, ...], keepdims: bool) -> tuple[Array, ...]:
-    return tuple(_left(reduce("sum", array, axes, keepdims=keepdims)) for array in arrays)
+    return tuple(_left("sum", array, axes, keepdims) for array in arrays)
 
 
 def reduce_mean(

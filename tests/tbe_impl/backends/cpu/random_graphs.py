@@ -371,7 +371,7 @@ def reduction(g: RandomGraph) -> None:
     x = g.source(rank=1, exact=steps)
     if steps and 0 in g.sizes(x.tensor):
         return
-    axes = [axis for axis in range(x.tensor.ndim) if g.chance(0.5)] or [int(g.rng.integers(x.tensor.ndim))]  # fmt: skip
+    axes = [axis for axis in range(x.tensor.ndim) if g.chance(0.5)] or [int(g.rng.integers(x.tensor.ndim))] * g.chance(0.9)  # fmt: skip
     axes = [axis - x.tensor.ndim if g.chance(0.3) else axis for axis in axes]
     if x.tensor.dtype == "bool" and name not in ("reduce_all", "reduce_any"):
         name = "reduce_any"
