@@ -22,7 +22,7 @@ Places = tuple[int, ...]
 """`Options.stored`: numbers of the values that are stored."""
 
 HERE = Path(__file__).resolve().parent
-DECIDING = (HERE / "plan.py", HERE / "choose.py", HERE.parent / "cost.py", HERE.parent / "devices.py")  # fmt: skip
+DECIDING = (HERE / "plan.py", HERE / "choose.py", HERE.parent / "devices.py", *sorted((HERE.parent / "cost").glob("*.py")))  # fmt: skip
 """Besides the generator of `tbe_impl`."""
 
 _DECODER = msgspec.json.Decoder(
