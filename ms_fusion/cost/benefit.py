@@ -30,6 +30,10 @@ REDUCING = frozenset(
 """Operators that need a whole row before they have a result."""
 
 
+IMAGES = frozenset({"Conv2D", "Conv2DTranspose"})
+"""Matrix products whose columns are channels: the places of an image are its rows."""
+
+
 @dataclass(frozen=True)
 class Benefit:
     """One candidate in numbers.
@@ -84,11 +88,18 @@ def benefit(fused: Node, graph: Graph, device: Device) -> Benefit:
 
 def _on_chip(body: Graph) -> tuple[int, int]:
     """Bytes that the smallest tile needs, and those of one row where whole rows are needed, else 0."""
-    rows = [_row_bytes(node, body) for node in body.nodes if node.op in REDUCING]
+    rows = [_row_bytes(node, body) for node in body.nodes if _needs_rows(node)]
     rows += [_last(body, node.outputs[0]) for node in _waited_for(body)]
     alive = _alive(body.nodes)
     row = max(rows, default=0)
     return (row * alive, row) if row else (256 * alive, 0)
+
+
+def _needs_rows(node: Node) -> bool:
+    """A batch normalisation reduces in training only; else its statistics are given."""
+    if node.op == "BatchNorm":
+        return bool(node.attr("is_training") or node.attr("training_mode"))
+    return node.op in REDUCING
 
 
 def _waited_for(body: Graph) -> list[Node]:
@@ -142,10 +153,11 @@ def _loss(product: Node, body: Graph, row_bytes: int, device: Device) -> int:
     """Bytes of the weight that are read again because tiles hold whole rows."""
     result = body.values[product.outputs[0]]
     weight = body.values[product.inputs[1]]
-    if len(result.shape) < 2 or not isinstance(result.shape[-1], int):
+    columns = result.shape[1 if product.op in IMAGES else -1] if len(result.shape) > 1 else 0
+    if not isinstance(columns, int) or not columns:
         return 0
     itemsize = DTYPE_BYTES.get(result.dtype, 4)
-    rows = max(result.elements // max(result.shape[-1], 1), 1)
+    rows = max(result.elements // columns, 1)
     square = max(int(math.sqrt(device.on_chip_bytes / 3 / itemsize)), 1)
     whole = max(int(CAPACITY_SHARE * device.on_chip_bytes / 2) // max(row_bytes, 1), 1)
     again = math.ceil(rows / whole) - math.ceil(rows / square)

@@ -136,7 +136,7 @@ def _conv2d(node: Node, graph: Graph) -> Work:
 
 
 def _conv2d_backprop_input(node: Node, graph: Graph) -> Work:
-    """(gradient, filter, shape): as many FLOPs as the convolution that it is the gradient of."""
+    """(gradient, filter, shape or bias): as many FLOPs as the convolution that it is the gradient of."""
     gradient, weight = graph.inputs_of(node)[:2]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
     return _conv(node, graph, 2 * gradient.elements * per_output)
@@ -151,7 +151,7 @@ def _conv2d_backprop_filter(node: Node, graph: Graph) -> Work:
 
 def _conv(node: Node, graph: Graph, flops: int) -> Work:
     operands = [value for value in _distinct(node, graph) if not _is_argument(value)]
-    bias = operands[2:] if node.op == "Conv2D" else []
+    bias = operands[2:] if node.op in ("Conv2D", "Conv2DTranspose") else []
     extra = graph.outputs_of(node)[0].elements if _bytes(bias) else 0
     return Work(flops + extra, _bytes(operands), _written(node, graph), 1)
 
@@ -268,6 +268,7 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "AddN": _add_n,
         "Conv2D": _conv2d,
         "Conv2DBackpropInput": _conv2d_backprop_input,
+        "Conv2DTranspose": _conv2d_backprop_input,
         "Conv2DBackpropFilter": _conv2d_backprop_filter,
     }
 )

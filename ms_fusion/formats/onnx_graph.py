@@ -23,7 +23,7 @@ ABSENT = ""
 
 NAMES: Mapping[str, str] = MappingProxyType(
     {
-        "And": "LogicalAnd", "AveragePool": "AvgPool", "BatchNormalization": "BatchNorm", "Conv": "Conv2D",
+        "And": "LogicalAnd", "AveragePool": "AvgPool", "BatchNormalization": "BatchNorm", "Conv": "Conv2D", "ConvTranspose": "Conv2DTranspose",
         "Expand": "BroadcastTo", "Gelu": "GeLU", "Gemm": "MatMul", "GreaterOrEqual": "GreaterEqual",
         "HardSigmoid": "HSigmoid", "HardSwish": "HSwish", "LayerNormalization": "LayerNorm", "LeakyRelu": "LeakyReLU",
         "LessOrEqual": "LessEqual", "Max": "Maximum", "Min": "Minimum", "Not": "LogicalNot", "Or": "LogicalOr",

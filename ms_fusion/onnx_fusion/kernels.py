@@ -12,7 +12,8 @@ import numpy as np
 from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.meanings import Call, said
+from ms_fusion.onnx_fusion.called import Call
+from ms_fusion.onnx_fusion.meanings import said
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.traced import Traced, tensor_of

@@ -9,65 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ms_fusion.accuracy.formulas import numpy_dtype
-from ms_fusion.formats.onnx_graph import ONNX_OP, ONNX_VERSION
-from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_fusion.called import Call, Meaning
+from ms_fusion.onnx_fusion.images import average_pool, convolution, max_pool, transposed_convolution
 from tbe_impl import dsl
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import InputError
 
 INTEGERS_MAX = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True)
-class Call:
-    """One operator being said.
-
-    Attributes:
-        node: the operator.
-        inputs: traced tensors, arrays for constants, None for what is left out.
-        outputs: as the graph describes them, with sizes the language can compute with.
-    """
-
-    node: Node
-    inputs: tuple[Any, ...]
-    outputs: tuple[Value, ...]
-    sizes: tuple[tuple[Any, ...], ...]
-
-    @property
-    def version(self) -> int:
-        return int(self.node.attr(ONNX_VERSION, 0))
-
-    def attr(self, name: str, default: Any = None) -> Any:
-        return self.node.attr(name, default)
-
-    def given(self, position: int) -> Any:
-        """An input, None when it is left out."""
-        return self.inputs[position] if position < len(self.inputs) else None
-
-    def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Axes, sizes and the like, which are an attribute in old versions and a constant input in new ones."""
-        found = self.given(position) if position is not None else None
-        if found is None:
-            found = self.attr(name)
-        if found is None:
-            return None
-        if isinstance(found, Traced):
-            raise InputError(f"{name} is computed while the model runs", place=self.node.name)
-        return tuple(int(one) for one in np.asarray(found).reshape(-1))
-
-    def axis(self, default: int) -> int:
-        """The attribute, counted from the first axis."""
-        return int(self.attr("axis", default)) % max(self.inputs[0].ndim, 1)
-
-
-Meaning = Callable[[Call], Any]
 
 
 def _unary(function: Callable[[Any], Any]) -> Meaning:
@@ -377,8 +333,10 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "Reshape": _reshaped, "Squeeze": _reshaped, "Unsqueeze": _reshaped, "Flatten": _reshaped,
         "Transpose": _transpose, "Expand": _expand, "Slice": _slice, "Concat": _concat, "Split": _split, "Tile": _tile,
         "Pad": _pad,
+        # images
+        "MaxPool": max_pool, "AveragePool": average_pool,
         # products, by a library
-        "MatMul": _binary(np.matmul), "Gemm": _gemm,
+        "MatMul": _binary(np.matmul), "Gemm": _gemm, "Conv": convolution, "ConvTranspose": transposed_convolution,
     }
 )  # fmt: skip
 """Operator of ONNX's own domain → its formula."""

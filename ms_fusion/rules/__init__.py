@@ -5,7 +5,7 @@ from __future__ import annotations
 from ms_fusion.rewrite import Rule
 from ms_fusion.rules.add_norm import ADD_LAYER_NORM
 from ms_fusion.rules.attention import ATTENTION
-from ms_fusion.rules.conv import CONV_BATCH_NORM
+from ms_fusion.rules.conv import CONV_BATCH_NORM, CONV_RESIDUAL
 from ms_fusion.rules.gelu import GELU
 from ms_fusion.rules.layer_norm import LAYER_NORM
 from ms_fusion.rules.linear import LINEAR_ACTIVATION, LINEAR_BIAS, MATMUL_BIAS_RELU
@@ -25,6 +25,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     SWIGLU,
     ADD_LAYER_NORM,
     CONV_BATCH_NORM,
+    CONV_RESIDUAL,
     MATMUL_BIAS_RELU,
     LINEAR_ACTIVATION,
     LINEAR_BIAS,

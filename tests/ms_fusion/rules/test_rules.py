@@ -65,6 +65,12 @@ def conv(b: Builder, x: str) -> str:
     return b.add("LeakyRelu", normed)
 
 
+def residual_block(b: Builder, x: str) -> str:
+    image = b.add("Reshape", x, b.constant([1, 2, 4, 4], "int64"))
+    made = b.add("Conv", image, b.weight(2, 2, 3, 3), b.weight(2), pads=[1, 1, 1, 1])
+    return b.add("Relu", b.add("Add", made, image))
+
+
 def swiglu(b: Builder, x: str) -> str:
     gate = b.add("MatMul", x, b.weight(8, 8))
     return b.add("Mul", b.add("Mul", gate, b.add("Sigmoid", gate)), b.add("MatMul", x, b.weight(8, 8)))  # fmt: skip
@@ -88,6 +94,7 @@ def swiglu(b: Builder, x: str) -> str:
         ("ScaleMaskSoftmax", attention, 3),
         ("Attention", attention, 5),
         ("ConvBNActivation", conv, 3),
+        ("ConvResidual", residual_block, 3),
     ],
 )  # fmt: skip
 def test_a_rule_finds_what_it_names(rule: str, net, operators: int, tmp_path: Path) -> None:
