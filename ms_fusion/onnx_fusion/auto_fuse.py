@@ -89,7 +89,7 @@ def auto_fuse(
         raise AlreadyFusedError("the model has been fused already", place=str(input), remedy="Fuse the model that it was made from")  # fmt: skip
     with Native() as native:
         say("cleaning up")
-        cleaned = clean(model, native)
+        cleaned = clean(model, native, target_device.name)
         projection = project(model)
         sized = assumed(projection.graph, sizes)
         say("looking for fusions")

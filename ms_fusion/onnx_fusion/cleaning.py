@@ -12,6 +12,7 @@ from onnxscript.rewriter import RewriteRuleSet, rewrite
 from onnxscript.rewriter.rules import common as rules
 
 from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.onnx_fusion.lowering import lower
 from ms_fusion.onnx_fusion.native import Native
 
 FOLDED_ELEMENTS = 8192
@@ -46,7 +47,7 @@ class Cleaned:
     Attributes:
         nodes_before, nodes_after: of the main graph, before with those of functions called in it.
         steps: how many nodes went by what; those that do nothing are left out.
-        notes: what could not be done.
+        notes: what was lowered, and what could not be done.
     """
 
     nodes_before: int
@@ -55,8 +56,8 @@ class Cleaned:
     notes: tuple[str, ...] = ()
 
 
-def clean(model: ir.Model, native: Native) -> Cleaned:
-    """Cleans a model in place; its inputs and outputs keep their names, shapes and order."""
+def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
+    """Cleans a model in place; its inputs and outputs keep their names, shapes and order. What the device lacks is lowered."""
     counted: dict[str, int] = {}
     notes: list[str] = []
 
@@ -75,10 +76,7 @@ def clean(model: ir.Model, native: Native) -> Cleaned:
     before = len(model.graph)
     step("constants", lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model))  # fmt: skip
     for _ in range(ROUNDS):
-        try:
-            native.infer_shapes(model)
-        except WorkerError as error:
-            notes.append(f"shapes could not be inferred: {error}")
+        _infer(model, native, notes)
         changed = [
             step("known beforehand", lambda: _fold(model)),
             step("no operation", lambda: _rewritten(model)),
@@ -88,8 +86,22 @@ def clean(model: ir.Model, native: Native) -> Cleaned:
         ]
         if not any(changed):
             break
+    lowered = lower(model, device)
+    if lowered:
+        # what was written anew has parts that are known beforehand: filters turned, sizes
+        step("known beforehand", lambda: _fold(model))
+        _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
-    return Cleaned(before, len(model.graph), tuple(counted.items()), tuple(dict.fromkeys(notes)))
+    return Cleaned(
+        before, len(model.graph), tuple(counted.items()), (*lowered, *dict.fromkeys(notes))
+    )
+
+
+def _infer(model: ir.Model, native: Native, notes: list[str]) -> None:
+    try:
+        native.infer_shapes(model)
+    except WorkerError as error:
+        notes.append(f"shapes could not be inferred: {error}")
 
 
 def _fold(model: ir.Model) -> None:
