@@ -28,6 +28,7 @@ from tbe_impl.compat import (
     tensor_language,
     testing,
     tiling,
+    topi,
     transdata,
     window_sizes,
 )
@@ -218,7 +219,7 @@ _TILING: Names = {
 
 
 EXACT: dict[str, Names] = {
-    "te": {}, "tbe": {}, "topi": {"cast": shape_util.cast}, "te.lang": {}, "tbe.common": {},
+    "te": {}, "tbe": {}, "topi": topi.FUNCTIONS, "te.lang": {}, "tbe.common": {},
     "te.op": {**_OPERATION, **registering.FUNCTIONS},
     "te.utils": {}, "te.utils.para_check": {**_CHECKS, **_SHAPES}, "te.utils.shape_util": _SHAPES,
     "te.utils.op_utils": {**_CHECKS, **_SHAPES, **_FUSION}, "te.utils.log": _LOG, "te.utils.tbe_log": _LOG,
@@ -276,6 +277,7 @@ EXACT: dict[str, Names] = {
         not isinstance(a, tensor_language.Expr) and a == b)},
     "topi.generic": {"auto_schedule": building.casting_auto_schedule},
     "topi.generic.cce": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
+    **{f"topi.cce.{name}": names for name, names in topi.WHOLE.items()},
     "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "tbe.tvm.topi.cce.util": _TOPI_UTIL,
     "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "te.tvm.topi.cce.util": _TOPI_UTIL,
     **{f"{root}.{module}": mindspore_names.NAMES for root in ("mindspore", "luojianet_ms")
@@ -296,7 +298,7 @@ _TVM_PARTS: dict[str, Names] = {
     "ir": {"Range": tensor_language.Range, "Array": tuple}, "container": {"Array": tuple}, "collections": {"Array": tuple},
     "schedule": {"create_schedule": tensor_language.create_schedule}, "error": {"TVMError": RuntimeError},
     "api_config": {"query_bit_width": lambda: 32}, "tag": {"tag_scope": tensor_language.tag_scope},
-    "cce_build_module": {"build_fatbin": building.build_fatbin},
+    "topi": topi.FUNCTIONS, "cce_build_module": {"build_fatbin": building.build_fatbin},
 }  # fmt: skip
 
 _PREFIXES: tuple[tuple[str, Names], ...] = (
@@ -370,7 +372,7 @@ LAZY_CHILDREN = {
     "tbe.common.register": "register_api",
     "topi": "generic cce scatter tensor_scatter",
     "topi.generic": "cce",
-    "topi.cce": "util",
+    "topi.cce": "util tf_round tf_tile",
     **{f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
        "topi error collections api_config tag cce_build_module" for root in ("te", "tbe")},
     **{f"{root}.tvm.tir": "expr ir_builder" for root in ("te", "tbe")},

@@ -427,13 +427,15 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
 
 
 def _matched(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
-    """Both operands in one dtype: a Python number takes that of the other operand."""
+    """Both operands in one dtype: a Python number takes that of the other operand, unless it has a fraction and that is whole."""
     if not isinstance(a, Expr) and not hasattr(a, "as_expr"):
         right = as_expr(b)
-        return const(a, _adopted(a, right.dtype)), right
+        dtype = _adopted(a, right.dtype)
+        return const(a, dtype), cast(dtype, right)
     left = as_expr(a)
     if not isinstance(b, Expr) and not hasattr(b, "as_expr"):
-        return left, const(b, _adopted(b, left.dtype))
+        dtype = _adopted(b, left.dtype)
+        return cast(dtype, left), const(b, dtype)
     right = as_expr(b)
     if left.dtype == right.dtype or op in ("shl", "shr"):
         return left, right

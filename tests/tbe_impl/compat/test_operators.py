@@ -36,6 +36,11 @@ def momentum(var: np.ndarray, accum: np.ndarray, grad: np.ndarray) -> tuple[np.n
     return var - 0.25 * new, new
 
 
+def stretched(x: np.ndarray, wide: int = 11) -> np.ndarray:
+    places = np.linspace(0, x.shape[1] - 1, wide)
+    return np.stack([np.interp(places, np.arange(x.shape[1]), row) for row in x])
+
+
 SMALL = (3, 5)
 CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..., Any], str]] = [
     ("scaled_2019", [SMALL, "float32"], [(SMALL, "float32")], lambda x: x * 3 + 1, "Ascend910A"),
@@ -54,6 +59,9 @@ CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..
     ("mean_norm_dynamic", [described((4, 6), "float32", known=False)] * 2, [((4, 6), "float32")],
      lambda x: x - x.mean(-1, keepdims=True), "Ascend910A"),
     ("momentum_manual", [described(SMALL, "float32")] * 5 + [0.9, 0.25], [(SMALL, "float32")] * 3, momentum, "Ascend910A"),
+    ("stretch_topi", [(3, 7), 11, "float32"], [((3, 7), "float32")], stretched, "Ascend910A"),
+    ("stretch_topi", [(3, 7), 11, "float16"], [((3, 7), "float16")], stretched, "Ascend910A"),
+    ("tiled_topi", [SMALL, "float32", 3], [(SMALL, "float32")], lambda x: np.tile(x, 3), "Ascend310"),
     ("relu_mindspore", [described(SMALL, "float32")] * 2, [(SMALL, "float32")], lambda x: np.maximum(x / 2, 0), "Ascend310P3"),
 ]  # fmt: skip
 
