@@ -9,9 +9,16 @@ from typing import Any
 
 import custom_ops
 from custom_ops.cell import FusedCell, check_route
+from custom_ops.framework import HAS_MINDSPORE, ms
+from custom_ops.operators.activations import NAMES, key_of
+from custom_ops.operators.matmul_bias import PRODUCTS
+from custom_ops.operators.softmax_cross_entropy_cell import weighted_labels
+from tbe_impl.errors import InputError
 
 # `ms.amp` with level O1 copies the functions that a net calls, without what they use, except those of modules without a file
 del __file__
+
+_index_dtypes = (ms.int32, ms.int64) if HAS_MINDSPORE else ()
 
 
 @lru_cache(maxsize=0)
@@ -44,6 +51,20 @@ def _operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
 def _made_operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
     found = getattr(import_module(f"custom_ops.operators.{module}"), spec)
     return FusedCell(found, dict(zip(found.attributes, attributes, strict=True)), route)
+
+
+@lru_cache(maxsize=0)
+def _dense(activation: str, has_bias: bool, *, route: str) -> Any:
+    """The product that ends with an activation of that name."""
+    return _made_dense(activation, has_bias, route=check_route(route, "dense"))
+
+
+@cache
+def _made_dense(activation: str, has_bias: bool, *, route: str) -> Any:
+    key = key_of(activation or None)
+    if key is None:
+        raise InputError("dense: activation is unknown", place="dense", expected=", ".join(NAMES), got=repr(activation))  # fmt: skip
+    return FusedCell(PRODUCTS[key][has_bias], {"activation": key}, route)
 
 
 def scaled_dot_product_attention(
@@ -245,12 +266,18 @@ def log_softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
 
 
 def softmax_cross_entropy(
-    logits: Any, labels: Any, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
-    route: str = "",
+    logits: Any, labels: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0, route: str = "",
 ) -> Any:  # fmt: skip
-    """−Σ labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`."""
-    cell = _cell("SoftmaxCrossEntropy", ignore_index, reduction, label_smoothing, route=route)
-    return cell(logits, labels)
+    """−Σ weight·labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`."""
+    if weight is None:
+        cell = _cell("SoftmaxCrossEntropy", None, ignore_index, reduction, label_smoothing, route=route)  # fmt: skip
+        return cell(logits, labels)
+    if labels.dtype in _index_dtypes:
+        cell = _operator("softmax_cross_entropy", "SOFTMAX_CROSS_ENTROPY_WEIGHTED", ignore_index, reduction, label_smoothing, route=route)  # fmt: skip
+        return cell(logits, labels, weight.astype(logits.dtype))
+    cell = _cell("SoftmaxCrossEntropy", None, ignore_index, reduction, 0.0, route=route)
+    return cell(logits, weighted_labels(logits, labels, weight, label_smoothing))
 
 
 def linear_cross_entropy(
@@ -349,6 +376,12 @@ def conv_bn_silu(
     how = (stride, padding, dilation, groups, lowering)
     statistics = (gamma, beta, moving_mean, moving_variance)
     return _conv_bn("CONV2D_BIAS_SILU", x, weight, bias, statistics, eps, how, route)
+
+
+def dense(x: Any, weight: Any, bias: Any = None, *, activation: str = "", route: str = "") -> Any:
+    """f(x·weightᵀ + bias), f by name: relu, gelu, silu, or empty; see `custom_ops.Dense`."""
+    cell = _dense(activation, bias is not None, route=route)
+    return cell(x, weight) if bias is None else cell(x, weight, bias)
 
 
 def matmul_bias_relu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:

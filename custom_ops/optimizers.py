@@ -119,6 +119,14 @@ class Adam(_InOneLaunch, nn.Adam):
 
     Supported Platforms:
         ``CPU``
+
+    Examples:
+        >>> import mindspore as ms
+        >>> from custom_ops import Adam
+        >>> weights = [ms.Parameter(ms.Tensor([1.0]), name="w")]
+        >>> made = Adam(weights, 0.1)((ms.Tensor([1.0]),))
+        >>> weights[0].asnumpy().round(3)
+        array([0.9], dtype=float32)
     """
 
     def __init__(
@@ -190,6 +198,14 @@ class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
 
     Supported Platforms:
         ``CPU``
+
+    Examples:
+        >>> import mindspore as ms
+        >>> from custom_ops import AdamWeightDecay
+        >>> weights = [ms.Parameter(ms.Tensor([1.0]), name="w")]
+        >>> made = AdamWeightDecay(weights, 0.1, weight_decay=0.5)((ms.Tensor([1.0]),))
+        >>> weights[0].asnumpy().round(3)
+        array([0.634], dtype=float32)
     """
 
     def __init__(

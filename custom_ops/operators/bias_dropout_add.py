@@ -136,6 +136,8 @@ class BiasDropoutAdd(ChoosingCell):
     Args:
         keep_prob: the share of elements that stay, as for nn.Dropout.
         p: the share that is dropped; takes precedence.
+        dtype: as for nn.Dropout, which takes no notice of it either: the result has the dtype of the inputs. Default:
+            ``mindspore.float32``.
         seed: where to start; without it at random, from NumPy's generator.
         route: ``native`` or ``composite``.
 
@@ -166,6 +168,7 @@ class BiasDropoutAdd(ChoosingCell):
         self,
         keep_prob: float = 0.5,
         p: float | None = None,
+        dtype: Any = None,
         seed: int | None = None,
         route: str = "",
     ):

@@ -175,8 +175,10 @@ class LayerNormLinear(WeightedCell):
         """One with the weights of an nn.LayerNorm over the last axis and an nn.Dense: the same Parameters.
 
         Raises:
-            InputError: another axis is normalised, or another number of elements.
+            InputError: another axis is normalised, another number of elements, or an activation follows.
         """
+        if dense.activation is not None:
+            raise InputError(f"{NAME}: the dense layer has an activation", place=NAME, expected="none", got=repr(dense.activation))  # fmt: skip
         if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
             raise InputError(f"{NAME}: the normalisation is of other axes", place=NAME, expected=f"the last one, of {dense.in_channels}", got=f"{tuple(norm.normalized_shape)} from axis {norm.begin_norm_axis}")  # fmt: skip
         with keeping_names(norm.gamma, norm.beta, dense.weight, dense.bias):

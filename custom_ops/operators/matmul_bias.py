@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from custom_ops.cell import FusedCell
+from custom_ops.operators.activations import key_of
 from custom_ops.operators.gelu import GELU_SPEC
 from custom_ops.operators.linear import linear_spec
 from custom_ops.operators.swish import SWISH
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, keeping_names, parameter, uniform
+from tbe_impl.errors import InputError
 
 MATMUL = linear_spec("MatMul", bias=False)
 MATMUL_BIAS = linear_spec("MatMulBias")
@@ -37,53 +40,91 @@ def dense_weights(
     return made
 
 
+PRODUCTS: Mapping[str, tuple[OpSpec, OpSpec]] = {
+    "": (MATMUL, MATMUL_BIAS),
+    "relu": (MATMUL_RELU, MATMUL_BIAS_RELU),
+    "gelu": (MATMUL_GELU, MATMUL_BIAS_GELU),
+    "gelu_tanh": (MATMUL_GELU, MATMUL_BIAS_GELU),
+    "silu": (MATMUL_SILU, MATMUL_BIAS_SILU),
+}
+"""Key of an activation → the product that ends with it, without and with bias."""
+APART: Mapping[str, tuple[OpSpec, Mapping[str, Any]]] = {
+    "gelu": (GELU_SPEC, {"approximate": False}),
+    "gelu_tanh": (GELU_SPEC, {"approximate": True}),
+    "silu": (SWISH, {}),
+}
+"""Activations whose derivative needs what they were given: in training the product is written too then, so that the gradient
+does not have to compute it again."""
+
+
 class DenseCell(WeightedCell):
     """A product with what follows it; arguments as nn.Dense has them.
 
     Attributes:
-        specs: without and with bias.
-        following: the operator of the activation, where its derivative needs what it was given: in training the product
-            is written too then, so that the gradient does not have to compute it again.
+        key: of the activation that it ends with.
     """
 
-    specs: tuple[OpSpec, OpSpec]
-    following: OpSpec | None = None
+    key = ""
 
     def __init__(
         self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        dtype: Any = None, route: str = "", *, _attributes: Any = None, _following: Any = None,
+        activation: Any = None, dtype: Any = None, route: str = "",
     ):  # fmt: skip
+        self._check_activation(activation)
         weights = dense_weights(in_channels, out_channels, weight_init, bias_init, has_bias, dtype)
-        super().__init__(self.specs[has_bias], _attributes or {}, weights, route)
-        self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
-        self.in_two = self.following is not None
-        if self.following is not None:
-            self.product = FusedCell((MATMUL, MATMUL_BIAS)[has_bias], {}, route)
-            self.activation = FusedCell(self.following, _following or {}, route)
+        spec = self._products()[bool(has_bias)]
+        super().__init__(spec, {"activation": self.key}, weights, route)
+        self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, bool(has_bias)  # fmt: skip
+        self.in_two = self.key in APART
+        if self.in_two:
+            following, attributes = APART[self.key]
+            self.product = FusedCell(PRODUCTS[""][self.has_bias], {}, route)
+            self.apart = FusedCell(following, attributes, route)
+
+    def _products(self) -> tuple[OpSpec, OpSpec]:
+        """The operators, without and with bias."""
+        return PRODUCTS[self.key]
+
+    def _check_activation(self, activation: Any) -> None:
+        """Raises `InputError` for an activation that is not the one of this operator."""
+        if activation is not None and (not self.key or key_of(activation) != self.key):
+            name = type(self).__name__
+            raise InputError(f"{name}: it has another activation", place=name, expected=f"None, or that of {name}" if self.key else "None", got=repr(activation), remedy="custom_ops.Dense takes any")  # fmt: skip
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.Dense: the same Parameters."""
-        return _of_dense(cls, dense, route=route)
+        """One with the weights of an nn.Dense: the same Parameters.
+
+        Raises:
+            InputError: its activation is another.
+        """
+        return of_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
         """One kernel; in training two where the activation needs it."""
+        return self.multiplied(x)
+
+    def multiplied(self, x: Any) -> Any:
+        """The product and the activation that it ends with."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             bias = self.bias.astype(x.dtype)
             if self.in_two and self.training:
-                return self.activation(self.product(x, weight, bias))
+                return self.apart(self.product(x, weight, bias))
             return self.run(x, weight, bias)
         if self.in_two and self.training:
-            return self.activation(self.product(x, weight))
+            return self.apart(self.product(x, weight))
         return self.run(x, weight)
 
 
-def _of_dense(kind: Any, dense: Any, *more: Any, route: str) -> Any:
-    """A Cell with the Parameters of an nn.Dense."""
-    with keeping_names(dense.weight, dense.bias):
+def of_dense(kind: Any, dense: Any, **more: Any) -> Any:
+    """A Cell with the Parameters of an nn.Dense, and its activation."""
+    inner: list[Any] = (
+        [] if dense.activation is None else getattr(dense.activation, "get_parameters", list)()
+    )
+    with keeping_names(dense.weight, dense.bias, *inner):
         made = kind(
-            dense.in_channels, dense.out_channels, dense.weight, dense.bias, bool(dense.has_bias), *more, route=route
+            dense.in_channels, dense.out_channels, dense.weight, dense.bias, bool(dense.has_bias), dense.activation, **more
         )  # fmt: skip
     made.set_train(dense.training)
     return made
@@ -100,6 +141,7 @@ class MatMulBiasReLU(DenseCell):
         out_channels (int): last size of y.
         weight_init, bias_init: initial weights, as nn.Dense takes them. Default: ``None``, as nn.Dense has it.
         has_bias (bool): whether there is a bias. Default: ``True``.
+        activation: None, or what nn.Dense takes for relu; `custom_ops.Dense` takes any. Default: ``None``.
         dtype: of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
@@ -110,7 +152,7 @@ class MatMulBiasReLU(DenseCell):
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another.
+        InputError: the last size of x is another, or the activation.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -123,7 +165,7 @@ class MatMulBiasReLU(DenseCell):
         array([[10.]], dtype=float32)
     """
 
-    specs = MATMUL_RELU, MATMUL_BIAS_RELU
+    key = "relu"
 
 
 class MatMulBiasGELU(DenseCell):
@@ -134,6 +176,7 @@ class MatMulBiasGELU(DenseCell):
 
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for `MatMulBiasReLU`.
+        activation: None, or what nn.Dense takes for this GELU. Default: ``None``.
         approximate (bool): the formula with tanh, as nn.GELU has it; otherwise the one with erf. Default: ``True``.
 
     Inputs:
@@ -143,7 +186,7 @@ class MatMulBiasGELU(DenseCell):
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another.
+        InputError: the last size of x is another, or the activation.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -156,21 +199,17 @@ class MatMulBiasGELU(DenseCell):
         array([[10.]], dtype=float32)
     """
 
-    specs, following = (MATMUL_GELU, MATMUL_BIAS_GELU), GELU_SPEC
-
     def __init__(
         self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        dtype: Any = None, approximate: bool = True, route: str = "",
+        activation: Any = None, dtype: Any = None, approximate: bool = True, route: str = "",
     ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route,
-            _attributes={"activation": "gelu_tanh" if approximate else "gelu"}, _following={"approximate": bool(approximate)},
-        )  # fmt: skip
+        object.__setattr__(self, "key", "gelu_tanh" if approximate else "gelu")
+        super().__init__(in_channels, out_channels, weight_init, bias_init, has_bias, activation, dtype, route)  # fmt: skip
 
     @classmethod
     def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> Any:  # type: ignore[override]
         """One with the weights of an nn.Dense: the same Parameters."""
-        return _of_dense(cls, dense, None, approximate, route=route)
+        return of_dense(cls, dense, approximate=approximate, route=route)
 
 
 class MatMulBiasSiLU(DenseCell):
@@ -181,6 +220,7 @@ class MatMulBiasSiLU(DenseCell):
 
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for `MatMulBiasReLU`.
+        activation: None, or what nn.Dense takes for SiLU. Default: ``None``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
@@ -189,7 +229,7 @@ class MatMulBiasSiLU(DenseCell):
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another.
+        InputError: the last size of x is another, or the activation.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -202,7 +242,7 @@ class MatMulBiasSiLU(DenseCell):
         array([[50.]], dtype=float32)
     """
 
-    specs, following = (MATMUL_SILU, MATMUL_BIAS_SILU), SWISH
+    key = "silu"
 
 
 class LinearResidual(DenseCell):
@@ -215,6 +255,7 @@ class LinearResidual(DenseCell):
 
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for `MatMulBiasReLU`.
+        activation: None, since one of the product and one of the sum are not the same. Default: ``None``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
@@ -224,7 +265,7 @@ class LinearResidual(DenseCell):
         Tensor of the shape and dtype of the residual.
 
     Raises:
-        InputError: sizes or dtypes that do not fit.
+        InputError: sizes or dtypes that do not fit, or an activation.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -237,7 +278,8 @@ class LinearResidual(DenseCell):
         array([[15.]], dtype=float32)
     """
 
-    specs = LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
+    def _products(self) -> tuple[OpSpec, OpSpec]:
+        return LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
 
     def construct(self, x: Any, residual: Any) -> Any:  # type: ignore[override]
         """One kernel, or basic operators."""

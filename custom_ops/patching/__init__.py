@@ -160,8 +160,11 @@ class _Patch:
     def _slots(self, candidates: list[_Candidate]) -> None:
         """Cells that others stand for."""
         made: dict[tuple[int, ...], Any] = {}
+        gone: set[int] = set()
         for one in candidates:
             cells = one.cells
+            if any(id(slot.parent) in gone for slot in one.slots):
+                continue
             key = tuple(map(id, cells))
             reason = one.rule.applies(*cells) if one.rule else ""
             after = None
@@ -177,6 +180,7 @@ class _Patch:
                 slot.put(after if number == 0 else nn.Identity())
                 self.steps.append(slot)
             self.replaced.append(Replacement(one.place, cells, after))
+            gone |= {id(part) for cell in cells for _, part in cell.cells_and_names()}
 
     def _why_not(self, one: _Candidate, after: Any) -> str:
         first, last = (self.seen.get(id(cell)) for cell in (one.cells[0], one.cells[-1]))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import custom_ops
-from custom_ops.framework import nn
+from custom_ops.framework import Cell, nn
+from custom_ops.operators.activations import key_of
 from custom_ops.operators.conv_bn import ConvBN
 
 HOOKS = (
@@ -26,17 +27,23 @@ class Rule:
         classes: names of them.
         make: from the Cells to ours, with the same Parameters.
         applies: why not, from the Cells; empty where it does.
+        concerns: whether it is about such Cells at all.
     """
 
     classes: tuple[str, ...]
     make: Callable[..., Any]
     applies: Callable[..., str] = lambda *_: ""
+    concerns: Callable[..., bool] = lambda *_: True
 
     def fits(self, cells: tuple[Any, ...]) -> bool:
         """Whether it is about these Cells."""
-        return len(cells) == len(self.classes) and all(
-            type(cell) is getattr(nn, name, None) and is_plain(cell)
-            for cell, name in zip(cells, self.classes, strict=True)
+        return (
+            len(cells) == len(self.classes)
+            and all(
+                type(cell) is getattr(nn, name, None) and is_plain(cell)
+                for cell, name in zip(cells, self.classes, strict=True)
+            )
+            and self.concerns(*cells)
         )
 
 
@@ -65,6 +72,12 @@ def _dense(dense: Any, *_: Any) -> str:
     return "its own activation follows" if dense.activation_flag else ""
 
 
+def _ends_with_activation(dense: Any) -> bool:
+    """Whether a product can end with its activation; a plain one MindSpore computes as we do."""
+    own = dense.activation
+    return bool(key_of(own)) and (not isinstance(own, Cell) or is_plain(own))
+
+
 def _norm_dense(norm: Any, dense: Any) -> str:
     if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
         return "the normalisation is of other axes"
@@ -84,6 +97,7 @@ RULES = (
     Rule(("Dense", "ReLU"), lambda d, _: custom_ops.MatMulBiasReLU.from_cells(d), _dense),
     Rule(("Dense", "GELU"), _gelu, _dense),
     Rule(("Dense", "SiLU"), lambda d, _: custom_ops.MatMulBiasSiLU.from_cells(d), _dense),
+    Rule(("Dense",), lambda d: custom_ops.Dense.from_cells(d), concerns=_ends_with_activation),
     Rule(("Conv2d",), lambda c: custom_ops.Conv2d.from_cells(c), _conv),
     Rule(("BatchNorm2d",), lambda b: custom_ops.BatchNorm.from_cells(b), lambda b: "" if b.format == "NCHW" else "another format"),
     Rule(("BatchNorm1d",), lambda b: custom_ops.BatchNorm.from_cells(b)),

@@ -62,6 +62,10 @@ VARIED = [
     ),
     ("SoftmaxCrossEntropy", {}, ((12,), ())),
     *(
+        ("SoftmaxCrossEntropyWeighted", {"reduction": reduction, "label_smoothing": 0.1, "ignore_index": 3}, ((9, 10, 4), (9, 4), (10,)))
+        for reduction in ("none", "mean", "sum")
+    ),
+    *(
         ("SoftmaxCrossEntropyDense", {"reduction": reduction, "label_smoothing": 0.1}, ((5, 10, 4), (5, 10, 4)))
         for reduction in ("none", "mean", "sum")
     ),

@@ -25,6 +25,7 @@ CELLS = {
     "ConvBNLeakyReLU": ((4, 4, 3), (IMAGE,)),
     "ConvBNReLU": ((4, 4, 3), (IMAGE,)),
     "ConvBNSiLU": ((4, 4, 3), (IMAGE,)),
+    "Dense": ((8, 8, None, None, True, "silu"), (X,)),
     "GroupNorm": ((2, 4), (IMAGE,)),
     "LayerNorm": (((8,),), (X,)),
     "LayerNormLinear": ((8, 4), (X,)),

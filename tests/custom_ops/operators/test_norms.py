@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops import AddLayerNorm
+from custom_ops import AddLayerNorm, SoftmaxCrossEntropy
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of
 from custom_ops.operators import (
@@ -16,6 +16,7 @@ from custom_ops.operators import (
     rotary_embedding,
     softmax,
     softmax_cross_entropy,
+    softmax_cross_entropy_dense,
     token_embedding,
 )
 from tbe_impl.dsl.dtypes import dtype_of
@@ -45,7 +46,12 @@ CASES = [
         for reduction in ("none", "mean", "sum") for smoothing in (0.0, 0.2)
     ),
     *(
-        (softmax_cross_entropy.SOFTMAX_CROSS_ENTROPY_DENSE, (_numbers(6, 7), RNG.uniform(0, 1, (6, 7))),
+        (softmax_cross_entropy.SOFTMAX_CROSS_ENTROPY_WEIGHTED, (_numbers(6, 7), LABELS, RNG.uniform(0.5, 2, 7)),
+         {"ignore_index": -1, "reduction": reduction, "label_smoothing": smoothing})
+        for reduction in ("none", "mean", "sum") for smoothing in (0.0, 0.2)
+    ),
+    *(
+        (softmax_cross_entropy_dense.SOFTMAX_CROSS_ENTROPY_DENSE, (_numbers(6, 7), RNG.uniform(0, 1, (6, 7))),
          {"reduction": reduction, "label_smoothing": 0.1})
         for reduction in ("none", "mean", "sum")
     ),
@@ -100,7 +106,7 @@ def test_arguments(spec, arrays, attributes):
 
 def test_a_label_that_is_no_class_gives_nan_and_an_ignored_row_does_not_count():
     logits, labels = _numbers(3, 4), np.array([7, -100, 1], np.int32)
-    op = softmax_cross_entropy.SoftmaxCrossEntropy(reduction="none")
+    op = SoftmaxCrossEntropy(reduction="none")
     found = op.forward(logits, labels)
     assert np.isnan(found[0])
     assert found[1] == 0
@@ -149,8 +155,11 @@ REFUSED = [
     (lambda: group_norm.GroupNorm(3, 4), "make no such groups"),
     (lambda: batch_norm.BatchNorm(3, activation="elu"), "unknown activation"),
     (lambda: batch_norm.BatchNorm(3).forward(np.zeros((2, 4), np.float32)), "another shape"),
-    (lambda: softmax_cross_entropy.SoftmaxCrossEntropy(reduction="max"), "unknown reduction"),
-    (lambda: softmax_cross_entropy.SoftmaxCrossEntropy(label_smoothing=2), "label_smoothing"),
+    (lambda: SoftmaxCrossEntropy(reduction="max"), "unknown reduction"),
+    (lambda: SoftmaxCrossEntropy(label_smoothing=2), "label_smoothing"),
+    (lambda: SoftmaxCrossEntropy(np.zeros((2, 2), np.float32)), "weight is no vector"),
+    (lambda: SoftmaxCrossEntropy(np.ones(3, np.float32)).forward(np.zeros((2, 4), np.float32), np.zeros(2, np.int32)),
+     "weight has another shape"),
     (lambda: rotary_embedding.RotaryEmbedding("thirds"), "unknown layout"),
     (lambda: rotary_embedding.RotaryEmbedding().forward(*[np.zeros((2, 3), np.float32)] * 3), "make no pairs"),
     (lambda: token_embedding.TokenEmbedding(3, 4, padding_idx=3), "padding_idx"),

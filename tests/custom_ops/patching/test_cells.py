@@ -63,6 +63,18 @@ def names(net):
     return {one.name: id(one) for one in net.get_parameters()}
 
 
+def test_dense_layers_with_an_activation_of_their_own():
+    x = Tensor(np.random.default_rng(2).standard_normal((3, 6)).astype(np.float32))
+    net = nn.SequentialCell(
+        nn.Dense(6, 5, activation="gelu"), nn.Dense(5, 4, activation="tanh"), nn.Dense(4, 4)
+    )
+    known, want = names(net), net(x).asnumpy()
+    record = patch(net, x)
+    assert kinds(record) == {"0": "Dense"} and not record.refused
+    assert net[0].spec.name == "MatMulBiasGELU" and names(net) == known
+    np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
+
+
 def test_what_is_replaced_and_the_way_back():
     net, x = net_and_input()
     known, want, text = names(net), net(x).asnumpy(), str(net)

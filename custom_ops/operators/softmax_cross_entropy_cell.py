@@ -1,0 +1,141 @@
+"""The Cell of cross entropy: labels are indices or probabilities, classes may have weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from custom_ops.called import Called
+from custom_ops.cell import FusedCell
+from custom_ops.framework import HAS_MINDSPORE, ms
+from custom_ops.operators.softmax_cross_entropy import (
+    SOFTMAX_CROSS_ENTROPY,
+    SOFTMAX_CROSS_ENTROPY_WEIGHTED,
+    check_arguments,
+)
+from custom_ops.operators.softmax_cross_entropy_dense import SOFTMAX_CROSS_ENTROPY_DENSE
+from custom_ops.weights import as_array
+from tbe_impl.errors import InputError
+
+
+class SoftmaxCrossEntropy(Called):
+    r"""Cross entropy of softmax with labels, in the place of `mindspore.nn.CrossEntropyLoss`.
+
+    .. math::
+        \ell = -\sum_c w_c t_c \ln \frac{e^{x_c}}{\sum_j e^{x_j}}, \quad
+        t_c = (1 - \epsilon) \cdot y_c + \frac{\epsilon}{C}
+
+    Args:
+        weight (Tensor): :math:`w`, one number for each class, which gets no gradient; the mean is that of the weights of the
+            labels then, and the plain one where labels are probabilities. Default: ``None``: all are 1.
+        ignore_index (int): rows with this label do not count. Default: ``-100``.
+        reduction (str): ``none``, ``mean`` (of the rows that count) or ``sum``. Default: ``'mean'``.
+        label_smoothing (float): :math:`\epsilon`, 0 to 1. Default: ``0.0``.
+        route (str): ``native``, ``composite``, or empty for the default.
+
+    Inputs:
+        - **logits** (Tensor) - (C,), (N, C) or (N, C, …); float16, bfloat16, float32 or float64.
+        - **labels** (Tensor) - int32 or int64 indices, of the shape of logits without C; or probabilities of the shape of
+          logits. They get no gradient.
+
+    Outputs:
+        Tensor: the loss, of one number or of the shape of the indices; a row whose index is no class has the loss NaN.
+
+    Raises:
+        InputError: an unknown reduction, a smoothing out of range, a weight that is no vector of numbers, or labels or a
+            weight that do not fit.
+
+    Supported Platforms:
+        ``CPU`` (``Ascend``: written, untested)
+
+    Examples:
+        >>> import numpy as np
+        >>> from custom_ops import SoftmaxCrossEntropy
+        >>> SoftmaxCrossEntropy().forward(np.zeros((2, 2), np.float32), np.int32([0, 1]))
+        array(0.6931472, dtype=float32)
+    """
+
+    def __init__(
+        self,
+        weight: Any = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        route: str = "",
+    ):
+        super().__init__()
+        check_arguments(reduction, label_smoothing, "SoftmaxCrossEntropy")
+        shared = {"reduction": reduction, "label_smoothing": float(label_smoothing)}
+        of_indices = {"ignore_index": int(ignore_index), **shared}
+        if weight is None:
+            specs, kinds = (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_DENSE), (of_indices, shared)  # fmt: skip
+        else:
+            # labels that are probabilities are smoothed before they are weighted
+            specs = SOFTMAX_CROSS_ENTROPY_WEIGHTED, SOFTMAX_CROSS_ENTROPY_DENSE
+            kinds = of_indices, {"reduction": reduction, "label_smoothing": 0.0}
+        for name, value in (("specs", specs), ("kinds", kinds), ("spec", specs[0]), ("attributes", kinds[0])):  # fmt: skip
+            object.__setattr__(self, name, value)
+        self.weight = _vector(weight)
+        self.label_smoothing = float(label_smoothing)
+        self.of_indices = FusedCell(specs[0], kinds[0], route)
+        self.of_shares = FusedCell(specs[1], kinds[1], route)
+        if HAS_MINDSPORE:
+            self.index_dtypes = (ms.int32, ms.int64)
+
+    @classmethod
+    def from_cells(cls, loss: Any, route: str = "") -> Any:
+        """One in the place of an `nn.CrossEntropyLoss`."""
+        return cls(loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing, route)
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """One kernel, or basic operators."""
+        if labels.dtype in self.index_dtypes:
+            if self.weight is None:
+                return self.of_indices(logits, labels)
+            return self.of_indices(logits, labels, self.weight.astype(logits.dtype))
+        if self.weight is not None:
+            labels = weighted_labels(logits, labels, self.weight, self.label_smoothing)
+        return self.of_shares(logits, labels)
+
+    def forward(self, *arrays: Any) -> Any:
+        """The loss; the arrays are kept for `backward`."""
+        dense = len(arrays) > 1 and np.asarray(arrays[1]).dtype.kind not in "iu"
+        object.__setattr__(self, "spec", self.specs[dense])
+        object.__setattr__(self, "attributes", self.kinds[dense])
+        if self.weight is not None and len(arrays) == 2:
+            logits, labels = map(np.asarray, arrays)
+            weight = as_array(self.weight).astype(logits.dtype)
+            if not dense:
+                return super().forward(logits, labels, weight)
+            return super().forward(logits, weighted_labels(logits, labels, weight, self.label_smoothing))  # fmt: skip
+        return super().forward(*arrays)
+
+
+def _vector(weight: Any) -> Any:
+    """The weights of classes as they are kept: a Tensor, or an array where there is no MindSpore.
+
+    Raises:
+        InputError: they are no numbers in a row.
+    """
+    if weight is None:
+        return None
+    is_tensor = HAS_MINDSPORE and isinstance(weight, ms.Tensor)
+    made = weight if is_tensor else np.asarray(weight)
+    kind = str(made.dtype).lower()
+    if made.ndim != 1 or not ("float" in kind or (not is_tensor and made.dtype.kind in "iu")):
+        raise InputError("SoftmaxCrossEntropy: weight is no vector of numbers", place="SoftmaxCrossEntropy", expected="(C,) of floats", got=f"{tuple(made.shape)} {made.dtype}")  # fmt: skip
+    if is_tensor:
+        return made
+    made = made.astype(np.float32, copy=False)
+    return ms.Tensor(made) if HAS_MINDSPORE else made
+
+
+def weighted_labels(logits: Any, labels: Any, weight: Any, label_smoothing: float) -> Any:
+    """Labels that are probabilities, smoothed and times the weights of their classes; of tensors or arrays."""
+    labels = labels.astype(logits.dtype)
+    if label_smoothing:
+        labels = labels * (1 - label_smoothing) + label_smoothing / weight.shape[0]
+    if logits.ndim > 1:
+        weight = weight.reshape((-1,) + (1,) * (logits.ndim - 2))
+    return labels * weight.astype(logits.dtype)
