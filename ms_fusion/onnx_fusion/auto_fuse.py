@@ -112,7 +112,13 @@ def auto_fuse(
         ledger = ledger_of(source, sized, target_device, cleaned, selection, worth, outcome, sizes, projection)  # fmt: skip
         if target is not None:
             say("writing")
-            write(fused, target, [outcome.kernels[one] for one in selection.chosen], debug=debug)
+            write(
+                fused,
+                target,
+                [outcome.kernels[one] for one in selection.chosen],
+                device_name,
+                debug=debug,
+            )
     ledger = with_errors(ledger, found)
     if report is not None:
         ledger.to_html(report)

@@ -16,6 +16,7 @@ from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.meanings import said
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Var
+from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel
@@ -28,6 +29,24 @@ NAME_DIGITS = 12
 
 
 @dataclass(frozen=True)
+class Said:
+    """A group in the language.
+
+    Attributes:
+        inputs, outputs: in the order of the group's.
+        sizes: symbol of the model → the variable that stands for it.
+        values: ``id`` of a tensor → name of the value that it is.
+        stages: ``id`` of a tensor → the operator that it is a part of.
+    """
+
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    sizes: Mapping[str, Var]
+    values: Mapping[int, str]
+    stages: Mapping[int, Node]
+
+
+@dataclass(frozen=True)
 class GroupKernel:
     """A compiled group.
 
@@ -35,11 +54,13 @@ class GroupKernel:
         name: ``k_`` and the beginning of the hash over its graph: no text of the model's.
         node: the fused operator.
         kernel: takes the node's inputs and gives its outputs.
+        said: its graph, and what of it is which part of the node.
     """
 
     name: str
     node: Node
     kernel: Kernel
+    said: Said
 
     @property
     def source(self) -> str:
@@ -55,19 +76,19 @@ def build(node: Node) -> GroupKernel:
         CompileError, MissingError: no compiler, or it failed.
     """
     assert node.body is not None
-    inputs, outputs = _said(node.body)
+    group = _said(node.body)
     try:
-        graph = Kernel("group", "cpu", inputs, outputs).graph
+        graph = Kernel("group", "cpu", group.inputs, group.outputs).graph
         name = f"k_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
-        made = Kernel(name, "cpu", inputs, outputs)
+        made = Kernel(name, "cpu", group.inputs, group.outputs)
         _ = made.compiled
     except RecursionError as error:
         raise InputError("too many operators behind each other", place=node.name) from error
-    return GroupKernel(name, node, made)
+    return GroupKernel(name, node, made, group)
 
 
-def _said(body: Graph) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
-    """Inputs and outputs of a group as tensors of the language."""
+def _said(body: Graph) -> Said:
+    """A group as tensors of the language."""
     symbols: dict[str, Var] = {}
     tensors: dict[str, Any] = {ABSENT: None}
     inputs = []
@@ -81,15 +102,31 @@ def _said(body: Graph) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
         if value.kind == "constant" and name not in tensors:
             data = np.asarray(value.data, numpy_dtype(_checked(value).dtype))
             tensors[name] = _inner(data, value.dtype)
+    values: dict[int, str] = {}
+    stages: dict[int, Node] = {}
     for node in body.nodes:
-        for name, one in zip(node.outputs, _results(node, body, tensors, symbols), strict=False):
+        results = _results(node, body, tensors, symbols)
+        for name, one in zip(node.outputs, results, strict=False):
             tensors[name] = one
+            if isinstance(one, Traced):
+                _enter(one.tensor, name, node, values, stages)
     outputs = []
     for number, name in enumerate(body.outputs):
         value = _checked(body.values[name])
         found = tensors[name].astype(numpy_dtype(value.dtype)) if value.dtype in HALF else tensors[name]  # fmt: skip
-        outputs.append(Argument(_own(tensor_of(found), inputs), _declared(value), f"y{number}"))
-    return tuple(inputs), tuple(outputs)
+        tensor = _own(tensor_of(found), inputs)
+        _enter(tensor, name, body.producers[name], values, stages)
+        outputs.append(Argument(tensor, _declared(value), f"y{number}"))
+    return Said(tuple(inputs), tuple(outputs), symbols, values, stages)
+
+
+def _enter(tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]) -> None:  # fmt: skip
+    """Enters a tensor under the value that it is, and those behind it that are new under the operator."""
+    for op in stages_of([tensor], known=stages):
+        for one in op.outputs if op.kind != "placeholder" else ():
+            stages.setdefault(id(one), node)
+    if tensor.op.kind != "placeholder":
+        values.setdefault(id(tensor), name)
 
 
 def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Var]) -> tuple[Any, ...]:  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from ms_fusion import __version__
-from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.onnx_fusion.kernel_files import write_kernel
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from tbe_impl.errors import InputError
 
@@ -38,7 +38,7 @@ def checked_place(source: Path, output: Path | str | None) -> Path:
     return target
 
 
-def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], *, debug: bool = False) -> None:  # fmt: skip
+def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool = False) -> None:  # fmt: skip
     """Writes the model and its kernels beside it.
 
     Raises:
@@ -50,7 +50,7 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], *, debu
         raise InputError("the output cannot be written", place=str(target.parent), got=error.strerror) from error  # fmt: skip
     try:
         _save(model, staged / target.name)
-        _write_kernels(staged / KERNELS, target.name, kernels, debug=debug)
+        _write_kernels(staged / KERNELS, target.name, kernels, device, debug=debug)
         _put(staged / KERNELS, target.parent / KERNELS)
         for one in (staged / f"{target.name}.data", staged / target.name):
             if one.exists():
@@ -69,22 +69,12 @@ def _save(model: ir.Model, place: Path) -> None:
         ir.save(ir.external_data.load_to_model(model), place)
 
 
-def _write_kernels(place: Path, model: str, kernels: Sequence[GroupKernel], *, debug: bool) -> None:  # fmt: skip
+def _write_kernels(place: Path, model: str, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> None:  # fmt: skip
     place.mkdir()
-    told = []
-    for kernel in {one.name: one for one in kernels}.values():
-        body = kernel.node.body
-        assert body is not None
-        (place / f"{kernel.name}.c").write_text(kernel.source, "utf-8")
-        entry = {
-            "name": kernel.name,
-            "rule": kernel.node.op,
-            "c": f"{kernel.name}.c",
-            "inputs": [{"value": name, "dtype": body.values[name].dtype, "shape": list(body.values[name].shape)} for name in body.inputs],
-            "outputs": [{"value": name, "dtype": body.values[name].dtype, "shape": list(body.values[name].shape)} for name in body.outputs],
-            "nodes": [{"name": node.name, "op": node.attr(ONNX_OP)} for node in body.nodes],
-        }  # fmt: skip
-        told.append(entry)
+    told = [
+        write_kernel(place, kernel, device)
+        for kernel in {one.name: one for one in kernels}.values()
+    ]
     manifest = {"version": __version__, "model": model, "kernels": told}
     (place / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node
-from ms_fusion.onnx_fusion.kernels import build
+from ms_fusion.onnx_fusion.kernels import GroupKernel, build
 from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.verification import check_group
+from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
+from ms_fusion.onnx_fusion.verification import agree, check_group
+from tbe_impl.operator import load_operator
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 
 SHAPE = (2, 3, 4)
@@ -120,18 +124,37 @@ def case(op: str, b: Builder) -> str | list[str]:
 NEWER = {"Swish": 24, "RMSNormalization": 23, "Gelu": 20}
 
 
+def as_written(kernel: GroupKernel, place: Path, soc: str) -> Any:
+    """What `tbe_impl` makes of the operator file of a group."""
+    file = place / f"{kernel.name}.py"
+    file.write_text(tbe_source(kernel).text, "utf-8")
+    body = kernel.node.body
+    assert body is not None
+    values = [body.values[name] for name in (*body.inputs, *body.outputs)]
+    built = load_operator(file).build(*descriptions(values, int), soc=soc)
+    return lambda *arrays: built(*arrays, backend="numpy")
+
+
+IN_C_ONLY = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
+"""Operators whose groups have no operator file yet."""
+
+
 def agrees(b: Builder, outputs: list[str], native: Native, path: Path) -> None:
-    """All of a model as one kernel, beside ONNX Runtime."""
+    """All of a model as one kernel, and as the operator file of it, beside ONNX Runtime."""
     model = open_model(b.save(path, *outputs))
     native.infer_shapes(model)
     projection = project(model)
     graph = projection.graph
     group = Fused("group", fused_node(graph, [node.name for node in graph.nodes], "Group"))
     kernel = build(group.node)
-    found = check_group(kernel, group, model, native, projection.nodes, projection.values, {})
-    assert len(found) == len(outputs)
-    for one in found:
-        assert one.agrees, one
+    # the cube multiplies float16 only
+    ops = {str(node.attr("onnx_op")) for node in graph.nodes}
+    chips = () if ops & IN_C_ONLY else ("cpu",) if ops & {"MatMul", "Gemm"} else ("cpu", "Ascend910B")
+    written = (replace(kernel, kernel=as_written(kernel, path.parent, chip)) for chip in chips)
+    for one in (kernel, *written):
+        found = check_group(one, group, model, native, projection.nodes, projection.values, {})
+        assert len(found) == len(outputs)
+        assert agree(found), found
 
 
 @pytest.mark.parametrize("op", sorted(MEANINGS))

@@ -1,0 +1,79 @@
+"""What lies in ``kernels/``: of each group the C, the operator file in the TBE DSL, and what the manifest says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.graph import Value
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
+from tbe_impl.errors import FusionError
+from tbe_impl.operator import load_operator
+
+SOCS: Mapping[str, str] = {"ascend910a": "Ascend910A", "ascend310p": "Ascend310P3"}
+"""Device → the chip for which operator files are tried; others are tried for `OTHER_SOC`."""
+OTHER_SOC = "Ascend910B"
+TRIED_SIZE = 3
+"""Sizes that only come when the model runs are this one where an operator file is tried."""
+
+
+def write_kernel(place: Path, kernel: GroupKernel, device: str) -> dict[str, Any]:
+    """Writes the files of a group into a directory; its entry of the manifest.
+
+    An operator file that the chip of the device refuses stays there if `tbe_impl` runs it without a chip, with the reason.
+    """
+    body = kernel.node.body
+    assert body is not None
+    (place / f"{kernel.name}.c").write_text(kernel.source, "utf-8")
+    return {
+        "name": kernel.name,
+        "rule": kernel.node.op,
+        "c": f"{kernel.name}.c",
+        "tbe": _write_tbe(place, kernel, SOCS.get(device, OTHER_SOC)),
+        "inputs": [_told(body.values[name]) for name in body.inputs],
+        "outputs": [_told(body.values[name]) for name in body.outputs],
+        "nodes": [{"name": node.name, "op": node.attr(ONNX_OP)} for node in body.nodes],
+    }
+
+
+def _told(value: Value) -> dict[str, Any]:
+    return {"value": value.name, "dtype": value.dtype, "shape": list(value.shape)}
+
+
+def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> dict[str, Any]:
+    """The operator file, and for which chips it builds."""
+    try:
+        source = tbe_source(kernel)
+    except FusionError as error:
+        return {"file": None, "refused": error.what}
+    file = place / f"{kernel.name}.py"
+    file.write_text(source.text, "utf-8")
+    refused = {one: _refusal(file, kernel, one) for one in (soc, "cpu")}
+    if refused["cpu"]:
+        file.unlink()
+        return {"file": None, "refused": refused["cpu"]}
+    told: dict[str, Any] = {"file": file.name, "builds_for": [one for one, why in refused.items() if not why]}  # fmt: skip
+    if refused[soc]:
+        told["refused"] = f"{soc}: {refused[soc]}"
+    if source.has_product:
+        told["products_in"] = "float16 where the chip multiplies nothing else"
+    return told
+
+
+def _refusal(file: Path, kernel: GroupKernel, soc: str) -> str:
+    """Why an operator file does not build for a chip; empty when it does."""
+    body = kernel.node.body
+    assert body is not None
+    values = [body.values[name] for name in (*body.inputs, *body.outputs)]
+    try:
+        load_operator(file).build(*descriptions(values, _tried), soc=soc)
+    except FusionError as error:
+        return error.what
+    return ""
+
+
+def _tried(size: int | str) -> int:
+    return size if isinstance(size, int) and size >= 0 else TRIED_SIZE

@@ -1,0 +1,144 @@
+"""Scalar expressions as Python text: sizes as plain arithmetic, elements as CANN's ``tvm`` writes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.expr import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    IterVar,
+    Read,
+    Select,
+    Var,
+    walk,
+)
+from tbe_impl.dsl.location import here
+from tbe_impl.errors import InputError
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "eq": "==", "ne": "!=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
+_FUNCTION = {"max": "tvm.max", "min": "tvm.min", "and": "tvm.all", "or": "tvm.any", "pow": "tvm.power",
+             "truncdiv": "tvm.truncdiv", "truncmod": "tvm.truncmod"}  # fmt: skip
+_PLAIN_FUNCTION = {"max": "max", "min": "min"}
+_CALLED = frozenset(
+    "exp exp2 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan atan asin acos sinh cosh floor ceil trunc abs "
+    "isnan isinf isfinite fmod".split()
+)
+"""Functions of scalars that ``tvm`` has by the same name."""
+
+
+def number_text(value: Any) -> str:
+    """A number as Python reads it.
+
+    >>> number_text(0.5), number_text(-math.inf)
+    ('0.5', 'float("-inf")')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def is_late(expression: Expr) -> bool:
+    """Whether it needs an element or an index, so that it is no number while the operator is built."""
+    return any(isinstance(node, (Read, IterVar)) for node in walk(expression))
+
+
+def size_text(expression: Expr, names: Mapping[int, str]) -> str:
+    """An expression of sizes alone as arithmetic of Python.
+
+    Args:
+        expression: without elements or indices.
+        names: ``id`` of a size → its name.
+
+    Raises:
+        InputError: a size without a name, or a function that Python lacks.
+    """
+    if isinstance(expression, Const):
+        return number_text(expression.value)
+    if isinstance(expression, Var) and id(expression) in names:
+        return names[id(expression)]
+    if isinstance(expression, Cast):
+        inner = size_text(expression.value, names)
+        return f"float({inner})" if is_float(expression.dtype) else f"int({inner})"
+    if isinstance(expression, Binary):
+        a, b = (size_text(part, names) for part in (expression.a, expression.b))
+        if expression.op in _PLAIN_FUNCTION:
+            return f"{expression.op}({a}, {b})"
+        if expression.op in ("and", "or"):
+            return f"({a} {expression.op} {b})"
+        if expression.op in _INFIX:
+            symbol = "//" if expression.op == "div" and not is_float(expression.dtype) else _INFIX[expression.op]  # fmt: skip
+            return f"({a} {symbol} {b})"
+    if isinstance(expression, Select):
+        condition, a, b = (size_text(part, names) for part in (expression.condition, expression.a, expression.b))  # fmt: skip
+        return f"({a} if {condition} else {b})"
+    raise _refused(expression)
+
+
+def element_text(expression: Expr, names: Mapping[int, str]) -> str:
+    """The expression of an element as ``tvm`` writes it.
+
+    Args:
+        expression: of indices, elements and sizes.
+        names: ``id`` of a tensor, an index or a size → its name.
+
+    Raises:
+        InputError: it has something that ``tvm`` has no word for.
+    """
+    if not is_late(expression):
+        text = size_text(expression, names)
+        return text if expression.dtype == "int32" else f'tvm.const({text}, "{expression.dtype}")'
+    if isinstance(expression, IterVar) and id(expression) in names:
+        return names[id(expression)]
+    if isinstance(expression, Read) and id(expression.tensor) in names:
+        indices = ", ".join(element_text(part, names) for part in expression.indices)
+        # a tensor without axes has one of a single element
+        return f"{names[id(expression.tensor)]}({indices or '0'})"
+    if isinstance(expression, Cast):
+        return f'{element_text(expression.value, names)}.astype("{expression.dtype}")'
+    if isinstance(expression, Binary):
+        a, b = (element_text(part, names) for part in (expression.a, expression.b))
+        if expression.op == "div" and not is_float(expression.dtype):
+            return f"tvm.truncdiv({a}, {b})"
+        return f"({a} {_INFIX[expression.op]} {b})" if expression.op in _INFIX else f"{_FUNCTION[expression.op]}({a}, {b})"  # fmt: skip
+    if isinstance(expression, Select):
+        if not is_late(expression.condition):
+            condition = size_text(expression.condition, names)
+            a, b = (element_text(part, names) for part in (expression.a, expression.b))
+            return f"({a} if {condition} else {b})"
+        parts = ", ".join(element_text(part, names) for part in expression.children)
+        # unlike tvm.select it looks at nothing outside of a tensor
+        return f"tvm.if_then_else({parts})"
+    if isinstance(expression, Call):
+        return _called(expression, [element_text(part, names) for part in expression.args])
+    raise _refused(expression)
+
+
+def _called(expression: Call, given: list[str]) -> str:
+    dtype = expression.args[0].dtype
+    if expression.name in _CALLED:
+        return f"tvm.{expression.name}({', '.join(given)})"
+    if expression.name == "rint":
+        return f"tvm.round({given[0]})"
+    if expression.name == "neg":
+        return f'({given[0]} * tvm.const(-1, "{dtype}"))'
+    if expression.name == "rec":
+        return f'(tvm.const(1, "{dtype}") / {given[0]})'
+    if expression.name == "relu":
+        return f'tvm.max({given[0]}, tvm.const(0, "{dtype}"))'
+    if expression.name == "not":
+        return f'({given[0]} == tvm.const(False, "bool"))'
+    raise _refused(expression)
+
+
+def _refused(expression: Expr) -> InputError:
+    return InputError("this has no text in CANN's language", place=str(here()), got=str(expression)[:120])  # fmt: skip

@@ -1,0 +1,123 @@
+"""Operator files beside the kernels: they say what the chosen chip takes, are readable, and nothing of a model runs in them."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import project
+from ms_fusion.graph import Node
+from ms_fusion.onnx_fusion import deciding
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import GroupKernel, build
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
+from tbe_impl.operator import load_operator
+from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
+
+SIZES = {"n": 2, "t": 5}
+
+
+def manifest(place: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((place / "kernels" / "manifest.json").read_text())["kernels"]  # fmt: skip
+    return found
+
+
+@pytest.fixture(scope="module")
+def native() -> Iterator[Native]:
+    with Native() as found:
+        yield found
+
+
+def group_of(b: Builder, native: Native, path: Path, *outputs: str) -> GroupKernel:
+    model = open_model(b.save(path, *outputs))
+    native.infer_shapes(model)
+    graph = project(model).graph
+    return build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "allowed"), [("FLOAT", {"cpu": 1e-6, "Ascend910B": 2e-3}), ("FLOAT16", {"cpu": 1e-3, "Ascend910B": 4e-3})]
+)  # fmt: skip
+def test_files_of_a_layer_compute_what_its_kernels_do(
+    dtype: str, allowed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # those kernels agree with ONNX Runtime, else they would not be there
+    made: dict[str, GroupKernel] = {}
+    whole = deciding.build
+
+    def kept(node: Node) -> GroupKernel:
+        found = whole(node)
+        made[found.name] = found
+        return found
+
+    monkeypatch.setattr(deciding, "build", kept)
+    layer = transformer_layer(tmp_path / "layer.onnx", dtype=getattr(TensorProto, dtype))
+    auto_fuse(layer, tmp_path / "fused.onnx")
+    told = manifest(tmp_path)
+    assert told
+    for entry in told:
+        assert entry["tbe"]["builds_for"] == ["Ascend910B", "cpu"]
+        kernel = made[entry["name"]]
+        body = kernel.node.body
+        assert body is not None
+        values = [body.values[name] for name in (*body.inputs, *body.outputs)]
+        given = descriptions(values, lambda size: SIZES.get(size, size))
+        random = np.random.default_rng(0)
+        arrays = [random.standard_normal(one["shape"]).astype(one["dtype"]) if str(one["dtype"]).startswith("float")
+                  else np.array([2, 5, 32]) for one in given[: len(body.inputs)]]  # fmt: skip
+        expected = kernel.kernel(*arrays)
+        for chip, most in allowed.items():
+            built = load_operator(tmp_path / "kernels" / entry["tbe"]["file"]).build(*given, soc=chip)  # fmt: skip
+            np.testing.assert_allclose(built(*arrays), expected, rtol=most, atol=most * np.abs(expected).max())  # fmt: skip
+
+
+def test_lines_name_the_operators_that_they_come_from(native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": (2, 3)})
+    source = tbe_source(group_of(b, native, tmp_path / "one.onnx", b.add("Mul", "x", b.add("Sigmoid", "x"))))  # fmt: skip
+    lines = source.text.splitlines()
+    assert "    # Sigmoid 'Sigmoid_0' -> 'v0'" in lines
+    assert [one.node.name for one in source.lines] == ["Sigmoid_0"] * 4 + ["Mul_1"]
+    assert [lines[one.line - 1] for one in source.lines][-2:] == ["    v0 = dsl.vrec(v0_3)", "    v1 = dsl.vmul(x, v0)"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ['"""; import os\nos.abort()  # ', "kernel_name", "für\u2028import os", "", "a" * 999],
+)
+def test_names_of_the_model_are_no_code(hostile: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({hostile or "x": (4,), "y": (4,)})
+    b.add("Add", hostile or "x", "y")
+    b.nodes[0].name = hostile
+    b.nodes[0].output[0] = f"{hostile}'"
+    kernel = group_of(b, native, tmp_path / "one.onnx", b.add("Relu", f"{hostile}'"))
+    source = tbe_source(kernel)
+    assert source.text.isascii()
+    assert all(len(line) < 300 for line in source.text.splitlines())
+    assert [type(one).__name__ for one in ast.parse(source.text).body] == ["Expr", "ImportFrom", "ImportFrom", "FunctionDef", "FunctionDef"]  # fmt: skip
+    file = tmp_path / "one.py"
+    file.write_text(source.text)
+    body = kernel.node.body
+    assert body is not None
+    values = [body.values[name] for name in (*body.inputs, *body.outputs)]
+    built = load_operator(file).build(*descriptions(values, int), soc="Ascend910A")
+    x = np.arange(-2, 2, dtype=np.float32)
+    np.testing.assert_array_equal(built(x, x, backend="numpy"), np.maximum(x + x, 0))
+
+
+def test_what_no_chip_takes_is_told_with_its_reason(tmp_path: Path) -> None:
+    b = Builder({"x": (64, 64), "y": (64, 64)}, TensorProto.DOUBLE)
+    b.save(tmp_path / "net.onnx", b.add("Relu", b.add("Sub", b.add("Mul", "x", "y"), "x")))
+    auto_fuse(tmp_path / "net.onnx", tmp_path / "fused.onnx")
+    (entry,) = manifest(tmp_path)
+    assert entry["tbe"]["builds_for"] == ["cpu"]
+    assert "float64" in entry["tbe"]["refused"]
