@@ -149,7 +149,9 @@ def agrees(b: Builder, outputs: list[str], native: Native, path: Path) -> None:
     kernel = build(group.node)
     # the cube multiplies float16 only
     ops = {str(node.attr("onnx_op")) for node in graph.nodes}
-    chips = () if ops & IN_C_ONLY else ("cpu",) if ops & {"MatMul", "Gemm"} else ("cpu", "Ascend910B")
+    chips = (
+        () if ops & IN_C_ONLY else ("cpu",) if ops & {"MatMul", "Gemm"} else ("cpu", "Ascend910B")
+    )
     written = (replace(kernel, kernel=as_written(kernel, path.parent, chip)) for chip in chips)
     for one in (kernel, *written):
         found = check_group(one, group, model, native, projection.nodes, projection.values, {})
