@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from ms_fusion.kernel_server import choose, remembered
+from ms_fusion import cost, devices
+from ms_fusion.cost import work
+from ms_fusion.kernel_server import choose, plan, remembered
 from tbe_impl.cache import KernelCache
 from tbe_impl.kernel import Kernel
 from tests.ms_fusion.kernel_server.test_plan import sums_both_ways, translated
@@ -46,3 +49,9 @@ def test_other_files_make_other_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     remembered.places(kernel_of(2), lambda: (1,))
     monkeypatch.setattr(remembered, "_deciding", lambda: "others")
     assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
+
+
+@pytest.mark.parametrize("module", [plan, choose, cost, work, devices], ids=lambda one: one.__name__)  # fmt: skip
+def test_the_files_that_decide_are_there(module: ModuleType) -> None:
+    assert module.__file__ in map(str, remembered.DECIDING)
+    assert all(file.is_file() for file in remembered.DECIDING)
