@@ -94,6 +94,6 @@ def real(operator: str, argument: str, value: Any) -> float:
     Raises:
         InputError: it is none; names operator and argument.
     """
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex)):
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
     raise InputError(f"{operator}: {argument} is no number", place=operator, expected="a number", got=repr(value))  # fmt: skip

@@ -46,10 +46,10 @@ def compute(
     def held(tensor: Any) -> Any:
         return dsl.cast_to(dsl.cast_to(tensor, "float16"), kept) if float16_inside else tensor
 
-    def chosen(number: Any, values: Sequence[Any], dtype: str) -> Any:
+    def chosen(index: Any, values: Sequence[Any], dtype: str) -> Any:
         found = dsl.const(values[0], dtype)
         for place, one in enumerate(values[1:], 1):
-            found = dsl.select(number.equal(place), dsl.const(one, dtype), found)
+            found = dsl.select(index.equal(place), dsl.const(one, dtype), found)
         return found
 
     def read(first: int) -> Any:

@@ -98,7 +98,7 @@ def test_a_number_in_a_graph():
         Doubled(custom_ops.AddReLU())(ms.Tensor(X))
 
 
-@pytest.mark.parametrize("wrong", ["1", None, True, 1j])
+@pytest.mark.parametrize("wrong", ["1", None, True, 1j, np.complex64(1), np.True_])
 def test_a_factor_that_is_no_number(wrong):
     with pytest.raises(InputError, match="Swish: beta is no number; expected a number, got"):
         custom_ops.Swish(beta=wrong)

@@ -88,6 +88,18 @@ def size_poly(size: Expr) -> Poly | None:
     return index_poly(size, {})
 
 
+def extent_of(axis: IterVar) -> Poly:
+    """How long an axis is.
+
+    Raises:
+        CompileError: that is no polynomial.
+    """
+    extent = size_poly(axis.extent)
+    if extent is None:
+        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
+    return extent
+
+
 def elements_of(tensor: Tensor) -> Poly:
     """How many elements a tensor has."""
     total = ONE

@@ -57,9 +57,9 @@ class Compiler:
 
 
 @lru_cache(maxsize=8)
-def _find(chosen: str) -> Compiler | None:
+def _find(chosen: str, path: str | None) -> Compiler | None:
     for name in [chosen] if chosen else ["cc", "gcc", "clang"]:
-        found = shutil.which(name)
+        found = shutil.which(name, path=path)
         if found:
             real = Path(found).resolve()
             status = real.stat()
@@ -78,7 +78,7 @@ def find_compiler() -> Compiler:
         MissingError: there is none.
     """
     chosen = environment.COMPILER.read()
-    found = _find(chosen)
+    found = _find(chosen, os.environ.get("PATH"))
     if found is None:
         raise MissingError(
             f"the C compiler {chosen} is not there" if chosen else "there is no C compiler",
@@ -87,9 +87,8 @@ def find_compiler() -> Compiler:
     return found
 
 
-_find(
-    environment.COMPILER.read()
-)  # here, so that the first kernel of a process does not wait for it
+# the first kernel of a process does not wait for it
+_find(environment.COMPILER.read(), os.environ.get("PATH"))
 
 
 def march() -> str:

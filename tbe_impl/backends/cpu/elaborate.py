@@ -31,6 +31,7 @@ from tbe_impl.backends.cpu.scope import (
     TileMade,
     Together,
     Value,
+    loops_of,
 )
 from tbe_impl.backends.cpu.short_forms import SHORT
 from tbe_impl.backends.cpu.sum_loops import SumLoops
@@ -363,7 +364,7 @@ class Elaborator:
 
     def remember(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
         """Keeps a value where it stays true: not longer than the piece of a loop that it was computed for."""
-        used = frozenset().union(*(item.variables for item in key[1] if isinstance(item, Poly)))
+        used = loops_of(key[1])
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
         self.chain[depth].memo[key] = found
 
@@ -417,7 +418,7 @@ class Elaborator:
     def _reduced(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
         """A reduction; the first of steps that are computed at once has those of all of them computed in one loop."""
         together, places = self.together, [tuple(indices)]
-        used = frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
+        used = loops_of(indices)
         if together is not None and self.step == 0 and together.loop in used:
             later = range(1, together.steps)
             places += [tuple(together.moved(item, step) for item in indices) for step in later]
@@ -441,7 +442,7 @@ class Elaborator:
         """Whether a loop outside changes none of the indices, so that the same elements would be computed once more."""
         if not all(isinstance(item, Poly) for item in indices):
             return False
-        used = frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
+        used = loops_of(indices)
         depth = self.depth_of(used)
         return depth > 0 and not self.changed_by(depth) <= used
 

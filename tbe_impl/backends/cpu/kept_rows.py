@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.poly import Poly
-from tbe_impl.backends.cpu.scope import Index, Row, Value
+from tbe_impl.backends.cpu.scope import Index, Row, Value, loops_of
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     assert writer.vector is not None
     steps, tag = writer.extents[writer.vector].constant, vectors.tag_of(tensor.dtype)
     *outer, last = indices
-    used = frozenset().union(*(item.variables for item in outer if isinstance(item, Poly)))
+    used = loops_of(outer)
     row_fits = (
         writer.joined is None and steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
     )

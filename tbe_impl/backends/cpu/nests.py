@@ -6,13 +6,13 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tbe_impl.backends.cpu.access import Accesses, accesses_of, size_poly
+from tbe_impl.backends.cpu.access import Accesses, accesses_of, extent_of, size_poly
 from tbe_impl.backends.cpu.exact_loops import ExactLoops, exact_plan
 from tbe_impl.backends.cpu.loop_orders import Level, Plan, Refusal, natural, ordered, refused
 from tbe_impl.backends.cpu.options import LoopChoice
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.sum_loops import SumLoops, asked_sum
-from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Reduce, walk
+from tbe_impl.dsl.expr import Binary, Call, Expr, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
@@ -178,7 +178,7 @@ def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
     own = extents_of(tensor)
     if not is_columns(tensor, known):
         return own
-    reduced = [(axis.serial, _extent(axis)) for axis in tensor.op.reduce_axis]
+    reduced = [(axis.serial, extent_of(axis)) for axis in tensor.op.reduce_axis]
     return [item for item in reduced if item[1] != ONE] + own
 
 
@@ -192,7 +192,7 @@ def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
         count = count * extent
     if count.constant is not None and count.constant > COLUMN_STEPS:
         return False
-    reduced = [axis.serial for axis in body.axes if _extent(axis) != ONE]
+    reduced = [axis.serial for axis in body.axes if extent_of(axis) != ONE]
     environment = {axis.serial: Poly.variable(axis.serial) for axis in (*tensor.op.axis, *body.axes)}  # fmt: skip
     read = [address for _, address in accesses_of([body.source], environment, known).addresses]
     kept = {serial for serial, _ in own}
@@ -367,9 +367,9 @@ def exact_nest(
     """
     body = tensor.op.body[tensor.value_index]
     summed = [
-        (axis.serial, _extent(axis)) for axis in (body.axes if isinstance(body, Reduce) else ())
+        (axis.serial, extent_of(axis)) for axis in (body.axes if isinstance(body, Reduce) else ())
     ]
-    axes = [(axis.serial, _extent(axis)) for axis in tensor.op.axis]
+    axes = [(axis.serial, extent_of(axis)) for axis in tensor.op.axis]
     environment = {
         serial: ZERO if extent == ONE else Poly.variable(serial)
         for serial, extent in (*axes, *summed)
@@ -407,7 +407,7 @@ def _summed_first(
     """The loops of a nest of sums over outer loops, these as they are asked for."""
     own = extents_of(summer)
     inner = [*axes[len(axes) - len(own) :]]
-    long = [axis.serial for axis in summer.op.reduce_axis if _extent(axis) != ONE]
+    long = [axis.serial for axis in summer.op.reduce_axis if extent_of(axis) != ONE]
     outer = [*axes[: len(long)]]
     serials = {mine: loop for mine, (loop, _) in zip(long, outer, strict=True)}
     there = [
@@ -450,13 +450,6 @@ def _is_transposed(found: Accesses, plan: Plan) -> bool:
         address.coefficient(outer) == ONE and address.coefficient(inner) not in (ZERO, ONE)
         for _, address in found.addresses
     )
-
-
-def _extent(axis: IterVar) -> Poly:
-    extent = size_poly(axis.extent)
-    if extent is None:
-        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
-    return extent
 
 
 def _own_address(tensor: Tensor, environment: Mapping[int, Poly]) -> Poly:

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import accesses_of, size_poly
+from tbe_impl.backends.cpu.access import accesses_of, extent_of
 from tbe_impl.backends.cpu.open_levels import open_levels, parted_steps, range_of
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
 from tbe_impl.backends.cpu.sum_loops import SumLoops, asked_sum, natural_sum
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Reduce, Select
+from tbe_impl.dsl.expr import Const, Expr, Reduce, Select
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.errors import CompileError
 
 if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
@@ -68,7 +67,7 @@ def _announce(
 ) -> tuple[list[dict[int, Index]], SumLoops]:
     """What its axes are in each of the environments, and the loops over those that it sums up."""
     body, environment = _body(tensor), environments[0]
-    axes = [(axis.serial, _extent(axis)) for axis in body.axes]
+    axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
     parts = [body.source] + ([body.condition] if body.condition is not None else [])
@@ -256,13 +255,6 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
         writer.chain[-1].lines.append(
             f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"
         )  # fmt: skip
-
-
-def _extent(axis: IterVar) -> Poly:
-    extent = size_poly(axis.extent)
-    if extent is None:
-        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
-    return extent
 
 
 def row_kind(tag: str) -> str:

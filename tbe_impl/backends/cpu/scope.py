@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,11 @@ class Value:
 
 Index = Poly | Value
 """A polynomial of loop variables, or a vector of whole numbers."""
+
+
+def loops_of(indices: Iterable[object]) -> frozenset[int]:
+    """Serial numbers of the loops that polynomials among these follow."""
+    return frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,16 @@ def test_a_compiler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, 
         _compiled(cache)
 
 
+def test_the_path_of_now_is_searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MS_FUSION_CC", raising=False)
+    assert compiler.find_compiler().command == (REAL,)
+    own = tmp_path / "cc"
+    own.write_text(f'#!/bin/sh\nexec {REAL} "$@"\n')
+    own.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert compiler.find_compiler().command == (str(own),)
+
+
 def test_without_a_compiler_a_kernel_runs_on_numpy_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
@@ -127,7 +137,7 @@ def test_a_compiler_that_is_killed_is_an_error(use) -> None:
     assert _children() <= before
 
 
-REAL = compiler._find("").command[0]
+REAL = compiler.find_compiler().command[0]
 LAST = 'while [ "$1" != -o ]; do shift; done; out=$2'
 LIES = {
     "nothing": "exit 0",
@@ -162,8 +172,7 @@ def test_a_compiler_that_lies_is_an_error_and_nothing_is_kept(use, text: str) ->
 
 
 def test_a_noisy_compiler_is_listened_to(use) -> None:
-    real = compiler._find("").command[0]
-    cache = use(f"head -c 4000000 /dev/zero; head -c 300000 /dev/urandom >&2; exec {real} \"$@\"")  # fmt: skip
+    cache = use(f"head -c 4000000 /dev/zero; head -c 300000 /dev/urandom >&2; exec {REAL} \"$@\"")  # fmt: skip
     np.testing.assert_array_equal(_compiled(cache), X + 1)
 
 
