@@ -126,14 +126,16 @@ def _taken_for_others() -> MutableMapping[Any, Any]:
 
 @contextlib.contextmanager
 def spelling_out() -> Iterator[None]:
-    """Inside, what is compiled has the basic operators."""
+    """Inside, what is compiled has the basic operators; one inside of another changes nothing."""
     table, own = _taken_for_others(), _replaced()
+    construct, before = OWNER.construct, {name: table[name] for name in own if name in table}
     OWNER.construct_of_mindspore = _original
     OWNER.construct = in_nn
     table.update(own)
     try:
         yield
     finally:
-        OWNER.construct = _original
+        OWNER.construct = construct
         for name in own:
             table.pop(name, None)
+        table.update(before)

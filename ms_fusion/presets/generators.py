@@ -38,7 +38,7 @@ def choose(
     if not is_served(preset):
         return MINDSPORE, ((Finding("note", "generator", f"preset {preset} is built by MindSpore's own generator."),) if wanted else ())  # fmt: skip
     if mindspore_state.builder() == MINDSPORE:
-        return MINDSPORE, (instead(mindspore_state.SWITCHED, EARLIER),)  # fmt: skip
+        return MINDSPORE, (instead(mindspore_state.SWITCHED, EARLIER),)
     reason = handshake.why_not(mindspore_state.version())
     if reason:
         return MINDSPORE, (instead(reason, "Run `ms-fusion doctor`."),)

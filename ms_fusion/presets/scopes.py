@@ -13,10 +13,11 @@ import functools
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
@@ -93,8 +94,8 @@ class _State:
     user_value: str | None = None
     holding: bool = False
     jit_level: str | None = None
-    in_pynative: str = ""
-    """Flags of the Cell that was patched last in PyNative mode, under which gradients are compiled."""
+    in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
+    """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
     said_off: bool = False
     no_kernels: set[str] = field(default_factory=set)
 
@@ -127,7 +128,6 @@ def enable(
     if _off():
         return _nothing(preset, step)
     setting, found = _setting(preset, flags, generator)
-    _prepare()
     with compile_lock:
         _state.process = setting
         _apply()
@@ -174,7 +174,6 @@ def fusion(
         yield _nothing(preset, None)
         return
     setting, found = _setting(preset, flags, generator)
-    _prepare()
     with compile_lock:
         _state.blocks.append(setting)
         _apply()
@@ -209,7 +208,6 @@ def patch(
     if _off():
         return net
     setting, found = _setting(preset, flags, generator)
-    _prepare()
     import mindspore
 
     if not isinstance(net, mindspore.nn.Cell):
@@ -222,10 +220,11 @@ def patch(
     for item in found:
         if item.severity != "note":
             warnings.warn(str(item), FusionWarning, stacklevel=2)
+    unpatch(net)
     if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
         setting = replace(setting, compiled="construct" not in vars(net))
         pynative.compiled(net)
-        _state.in_pynative = setting.flags
+        _state.in_pynative[net] = setting.flags
     with compile_lock:
         vars(net)[CELL_FLAGS] = setting
         if getattr(net, "compile_cache", None):
@@ -239,7 +238,7 @@ def unpatch(net: Net) -> Net:
     setting = vars(net).pop(CELL_FLAGS, None)
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
-        _state.in_pynative = ""
+    _state.in_pynative.pop(net, None)
     if getattr(net, "compile_cache", None):
         net.compile_cache.clear()  # type: ignore[attr-defined]
     return net
@@ -353,7 +352,7 @@ def _nothing(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[_Setting, tuple[Finding, ...]]:
-    """Flags of a preset, checked; raises what `enable` raises."""
+    """Flags of a preset, checked, after `_prepare`; raises what `enable` raises."""
     if preset not in PRESETS:
         resolve(preset)  # says so before MindSpore is loaded
     device = device_target()
@@ -514,7 +513,14 @@ def _hook() -> None:
     for owner in (mindspore_module().nn.Cell, mindspore_state.function_compiler()):
         if owner is not None and not hasattr(owner.compile, "_ms_fusion_original"):
             owner.compile = _guarded(owner.compile)
-    pynative.gradients_under(lambda: "" if is_off() or flags_are_fixed() else _state.in_pynative)
+    pynative.gradients_under(_flags_of_gradients)
+
+
+def _flags_of_gradients() -> str:
+    """Under which gradients are compiled in PyNative mode; empty where MindSpore's own hold."""
+    if is_off() or flags_are_fixed():
+        return ""
+    return next(reversed(list(_state.in_pynative.values())), "")
 
 
 def _buildable(flags: str, name: str) -> str:

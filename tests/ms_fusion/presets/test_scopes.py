@@ -221,14 +221,19 @@ RESULT["in force"] = [presets.in_force(net).fused, list(presets.in_force(net).wa
 def test_a_cell_that_is_patched_in_pynative_mode_is_fused_with_its_gradients(
     tmp_path: Path,
 ) -> None:
-    undone = 'presets.unpatch(net)\nRESULT["undone"] = "construct" in vars(net)\n'
+    undone = 'first = vars(net)["construct"]\nmf.patch(net, "basic")\nmf.patch(Block())\n'
+    undone += (
+        'RESULT["again"] = [presets.in_force(net).preset, vars(net)["construct"] is not first]\n'
+    )
+    undone += 'presets.unpatch(net)\nRESULT["undone"] = "construct" in vars(net)\n'
     plain = run(TRAINING, tmp_path / "plain").result
     fused = run(TRAINING.replace("#ENABLE", PATCHED) + undone, tmp_path / "fused").result
     assert fused["mode"] == "pynative" and fused["in force"] == [True, [], "none"]
     # forward and backward
     assert sum(count >= 4 for count in fused["operators"]) >= 2
     assert fused["losses"] == pytest.approx(plain["losses"], rel=1e-4)
-    assert fused["undone"] is False
+    # what was compiled under the first preset is gone, and so is all after the last
+    assert fused["again"] == ["basic", True] and fused["undone"] is False
 
 
 SAYS = """

@@ -1,0 +1,26 @@
+"""What MindSpore finds while batch norms are spelled out, and after."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.mindspore
+
+
+def test_one_inside_of_another_changes_nothing_and_what_was_there_comes_back() -> None:
+    from ms_fusion.presets import batch_norm
+
+    table, own = batch_norm._taken_for_others(), batch_norm._replaced()
+    original = batch_norm.OWNER.construct
+    (first, *_) = own
+    table[first] = original
+    try:
+        with batch_norm.spelling_out():
+            with batch_norm.spelling_out():
+                pass
+            assert batch_norm.OWNER.construct is batch_norm.in_nn
+            assert all(table[name] is ours for name, ours in own.items())
+        assert batch_norm.OWNER.construct is original
+        assert table.pop(first) is original and not own.keys() & table.keys()
+    finally:
+        table.pop(first, None)
