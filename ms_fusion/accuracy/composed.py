@@ -40,6 +40,11 @@ def _xdivy(x: Array, y: Array) -> Any:
     return np.where(x == 0, 0 * x, x / y)
 
 
+def _as(x: Array, factor: Any) -> Any:
+    """A factor as MindSpore takes it: cut to a whole number where `x` has whole numbers."""
+    return factor.astype(x.dtype) if x.dtype.kind in "iub" else factor
+
+
 def _larger(x: Array, y: Array) -> Any:
     """The one that is a number, where the other is not."""
     return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
@@ -92,13 +97,13 @@ COMPOSED: Mapping[str, Of] = MappingProxyType(
         "AtanGrad": _of_all(lambda x, dy: dy / (1 + x * x)),
         "DropoutGrad": _dropout_gradient,
         # two and three tensors
-        "Addcmul": _of_all(lambda x, y, z, factor: x + factor * y * z),
-        "Addcdiv": _of_all(lambda x, y, z, factor: x + factor * y / z),
-        "AddExt": _of_all(lambda x, y, factor: x + factor * y),
-        "SubExt": _of_all(lambda x, y, factor: x - factor * y),
+        "Addcmul": _of_all(lambda x, y, z, factor: x + _as(x, factor) * y * z),
+        "Addcdiv": _of_all(lambda x, y, z, factor: x + _as(x, factor) * y / z),
+        "AddExt": _of_all(lambda x, y, factor: x + _as(x, factor) * y),
+        "SubExt": _of_all(lambda x, y, factor: x - _as(x, factor) * y),
         "Lerp": _of_all(lambda x, y, weight: x + weight * (y - x)),
         "MaskedFill": _of_all(lambda x, mask, value: np.where(mask, value, x)),
-        "LogicalXor": _of_all(np.not_equal),
+        "LogicalXor": _of_all(lambda x, y: (x != 0) != (y != 0)),
         "Xlogy": _of_all(_xlogy),
         "Xdivy": _of_all(_xdivy),
         "Fmax": _of_all(_larger),

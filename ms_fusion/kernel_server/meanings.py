@@ -79,7 +79,8 @@ def _triangle(*, lower: bool) -> Meaning:
 
 def _reversed(call: Call) -> Any:
     x = tensor_of(call.inputs[0])
-    axes = {axis % x.ndim for axis in call.integers("axis", 1) or ()}
+    # a number is one element to MindSpore, which has an axis
+    axes = {axis % max(x.ndim, 1) for axis in call.integers("axis", 1) or ()}
     return Traced(dsl.compute(x.shape, lambda *at: x(*(x.shape[n] - 1 - i if n in axes else i for n, i in enumerate(at))), "reversed"))  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def _given(value: Value, tensors: Mapping[str, Tensor]) -> Any:
     if value.kind != "constant":
         return Traced(tensors[value.name])
     found = np.asarray(value.data, numpy_dtype(value.dtype))
-    return found.reshape(()) if found.size == 1 and value.shape in ((), (1,)) else found
+    # one number stands for one element of any rank; of rank 1 it is a number
+    return found.reshape(value.shape if len(value.shape) > 1 else ()) if found.size == 1 else found
 
 
 def _shape(value: Value) -> tuple[int, ...]:

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from ms_fusion import presets
+from ms_fusion.accuracy.formulas import is_float, numpy_dtype
 from ms_fusion.kernel_server import records
 from tests.ms_fusion.kernel_server.random_networks import Network, draw
 
-EPSILON = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
+EPSILON = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
 FIRST = 100.0
 """Roundings that are nothing, whatever the unfused network does."""
 WORSE = 6.0
@@ -59,20 +60,22 @@ def results(
     # MindSpore looks for it by name
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    kind = "float64" if exact else network.dtype
-    given = [
-        mindspore.Tensor(
-            (one + one * np.sign(np.sin(1000 * np.abs(one))) * off).astype(kind)
-            if one.dtype == np.float64
-            else one
-        )
-        for one in network.inputs.values()
-    ]
+    given = tensors(network, "float64" if exact else network.dtype, off)
     with presets.environment_flags(flags), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (_, *outputs), gradients = mindspore.jit(module.step)(*given)
     gradients = gradients if isinstance(gradients, tuple) else (gradients,)
     return [one.asnumpy() for one in (*outputs, *gradients)]
+
+
+def tensors(network: Network, dtype: str, off: float = 0.0) -> list[Any]:
+    """Its inputs, floats in `dtype`, each up to `off` of its size away."""
+    import mindspore
+
+    return [
+        mindspore.Tensor((one + one * np.sign(np.sin(1000 * np.abs(one))) * off).astype(numpy_dtype(dtype)) if one.dtype == np.float64 else one)
+        for one in network.inputs.values()
+    ]  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -112,7 +115,7 @@ def run(network: Network, place: Path, flags: str) -> Run:
     if any(why for why, _ in found):
         # a result that hangs on the last bit of its inputs may be as far off as that bit moves it
         moved = results(network, place, "--opt_level=0", exact=True, off=4 * EPSILON[network.dtype])  # fmt: skip
-        noise = [_distance(*two) if two[0].dtype.kind == "f" else 0.0 for two in zip(moved, exact, strict=True)]  # fmt: skip
+        noise = [distance(*two) if is_float(two[0].dtype.name) else 0.0 for two in zip(moved, exact, strict=True)]  # fmt: skip
         found = [_judged(*five[:4], network.dtype, five[4]) for five in zip(fused, unfused, exact, wanted, noise, strict=True)]  # fmt: skip
     wrong = [f"result {number}: {why}" for number, (why, _) in enumerate(found) if why]
     return Run(network, "; ".join(wrong), gain=min(gain for _, gain in found))
@@ -127,15 +130,15 @@ def _judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise
         noise: how far off a result is whose inputs are a rounding off.
     """
     # MindSpore hands out what it computes in float32 as float32 when it is one of several results
-    wider = fused.dtype == np.float32 and unfused.dtype.kind == "f"
+    wider = fused.dtype == np.float32 and is_float(unfused.dtype.name)
     if fused.shape != unfused.shape or (fused.dtype != unfused.dtype and not wider):
         return f"{fused.dtype}{fused.shape} for {unfused.dtype}{unfused.shape}", 1.0
-    if fused.dtype.kind != "f":
+    if not is_float(fused.dtype.name):
         same = np.array_equal(fused, wanted) or np.array_equal(fused, unfused)
         return "" if same else f"{int((fused != wanted).sum())} of {fused.size} differ", 1.0
     if not np.allclose(exact, wanted, rtol=1e-9, atol=1e-9):
         return "MindSpore's operators mean something else than their formulas in NumPy", 1.0
-    ours, theirs = _distance(fused, wanted), _distance(unfused, wanted)
+    ours, theirs = distance(fused, wanted), distance(unfused, wanted)
     if not np.isfinite(ours):
         return ("" if not np.isfinite(theirs) else "not a number"), 1.0
     bound = max(FIRST * EPSILON[dtype], WORSE * theirs, WORSE * noise)
@@ -143,8 +146,9 @@ def _judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise
     return ("" if ours <= bound else f"{ours:.2g} from float64, unfused {theirs:.2g}, inputs a rounding off {noise:.2g}"), (theirs + floor) / (ours + floor)  # fmt: skip
 
 
-def _distance(got: Any, wanted: Any) -> float:
+def distance(got: Any, wanted: Any) -> float:
     """Of all elements together, relative to their size."""
+    wanted = wanted.astype(np.float64)
     size = np.sqrt(np.sum(np.square(wanted))) or 1.0
     with np.errstate(all="ignore"):
         return float(np.sqrt(np.sum(np.square(got.astype(np.float64) - wanted))) / size)

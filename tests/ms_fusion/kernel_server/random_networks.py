@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.ms_fusion.kernel_server.any_vocabulary import COMPARED
 from tests.ms_fusion.kernel_server.vocabulary import (
     ALWAYS,
     BINARY,
@@ -59,6 +60,7 @@ class Network:
         inputs: name → array; floats in float64, each exact in `dtype`.
         outputs: names of what it hands out.
         wanted: the outputs in float64.
+        gradients: whether gradients of the floats are computed, too.
     """
 
     seed: int
@@ -68,28 +70,38 @@ class Network:
     inputs: Mapping[str, Any]
     outputs: tuple[str, ...]
     wanted: tuple[Any, ...]
+    gradients: bool = True
 
     def text(self, *, exact: bool) -> str:
         """A module with ``step(*inputs)``: outputs, then gradients of the floats; with `exact` all floats are float64."""
         dtype = "float64" if exact else self.dtype
-        other = "float64" if exact else OTHER[self.dtype]
+        other = "float64" if exact else OTHER.get(self.dtype, "float32")
         wide = "float64" if dtype == "float64" else "float32"
         names = ", ".join(self.inputs)
         spelled = tuple(EXACT) if exact else NOT_FLOAT64 if dtype == "float64" else ()
         floats = [at for at, one in enumerate(self.inputs.values()) if one.dtype == np.float64]
         lines = [
             "import mindspore as ms",
-            "from mindspore import ops",
-            f"F, H, W = ms.{dtype}, ms.{other}, ms.{wide}",
+            "from mindspore import mint, ops",
+            f"F, H, W = ms.{dtype + '_' * (dtype == 'bool')}, ms.{other}, ms.{wide}",
             *(EXACT[name] for name in spelled),
             f"def forward({names}):",
             *(f"    {_replaced(line, spelled)}" for line in self.body),
-            "    loss = " + " + ".join(f"ops.sum(ops.cast({name}, W) * {0.5 + at})" for at, name in enumerate(self.outputs)),
-            f"    return loss, {', '.join(self.outputs)}",
-            f"gradient = ops.value_and_grad(forward, {tuple(floats)}, None, True)",
-            f"def step({names}):",
-            f"    return gradient({names})",
-        ]  # fmt: skip
+        ]
+        if self.gradients:
+            lines += [
+                "    loss = " + " + ".join(f"ops.sum(ops.cast({name}, W) * {0.5 + at})" for at, name in enumerate(self.outputs)),
+                f"    return loss, {', '.join(self.outputs)}",
+                f"gradient = ops.value_and_grad(forward, {tuple(floats)}, None, True)",
+                f"def step({names}):",
+                f"    return gradient({names})",
+            ]  # fmt: skip
+        else:
+            lines += [
+                f"    return 0, {', '.join(self.outputs)}",
+                f"def step({names}):",
+                f"    return forward({names}), ()",
+            ]
         return "\n".join(lines) + "\n"
 
 
@@ -99,7 +111,6 @@ def _replaced(line: str, names: Collection[str]) -> str:
 
 
 ROUNDED = (("ops.floor({0})", "np.floor({0})"), ("ops.round({0})", "np.rint({0})"), ("ops.sign({0})", "np.sign({0})"))  # fmt: skip
-COMPARED = ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal")
 OLD = 500
 """Seeds from here on draw from all of the vocabulary."""
 

@@ -177,6 +177,31 @@ def test_shapes_and_places() -> None:
     check(text.kernel(*made), {x: np.random.default_rng(3).standard_normal((4, 6))})
 
 
+def test_a_number_stands_for_one_element_of_any_rank() -> None:
+    text = Text("Fused_one_element")
+    x = text.input((3,), "float32")
+    one = {**text.constant(2.5, "float32"), "shape": [1, 1, 1]}
+    kept = text.step("Triu", [one, text.constant(0, "int64")], (1, 1, 1), "float32")
+    turned = text.step("ReverseV2", [text.constant(1.5, "float32"), text.constant([0], "int64")], (1,), "float32")  # fmt: skip
+    both = text.step("Add", [text.step("Mul", [x, kept], (1, 1, 3), "float32"), turned], (1, 1, 3), "float32")  # fmt: skip
+    found = run(text.kernel(both), {x: np.arange(3.0)})
+    assert found[both].tolist() == [[[1.5, 4.0, 6.5]]]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
+def test_whole_numbers_are_told_apart_by_truth_and_factors_cut(dtype: str) -> None:
+    """As MindSpore does: a factor of 0.5 is none, and any two numbers but 0 are both true."""
+    text = Text(f"Fused_whole_{dtype}")
+    x, y = (text.input((4,), dtype) for _ in range(2))
+    factor = text.constant(0.5, "float32")
+    unlike = text.step("LogicalXor", [x, y], (4,), "bool")
+    moved = text.step("Addcmul", [x, y, y, factor], (4,), dtype)
+    given = (np.array(one, dtype) for one in ([3, 0, 2, 0], [5, 0, 0, 7]))
+    found = run(text.kernel(unlike, moved), dict(zip((x, y), given, strict=True)))
+    assert found[unlike].tolist() == [False, False, True, True]
+    assert found[moved].tolist() == ([True, False, True, True] if dtype == "bool" else [3, 0, 2, 0])
+
+
 def test_an_input_and_a_result_handed_out_twice() -> None:
     text = Text("Fused_twice")
     x = text.input((7,), "float32")

@@ -75,7 +75,7 @@ MORE_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.hardsigmoid({0})", "np.clip({0} / 6 + 0.5, 0, 1)", beside(-3, 3)),
     ("ops.elu({0})", "np.where({0} > 0, {0}, np.expm1(np.minimum({0}, 0)))", AWAY),
     ("ops.celu({0}, 2.0)", "np.where({0} > 0, {0}, 2 * np.expm1(np.minimum({0}, 0) / 2))", AWAY),
-    ("ops.selu({0})", "1.05070098 * np.where({0} > 0, {0}, 1.67326324 * np.expm1(np.minimum({0}, 0)))", AWAY),
+    ("ops.selu({0})", "1.0507009873554805 * np.where({0} > 0, {0}, 1.6732632423543772 * np.expm1(np.minimum({0}, 0)))", AWAY),
     ("ops.leaky_relu({0}, 0.25)", "np.where({0} > 0, {0}, 0.25 * {0})", AWAY),
     ("ops.logsigmoid({0})", "-np.logaddexp(-{0}, 0)", lambda x: x.max() < 5),
     ("ops.Softsign()({0})", "{0} / (1 + np.abs({0}))", AWAY),
@@ -153,6 +153,14 @@ def gelu(x, way):
     "relu6": "def relu6(x):\n    return ops.clamp(x, 0.0, 6.0)",
     "softshrink": "def softshrink(x, width):\n    return x - ops.clamp(x, -width, width)",
     "hardshrink": "def hardshrink(x, width):\n    return x * ops.cast(ops.abs(x) > width, x.dtype)",
+    "celu": "def celu(x, alpha):\n    return ops.relu(x) + alpha * ops.expm1(-ops.relu(-x) / alpha)",
+    "selu": """
+def selu(x):
+    return number(1.0507009873554805) * (ops.relu(x) + number(1.6732632423543772) * ops.expm1(-ops.relu(-x)))
+""",
+    "addcmul": "def addcmul(x, y, z, factor):\n    return x + factor * y * z",
+    "addcdiv": "def addcdiv(x, y, z, factor):\n    return x + factor * y / z",
+    "masked_fill": "def masked_fill(x, mask, value):\n    return ops.select(mask, ops.zeros_like(x) + value, x)",
     "lerp": "def lerp(x, y, weight):\n    return x + weight * (y - x)",
     "mse_loss": "def mse_loss(x, y):\n    return ops.mean(ops.square(x - y))",
     "std": "def std(x, axis):\n    off = x - ops.mean(x, axis, True)\n    return ops.sqrt(ops.mean(off * off, axis))",

@@ -1,4 +1,7 @@
-"""Random networks with gradients, fused by our generator, beside the same unfused and float64; `network_runs` runs more."""
+"""Random networks with gradients, and tables of operators, fused by our generator beside the same unfused and float64.
+
+`network_runs` and `table_runs` run more.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.random_networks import draw
+from tests.ms_fusion.kernel_server.tables import networks
 from tests.ms_fusion.presets.mindspore_child import run
 
 SEEDS = (3, 7, 11, 45, 46, 65, 166, 284)
@@ -19,9 +24,14 @@ from tests.ms_fusion.kernel_server.network_runs import run as run_one
 from tests.ms_fusion.kernel_server.random_networks import draw
 ms.set_context(mode=ms.GRAPH_MODE)
 from itertools import islice
-from tests.ms_fusion.kernel_server.tables import of_floats, of_whole, wrong
+from tests.ms_fusion.kernel_server.table_runs import handed_over, seen
+from tests.ms_fusion.kernel_server.tables import of_anything, of_functions
 flags = served(2).render()
-RESULT["table"] = wrong([*islice(of_floats("float32"), 1, 2), *of_whole("int32")])
+sample = [next(islice(of_functions("float32"), 1, None))]
+for dtype, at in (("uint16", 1), ("bool", 1), ("int8", 2), ("int32", 5), ("int32", 6)):
+    sample.append(next(islice(of_anything(dtype), at, None)))
+found = seen(sample)
+RESULT["table"] = [found.right, found.wrong, [[*one] for one in handed_over()]]
 RESULT["seen"] = [[one.network.seed, one.wrong, one.skipped] for one in (run_one(draw(seed), Path.cwd(), flags) for seed in {SEEDS})]
 """
 
@@ -38,7 +48,18 @@ def test_random_networks_are_right(result: dict[str, Any]) -> None:
 
 @pytest.mark.mindspore
 def test_operators_of_a_table_are_right(result: dict[str, Any]) -> None:
-    assert result["table"] == []
+    right, wrong, handed_over = result["table"]
+    assert wrong == [] and right >= 60
+    seen = {dtype for _, dtype in handed_over}
+    assert {"float32", "int32", "uint16", "bool", "int8"} <= seen
+    assert ["LogicalXor", "int32"] in handed_over and ["Addcmul", "int32"] in handed_over
+
+
+def test_a_table_has_every_form_of_every_dtype() -> None:
+    for dtype in DTYPES:
+        lines = [line.partition(" = ")[2] for one in networks(dtype) for line in one.body]
+        for part in ("ops.maximum", "ops.sum(", "row", "ops.cast(", "ops.greater(", "ops.tan("):
+            assert any(part in line for line in lines), (dtype, part)
 
 
 def test_a_seed_always_draws_the_same_network() -> None:

@@ -1,0 +1,159 @@
+"""Tables of operators through MindSpore, fused by our generator, beside the same unfused and NumPy.
+
+``python -m tests.ms_fusion.kernel_server.table_runs [DTYPE …]`` runs those of some dtypes, or all.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ms_fusion import presets
+from ms_fusion.accuracy.formulas import is_float
+from ms_fusion.formats.composite import parse_kernel
+from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
+from tests.ms_fusion.kernel_server.network_runs import (
+    EPSILON,
+    FIRST,
+    distance,
+    results,
+    run,
+    tensors,
+)
+from tests.ms_fusion.kernel_server.random_networks import Network
+from tests.ms_fusion.kernel_server.tables import networks
+
+NARROWEST = {**EPSILON, "float16": 2.0**-10}
+
+
+@dataclass
+class Seen:
+    """What came out of a table.
+
+    Attributes:
+        right: number of expressions that agree.
+        wrong: what is wrong, with the expression.
+        refused: expressions that MindSpore does not run unfused.
+    """
+
+    right: int = 0
+    wrong: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def seen(table: Iterable[Network]) -> Seen:
+    """Runs them in this process."""
+    import mindspore
+
+    from ms_fusion.presets.served import served
+
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    found, flags = Seen(), served(2).render()
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        for network in table:
+            for part in _runnable(_probed(network, found), place, found):
+                wrong = _wrong(part, place, flags)
+                found.wrong += [f"{part.dtype} {part.seed}: {one}" for one in wrong]
+                found.right += len(part.body) if not wrong else 0
+    return found
+
+
+def handed_over() -> set[tuple[str, str]]:
+    """Operators that MindSpore handed over in this process, each with the dtype of its first input."""
+    place = presets.kernel_directory() / "akg_kernel_meta"
+    found = set()
+    for path in place.glob("*.info"):
+        graph = parse_kernel(path.read_text("utf-8"), file=path.name).graph
+        found |= {(node.op, graph.inputs_of(node)[0].dtype) for node in graph.nodes if node.inputs}
+    return found
+
+
+def _probed(network: Network, found: Seen) -> Network:
+    """Without the expressions that MindSpore does not take one by one; they cost a compilation each otherwise."""
+    import mindspore as ms
+    from mindspore import mint, ops
+
+    given = dict(zip(network.inputs, tensors(network, network.dtype), strict=True))
+    names = {"ms": ms, "ops": ops, "mint": mint, "F": getattr(ms, network.dtype + "_" * (network.dtype == "bool")), "H": ms.float32, **given}  # fmt: skip
+    kept = []
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    for at, line in enumerate(network.body):
+        try:
+            eval(line.partition(" = ")[2], names).asnumpy()  # noqa: S307 - our own text
+            kept.append(at)
+        except Exception as error:  # noqa: BLE001 - it does not take it
+            found.refused.append(f"{line}: {' '.join(str(error).split())[:80]}")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    return _part(network, kept)
+
+
+def _part(network: Network, kept: Iterable[int]) -> Network:
+    """Some of its lines, under numbers of their own."""
+    kept = list(kept)
+    lines = tuple(f"v{at} = {network.body[old].partition(' = ')[2]}" for at, old in enumerate(kept))
+    outputs = tuple(f"v{at}" for at in range(len(kept)))
+    return replace(network, body=lines, operators=len(lines), outputs=outputs, wanted=tuple(network.wanted[old] for old in kept))  # fmt: skip
+
+
+def _runnable(network: Network, place: Path, found: Seen) -> Iterator[Network]:
+    """The parts of it that MindSpore compiles and runs unfused."""
+    if not network.body:
+        return
+    try:
+        results(network, place, "--opt_level=0", exact=False)
+        if network.gradients:
+            results(network, place, "--opt_level=0", exact=True)
+        yield network
+    except Exception as error:  # noqa: BLE001 - it does not take it
+        count = len(network.body)
+        if count > 1:
+            for part in (range(count // 2), range(count // 2, count)):
+                yield from _runnable(_part(network, part), place, found)
+        elif network.gradients:
+            yield from _runnable(replace(network, gradients=False), place, found)
+        else:
+            found.refused.append(f"{network.body[0]}: {' '.join(str(error).split())[:80]}")
+
+
+def _wrong(network: Network, place: Path, flags: str) -> list[str]:
+    """What is wrong with a network that runs unfused, each with its line."""
+    if network.gradients:
+        told = run(network, place, flags).wrong
+        lines = "; ".join(f"{at}: {line}" for at, line in enumerate(network.body) if f"result {at}:" in told)  # fmt: skip
+        return [f"{told}: {lines}"] if told else []
+    unfused = results(network, place, "--opt_level=0", exact=False)
+    try:
+        fused = results(network, place, flags, exact=False)
+    except Exception as error:  # noqa: BLE001 - it runs unfused, so this is ours
+        if len(network.body) == 1:
+            return [f"{network.body[0]} does not run: {' '.join(str(error).split())[:300]}"]
+        half = len(network.body) // 2
+        both = (range(half), range(half, len(network.body)))
+        return [one for part in both for one in _wrong(_part(network, part), place, flags)]
+    found = zip(network.body, fused, unfused, network.wanted, strict=True)
+    return [f"{line}: {why}" for line, *three in found if (why := _unlike(*three))]
+
+
+def _unlike(fused: Any, unfused: Any, wanted: Any) -> str:
+    """How a result is neither what MindSpore's own operators nor what NumPy says; empty where it is."""
+    if (fused.shape, fused.dtype) != (unfused.shape, unfused.dtype):
+        return f"{fused.dtype}{fused.shape} for {unfused.dtype}{unfused.shape}"
+    if not is_float(fused.dtype.name):
+        same = np.array_equal(fused, unfused) or (wanted is not None and np.array_equal(fused, wanted))  # fmt: skip
+        return "" if same else f"{fused.reshape(-1)[:6]} for {unfused.reshape(-1)[:6]}"
+    bound = FIRST * EPSILON[fused.dtype.name]
+    off = [distance(fused, one) for one in (unfused, wanted) if one is not None]
+    return "" if min(off) <= bound or np.array_equal(fused, unfused, equal_nan=True) else f"{off} off: {fused.reshape(-1)[:6]} for {unfused.reshape(-1)[:6]}"  # fmt: skip
+
+
+if __name__ == "__main__":
+    for kind in sys.argv[1:] or DTYPES:
+        one = seen(networks(kind))
+        print(f"{kind}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that MindSpore does not run, {len(handed_over())} handed over", *one.wrong, sep="\n  ", flush=True)  # fmt: skip
