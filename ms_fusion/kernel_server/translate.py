@@ -99,7 +99,9 @@ def _given(value: Value, tensors: Mapping[str, Tensor]) -> Any:
         return Traced(tensors[value.name])
     found = np.asarray(value.data, numpy_dtype(value.dtype))
     # one number stands for one element of any rank; of rank 1 it is a number
-    return found.reshape(value.shape if len(value.shape) > 1 else ()) if found.size == 1 else found
+    return (
+        found.reshape(_shape(value) if len(value.shape) > 1 else ()) if found.size == 1 else found
+    )
 
 
 def _shape(value: Value) -> tuple[int, ...]:
