@@ -46,8 +46,14 @@ def _elu_gradient(dy: Array, y: Array) -> Any:
     return np.where(y > 0, dy, dy * (y + 1))
 
 
-def _sigmoid(x: Array) -> Any:
+def sigmoid(x: Array) -> Any:
+    """1 / (1 + e^−x)."""
     return 1 / (1 + np.exp(-x))
+
+
+def softplus(x: Array) -> Any:
+    """ln(1 + e^x)."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def _selu(x: Array) -> Any:
@@ -56,14 +62,26 @@ def _selu(x: Array) -> Any:
 
 
 def _fast_gelu_gradient(dy: Array, x: Array) -> Any:
-    gate = _sigmoid(1.702 * x)
+    gate = sigmoid(1.702 * x)
     return dy * (gate + _clipped(1.702 * x, -100, 100) * gate * (1 - gate))
 
 
-def _gelu_gradient(dy: Array, x: Array, *_: Array) -> Any:
-    """Of the form by tanh; beyond ±20 its slope is 0 or 1, and squares of x may be infinite."""
+def _gelu_gate(x: Array) -> Any:
+    return sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
+
+
+def gelu_gradient(
+    dy: Array, x: Array, *_: Array, gate_of: Callable[[Any], Any] = _gelu_gate
+) -> Any:
+    """Of the form by tanh; beyond ±20 its slope is 0 or 1, and squares of x may be infinite.
+
+    Args:
+        dy: gradient of y.
+        x: what y was made of.
+        gate_of: y / x as a function of x, where there is a better word for it.
+    """
     inner = _clipped(x, -20, 20)
-    gate = _sigmoid(1.5957691216057308 * (inner + 0.044715 * inner * inner * inner))
+    gate = gate_of(inner)
     slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
     return dy * (gate + inner * slope * gate * (1 - gate))
 
@@ -81,11 +99,11 @@ ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "EluGrad": _elu_gradient,
         "SeLU": _selu,
         "Softsign": lambda x: x / (1 + np.abs(x)),
-        "FastGeLU": lambda x: x * _sigmoid(1.702 * x),
+        "FastGeLU": lambda x: x * sigmoid(1.702 * x),
         "FastGeLUGrad": _fast_gelu_gradient,
-        "GeLUGrad": _gelu_gradient,
-        "SoftplusGrad": lambda dy, x: dy * _sigmoid(x),
-        "Mish": lambda x: x * np.tanh(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
+        "GeLUGrad": gelu_gradient,
+        "SoftplusGrad": lambda dy, x: dy * sigmoid(x),
+        "Mish": lambda x: x * np.tanh(softplus(x)),
     }
 )
 """Operator type → its formula; gradients are of (gradient of y, x), that of Elu of (gradient of y, y)."""

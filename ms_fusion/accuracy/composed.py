@@ -15,7 +15,8 @@ Array = np.ndarray
 Of = Callable[[Any], Any]
 
 
-def _of_all(function: Callable[..., Any]) -> Of:
+def of_all(function: Callable[..., Any]) -> Of:
+    """A function of all inputs."""
     return lambda call: function(*call.inputs)
 
 
@@ -89,28 +90,28 @@ COMPOSED: Mapping[str, Of] = MappingProxyType(
     {
         # gradients: of (y, dy), of (x, dy) for inverse functions of angles
         "LogSoftmaxGrad": _log_softmax_gradient,
-        "RsqrtGrad": _of_all(lambda y, dy: dy * -0.5 * (y * y * y)),
-        "AcoshGrad": _of_all(lambda y, dy: dy / np.sinh(y)),
-        "AsinhGrad": _of_all(lambda y, dy: dy / np.cosh(y)),
-        "ACosGrad": _of_all(lambda x, dy: -dy / np.sqrt((1 - x) * (1 + x))),
-        "AsinGrad": _of_all(lambda x, dy: dy / np.sqrt((1 - x) * (1 + x))),
-        "AtanGrad": _of_all(lambda x, dy: dy / (1 + x * x)),
+        "RsqrtGrad": of_all(lambda y, dy: dy * -0.5 * (y * y * y)),
+        "AcoshGrad": of_all(lambda y, dy: dy / np.sinh(y)),
+        "AsinhGrad": of_all(lambda y, dy: dy / np.cosh(y)),
+        "ACosGrad": of_all(lambda x, dy: -dy / np.sqrt((1 - x) * (1 + x))),
+        "AsinGrad": of_all(lambda x, dy: dy / np.sqrt((1 - x) * (1 + x))),
+        "AtanGrad": of_all(lambda x, dy: dy / (1 + x * x)),
         "DropoutGrad": _dropout_gradient,
         # two and three tensors
-        "Addcmul": _of_all(lambda x, y, z, factor: x + _as(x, factor) * y * z),
-        "Addcdiv": _of_all(lambda x, y, z, factor: x + _as(x, factor) * y / z),
-        "AddExt": _of_all(lambda x, y, factor: x + _as(x, factor) * y),
-        "SubExt": _of_all(lambda x, y, factor: x - _as(x, factor) * y),
-        "Lerp": _of_all(lambda x, y, weight: x + weight * (y - x)),
-        "MaskedFill": _of_all(lambda x, mask, value: np.where(mask, value, x)),
-        "LogicalXor": _of_all(lambda x, y: (x != 0) != (y != 0)),
-        "Xlogy": _of_all(_xlogy),
-        "Xdivy": _of_all(_xdivy),
-        "Fmax": _of_all(_larger),
-        "Fmin": _of_all(_smaller),
-        "Hypot": _of_all(_hypotenuse),
+        "Addcmul": of_all(lambda x, y, z, factor: x + _as(x, factor) * y * z),
+        "Addcdiv": of_all(lambda x, y, z, factor: x + _as(x, factor) * y / z),
+        "AddExt": of_all(lambda x, y, factor: x + _as(x, factor) * y),
+        "SubExt": of_all(lambda x, y, factor: x - _as(x, factor) * y),
+        "Lerp": of_all(lambda x, y, weight: x + weight * (y - x)),
+        "MaskedFill": of_all(lambda x, mask, value: np.where(mask, value, x)),
+        "LogicalXor": of_all(lambda x, y: (x != 0) != (y != 0)),
+        "Xlogy": of_all(_xlogy),
+        "Xdivy": of_all(_xdivy),
+        "Fmax": of_all(_larger),
+        "Fmin": of_all(_smaller),
+        "Hypot": of_all(_hypotenuse),
         # losses
-        "L2Loss": _of_all(lambda x: np.sum(x * x) / 2),
+        "L2Loss": of_all(lambda x: np.sum(x * x) / 2),
         "KLDivLoss": _divergence,
         "KLDivLossGrad": _divergence_gradient,
     }

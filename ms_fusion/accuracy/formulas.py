@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ms_fusion.accuracy import pooling, resizing
-from ms_fusion.accuracy.activations import ACTIVATIONS
-from ms_fusion.accuracy.composed import COMPOSED
+from ms_fusion.accuracy.activations import ACTIVATIONS, sigmoid, softplus
+from ms_fusion.accuracy.composed import COMPOSED, of_all
 from ms_fusion.accuracy.convolutions import convolution, gradient_of_weight, gradient_of_x
 from ms_fusion.accuracy.windows import Windows, given_windows, windows
 from ms_fusion.graph import Node, Value
@@ -80,10 +80,6 @@ Formula = Callable[[Call], Array]
 
 def _unary(function: Callable[[Array], Array]) -> Formula:
     return lambda call: function(call.inputs[0])
-
-
-def _of_all(function: Callable[..., Array]) -> Formula:
-    return lambda call: function(*call.inputs)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Formula:
@@ -279,12 +275,16 @@ def _stack(call: Call) -> Array:
     return np.concatenate([item.reshape(wide) for item in call.inputs], axis)
 
 
-def _resized(function: Callable[[resizing.Sizes, Array], Array], *, back: bool = False) -> Formula:
+def _resized(
+    function: Callable[[resizing.Sizes, Array], Array], *, nearest: bool = False, back: bool = False
+) -> Formula:
     """Of an image, or of a gradient of what was made of it."""
 
     def formula(call: Call) -> Array:
-        shapes = call.inputs[0].shape, call.output.shape
-        return function(resizing.sizes(call.node, *(shapes[::-1] if back else shapes)), call.inputs[0])  # fmt: skip
+        given, made = call.inputs[0].shape, call.output.shape
+        shapes = (made, given) if back else (given, made)
+        how = resizing.nearest_sizes(call, *shapes) if nearest else resizing.sizes(call.node, *shapes)  # fmt: skip
+        return function(how, call.inputs[0])
 
     return formula
 
@@ -338,14 +338,6 @@ def _log_softmax(call: Call) -> Array:
     axis = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
     level = call.inputs[0] - np.max(call.inputs[0], axis=axis or -1, keepdims=True)
     return level - np.log(np.sum(np.exp(level), axis=axis or -1, keepdims=True))
-
-
-def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def _softplus(x: Array) -> Array:
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def _gelu(x: Array) -> Array:
@@ -485,8 +477,10 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         # sizes of images
         "AdaptiveAvgPool2D": _resized(resizing.share_means),
         "AdaptiveAvgPool2DGrad": _resized(resizing.gradient_of_share_means, back=True),
-        "ResizeNearestNeighbor": _resized(resizing.nearest),
-        "ResizeNearestNeighborGrad": _resized(resizing.gradient_of_nearest, back=True),
+        "ResizeNearestNeighbor": _resized(resizing.nearest, nearest=True),
+        "ResizeNearestNeighborGrad": _resized(
+            resizing.gradient_of_nearest, nearest=True, back=True
+        ),
         # bookkeeping
         "Load": _same,
         "Depend": _same,
@@ -495,13 +489,13 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         # composites that a generator may be handed whole
         "AddN": lambda call: sum(call.inputs[1:], call.inputs[0]),
         "BiasAdd": _bias_add,
-        "Sigmoid": _unary(_sigmoid),
-        "SiLU": _unary(lambda x: x * _sigmoid(x)),
-        "Softplus": _unary(_softplus),
+        "Sigmoid": _unary(sigmoid),
+        "SiLU": _unary(lambda x: x * sigmoid(x)),
+        "Softplus": _unary(softplus),
         "GeLU": _unary(_gelu),
         "Softmax": _softmax,
         "LogSoftmax": _log_softmax,
-        **{name: _of_all(function) for name, function in ACTIVATIONS.items()},
+        **{name: of_all(function) for name, function in ACTIVATIONS.items()},
         **COMPOSED,
     }
 )

@@ -80,8 +80,7 @@ def held(where: Windows, rank: int) -> Array:
     each = []
     for number, axis in enumerate(where.axes):
         first = np.arange(where.counts[number]) * where.strides[number] - where.starts[number]
-        low = -where.starts[number] if where.ends else 0
-        high = where.ends[number] if where.ends else where.sizes[number]
+        low, high = where.counted[number]
         count = np.minimum(first + where.spans[number], high) - np.maximum(first, low)
         each.append(count.reshape([-1 if at == axis else 1 for at in range(rank)]))
     return np.asarray(math.prod(each))

@@ -43,6 +43,17 @@ def sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> Sizes:
     return Sizes(axes, *(tuple(int(shape[axis]) for axis in axes) for shape in (source, result)))
 
 
+def nearest_sizes(call: Any, source: Sequence[Any], result: Sequence[Any]) -> Sizes:
+    """The same of an operator that takes the nearest element, a `formulas.Call`.
+
+    Raises:
+        InputError: or it aligns corners or middles, which its formula does not.
+    """
+    if call.flag("align_corners", 2) or call.flag("half_pixel_centers", 3):
+        raise InputError("the nearest element of aligned images is not computed", place=call.node.op)  # fmt: skip
+    return sizes(call.node, source, result)
+
+
 def shares(size: int, count: int) -> list[tuple[int, int]]:
     """First element and end of each share."""
     return [(at * size // count, -(-(at + 1) * size // count)) for at in range(count)]

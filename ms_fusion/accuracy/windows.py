@@ -39,6 +39,13 @@ class Windows:
     divisor: int = 0
 
     @property
+    def counted(self) -> tuple[tuple[int, int], ...]:
+        """On each axis, from where to where elements count for a mean."""
+        if self.ends:
+            return tuple((-start, end) for start, end in zip(self.starts, self.ends, strict=True))
+        return tuple((0, size) for size in self.sizes)
+
+    @property
     def pads(self) -> tuple[tuple[int, int], ...]:
         """Before and after each axis, so that there are as many windows as there are; numbers below 0 cut off."""
         every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)

@@ -17,7 +17,7 @@ from ms_fusion import presets
 from ms_fusion.capture.front import captured, title_of
 from ms_fusion.capture.run import CaptureOrder, Measurements
 from ms_fusion.capture.tuned_net import TunedKernel, TunedNet, Variant
-from ms_fusion.cost import VIEWS, work_of
+from ms_fusion.cost import work_of
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server.assemble import own_kernels
@@ -151,7 +151,7 @@ def _left_out(groups: Sequence[Composite]) -> Iterator[tuple[str, tuple[str, ...
     moved: Counter[str] = Counter()
     for group in groups:
         for node in group.graph:
-            moved[node.op] += work_of(node, group.graph).bytes if node.op not in VIEWS else 0
+            moved[node.op] += work_of(node, group.graph).bytes
     alone = {op for op, size in moved.items() if size}
     for name, operators in WITHOUT.items():
         out = tuple(sorted(operators & moved.keys()))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ms_fusion.accuracy.activations import gelu_gradient
 from ms_fusion.accuracy.formulas import FORMULAS, Call
 from ms_fusion.kernel_server import pooling, resizing
 from tbe_impl import dsl
@@ -55,13 +56,8 @@ def _quotient(call: Call) -> Any:
     return x.astype(np.float32) / y.astype(np.float32) if whole else x / y
 
 
-def _gelu_gradient(call: Call) -> Any:
-    """Beyond ±20 the slope is 0 or 1, and squares of x may be infinite."""
-    dy, x = call.inputs[:2]
-    inner = np.minimum(np.maximum(x, -20), 20)
-    gate = Traced(dsl.ext.ndtr_tanh(tensor_of(inner)))
-    slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
-    return dy * (gate + inner * slope * gate * (1 - gate))
+def _gelu_gate(x: Any) -> Traced:
+    return Traced(dsl.ext.ndtr_tanh(tensor_of(x)))
 
 
 def _triangle(*, lower: bool) -> Meaning:
@@ -81,7 +77,11 @@ def _reversed(call: Call) -> Any:
     x = tensor_of(call.inputs[0])
     # a number is one element to MindSpore, which has an axis
     axes = {axis % max(x.ndim, 1) for axis in call.integers("axis", 1) or ()}
-    return Traced(dsl.compute(x.shape, lambda *at: x(*(x.shape[n] - 1 - i if n in axes else i for n, i in enumerate(at))), "reversed"))  # fmt: skip
+
+    def element(*at: Any) -> Any:
+        return x(*(x.shape[axis] - 1 - i if axis in axes else i for axis, i in enumerate(at)))
+
+    return Traced(dsl.compute(x.shape, element, "reversed"))
 
 
 _OWN: Mapping[str, Meaning] = {
@@ -92,7 +92,7 @@ _OWN: Mapping[str, Meaning] = {
     "SiLU": lambda call: call.inputs[0] * _word(dsl.ext.sigmoid)(call),
     "GeLU": _word(lambda x: dsl.vmul(x, dsl.ext.ndtr_tanh(x))),
     "Mish": _word(lambda x: dsl.vmul(x, dsl.ext.tanh_softplus(x))),
-    "GeLUGrad": _gelu_gradient,
+    "GeLUGrad": lambda call: gelu_gradient(*call.inputs[:2], gate_of=_gelu_gate),
     "Tril": _triangle(lower=True),
     "Triu": _triangle(lower=False),
     "ReverseV2": _reversed,

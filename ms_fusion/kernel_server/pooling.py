@@ -6,6 +6,7 @@ from typing import Any
 
 from ms_fusion.accuracy.formulas import Call, is_float, of_average, of_average_gradient
 from ms_fusion.accuracy.windows import Windows, windows
+from ms_fusion.kernel_server.sums import both, divided, wide
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, binary
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
@@ -28,7 +29,7 @@ def max_pool_gradient(call: Call) -> Traced:
 
 def average_pool(call: Call) -> Traced:
     """(x), and for AvgPool (window, strides, kind of padding, order of axes)."""
-    x = _wide(tensor_of(call.inputs[0]))
+    x = wide(tensor_of(call.inputs[0]))
     where = of_average(call)
     return Traced(_shared(where, _slid(x, where, "SUM")))
 
@@ -36,38 +37,33 @@ def average_pool(call: Call) -> Traced:
 def average_pool_gradient(call: Call) -> Traced:
     """(x, y, gradient of y, window, strides, kind of padding, order of axes), or (shape of x, gradient of y)."""
     where, gradient = of_average_gradient(call)
-    return Traced(_collected(where, _shared(where, _wide(tensor_of(gradient))), call.output.shape))
-
-
-def _wide(x: Tensor) -> Tensor:
-    """Sums of narrow floats are float32."""
-    return dsl.cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
+    return Traced(_collected(where, _shared(where, wide(tensor_of(gradient))), call.output.shape))
 
 
 def _slid(x: Tensor, where: Windows, kind: str, **more: Any) -> Any:
-    return dsl.reduce_window(x, kind, where.axes, where.spans, where.strides, padding_mode="CALCULATED", padding_dimensions=where.pads, **more)  # fmt: skip
+    return dsl.reduce_window(
+        x, kind, where.axes, where.spans, where.strides, padding_mode="CALCULATED", padding_dimensions=where.pads, **more
+    )  # fmt: skip
 
 
 def _shared(where: Windows, given: Tensor) -> Tensor:
     """A number for each window, by how many elements it has inside, or as it is told."""
 
-    def body(*index: Expr) -> Any:
+    def held(*index: Expr) -> Any:
         count: Any = where.divisor or 1
         for number, axis in enumerate(where.axes if not where.divisor else ()):
-            first = index[axis] * where.strides[number] - where.starts[number]
-            low = -where.starts[number] if where.ends else 0
-            high = where.ends[number] if where.ends else where.sizes[number]
+            first, (low, high) = index[axis] * where.strides[number] - where.starts[number], where.counted[number]  # fmt: skip
             count = (binary("min", first + where.spans[number], high) - binary("max", first, low)) * count  # fmt: skip
-        return given(*index) / dsl.cast(given.dtype, count)
+        return count
 
     assert is_float(given.dtype)
-    return compute(given.shape, body, fresh_name("share"))
+    return divided(given, held)
 
 
 def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor | None = None) -> Tensor:  # fmt: skip
     """The sum of the gradients of all windows that an element lies in, or of those whose position is its own."""
     over = [IterVar(Range(-(-span // step)), f"o{axis}", "reduce") for axis, span, step in zip(where.axes, where.spans, where.strides, strict=True)]  # fmt: skip
-    wide = _wide(gradient)
+    given = wide(gradient)
 
     def body(*index: Expr) -> Any:
         at, holds, flat = list(index), None, None
@@ -75,12 +71,12 @@ def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor |
             place = index[axis] + where.starts[number]
             window = place // where.strides[number] - over[number]
             at[axis] = window
-            conditions = [window >= 0, window < where.counts[number], place - window * where.strides[number] < where.spans[number]]  # fmt: skip
-            for one in conditions:
-                holds = one if holds is None else binary("and", holds, one)
+            inside = place - window * where.strides[number] < where.spans[number]
+            for one in (window >= 0, window < where.counts[number], inside):
+                holds = both(holds, one)
             flat = index[axis] if flat is None else flat * where.sizes[number] + index[axis]
         if positions is not None:
-            holds = binary("and", holds, binary("eq", positions(*at), dsl.cast("int32", flat)))
-        return Reduce("sum", wide(*at), over, holds)
+            holds = both(holds, binary("eq", positions(*at), dsl.cast("int32", flat)))
+        return Reduce("sum", given(*at), over, holds)
 
     return compute(shape, body, fresh_name("collected"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ms_fusion.accuracy.formulas import Call
-from ms_fusion.accuracy.resizing import Sizes, nearest_places, sizes
-from tbe_impl import dsl
-from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, binary
+from ms_fusion.accuracy.resizing import Sizes, nearest_places, nearest_sizes, sizes
+from ms_fusion.kernel_server.sums import both, divided, wide
+from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import InputError
@@ -15,7 +15,7 @@ from tbe_impl.errors import InputError
 
 def share_means(call: Call) -> Traced:
     """(x): the mean of each of even shares in height and width."""
-    x = _wide(tensor_of(call.inputs[0]))
+    x = wide(tensor_of(call.inputs[0]))
     how = sizes(call.node, call.inputs[0].shape, call.output.shape)
     # a share that does not begin with an element of its own has one more
     spans = [size // count + (2 if size % count else 0) for size, count in zip(how.large, how.small, strict=True)]  # fmt: skip
@@ -26,7 +26,7 @@ def share_means(call: Call) -> Traced:
         for number, axis in enumerate(how.axes):
             first, end = _share(how, number, index[axis])
             at[axis] = first + over[number]
-            holds = _and(holds, at[axis] < end)
+            holds = both(holds, at[axis] < end)
         return Reduce("sum", x(*at), over, holds)
 
     total = compute(call.output.shape, body, fresh_name("shares"))
@@ -35,7 +35,7 @@ def share_means(call: Call) -> Traced:
 
 def gradient_of_share_means(call: Call) -> Traced:
     """(gradient of y, shape of x)."""
-    gradient = _wide(tensor_of(call.inputs[0]))
+    gradient = wide(tensor_of(call.inputs[0]))
     how = sizes(call.node, call.output.shape, call.inputs[0].shape)
     part = _divided(how, gradient)
     over = [IterVar(Range(-(-count // size) + 1), f"s{axis}", "reduce") for axis, size, count in zip(how.axes, how.large, how.small, strict=True)]  # fmt: skip
@@ -45,7 +45,7 @@ def gradient_of_share_means(call: Call) -> Traced:
         for number, axis in enumerate(how.axes):
             size, count = how.large[number], how.small[number]
             at[axis] = index[axis] * count // size + over[number]
-            holds = _and(holds, at[axis] * size < (index[axis] + 1) * count)
+            holds = both(holds, at[axis] * size < (index[axis] + 1) * count)
         return Reduce("sum", part(*at), over, holds)
 
     return Traced(compute(call.output.shape, body, fresh_name("collected")))
@@ -54,7 +54,7 @@ def gradient_of_share_means(call: Call) -> Traced:
 def nearest(call: Call) -> Traced:
     """(x, size, aligned, from the middle): each element repeated, or left out."""
     x = tensor_of(call.inputs[0])
-    how = _whole(sizes(call.node, call.inputs[0].shape, call.output.shape), call)
+    how = _whole(nearest_sizes(call, call.inputs[0].shape, call.output.shape), call)
 
     def body(*index: Expr) -> Any:
         at = list(index)
@@ -67,8 +67,8 @@ def nearest(call: Call) -> Traced:
 
 def gradient_of_nearest(call: Call) -> Traced:
     """(gradient of y, size, aligned, from the middle): the sum of the gradients of all that took an element."""
-    gradient = _wide(tensor_of(call.inputs[0]))
-    how = _whole(sizes(call.node, call.output.shape, call.inputs[0].shape), call)
+    gradient = wide(tensor_of(call.inputs[0]))
+    how = _whole(nearest_sizes(call, call.output.shape, call.inputs[0].shape), call)
     over = [IterVar(Range(-(-count // size)), f"n{axis}", "reduce") for axis, size, count in zip(how.axes, how.large, how.small, strict=True)]  # fmt: skip
 
     def body(*index: Expr) -> Any:
@@ -78,7 +78,7 @@ def gradient_of_nearest(call: Call) -> Traced:
             at[axis] = (index[axis] * count + size - 1) // size + over[number]
             # where each element is taken by as many, nothing has to be asked
             if count % size:
-                holds = _and(holds, at[axis] * size < (index[axis] + 1) * count)
+                holds = both(holds, at[axis] * size < (index[axis] + 1) * count)
         return Reduce("sum", gradient(*at), over, holds)
 
     return Traced(compute(call.output.shape, body, fresh_name("collected")))
@@ -100,20 +100,11 @@ def _share(how: Sizes, number: int, at: Any) -> tuple[Any, Any]:
 def _divided(how: Sizes, given: Tensor) -> Tensor:
     """A number for each share, by how many elements it has."""
 
-    def body(*index: Expr) -> Any:
+    def held(*index: Expr) -> Any:
         elements: Any = 1
         for number, axis in enumerate(how.axes):
             first, end = _share(how, number, index[axis])
             elements = (end - first) * elements
-        return given(*index) / dsl.cast(given.dtype, elements)
+        return elements
 
-    return compute(given.shape, body, fresh_name("divided"))
-
-
-def _wide(x: Tensor) -> Tensor:
-    """Sums of narrow floats are float32."""
-    return dsl.cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
-
-
-def _and(one: Any, other: Any) -> Any:
-    return other if one is None else binary("and", one, other)
+    return divided(given, held)

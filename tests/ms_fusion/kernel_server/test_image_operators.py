@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from ms_fusion.accuracy.activations import ACTIVATIONS
+from ms_fusion.accuracy.formulas import FORMULAS, Call
 from ms_fusion.accuracy.resizing import shares
+from ms_fusion.graph import Node, Value
 from tbe_impl.errors import InputError, ParseError
 from tests.ms_fusion.kernel_server.composites import Text, check, run
 
@@ -103,6 +105,21 @@ def test_nearest_elements_that_are_not_known_are_refused() -> None:
         run(text.kernel(made), {})
 
 
+@pytest.mark.parametrize("flags", [(True, False), (False, True)])
+@pytest.mark.parametrize("grad", ["", "Grad"])
+def test_nearest_elements_of_aligned_images_are_refused(flags: tuple[bool, bool], grad: str) -> None:  # fmt: skip
+    text = Text("Fused_aligned")
+    x, size = text.input((1, 1, 4, 4), "float32"), text.constant([4, 4], "int64")
+    told = [text.constant(flag, "bool") for flag in flags]
+    made = text.step(f"ResizeNearestNeighbor{grad}", [x, size, *told], (1, 1, 4, 4), "float32")
+    with pytest.raises(InputError, match="aligned"):
+        run(text.kernel(made), {})
+    given = (np.ones((1, 1, 4, 4)), np.array([4, 4]), *map(np.bool_, flags))
+    call = Call(Node("n", f"ResizeNearestNeighbor{grad}", (), ()), given, Value("y", (1, 1, 4, 4), "float32"), np.dtype(float))  # fmt: skip
+    with pytest.raises(InputError, match="aligned"):
+        FORMULAS[call.node.op](call)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 3, -1])
 def test_stacks(axis: int) -> None:
     text = Text("Fused_stack")
@@ -117,17 +134,17 @@ def test_stacks(axis: int) -> None:
 
 
 WINDOWS = (
-    ((4, 7, 9), (2, 3, 3), (2, 2, 2), "PAD", (0, 0, 1, 1, 1, 1), (2, 4, 5), {}),
-    ((1, 6, 6), (1, 3, 3), (1, 2, 2), "PAD", (0, 0, 0, 0, 0, 1), (1, 3, 3), {}),
-    ((4, 6, 6), (3, 3, 3), (2, 2, 2), "VALID", (0,) * 6, (1, 2, 2), {}),
-    ((4, 6, 6), (2, 3, 2), (2, 1, 2), "SAME", (0, 0, 1, 1, 0, 0), (2, 6, 3), {}),
+    ((4, 7, 9), (2, 3, 3), (2, 2, 2), "PAD", (0, 0, 1, 1, 1, 1), (2, 4, 5)),
+    ((1, 6, 6), (1, 3, 3), (1, 2, 2), "PAD", (0, 0, 0, 0, 0, 1), (1, 3, 3)),
+    ((4, 6, 6), (3, 3, 3), (2, 2, 2), "VALID", (0,) * 6, (1, 2, 2)),
+    ((4, 6, 6), (2, 3, 2), (2, 1, 2), "SAME", (0, 0, 1, 1, 0, 0), (2, 6, 3)),
 )
 
 
 @pytest.mark.parametrize("more", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor_override": 5}])  # fmt: skip
 @pytest.mark.parametrize("case", WINDOWS)
 def test_windows_in_three_axes(case: Any, more: dict[str, Any]) -> None:
-    sizes, spans, strides, mode, pads, counts, _ = case
+    sizes, spans, strides, mode, pads, counts = case
     text, shape, small = Text("Fused_windows"), (2, 3, *sizes), (2, 3, *counts)
     told = {"kernel_size": [1, 1, *spans], "strides": [1, 1, *strides], "pad_mode": mode, "pad_list": [*pads], "format": "NCDHW", **more}  # fmt: skip
     x, dy = text.input(shape, "float32"), text.input(small, "float32")
