@@ -50,7 +50,7 @@ def open_model(path: Path | str) -> ir.Model:
     _check_tensors(proto, path)
     try:
         model = ir.serde.deserialize_model(proto)
-        ir.external_data.set_base_dir(model.graph, path.resolve().parent)
+        ir.external_data.set_base_dir(model.graph, Path(os.path.realpath(path)).parent)
         model.graph.sort()
     except Exception as error:  # whatever a hostile file makes a library raise
         raise _refused("this is no valid ONNX model", path, str(error)) from error
@@ -145,7 +145,7 @@ def _refused(what: str, path: Path, got: str) -> InputError:
 
 def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
     """Refuses a tensor whose data is not as long as its shape says, or lies where it may not lie."""
-    directory = path.resolve().parent
+    directory = Path(os.path.realpath(path)).parent
     for number, tensor in enumerate(_tensors(proto)):
         if number > TENSORS_MAX:
             raise _refused("this is no valid ONNX model", path, f"more than {TENSORS_MAX} tensors")
@@ -192,7 +192,8 @@ def _check_external(tensor: onnx.TensorProto, wanted: int | None, directory: Pat
         raise _damaged(tensor, f"external data at {location!r}, which is not below the model's directory", path)  # fmt: skip
     place = directory / location
     try:
-        if place.resolve(strict=True) != place:
+        # not `Path.resolve`, which raises what is no OSError for links in a circle
+        if os.path.realpath(place, strict=True) != str(place):
             raise _damaged(
                 tensor, f"external data at {location!r}, which is reached by a link", path
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.telling import ledger_of, with_errors
 from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
-from ms_fusion.onnx_fusion.written import checked_place, write
+from ms_fusion.onnx_fusion.written import checked_place, checked_report, write
 from ms_fusion.rewrite import Candidate, Rule
 from tbe_impl.errors import InputError
 
@@ -77,12 +78,14 @@ def auto_fuse(
         InputError: the model, a rule or a place cannot be used; `AlreadyFusedError` for a model that was fused before.
     """
     say = progress or (lambda text: None)
-    source = Path(input).resolve()
+    source = Path(os.path.realpath(input))  # links in a circle are an error when it is opened
     rules, searches = chosen_rules(fusion_rules)
     if opt_level not in LEVELS:
         raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
     target_device, sizes = device(device_name), dict(assume or {})
     target = None if dry_run else checked_place(source, output)
+    if report is not None:
+        checked_report(Path(report), source, target)
     say("reading")
     model = open_model(source)
     if functions.is_fused(model):

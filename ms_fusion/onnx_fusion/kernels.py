@@ -94,7 +94,7 @@ def _said(body: Graph) -> Said:
     inputs = []
     for number, name in enumerate(body.inputs):
         value = _checked(body.values[name])
-        shape = [_met(size, symbols, name) for size in value.shape]
+        shape = [_met(size, symbols) for size in value.shape]
         tensor = dsl.placeholder(shape, value.dtype, f"x{number}")
         tensors[name] = _inner(Traced(tensor), value.dtype)
         inputs.append(Argument(tensor, _declared(value), f"x{number}"))
@@ -167,7 +167,7 @@ def _checked(value: Value) -> Value:
     return value
 
 
-def _met(size: int | str, symbols: dict[str, Var], name: str) -> Any:
+def _met(size: int | str, symbols: dict[str, Var]) -> Any:
     return size if isinstance(size, int) else symbols.setdefault(size, Var(f"n{len(symbols)}"))
 
 

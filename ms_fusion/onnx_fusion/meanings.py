@@ -146,7 +146,7 @@ def _reduction(function: Callable[..., Any], before: Callable[[Any], Any] = lamb
 def _log_sum_exp(call: Call) -> Any:
     x, axes, keep = call.inputs[0], _axes(call), bool(call.attr("keepdims", 1))
     top = np.max(x, axis=axes, keepdims=True)
-    safe = np.where(np.isfinite(top), top, 0.0 * 1)
+    safe = np.where(np.isfinite(top), top, 0.0)
     total = np.log(np.sum(np.exp(x - safe), axis=axes, keepdims=keep))
     return total + (safe if keep else np.max(safe, axis=axes, keepdims=False))
 

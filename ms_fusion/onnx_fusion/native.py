@@ -64,6 +64,8 @@ class Native:
                 _merge(ours, theirs)
         except Exception as error:
             raise WorkerError(f"{type(error).__name__}: {error}") from error
+        for file in (question, answer):
+            file.unlink()
 
     def run(
         self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0, threads: int = 0, optimise: bool = True
@@ -71,7 +73,7 @@ class Native:
         """Runs a model in ONNX Runtime.
 
         Raises:
-            WorkerError: it refuses the model or the inputs, died, or takes longer than `RUN_LIMIT_S`.
+            WorkerError: it refuses the model or the inputs, died, takes longer than `RUN_LIMIT_S`, or an output is of texts.
         """
         given, found = self._place(".npz"), self._place(".npz")
         np.savez(given, names=np.array(json.dumps(list(inputs))), **{f"input_{n}": one for n, one in enumerate(inputs.values())})  # fmt: skip
@@ -81,6 +83,8 @@ class Native:
             with np.load(found, allow_pickle=False) as stored:
                 names: Sequence[str] = json.loads(str(stored["names"]))
                 outputs = {name: stored[f"output_{number}"] for number, name in enumerate(names)}
+        except ValueError as error:
+            raise WorkerError("an output holds no numbers") from error
         finally:
             given.unlink(missing_ok=True)
             found.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx_ir as ir
@@ -38,12 +38,22 @@ def checked_place(source: Path, output: Path | str | None) -> Path:
     return target
 
 
+def checked_report(report: Path, source: Path, target: Path | None) -> None:
+    """Raises `InputError` for a report over the model, or over what is written."""
+    place = os.path.realpath(report)
+    if place in {os.path.realpath(one) for one in (source, target) if one is not None}:
+        raise InputError("the report cannot be written there", place=str(report), expected="another file than the models")  # fmt: skip
+
+
 def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool = False) -> None:  # fmt: skip
     """Writes the model and its kernels beside it.
 
     Raises:
         InputError: the place cannot be written; nothing is left there then.
     """
+    weights = target.with_name(f"{target.name}.data")
+    if _is_needed(weights, model) and _is_large(model):
+        raise InputError("weights would be written over those of the input", place=str(weights), remedy="Give the output another name")  # fmt: skip
     try:
         staged = Path(tempfile.mkdtemp(prefix=".fused-", dir=target.parent))
     except OSError as error:
@@ -61,9 +71,23 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device:
         shutil.rmtree(staged, ignore_errors=True)
 
 
+def _weights(model: ir.Model) -> Iterator[ir.TensorProtocol]:
+    for value in model.graph.initializers.values():
+        if value.const_value is not None:
+            yield value.const_value
+
+
+def _is_needed(place: Path, model: ir.Model) -> bool:
+    """Whether weights of the model still lie in this file."""
+    return any(isinstance(one, ir.ExternalTensor) and os.path.realpath(one.path) == os.path.realpath(place) for one in _weights(model))  # fmt: skip
+
+
+def _is_large(model: ir.Model) -> bool:
+    return sum(one.nbytes for one in _weights(model)) > INLINE_BYTES_MAX
+
+
 def _save(model: ir.Model, place: Path) -> None:
-    size = sum(value.const_value.nbytes for value in model.graph.initializers.values() if value.const_value is not None)  # fmt: skip
-    if size > INLINE_BYTES_MAX:
+    if _is_large(model):
         ir.save(model, place, external_data=f"{place.name}.data")
     else:
         ir.save(ir.external_data.load_to_model(model), place)

@@ -52,6 +52,7 @@ def test_external_data_beside_the_model_is_read(tmp_path: Path) -> None:
         ("", {}),
         ("link.bin", {}),
         ("linked/data.bin", {}),
+        ("circle.bin", {}),
         ("fifo", {}),
         ("/dev/zero", {}),
         ("missing.bin", {}),
@@ -72,6 +73,7 @@ def test_external_data_elsewhere_is_refused(tmp_path: Path, location: str, more:
     (inside / "short.bin").write_bytes(b"123")
     (inside / "link.bin").symlink_to(tmp_path / "outside.bin")
     (inside / "linked").symlink_to(tmp_path)
+    (inside / "circle.bin").symlink_to(inside / "circle.bin")
     os.mkfifo(inside / "fifo")
     with pytest.raises(InputError):
         open_model(with_data_at(inside / "m.onnx", location, **more))

@@ -11,7 +11,7 @@ import pytest
 
 import ms_fusion
 from ms_fusion.cli import run
-from ms_fusion.onnx_fusion import deciding
+from ms_fusion.onnx_fusion import deciding, written
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.rewrite import Op, Rule
@@ -181,6 +181,45 @@ def test_a_directory_of_the_users_is_left_alone(layer: Path) -> None:
         auto_fuse(layer, layer.with_name("fused.onnx"))
     assert [path.name for path in place.iterdir()] == ["mine.c"]
     assert not layer.with_name("fused.onnx").exists()
+
+
+@pytest.mark.parametrize("report", ["layer.onnx", "fused.onnx", "link.html"])
+def test_a_report_over_a_model_is_refused(layer: Path, report: str) -> None:
+    before = layer.read_bytes()
+    layer.with_name("link.html").symlink_to(layer)
+    with pytest.raises(InputError, match="the report cannot be written there"):
+        auto_fuse(layer, layer.with_name("fused.onnx"), opt_level=0, report=layer.with_name(report))
+    assert layer.read_bytes() == before and not layer.with_name("fused.onnx").exists()
+
+
+def test_weights_of_the_input_are_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = Builder({"x": (4, 8)})
+    model = b.model(b.add("Relu", b.add("MatMul", "x", b.weight(8, 8))))
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="fused.onnx.data", size_threshold=0)  # fmt: skip
+    before = (tmp_path / "fused.onnx.data").read_bytes()
+    monkeypatch.setattr(written, "INLINE_BYTES_MAX", 0)
+    with pytest.raises(InputError, match="over those of the input"):
+        auto_fuse(tmp_path / "m.onnx", tmp_path / "fused.onnx", opt_level=0)
+    assert (tmp_path / "fused.onnx.data").read_bytes() == before
+    auto_fuse(tmp_path / "m.onnx", tmp_path / "other.onnx", opt_level=0)
+    assert (tmp_path / "other.onnx.data").is_file()
+
+
+def test_links_in_a_circle_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").symlink_to(tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="the model cannot be opened"):
+        auto_fuse(tmp_path / "m.onnx", dry_run=True)
+
+
+def test_texts_cannot_be_compared(tmp_path: Path) -> None:
+    b = Builder({"x": (4,)})
+    model = b.model(b.add("Cast", "x", to=onnx.TensorProto.STRING))
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.STRING
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match=r"could not be compared.*no numbers"):
+        auto_fuse(tmp_path / "m.onnx", dry_run=True, verify=True)
 
 
 def test_the_same_model_gives_the_same_bytes(layer: Path) -> None:
