@@ -67,9 +67,14 @@ def _compile_module() -> Any:
     return None
 
 
-def function_compiler() -> Any:
-    """MindSpore's class whose method ``compile`` compiles ``@ms.jit`` functions; None in a version that has none."""
-    return getattr(_compile_module(), "_JitExecutor", None)
+def compilers() -> tuple[Any, ...]:
+    """MindSpore's classes whose method ``compile`` compiles a Cell or a function, given before its arguments.
+
+    It is called once for types and shapes that are new; what stands before it in Python, with every call of a net.
+    """
+    owner = importlib.import_module("mindspore._c_expression")
+    names = ("GraphExecutor_", "JitExecutor_")
+    return tuple(getattr(owner, name) for name in names if hasattr(owner, name))
 
 
 def pynative_executor() -> Any:

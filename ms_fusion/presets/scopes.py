@@ -510,8 +510,8 @@ def _prepare() -> None:
 
 def _hook() -> None:
     """Cells and ``@ms.jit`` functions are compiled under our lock, a patched Cell under its own flags."""
-    for owner in (mindspore_module().nn.Cell, mindspore_state.function_compiler()):
-        if owner is not None and not hasattr(owner.compile, "_ms_fusion_original"):
+    for owner in mindspore_state.compilers():
+        if not hasattr(owner.compile, "_ms_fusion_original"):
             owner.compile = _guarded(owner.compile)
     pynative.gradients_under(_flags_of_gradients)
 
@@ -537,20 +537,23 @@ def _buildable(flags: str, name: str) -> str:
 
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with compile_lock, _as_set(self, args):
-            return original(self, *args, **kwargs)
+    def compile(self: Any, net: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        with compile_lock, _as_set(net, tuple(inputs)):
+            return original(self, net, inputs, *args, **kwargs)
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]
     return compile
 
 
 @contextlib.contextmanager
-def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
-    """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards."""
-    # the construct of a Cell that was patched in PyNative mode is a compiled function of its own
-    cell = compiled if hasattr(compiled, "construct") else compiled.obj
-    own = vars(cell).get(CELL_FLAGS) if hasattr(cell, "__dict__") else None
+def _as_set(net: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+    """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards.
+
+    Args:
+        net: a Cell, a function, or the object whose method is compiled.
+        inputs: what it is called with.
+    """
+    own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
     if flags_are_fixed():
         with _spelled_out(variable(FLAGS_VARIABLE) or ""):
@@ -559,7 +562,8 @@ def _as_set(compiled: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     if is_off() or not flags:
         yield
         return
-    user = compiled if hasattr(compiled, "construct") else compiled.fn
+    method = getattr(net, "__parse_method__", "construct")
+    user = net if method == "construct" else getattr(type(net), method)
     flags = net_choices.applied(_still_possible(flags, own or _top()), user, inputs)
     name = getattr(user, "__name__", type(user).__name__)
     if fuses(flags) and device_target() == "CPU":

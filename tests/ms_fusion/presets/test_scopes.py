@@ -130,6 +130,19 @@ with presets.environment_flags("--opt_level=2 --enable_cluster_ops_only=Sub"):
     before = set(kernels())
     patched(ones(80, 4))
     RESULT["fixed"] = sorted(set(kernels()) - before)
+
+# what is set for a compilation is looked up then, and not with each call
+from ms_fusion.presets import net_choices
+asked, look_up = [], net_choices.applied
+net_choices.applied = lambda *given: asked.append(1) or look_up(*given)
+@ms.jit
+def function(x):
+    return x * 2.0 + 1.0
+with mf.fusion("auto"):
+    for often in (Net(), function):
+        for rows in (8, 16, 8, 16, 16):
+            often(ones(rows, 4))
+RESULT["asked"] = len(asked)
 """
 
 
@@ -159,6 +172,10 @@ def test_patch_compiles_anew(blocks: dict[str, Any]) -> None:
     assert (
         "compiled" in blocks["compiled"] and blocks["late"] == 1 and blocks["unpatched"] == "none"
     )
+
+
+def test_a_call_of_what_is_compiled_looks_nothing_up(blocks: dict[str, Any]) -> None:
+    assert blocks["asked"] == 4
 
 
 def test_environment_flags_stand_above_a_patched_cell(blocks: dict[str, Any]) -> None:
@@ -442,7 +459,8 @@ with mf.fusion("aggressive") as block:
     net(ones(64, 64))
 mf.disable()
 RESULT["variables"] = [os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS"), os.environ.get("MS_COMPILER_CACHE_PATH")]
-RESULT["hooked"] = hasattr(nn.Cell.compile, "_ms_fusion_original")
+from mindspore._c_expression import GraphExecutor_
+RESULT["hooked"] = hasattr(GraphExecutor_.compile, "_ms_fusion_original")
 """
 
 
