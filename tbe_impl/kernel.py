@@ -14,6 +14,7 @@ import numpy as np
 from tbe_impl import environment
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend as cpu
+from tbe_impl.backends.cpu.marks import marking
 from tbe_impl.backends.cpu.program import Layout, layout_of
 from tbe_impl.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
 from tbe_impl.dsl.dtypes import dtype_of, is_float
@@ -213,6 +214,13 @@ class Kernel:
     def source(self) -> str:
         """The generated C."""
         return self.compiled.source
+
+    @property
+    def marked_source(self) -> str:
+        """`source`, behind its lines the stages that they compute: ``/* stage 12 */``, as `Operation.number` counts them."""
+        options = replace(self.options, threads=self.threads) if self.threads else self.options
+        with marking():
+            return self.compiled.written_anew(self.name, options)
 
     @property
     def layout(self) -> Layout | None:

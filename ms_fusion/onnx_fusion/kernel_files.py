@@ -9,7 +9,8 @@ from typing import Any
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Value
 from ms_fusion.onnx_fusion.kernels import GroupKernel
-from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
+from ms_fusion.onnx_fusion.line_maps import commented, line_map
+from ms_fusion.onnx_fusion.tbe_source import Line, descriptions, tbe_source
 from tbe_impl.errors import FusionError
 from tbe_impl.operator import load_operator
 
@@ -20,19 +21,23 @@ TRIED_SIZE = 3
 """Sizes that only come when the model runs are this one where an operator file is tried."""
 
 
-def write_kernel(place: Path, kernel: GroupKernel, device: str) -> dict[str, Any]:
+def write_kernel(place: Path, kernel: GroupKernel, device: str, *, debug: bool = False) -> dict[str, Any]:  # fmt: skip
     """Writes the files of a group into a directory; its entry of the manifest.
 
     An operator file that the chip of the device refuses stays there if `tbe_impl` runs it without a chip, with the reason.
+    With `debug` the C says behind each line which node it computes, and a map of all code lies beside it.
     """
     body = kernel.node.body
     assert body is not None
-    (place / f"{kernel.name}.c").write_text(kernel.source, "utf-8")
+    text, lines = commented(kernel) if debug else (kernel.source, ())
+    (place / f"{kernel.name}.c").write_text(text, "utf-8")
+    tbe, tbe_lines = _write_tbe(place, kernel, SOCS.get(device, OTHER_SOC))
+    told: dict[str, Any] = {"name": kernel.name, "rule": kernel.node.op, "c": f"{kernel.name}.c", "tbe": tbe}  # fmt: skip
+    if debug:
+        told["lines"] = f"{kernel.name}.lines.json"
+        (place / told["lines"]).write_text(line_map(c=lines, tbe=tbe_lines), "utf-8")
     return {
-        "name": kernel.name,
-        "rule": kernel.node.op,
-        "c": f"{kernel.name}.c",
-        "tbe": _write_tbe(place, kernel, SOCS.get(device, OTHER_SOC)),
+        **told,
         "inputs": [_told(body.values[name]) for name in body.inputs],
         "outputs": [_told(body.values[name]) for name in body.outputs],
         "nodes": [{"name": node.name, "op": node.attr(ONNX_OP)} for node in body.nodes],
@@ -43,24 +48,24 @@ def _told(value: Value) -> dict[str, Any]:
     return {"value": value.name, "dtype": value.dtype, "shape": list(value.shape)}
 
 
-def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> dict[str, Any]:
-    """The operator file, and for which chips it builds."""
+def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> tuple[dict[str, Any], tuple[Line, ...]]:  # fmt: skip
+    """The operator file: for which chips it builds, and where its lines came from."""
     try:
         source = tbe_source(kernel)
     except FusionError as error:
-        return {"file": None, "refused": error.what}
+        return {"file": None, "refused": error.what}, ()
     file = place / f"{kernel.name}.py"
     file.write_text(source.text, "utf-8")
     refused = {one: _refusal(file, kernel, one) for one in (soc, "cpu")}
     if refused["cpu"]:
         file.unlink()
-        return {"file": None, "refused": refused["cpu"]}
+        return {"file": None, "refused": refused["cpu"]}, ()
     told: dict[str, Any] = {"file": file.name, "builds_for": [one for one, why in refused.items() if not why]}  # fmt: skip
     if refused[soc]:
         told["refused"] = f"{soc}: {refused[soc]}"
     if source.has_product:
         told["products_in"] = "float16 where the chip multiplies nothing else"
-    return told
+    return told, source.lines
 
 
 def _refusal(file: Path, kernel: GroupKernel, soc: str) -> str:

@@ -96,7 +96,7 @@ def _save(model: ir.Model, place: Path) -> None:
 def _write_kernels(place: Path, model: str, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> None:  # fmt: skip
     place.mkdir()
     told = [
-        write_kernel(place, kernel, device)
+        write_kernel(place, kernel, device, debug=debug)
         for kernel in {one.name: one for one in kernels}.values()
     ]
     manifest = {"version": __version__, "model": model, "kernels": told}

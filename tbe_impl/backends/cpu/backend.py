@@ -48,6 +48,16 @@ class CpuKernel:
         """The C of all its programs."""
         return "\n".join(step.program.program.source for step in self.steps if step.program)
 
+    def written_anew(self, name: str, options: Options) -> str:
+        """`source`, written once more under what is asked for now; `name` and `options` are those of `prepare`."""
+        texts = []
+        for program in (step.program.program for step in self.steps if step.program):
+            # those of words are no nests
+            of_word = any(tensor.op.kind == "library" for tensor in program.outputs)
+            written = program if of_word else write_program(program.outputs, program.inputs, name=name, options=options, mark=program.mark)  # fmt: skip
+            texts.append(written.source)
+        return "\n".join(texts)
+
     def run(
         self,
         arrays: Sequence[np.ndarray],

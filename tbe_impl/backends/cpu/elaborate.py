@@ -17,6 +17,7 @@ from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
 from tbe_impl.backends.cpu.kept_rows import kept_row
 from tbe_impl.backends.cpu.loads import load, load_flat
+from tbe_impl.backends.cpu.marks import mark_of
 from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.quotients import quotient_of
@@ -37,7 +38,7 @@ from tbe_impl.backends.cpu.short_forms import SHORT
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
-from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.errors import CompileError
 
 FEWEST_LANES = 4
@@ -61,6 +62,7 @@ class Elaborator:
         parts: serial number of an index → where what its thread and the blocks around leave of its loop begins and ends.
         spans: of an index of a tile, its first step and how many there are.
         tiles: ``id`` of a stage of which tiles are computed in loops of others → what its tiles are like.
+        stage: what is being computed.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Elaborator:
         self.step = 0
         self.accumulators = options.accumulators
         self.serial = itertools.count()
+        self.stage: Operation | None = None
         self._settled: set[object] = set()
         self._loops = itertools.count()
 
@@ -344,7 +347,7 @@ class Elaborator:
     def let(self, text: str, tag: str, depth: int) -> Value:
         """A new vector on a level."""
         name = f"v{next(self.serial)}"
-        self.chain[depth].lines.append(f"const {vectors.c_type(tag)} {name} = {text};")
+        self.chain[depth].lines.append(f"const {vectors.c_type(tag)} {name} = {text};{mark_of(self.stage)}")  # fmt: skip
         return Value(name, tag, depth)
 
     def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
@@ -404,6 +407,13 @@ class Elaborator:
 
     def compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """An element of a stage from its body, whether or not the stage is stored as well."""
+        before, self.stage = self.stage, tensor.op
+        try:
+            return self._computed(tensor, indices)
+        finally:
+            self.stage = before
+
+    def _computed(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         op = tensor.op
         if not op.body:
             raise NeedsBuffer(tensor)
@@ -576,7 +586,7 @@ class Elaborator:
             line = f"if ({stream}) {prefix}_stream({place}, {value.text}); else {prefix}_store({place}, {value.text});"  # fmt: skip
         else:
             line = f"{prefix}_store({place}, {value.text});"
-        self.chain[depth].lines.append(line)
+        self.chain[depth].lines.append(line + mark_of(tensor.op))
 
 
 def _text_of(node: Binary, tag: str, a: str, b: str) -> str:

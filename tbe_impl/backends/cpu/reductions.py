@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import accesses_of, extent_of
+from tbe_impl.backends.cpu.marks import mark_of
 from tbe_impl.backends.cpu.open_levels import open_levels, parted_steps, range_of
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
@@ -122,7 +123,7 @@ def _lanewise(
         for name, inner in _at_once(writer, names, inners):
             value = writer.expression(contribution(body), inner)
             combined = combine(body.op, tag, name, value.text)
-            writer.chain[-1].lines.append(f"{name} = {combined};")
+            writer.chain[-1].lines.append(f"{name} = {combined};{mark_of(writer.stage)}")
 
     open_levels(writer, loops.levels, step)
     return [Value(name, tag, depth) for name in names]
@@ -145,7 +146,7 @@ def _along(
             text = writer.expression(contribution(body), inner).text
             if writer.count != "LANES":
                 text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
-            writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};")  # fmt: skip
+            writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};{mark_of(writer.stage)}")  # fmt: skip
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,24 @@ def test_what_no_chip_takes_is_told_with_its_reason(tmp_path: Path) -> None:
     (entry,) = manifest(tmp_path)
     assert entry["tbe"]["builds_for"] == ["cpu"]
     assert "float64" in entry["tbe"]["refused"]
+
+
+def test_debugging_maps_lines_of_both_codes_to_nodes(tmp_path: Path) -> None:
+    b = Builder({"x": (64, 64)})
+    b.save(tmp_path / "net.onnx", b.add("Softmax", b.add("Mul", "x", b.add("Sigmoid", "x"))))
+    b.nodes[0].name = '*/ system("x"); /*'
+    b.save(tmp_path / "net.onnx", "v2")
+    auto_fuse(tmp_path / "net.onnx", tmp_path / "fused.onnx", debug=True)
+    (entry,) = manifest(tmp_path)
+    place = tmp_path / "kernels"
+    lines = json.loads((place / entry["lines"]).read_text())
+    for kind, file in (("c", entry["c"]), ("tbe", entry["tbe"]["file"])):
+        assert set(lines[kind].values()) == {b.nodes[0].name, "Mul_1", "Softmax_2"}
+        text = (place / file).read_text().splitlines()
+        assert all("=" in text[int(line) - 1] or "store" in text[int(line) - 1] for line in lines[kind])  # fmt: skip
+    code = (place / entry["c"]).read_text()
+    assert "/* Sigmoid '* / system(" in code
+    plain = re.sub(r" /\* (Sigmoid|Mul|Softmax) .*? \*/$", "", code, flags=re.M)
+    auto_fuse(tmp_path / "net.onnx", tmp_path / "fused.onnx")
+    assert (place / entry["c"]).read_text() == plain
+    assert not list(place.glob("*.lines.json"))
