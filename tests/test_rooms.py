@@ -72,6 +72,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_fusion/functions.py",
     "ms_fusion/onnx_fusion/lowering.py",
     "ms_fusion/onnx_fusion/native.py",
+    "ms_fusion/onnx_fusion/reproducers.py",
     "ms_fusion/onnx_fusion/verification.py",
     "ms_fusion/onnx_fusion/written.py",
     "ms_fusion/demo_block.py",

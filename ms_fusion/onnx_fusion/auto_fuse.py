@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import onnx_ir as ir
 
 from ms_fusion import __version__
+from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.cost import benefit
 from ms_fusion.devices import device
 from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import assumed, project
+from ms_fusion.formats.onnx_graph import Projection, assumed, project
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.cleaning import clean
 from ms_fusion.onnx_fusion.deciding import Outcome, candidates_in, chosen_rules, decide, rejected
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.reproducers import PLACE, Reproducer, reproducer
 from ms_fusion.onnx_fusion.telling import ledger_of, with_errors
 from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
-from ms_fusion.onnx_fusion.written import checked_place, checked_report, write
+from ms_fusion.onnx_fusion.written import KERNELS, checked_place, checked_report, write
 from ms_fusion.rewrite import Candidate, Rule
-from tbe_impl.errors import InputError
+from tbe_impl.errors import FusionError, InputError
 
 LEVELS: Mapping[int, tuple[str, ...]] = {
     0: (),
@@ -102,13 +107,18 @@ def auto_fuse(
         selection = decide(sized, projection, model, worth, outcome, native, sizes, say)
         fused = _fused(model, selection.chosen, outcome)
         found: tuple[Difference, ...] = ()
+        shown: list[Reproducer] = []
         if verify:
             say("comparing in ONNX Runtime")
             compared = Comparison(source, projection.graph, sizes, native)
             found = compared.with_fused(fused)
+            show = lambda kernel, inputs=None: _shown(shown, kernel, model, projection, sizes, native, inputs)  # noqa: E731  # fmt: skip
+            for kernel in outcome.wrong:
+                show(kernel)
             while selection.chosen and not agree(found):
                 wrong = culprit(selection.chosen, lambda some: agree(compared.with_fused(_fused(model, some, outcome))))  # fmt: skip
                 outcome.rejected.append(rejected(wrong, sized, worth[wrong].us, "the model differs with it"))  # fmt: skip
+                show(outcome.kernels[wrong], compared.inputs)
                 selection = selection.without(wrong, worth[wrong].us)
                 fused = _fused(model, selection.chosen, outcome)
                 found = compared.with_fused(fused)
@@ -120,9 +130,11 @@ def auto_fuse(
                 target,
                 [outcome.kernels[one] for one in selection.chosen],
                 device_name,
+                shown,
                 debug=debug,
             )
-    ledger = with_errors(ledger, found)
+    places = [f"{KERNELS}/{PLACE}/{one.name}" for one in shown] if target is not None else []
+    ledger = with_errors(ledger, found, places)
     if report is not None:
         ledger.to_html(report)
     return ledger
@@ -139,3 +151,12 @@ def _fused(model: ir.Model, chosen: Sequence[Candidate], outcome: Outcome) -> ir
     functions.apply(made, groups, projection.nodes, projection.values)
     functions.mark(made, {one.function: outcome.kernels[c].name for one, c in zip(groups, chosen, strict=True)}, __version__)  # fmt: skip
     return made
+
+
+def _shown(
+    shown: list[Reproducer], kernel: GroupKernel, model: ir.Model, projection: Projection, sizes: Mapping[str, int],
+    native: Native, inputs: Mapping[str, np.ndarray] | None,
+) -> None:  # fmt: skip
+    """Adds what shows that a fusion is wrong; none where ONNX Runtime gives no numbers for it alone."""
+    with suppress(WorkerError, FusionError):
+        shown.append(reproducer(kernel, model, projection, sizes, native, inputs))

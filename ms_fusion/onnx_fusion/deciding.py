@@ -36,10 +36,12 @@ class Outcome:
     Attributes:
         kernels: of those that were built and agree with ONNX Runtime.
         rejected: the others, with reasons.
+        wrong: kernels that give other numbers than ONNX Runtime.
     """
 
     kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
     rejected: list[RejectedCandidate] = field(default_factory=list)
+    wrong: list[GroupKernel] = field(default_factory=list)
 
 
 def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
@@ -131,6 +133,7 @@ def _made(one: Candidate, projection: Projection, model: ir.Model, outcome: Outc
         return f"not checked: {error}"
     for difference in found:
         if not difference.agrees:
+            outcome.wrong.append(kernel)
             return f"the kernel differs from ONNX Runtime by {difference.largest:.3g} in {difference.name}, where {difference.allowed:.3g} is allowed"  # fmt: skip
     outcome.kernels[one] = kernel
     return ""

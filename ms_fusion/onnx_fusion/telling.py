@@ -99,12 +99,13 @@ def _kernel(one: Candidate, graph: Graph, device: Device, found: Benefit, kernel
     )
 
 
-def with_errors(ledger: Ledger, found: Sequence[Difference]) -> Ledger:
-    """The ledger with what comparing the models showed."""
+def with_errors(ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()) -> Ledger:  # fmt: skip
+    """The ledger with what comparing the models showed, and where what is wrong can be seen alone."""
     told = tuple(
         f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
         + ("" if one.agrees else ": WRONG")
         for one in found
     )
+    told += tuple(f"a fusion that is wrong can be seen alone: {place}/reproduce.py" for place in reproducers)  # fmt: skip
     largest = max((one.largest for one in found), default=0.0)
     return replace(ledger, notes=(*ledger.notes, *told), output_max_abs=largest if np.isfinite(largest) else None)  # fmt: skip

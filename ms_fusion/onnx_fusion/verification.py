@@ -105,7 +105,7 @@ def check_group(
     alone = ir.Model(graph_of(model, fused, nodes, values), ir_version=model.ir_version)
     path = native.directory / f"{kernel.name}.onnx"
     ir.save(alone, path)
-    given = [_input(name, body, values, sizes) for name in body.inputs]
+    given = group_inputs(body, values, sizes)
     try:
         expected = native.run(path, {f"x{number}": array for number, array in enumerate(given)})
     finally:
@@ -116,6 +116,11 @@ def check_group(
         difference(name, one, two)
         for name, one, two in zip(body.outputs, expected.outputs.values(), results, strict=True)
     )
+
+
+def group_inputs(body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]) -> list[np.ndarray]:  # fmt: skip
+    """What a group is tried with, in the order of its inputs."""
+    return [_input(name, body, values, sizes) for name in body.inputs]
 
 
 def _input(name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]) -> np.ndarray:  # fmt: skip

@@ -14,6 +14,7 @@ import onnx_ir as ir
 from ms_fusion import __version__
 from ms_fusion.onnx_fusion.kernel_files import write_kernel
 from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.reproducers import PLACE, Reproducer
 from tbe_impl.errors import InputError
 
 KERNELS = "kernels"
@@ -45,7 +46,7 @@ def checked_report(report: Path, source: Path, target: Path | None) -> None:
         raise InputError("the report cannot be written there", place=str(report), expected="another file than the models")  # fmt: skip
 
 
-def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool = False) -> None:  # fmt: skip
+def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device: str, shown: Sequence[Reproducer] = (), *, debug: bool = False) -> None:  # fmt: skip
     """Writes the model and its kernels beside it.
 
     Raises:
@@ -61,6 +62,11 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device:
     try:
         _save(model, staged / target.name)
         _write_kernels(staged / KERNELS, target.name, kernels, device, debug=debug)
+        for broken in shown:
+            place = staged / KERNELS / PLACE / broken.name
+            place.mkdir(parents=True, exist_ok=True)
+            for name, content in broken.files.items():
+                (place / name).write_bytes(content)
         _put(staged / KERNELS, target.parent / KERNELS)
         for one in (staged / f"{target.name}.data", staged / target.name):
             if one.exists():

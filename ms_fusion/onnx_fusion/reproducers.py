@@ -1,0 +1,143 @@
+"""A fusion that came out wrong, alone: its group as a model, its numbers, and a script that shows the difference."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion.formats.onnx_graph import ONNX_OP, Projection, project
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_fusion.functions import Fused, graph_of
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.tbe_source import descriptions, quoted, tbe_source
+from ms_fusion.onnx_fusion.verification import group_inputs
+from tbe_impl.errors import FusionError
+
+PLACE = "reproducers"
+_SCRIPT = '''"""A group of {count} ONNX operators beside the numbers that it should give: python reproduce.py
+
+{nodes}
+Needs numpy and onnxruntime; where tbe_impl is installed, the kernel of the group is run, too.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+HERE = Path(__file__).resolve().parent
+stored = np.load(HERE / "tensors.npz")
+inputs = [stored[f"x{{number}}"] for number in range({inputs})]
+expected = [stored[f"y{{number}}"] for number in range({outputs})]
+
+
+def tell(who, found):
+    """How far each result is from what it should be."""
+    for number, (one, other) in enumerate(zip(found, expected)):
+        gap = np.abs(one.astype(np.float64) - other.astype(np.float64)).max(initial=0.0)
+        print(f"{{who}}: result {{number}} differs by {{gap:.3g}}, the largest is {{np.abs(other).max(initial=0):.3g}}")
+
+
+session = onnxruntime.InferenceSession(str(HERE / "group.onnx"), providers=["CPUExecutionProvider"])
+tell("ONNX Runtime", session.run(None, {{one.name: array for one, array in zip(session.get_inputs(), inputs)}}))
+{kernel}'''
+_KERNEL = """
+if importlib.util.find_spec("tbe_impl"):
+    from tbe_impl import load_operator
+
+    descriptions = {descriptions}
+    found = load_operator(HERE / "{name}.py").build(*descriptions, soc="cpu")(*inputs)
+    tell("the kernel", found if isinstance(found, tuple) else (found,))
+"""
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """What shows that a fusion is wrong.
+
+    Attributes:
+        name: of its directory.
+        files: name → content.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+
+
+def reproducer(
+    kernel: GroupKernel,
+    model: ir.Model,
+    projection: Projection,
+    sizes: Mapping[str, int],
+    native: Native,
+    given: Mapping[str, np.ndarray] | None = None,
+) -> Reproducer:
+    """Of a group whose kernel or whose function gives other numbers than the operators of the model.
+
+    Args:
+        kernel: of the group.
+        model, projection: before anything was fused.
+        sizes: of what is not known before run time.
+        native: runs the model.
+        given: inputs of the model, whose values inside of it are taken then; by default made-up ones for the group alone.
+
+    Raises:
+        WorkerError, InputError: ONNX Runtime gives no numbers for it.
+    """
+    node = kernel.node
+    body = node.body
+    assert body is not None
+    group = Fused(kernel.name, node)
+    alone = ir.Model(graph_of(model, group, projection.nodes, projection.values), ir_version=model.ir_version)  # fmt: skip
+    path = native.directory / "reproducer.onnx"
+    ir.save(ir.external_data.load_to_model(alone), path)
+    content = path.read_bytes()
+    if given is None:
+        inputs = group_inputs(body, projection.values, sizes)
+        expected = list(native.run(path, {f"x{number}": array for number, array in enumerate(inputs)}).outputs.values())  # fmt: skip
+    else:
+        inside = _inside(model, (*body.inputs, *body.outputs), given, native)
+        inputs, expected = inside[: len(body.inputs)], inside[len(body.inputs) :]
+    tensors = io.BytesIO()
+    np.savez(tensors, **{f"x{n}": one for n, one in enumerate(inputs)}, **{f"y{n}": one for n, one in enumerate(expected)})  # fmt: skip
+    files = {"group.onnx": content, "tensors.npz": tensors.getvalue()}
+    told = ""
+    try:
+        files[f"{kernel.name}.py"] = tbe_source(kernel).text.encode()
+        told = _KERNEL.format(name=kernel.name, descriptions=_described(body, [*inputs, *expected]))
+    except FusionError:
+        pass  # there is no operator file of it; the model alone has to do
+    script = _SCRIPT.format(count=len(body.nodes), nodes=_listed(body.nodes), inputs=len(inputs), outputs=len(expected), kernel=told)  # fmt: skip
+    return Reproducer(kernel.name, {**files, "reproduce.py": script.encode()})
+
+
+def _inside(model: ir.Model, names: Sequence[str], given: Mapping[str, np.ndarray], native: Native) -> list[np.ndarray]:  # fmt: skip
+    """Values of a model while it runs."""
+    probed = model.clone()
+    values = project(probed).values
+    known = {name: values[name].const_value.numpy() for name in names if values[name].const_value is not None}  # type: ignore[union-attr]  # fmt: skip
+    asked = [name for name in dict.fromkeys(names) if name not in known and name not in given]
+    probed.graph.outputs[:] = [values[name] for name in asked]
+    path = native.directory / "probed.onnx"
+    ir.save(ir.external_data.load_to_model(probed), path)
+    found = dict(zip(asked, native.run(path, given).outputs.values(), strict=True))
+    return [np.asarray(known.get(name, given.get(name, found.get(name)))) for name in names]
+
+
+def _listed(nodes: Sequence[Node]) -> str:
+    """The nodes for a docstring, which their names cannot end."""
+    return "".join(f"  {node.attr(ONNX_OP)} {quoted(node.name)}\n" for node in nodes).replace('"', "'").replace("\\", "/")  # fmt: skip
+
+
+def _described(body: Graph, arrays: Sequence[np.ndarray]) -> str:
+    values = [body.values[name] for name in (*body.inputs, *body.outputs)]
+    told = descriptions(values, lambda size: 0)
+    for one, array in zip(told, arrays, strict=True):
+        one["shape"] = one["ori_shape"] = list(array.shape)
+    return "[\n" + "".join(f"        {one},\n" for one in told) + "    ]"
