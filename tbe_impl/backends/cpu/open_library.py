@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
-import os
 import struct
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from tbe_impl import environment
+from tbe_impl.backends.cpu.waiting import let_threads_sleep
 from tbe_impl.errors import CompileError
 
 _loading = threading.Lock()
+_threads_sleep = cache(let_threads_sleep)
 _ELF = b"\x7fELF"
 _SHARED, _LOADED = 3, 1
 
@@ -25,8 +27,7 @@ def open_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
         CompileError: it cannot be loaded, or lacks one of them.
     """
     with _loading:
-        # threads that wait busily would fight those of other libraries; read when the OpenMP runtime is loaded
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        _threads_sleep()
         try:
             library = ctypes.CDLL(str(path))
             for symbol in symbols:
