@@ -20,7 +20,6 @@ from custom_ops.kernels import Described
 from custom_ops.primitive import inferred
 from custom_ops.specs import OpSpec
 from custom_ops.tbe_steps import TbeSteps
-from custom_ops.without_tbe import WITHOUT_TBE
 from tbe_impl.errors import MissingError
 from tbe_impl.operator import load_operator
 
@@ -165,12 +164,11 @@ def operator_file(spec: OpSpec) -> Path:
     own = Path(spec.tbe)
     file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
     if not spec.tbe or not file.is_file():
-        reason = WITHOUT_TBE.get(spec.name.removesuffix("_grad"))
         raise MissingError(
             f"{spec.name} has no TBE operator, so CANN cannot build it",
             place=spec.place or spec.name,
             expected="a file of tbe_impl.ops, or one of your own, named in the OpSpec (`tbe=`)",
-            got=reason or spec.tbe or "none",
+            got=spec.tbe or ("none" if spec.tbe_steps is None else "several in a row"),
             remedy='Use route="composite"',
         )
     return file
@@ -243,19 +241,12 @@ def registration(spec: OpSpec, forward: OpSpec | None = None) -> Any:
         record = record.input(place, name, False, "required", "all")
     for place, name in enumerate(spec.outputs):
         record = record.output(place, name, False, "required", "all")
-    formats = told.get("FORMATS", {})
+    formats, more = told.get("FORMATS", {}), told.get("OTHER_DTYPES", {})
+    others = [{name: kind} for name, kinds in more.items() for kind in kinds]
     for dtype in told.get("DTYPES", _FLOATS):
         kinds = dtypes_of(spec, dtype, forward)
-        record = record.dtype_format(
-            *(getattr(DataType, f"{_DTYPES[kinds[name]]}_{formats.get(name, 'Default')}") for name in (*spec.inputs, *spec.outputs))
-        )  # fmt: skip
+        for other in ({}, *others):
+            record = record.dtype_format(
+                *(getattr(DataType, f"{_DTYPES[(kinds | other)[name]]}_{formats.get(name, 'Default')}") for name in (*spec.inputs, *spec.outputs))
+            )  # fmt: skip
     return record.get_op_info()
-
-
-def lacking_table() -> str:
-    """What has no TBE operator, and why, as a table of the documentation."""
-    rows: dict[str, list[str]] = {}
-    for name, reason in WITHOUT_TBE.items():
-        rows.setdefault(reason, []).append(name)
-    lines = [f"| {', '.join(names)} | {reason} |" for reason, names in rows.items()]
-    return "\n".join(("| without a TBE operator | because |", "|---|---|", *lines))

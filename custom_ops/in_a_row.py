@@ -10,7 +10,7 @@ from custom_ops.framework import Cell, ops
 from custom_ops.tbe_steps import AnyStep, TbeBlocks, TbeSteps, TbeView
 
 Primitive = Callable[..., Any]
-"""Makes the primitive of an operator and its attributes."""
+"""Makes the primitive of an operator and its attributes, as `custom_ops.ascend.AscendPrimitive`."""
 
 
 class InARow(Cell):
@@ -89,7 +89,10 @@ class InBlocks(Cell):
     def __init__(self, blocks: TbeBlocks, primitive: Primitive):
         super().__init__()
         made = (*blocks.carried, *blocks.joined)
-        self.body = InARow(blocks.body, blocks.reads, made, primitive)
+        first, written = blocks.steps[0], (*blocks.carried.values(), *blocks.joined)
+        is_one = len(blocks.steps) == 1 and (first.reads, first.writes) == (blocks.reads, written)
+        # a Cell less in each block, where there may be hundreds
+        self.body = _call(first, primitive) if is_one else InARow(blocks.body, blocks.reads, made, primitive)  # fmt: skip
         self.several = len(made) > 1
         self.size, self.times = blocks.size, blocks.times
         self.axes = tuple(blocks.cut.values())
@@ -102,25 +105,25 @@ class InBlocks(Cell):
         count, cut = self.times, len(self.axes)
         if cut > 0:
             count = (inputs[0].shape[self.axes[0]] + self.size - 1) // self.size
-        pieces: Any = ()
-        for number in range(cut):
-            pieces = pieces + (self.pieces(inputs[number], self.axes[number], count),)
+        pieces = self.all_pieces(inputs, count)
+        whole = inputs[cut : self.first_carried]
         carried = inputs[self.first_carried :]
         every: Any = ()
+        # MindSpore counts each turn of a loop as a call within the one before, up to a limit: inner loops are functions
         for block in range(count):
-            given: Any = ()
-            for number in range(cut):
-                given = given + (pieces[number][block],)
-            made = self.body(*(given + inputs[cut : self.first_carried] + carried))
-            made = made if self.several else (made,)
+            made = self.of_block(pieces, block, whole + carried)
             carried = made[: self.number_carried]
-            every = every + (made[self.number_carried :],)
-        found = carried
+            every = every + made[self.number_carried :]
         for number in range(len(self.joined)):
-            parts: Any = ()
-            for block in range(count):
-                parts = parts + (every[block][number],)
-            found = found + (ops.concat(parts, self.joined[number]),)
+            parts = every[number :: len(self.joined)]
+            carried = carried + (ops.concat(parts, self.joined[number]),)
+        return carried
+
+    def all_pieces(self, inputs: Any, count: int) -> Any:
+        """What each block gets of each tensor that is cut."""
+        found: Any = ()
+        for number in range(len(self.axes)):
+            found = found + (self.pieces(inputs[number], self.axes[number], count),)
         return found
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
@@ -131,6 +134,16 @@ class InBlocks(Cell):
         for _ in range(count):
             found = found + (x,)
         return found
+
+    def of_block(self, pieces: Any, block: int, others: Any) -> Any:
+        """What the steps make of one block."""
+        given: Any = ()
+        for number in range(len(self.axes)):
+            given = given + (pieces[number][block],)
+        made = self.body(*(given + others))
+        if self.several:
+            return made
+        return (made,)
 
 
 class AsRows(Cell):
@@ -159,7 +172,7 @@ def _call(step: AnyStep, primitive: Primitive) -> Any:
         return InBlocks(step, primitive)
     if isinstance(step, TbeView):
         return Like() if step.like else AsRows(step.kept)
-    return primitive(step.spec, step.attributes)
+    return primitive(step.spec, step.attributes, forward=step.forward)
 
 
 def _is_single(step: AnyStep) -> bool:

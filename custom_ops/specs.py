@@ -54,13 +54,13 @@ class OpSpec:
             outputs; None: checked by finite differences.
         samples: shapes of the inputs that it is tried with, one tuple of shapes for each try.
         ranges: input → least and greatest number that it is tried with; others get normal ones.
-        integers: input → (dtype, numbers below); what is not in here has the operator's dtype.
+        integers: input → (dtype, numbers below); what is not in here has the operator's dtype. Of a step for CANN also what
+            is always float32 or float16.
         dtypes: that it computes in, those of the inputs that are no integers; how far it may be off in each is
             `tbe_impl.comparing.TOLERANCE`.
         nan: what NaN in an input does: ``propagates``, ``row`` (to its row), ``undefined``.
         tbe: the operator that CANN builds: name of one of `tbe_impl.ops`, or a file (``….py``) whose function has its name;
-            its arguments are the inputs, the outputs and the attributes. Empty where there is none: `custom_ops.without_tbe`
-            says why.
+            its arguments are the inputs, the outputs and the attributes. Empty where there are several in a row, or none.
         tbe_gradient: likewise that of the gradient.
         tbe_steps: where CANN builds several operators in a row instead: the attributes by keyword → `custom_ops.tbe_steps.TbeSteps`
             that make the outputs from the inputs.
@@ -154,7 +154,7 @@ class OpSpec:
         own = self.integers.get(name, ("", 0))[0]
         if own == "bool":
             return ("bool", *self.dtypes)
-        return INTEGERS if own else self.dtypes
+        return INTEGERS if own and own not in self.dtypes else self.dtypes
 
     def __deepcopy__(self, memo: Any) -> OpSpec:
         return self  # there is one of each, and nothing in it changes

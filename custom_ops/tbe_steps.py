@@ -48,12 +48,14 @@ class TbeStep:
         reads: names of what it is given, in order: inputs of the whole, or what a step before wrote.
         writes: names for its outputs.
         attributes: that are not the default.
+        forward: where `spec` is a gradient, the operator that it is of.
     """
 
     spec: OpSpec
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     attributes: Mapping[str, Any] = field(default_factory=lambda: _NONE)
+    forward: OpSpec | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from custom_ops.called import Called
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ms, ops
 from custom_ops.kernels import Described
+from custom_ops.operators import attention_steps
 from custom_ops.specs import OpSpec
 from custom_ops.written import Written
 from tbe_impl.errors import InputError
@@ -168,6 +170,7 @@ _PLAIN: dict[str, Any] = {
     "backward_written": backward_written,
     "attributes": {"scale": None, "is_causal": False, "layout": "BNSD"},
     "formula": formula,
+    "infer_dtype": lambda q, *_: (q, "float64" if q == "float64" else "float32"),
     "nan": "row",
     "doc": "y = softmax(scale q k' + mask) v",
 }
@@ -176,6 +179,8 @@ ATTENTION = OpSpec(
     inputs=("q", "k", "v"),
     saves=("q", "k", "v", "y", "normaliser"),
     composite=composite,
+    tbe_steps=attention_steps.tbe_steps,
+    tbe_gradient_steps=attention_steps.tbe_gradient_steps,
     samples=(
         ((2, 3, 17, 8), (2, 3, 29, 8), (2, 3, 29, 8)),
         ((1, 4, 70, 16), (1, 2, 130, 16), (1, 2, 130, 5)),
@@ -191,6 +196,8 @@ MASKED_ATTENTION = OpSpec(
     inputs=("q", "k", "v", "mask"),
     saves=("q", "k", "v", "mask", "y", "normaliser"),
     composite=composite_masked,
+    tbe_steps=partial(attention_steps.tbe_steps, masked=True),
+    tbe_gradient_steps=partial(attention_steps.tbe_gradient_steps, masked=True),
     undifferentiable=frozenset({"mask"}),
     integers={"mask": ("bool", 2)},
     samples=(
@@ -233,7 +240,7 @@ class ScaledDotProductAttention(Called):
         InputError: what does not fit; names the argument, what was expected and what came.
 
     Supported Platforms:
-        ``CPU``
+        ``CPU`` (``Ascend``: written, untested; float16)
 
     Examples:
         >>> import numpy as np

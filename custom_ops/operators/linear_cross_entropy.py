@@ -12,6 +12,7 @@ from custom_ops.framework import ops
 from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described
 from custom_ops.onednn import prepare_matmul
+from custom_ops.operators import linear_cross_entropy_steps as steps
 from custom_ops.operators import softmax_cross_entropy as cross_entropy
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, parameter
@@ -201,6 +202,8 @@ LINEAR_CROSS_ENTROPY = OpSpec(
     formula=formula,
     samples=(((6, 8), (20, 8), (6,)), ((2, 35, 16), (11, 16), (2, 35))),
     integers={"labels": ("int32", 10)},
+    tbe_steps=steps.tbe_steps,
+    tbe_gradient_steps=steps.tbe_gradient_steps,
     nan="undefined",
     doc="loss = −ln softmax(hidden · weightᵀ)[labels], the mean over rows",
 )
@@ -234,7 +237,7 @@ class LinearCrossEntropy(WeightedCell):
         InputError: shapes or dtypes that do not fit, an unknown reduction, a smoothing out of range.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: by the composite)
+        ``CPU`` (``Ascend``: written, untested; float16)
 
     Examples:
         >>> import numpy as np

@@ -12,7 +12,9 @@ from custom_ops.cell import FusedCell
 from custom_ops.framework import ms, ops
 from custom_ops.kernels import Described
 from custom_ops.operators.iou import formula as iou
+from custom_ops.operators.products import PLACES
 from custom_ops.specs import OpSpec
+from custom_ops.tbe_steps import TbeBlocks, TbeStep, TbeSteps, step_operator
 from custom_ops.written import Written
 from tbe_impl.errors import InputError
 
@@ -137,6 +139,46 @@ def formula(
     return made
 
 
+_PLACES = {"box_places": "float32", "class_places": "float32"}
+_KEPT = ("kept_boxes", "kept_scores", "classes", "indices", "is_kept")
+START = step_operator(
+    "NMSStart", ("scores",), ("left",), "nms_start", lambda scores, **_: (scores,), lambda _: ("float32",),
+    "The scores that are high enough, −∞ for the others.", attributes={"score_threshold": 0.05},
+)  # fmt: skip
+ROUND = step_operator(
+    "NMSRound", ("boxes", "box_places", "class_places", "left"), ("next_left", *_KEPT), "nms_round",
+    lambda boxes, box_places, class_places, left, **_: (left, (left[0], 1, 4), *((left[0], 1),) * 4),
+    lambda boxes, *_: ("float32", boxes, boxes, "int32", "int32", "float32"),
+    "The best of what is left, and what is left besides what overlaps it.",
+    attributes={"iou_threshold": 0.5, "class_aware": True}, given={"left": "float32", **_PLACES},
+)  # fmt: skip
+COUNT = step_operator(
+    "NMSCount", ("is_kept",), ("counts",), "nms_count", lambda kept: (kept[:1],), lambda _: ("int32",),
+    "How many boxes each image keeps.", given={"is_kept": "float32"},
+)  # fmt: skip
+
+
+def tbe_steps(
+    score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
+) -> TbeSteps:
+    """As many rounds as there is room for, each one kernel: what is left goes from one to the next.
+
+    Raises:
+        InputError: there is no room, of which MindSpore has no tensors on Ascend.
+    """
+    if max_output < 1:
+        raise InputError("NMS: max_output is wrong", place="NMS", expected="a number from 1 on Ascend", got=repr(max_output))  # fmt: skip
+    told = {"iou_threshold": iou_threshold, "class_aware": class_aware}
+    one = TbeStep(ROUND, ("boxes", "box_places", "class_places", "left"), ("next_left", *_KEPT), told)  # fmt: skip
+    return TbeSteps((
+        TbeStep(START, ("scores",), ("left",), {"score_threshold": score_threshold}),
+        TbeStep(PLACES, ("boxes",), ("box_places",), {"axis": 1}),
+        TbeStep(PLACES, ("scores",), ("class_places",), {"axis": 2, "in_row": True}),
+        TbeBlocks((one,), times=max_output, carried={"left": "next_left"}, joined=dict.fromkeys(_KEPT, 1)),
+        TbeStep(COUNT, ("is_kept",), ("counts",)),
+    ))  # fmt: skip
+
+
 SUPPRESSION = OpSpec(
     name="NMS",
     inputs=("boxes", "scores"),
@@ -152,6 +194,7 @@ SUPPRESSION = OpSpec(
     undifferentiable=frozenset({"boxes", "scores"}),
     formula=formula,
     samples=(((2, 12, 4), (2, 12, 3)), ((1, 7, 4), (1, 7, 1)), ((3, 0, 4), (3, 0, 2))),
+    tbe_steps=tbe_steps,
     nan="undefined",
     doc="of boxes that overlap, the one with the best score",
 )
@@ -184,7 +227,7 @@ class NMS(FusedCell):
         InputError: another shape or dtype, or a negative ``max_output``.
 
     Supported Platforms:
-        ``CPU``
+        ``CPU`` (``Ascend``: written, untested; overlaps in float32)
 
     Examples:
         >>> import numpy as np

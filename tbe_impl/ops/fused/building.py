@@ -1,5 +1,7 @@
 """From descriptions of tensors to a kernel: what all operators of this directory do in the same way."""
 
+import math
+
 from tbe import dsl, tvm
 from tbe.common.utils import para_check
 from te.platform.cce_build import build_config
@@ -105,3 +107,13 @@ def check_predictions(x, anchors, version):
     kinds = x.get("shape")[3]
     if 2 * kinds != len(anchors):
         raise RuntimeError(f"{kinds} anchors have 2 sides each, but {len(anchors)} came")
+
+
+def in_matrices(like, /, **inputs):
+    """Views of inputs as matrices, as many as another has: the rows of neighbours that share one lie behind one another."""
+    count = math.prod(like.get("shape")[:-2])
+    lead = [count] if count > 1 else []
+    return {
+        name: [*lead, math.prod(item.get("shape")[:-1]) // max(count, 1), item.get("shape")[-1]]
+        for name, item in inputs.items()
+    }

@@ -17,10 +17,7 @@ from tbe_impl.ops.fused.building import build, params
 @register_operator_compute("CustomOpsIoU", op_mode="static", support_fusion=True)
 def iou_compute(boxes, others, iou, kernel_name="iou"):
     """The graph of `iou`."""
-    own, their = words.every_pair(boxes, others)
-    common = dsl.vmul(*words.common_spans(own, their))
-    union = dsl.vsub(dsl.vadd(words.area(*own), words.area(*their)), common)
-    return dsl.cast_to(dsl.vdiv(common, dsl.vcmpsel(union, 0.0, "eq", 1.0, union)), boxes.dtype)
+    return dsl.cast_to(words.overlap(*words.every_pair(boxes, others)), boxes.dtype)
 
 
 @para_check.check_op_params(*params(2, 1))

@@ -6,8 +6,6 @@ Shapes: mask is repeated to x. dtypes: float16, float32; computed in float32. Er
 `para_check`.
 """
 
-import math
-
 from tbe import dsl
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check
@@ -19,9 +17,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 @register_operator_compute("CustomOpsScaleMaskSoftmax", op_mode="static", support_fusion=True)
 def scale_mask_softmax_compute(x, mask, y, scale=1.0, kernel_name="scale_mask_softmax"):
     """The graph of `scale_mask_softmax`."""
-    marked = dsl.broadcast(dsl.cast_to(mask, "float16"), words.sizes(x))
-    given = dsl.vmuls(words.wide(x), scale)
-    left = dsl.vcmpsel(words.wide(marked), 0.5, "gt", -math.inf, given)
+    left = words.masked_scores(dsl.vmuls(words.wide(x), scale), mask, None)
     return dsl.cast_to(words.softmax(left), x.dtype)
 
 
@@ -35,5 +31,5 @@ def scale_mask_softmax(x, mask, y, scale=1.0, kernel_name="scale_mask_softmax"):
         [scale],
         kernel_name,
         views=of_one_rank(x=x, mask=mask),
-        dtypes={"mask": ("bool", "int8")},
+        dtypes={"mask": words.MASKS[:2]},
     )

@@ -31,13 +31,14 @@ def softmax_cross_entropy_compute(
     """The graph of `softmax_cross_entropy`."""
     given = words.wide(logits)
     logarithm = words.log_of_sum(given)
-    named = dsl.vmul(given, words.one_hot(labels, words.sizes(logits)))
+    # neither a logit that is not named nor a row that does not count may bring its infinity in
+    named = dsl.vcmpsel(words.one_hot(labels, words.sizes(logits)), 0.5, "gt", given, 0.0)
     losses = dsl.vsub(logarithm, dsl.reduce_sum(named, axis=1, keepdims=True))
     if label_smoothing:
         smooth = dsl.vmuls(dsl.vsub(logarithm, words.mean(given, [1])), label_smoothing)
         losses = dsl.vadd(dsl.vmuls(losses, 1.0 - label_smoothing), smooth)
     weights = words.counted(labels, ignore_index)
-    losses = dsl.vmul(losses, weights)
+    losses = dsl.vcmpsel(weights, 0.5, "gt", losses, 0.0)
     every = list(range(len(losses.shape)))
     if reduction != "none":
         losses = dsl.reduce_sum(losses, axis=every)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from tbe import dsl, tvm
 from tbe.common.utils import shape_util
 
@@ -298,6 +299,19 @@ def common_spans(four, other):
     return [span(low[k], high[k]) for k in (0, 1)]
 
 
+def overlap(four, other):
+    """Common area over the area of both, 0 where nothing is covered."""
+    common = dsl.vmul(*common_spans(four, other))
+    union = dsl.vsub(dsl.vadd(area(*four), area(*other)), common)
+    return dsl.vdiv(common, dsl.vcmpsel(union, 0.0, "eq", 1.0, union))
+
+
+def below(bar):
+    """The largest float32 that is no larger: what is above it in float32 is above the number itself."""
+    found = np.float32(bar)
+    return float(found if found <= bar else np.nextafter(found, np.float32(-math.inf)))
+
+
 def two(number):
     """Height and width of one number, or of two."""
     return [number, number] if isinstance(number, int) else list(number)
@@ -402,3 +416,20 @@ def span(low, high):
 def left_by_dropout(x, kept, p):
     """x·kept / (1 − p); x where p is 0."""
     return dsl.vmuls(dsl.vmul(x, wide(kept)), 1.0 / (1.0 - p)) if p else x
+
+
+MASKS = ("bool", "int8", "float16", "float32")
+"""What a mask may be: the first ones leave out where they are 1, the others are added."""
+
+
+def masked_scores(scores, mask, places):
+    """Scores, −∞ where a mask leaves out, or with what it adds, and where a key's place is behind the query's."""
+    if mask is not None and mask.dtype in MASKS[:2]:
+        marked = dsl.broadcast(dsl.cast_to(mask, "float16"), sizes(scores))
+        scores = dsl.vcmpsel(wide(marked), 0.5, "gt", -math.inf, scores)
+    elif mask is not None:
+        scores = dsl.vadd(scores, spread(wide(mask), scores))
+    if places is not None:
+        key, query = (spread(one, scores) for one in places)
+        scores = dsl.vcmpsel(key, query, "gt", -math.inf, scores)
+    return scores

@@ -1,0 +1,39 @@
+"""Products of matrices with transposed ones, in float32: logits, and scores of attention.
+
+z = scale·x·yᵀ, or x·yᵀ / √D where `by_width` is set.
+
+Shapes: x (…, D), y (…, K, D), z (…, K); neighbouring matrices of x share one of y where there are fewer. dtypes: float16, which
+the cube multiplies; z float32. Errors: another dtype: the error of `para_check`.
+"""
+
+from tbe import dsl
+from tbe.common.register import register_operator_compute
+from tbe.common.utils import para_check
+
+from tbe_impl.ops.fused import words
+from tbe_impl.ops.fused.building import build, in_matrices, params
+
+DTYPES = ("float16",)
+"""What the cube multiplies."""
+
+
+@register_operator_compute("CustomOpsProductWithRows", op_mode="static", support_fusion=True)
+def product_with_rows_compute(x, y, z, scale=1.0, by_width=False, kernel_name="product_with_rows"):
+    """The graph of `product_with_rows`."""
+    res = dsl.matmul(x, y, False, True, dst_dtype="float32")
+    scale = words.sizes(x)[-1] ** -0.5 if by_width else scale
+    return res if scale == 1.0 else dsl.vmuls(res, scale)
+
+
+@para_check.check_op_params(*params(2, 1, ("float", "bool")))
+def product_with_rows(x, y, z, scale=1.0, by_width=False, kernel_name="product_with_rows"):
+    """Builds the kernel."""
+    build(
+        product_with_rows_compute,
+        {"x": x, "y": y},
+        [z],
+        [scale, by_width],
+        kernel_name,
+        views=in_matrices(y, x=x, y=y),
+        dtypes=dict.fromkeys(("x", "y"), DTYPES),
+    )
