@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tbe_impl.compat.faults import fault
 
@@ -28,11 +28,15 @@ def classify(
         ins: descriptions of tensors; for ``norm`` and ``tuple_reduce`` last the reduced axes, for ``reduce`` a description
             whose ``value`` has them.
         mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the toolkit.
-        extra_params: what the toolkit's own schedules want to know.
+        extra_params: what the toolkit's own schedules want to know; ``disable_fuse_axes`` becomes a list with those of
+            each variant, as the toolkit has it.
 
     Raises:
         OperatorError: the rank is unknown, or reduced axes are.
     """
+    if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
+        # operators look for theirs in each variant, where the toolkit has merged axes before them
+        cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [list(extra_params["disable_fuse_axes"])]  # fmt: skip
     inputs = [_described(item) for item in ins]
     tensors = [item for item in _flat(inputs) if _role(item) != "axis"]
     rank = max((len(item["shape"]) for item in tensors), default=0)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce, reads, walk
-from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, SCOPES, capacity
+from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, SCOPES, capacity, instruction_of_tag
 from tbe_impl.dsl.onchip import Buffer, buffers_of, peak
 from tbe_impl.dsl.regions import UNKNOWN, Regions
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_records import ScheduleRecord, Split, StageRecord
 from tbe_impl.dsl.stage import GLOBAL
-from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.dsl.tensor import Operation, shape_text
 from tbe_impl.errors import InputError
 from tbe_impl.soc import Soc, soc, supports
 
@@ -173,6 +173,12 @@ def _nearest(name: str, names: Iterable[str]) -> str:
     )
 
 
+def _is_made_of_others(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
+    """Whether a word asks for its own instruction, and the toolkit makes it of others on this chip: vdiv of vrec and vmul."""
+    word = op.word.name if op.word is not None else ""
+    return instruction_of_tag(op.tag) == name and dtype in chip.words.get(word, ())
+
+
 def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
     """An instruction takes the dtype that it is given on this chip."""
     for stage in regions.record.stages:
@@ -183,6 +189,8 @@ def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
             inputs = stage.op.input_tensors
             dtype = inputs[0].dtype if inputs else stage.op.outputs[0].dtype
             if supports(chip, instruction, dtype):
+                continue
+            if _is_made_of_others(stage.op, directive.value[0], dtype, chip):
                 continue
             takes = (
                 ", ".join(sorted(chip.instructions.get(instruction, ())))

@@ -158,7 +158,8 @@ class Tensor:
         value_index: which of its outputs this is.
     """
 
-    __slots__ = ("dtype", "name", "op", "shape", "value_index")
+    # operators hang names of their own on tensors, such as ori_shape
+    __slots__ = ("__dict__", "dtype", "name", "op", "shape", "value_index")
 
     def __init__(self, shape: tuple[Expr, ...], dtype: str, name: str, op: Operation, index: int):
         self.shape, self.dtype, self.name, self.op, self.value_index = shape, dtype, name, op, index

@@ -206,6 +206,21 @@ def test_classify_keeps_what_it_is_given() -> None:
         classify.classify([x, "unknown"], "norm")
 
 
+def test_axes_that_stay_apart_are_told_for_each_variant() -> None:
+    extra = {"disable_fuse_axes": [1, 4]}
+    ((_, axes),) = classify.classify([{"shape": (2, 1, 3, 4, 16)}, [1, 4]], "norm", extra)
+    assert (axes, extra["disable_fuse_axes"]) == ([1, 4], [[1, 4]])
+
+
+def test_operators_hang_names_of_their_own_on_tensors() -> None:
+    with compat.installed():
+        from te import tvm
+
+        x = tvm.placeholder((2, 3), "float16", "x")
+        x.ori_shape = (6,)
+    assert x.ori_shape == (6,)
+
+
 def test_sizes_at_the_same_place_are_one_variable() -> None:
     x = {"shape": (-1, 3), "range": [(1, 9), (3, 3)]}
     one, other = variable_shape([x, {"shape": (2, -1, 3), "range": [(2, 2), (1, None), (3, 3)]}])

@@ -13,6 +13,7 @@ from tbe_impl.dsl.regions import Regions
 from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, thread_axis
+from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
 from tbe_impl.soc import SOCS
 
@@ -229,6 +230,15 @@ def test_a_finding_names_the_line_of_the_call():
     manual.schedule[manual.y].set_scope("local.ub")
     line = manual.schedule[manual.y].scope_place
     assert [one.place for one in check(manual.schedule, "Ascend910A")] == [line]
+
+
+def test_a_word_may_ask_for_an_instruction_that_the_toolkit_makes_of_others():
+    """Ascend310 lacks vdiv, and has the word."""
+    x, y = placeholder((4, 64), "float16", "x"), placeholder((4, 64), "float16", "y")
+    quotient = WORDS["vdiv"](x, y)
+    schedule = create_schedule(quotient.op)
+    schedule[quotient].emit_insn(quotient.op.axis[0], "vector_div")
+    check(schedule, "Ascend310", raise_errors=True)
 
 
 def test_errors_are_raised_when_asked_for():
