@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tbe_impl.compat.faults import OperatorError, fault
-from tbe_impl.compat.session import current_soc, session
+from tbe_impl.compat.session import current_soc, is_in_variant, session
 from tbe_impl.dsl.dtypes import common
 from tbe_impl.dsl.expr import Const
 from tbe_impl.dsl.location import here
@@ -109,7 +109,7 @@ def casting(name: str) -> Callable[..., Any] | None:
             word.name in _REDUCTIONS and not chip.unlimited and args and isinstance(args[0], Tensor)
         ):
             return _reduced(word, chip, args, keywords, exact=exact)
-        return word(*args, **keywords)
+        return _as_a_variant_has_it(word, word(*args, **keywords))
 
     return cast_and_build
 
@@ -151,9 +151,14 @@ def refusing(name: str) -> Callable[..., Any] | None:
                     raise _unsupported(
                         f"tbe.dsl.{name}", chip, tensor, sorted(chip.words[word.name])
                     )
-        return word(*args, **keywords)
+        return _as_a_variant_has_it(word, word(*args, **keywords))
 
     return check_and_build
+
+
+def _as_a_variant_has_it(word: Word, made: Any) -> Any:
+    """In a block of variants split hands back the parts alone, elsewhere their shapes before them."""
+    return made[1] if word.name == "split" and is_in_variant() else made
 
 
 _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round_half_up": "a"}

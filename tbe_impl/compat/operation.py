@@ -194,7 +194,12 @@ def _variable_dtype(dtype: str) -> str:
 @contextlib.contextmanager
 def compute(*_: Any, **__: Any) -> Iterator[Context]:
     """The block in which one variant of an operator is written."""
-    yield get_context()
+    record = session()
+    before, record.in_variant = record.in_variant, True
+    try:
+        yield get_context()
+    finally:
+        record.in_variant = before
 
 
 def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:

@@ -69,6 +69,7 @@ class Session:
         registrations: decorators in order.
         dynamic: whether the operator that runs was given unknown sizes; None outside of operators.
         operator_type: of the operator that runs, as it was registered.
+        in_variant: whether a variant of an operator is being written, as in ``with tbe.dsl.compute():``.
         compile_info: what operators told their tiling functions.
         build_config: options of the builds at hand.
         variables: sizes and attributes that are known at run time only, by name.
@@ -84,6 +85,7 @@ class Session:
     registrations: list[Registration] = field(default_factory=list)
     dynamic: bool | None = None
     operator_type: str = ""
+    in_variant: bool = False
     compile_info: dict[str, Any] = field(default_factory=dict)
     build_config: dict[str, Any] = field(default_factory=dict)
     variables: dict[str, Any] = field(default_factory=dict)
@@ -146,12 +148,17 @@ def close_session(token: Any) -> None:
     _current.reset(reset)
 
 
-def session() -> Session:
-    """The session of this thread; raises when no names are installed."""
+def _known() -> Session | None:
     found = _current.get()
     if found is None:
         with _lock:
             found = _latest[-1] if _latest else None
+    return found
+
+
+def session() -> Session:
+    """The session of this thread; raises when no names are installed."""
+    found = _known()
     if found is None:
         raise InputError(
             "an operator's module was used after its names were removed",
@@ -163,11 +170,14 @@ def session() -> Session:
 
 def current_soc() -> Soc:
     """The chip that platform questions are answered for; ``Ascend910A`` when nothing is installed."""
-    found = _current.get()
-    if found is None:
-        with _lock:
-            found = _latest[-1] if _latest else None
+    found = _known()
     return found.soc if found else soc("Ascend910A")
+
+
+def is_in_variant() -> bool:
+    """Whether a variant of an operator is being written."""
+    found = _known()
+    return found is not None and found.in_variant
 
 
 @contextlib.contextmanager

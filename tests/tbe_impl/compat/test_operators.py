@@ -61,6 +61,10 @@ CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..
     ("momentum_manual", [described(SMALL, "float32")] * 5 + [0.9, 0.25], [(SMALL, "float32")] * 3, momentum, "Ascend910A"),
     ("stretch_topi", [(3, 7), 11, "float32"], [((3, 7), "float32")], stretched, "Ascend910A"),
     ("stretch_topi", [(3, 7), 11, "float16"], [((3, 7), "float16")], stretched, "Ascend910A"),
+    ("parts_dynamic", [described((4, 6), "float32"), [described((4, 2), "float32")] * 3, 1, 3], [((4, 6), "float32")],
+     lambda x: tuple(np.split(x, 3, 1)), "Ascend910B"),
+    ("parts_dynamic", [described((4, 6), "int32", known=False), [described((4, 3), "int32", known=False)] * 2, 1, 2],
+     [((4, 6), "int32")], lambda x: tuple(np.split(x, 2, 1)), "Ascend910A"),
     ("tiled_topi", [SMALL, "float32", 3], [(SMALL, "float32")], lambda x: np.tile(x, 3), "Ascend310"),
     ("relu_mindspore", [described(SMALL, "float32")] * 2, [(SMALL, "float32")], lambda x: np.maximum(x / 2, 0), "Ascend310P3"),
 ]  # fmt: skip
