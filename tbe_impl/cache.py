@@ -294,6 +294,7 @@ class KernelCache:
         for prefix in self._prefixes():
             _reap(prefix, _OURS, older_than_s=0.0)
             _reap(prefix, _NOTE, older_than_s=0.0)
+        _reap(self.root, cache_size.UNDER_WAY, older_than_s=0.0)
         cache_size.forget(self.root)
         return removed
 
@@ -397,6 +398,7 @@ class KernelCache:
         if total > self.limit_bytes:
             total -= self._drop(entries, total - int(KEPT_SHARE * self.limit_bytes), newest)
         cache_size.store(self.root, total)
+        _reap(self.root, cache_size.UNDER_WAY, older_than_s=LEFTOVER_S)
 
     def _drop(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
         """Remove the first of the entries that nobody uses, until so many bytes are gone; how many are."""
@@ -459,17 +461,17 @@ def _delete(path: Path) -> None:
             _log.info("cannot be removed: %s", error)
 
 
-def _reap(prefix: Path, names: re.Pattern[str], older_than_s: float) -> None:
+def _reap(place: Path, names: re.Pattern[str], older_than_s: float) -> None:
     """Delete old files of these names: what killed processes left behind, notes that nobody reads."""
     now = time.time()
     try:
-        found = [item.name for item in os.scandir(prefix) if names.match(item.name)]
+        found = [item.name for item in os.scandir(place) if names.match(item.name)]
     except OSError:
         return
     for name in found:
         try:
-            age = now - (prefix / name).lstat().st_mtime
+            age = now - (place / name).lstat().st_mtime
         except OSError:
             continue
         if age >= older_than_s:
-            _delete(prefix / name)
+            _delete(place / name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tbe_impl.cache_entry import open_directory, read_file
 from tbe_impl.errors import CacheError
 
 NAME = "size"
+UNDER_WAY = re.compile(r"\.size-.*\Z")
+"""Files in which it is counted; a killed process leaves one."""
 _FILE_BYTES_MAX = 1 << 20
 _DIGITS_MAX = 18
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,19 @@ def test_room_is_made_for_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     left = {entry.key for entry in cache.entries()}
     assert 17 <= len(left) <= 19
     assert left == {make_key(number=number) for number in range(22 - len(left), 22)}
+
+
+def test_what_a_killed_process_left_of_a_count_goes(tmp_path: Path) -> None:
+    cache = filled(tmp_path, range(1))
+    old, new = tmp_path / ".size-old", tmp_path / ".size-new"
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (1, 1))
+    cache_size.forget(tmp_path)
+    filled(tmp_path, range(1, 2))
+    assert not old.exists() and new.exists()
+    cache.clear()
+    assert not new.exists()
 
 
 def link(root: Path) -> None:
