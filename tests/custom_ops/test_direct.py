@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 ms = pytest.importorskip("mindspore")
-pytestmark = pytest.mark.mindspore
+pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("pynative")]
 
 from mindspore import Tensor, mint, nn, ops  # noqa: E402
 
@@ -30,14 +30,6 @@ SHIFTED = OpSpec(
 
 def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def pynative():
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
 
 
 @pytest.fixture

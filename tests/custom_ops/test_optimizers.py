@@ -97,14 +97,6 @@ from mindspore import nn, ops  # noqa: E402
 import custom_ops  # noqa: E402
 
 
-@pytest.fixture(params=["graph", "pynative"], autouse=True)
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
-
-
 class Net(nn.Cell):
     def __init__(self, dtype):
         super().__init__()
@@ -200,6 +192,7 @@ def of_mindspore(case, name):
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
 @pytest.mark.parametrize("name", ["Adam", "AdamWeightDecay", "Momentum"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("whole", [False, True], ids=["alone", "in a graph"])
@@ -219,6 +212,7 @@ def test_as_mindspore_has_it(case, name, whole):
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
 def test_alone_it_goes_past_mindspore_and_whatever_was_done_before_counts():
     weights = [ms.Parameter(np.float32(values), name=f"w{i}") for i, values in enumerate(([1, 2], [[3, 5], [4, 6]]))]  # fmt: skip
     ours = custom_ops.Momentum(weights, 0.5, 0.0)
@@ -237,6 +231,7 @@ def test_alone_it_goes_past_mindspore_and_whatever_was_done_before_counts():
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
 def test_alone_it_does_all_that_a_call_does():
     class Resting(custom_ops.Momentum):
         def construct(self, gradients):
@@ -254,6 +249,7 @@ def test_alone_it_does_all_that_a_call_does():
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
 def test_momentum_of_nesterov():
     weight = ms.Parameter(np.float32([1, 2]), name="weight")
     optimizer = custom_ops.Momentum([weight], 0.1, 0.9, use_nesterov=True)
@@ -263,6 +259,7 @@ def test_momentum_of_nesterov():
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
 def test_a_net_trains():
     def losses(kind):
         net = Net(None)
@@ -279,6 +276,7 @@ def test_a_net_trains():
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
 def test_what_is_not_fused_is_refused():
     net = Net(None)
     with pytest.raises(InputError, match=r"Adam: use_amsgrad is not fused; expected False, got True"):  # fmt: skip

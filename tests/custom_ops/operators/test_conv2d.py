@@ -50,14 +50,7 @@ def test_both_lowerings_agree_on_arrays(dtype):
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn  # noqa: E402
 
-
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
-
+from tests.custom_ops.squares import gradients  # noqa: E402
 
 CASES = {
     "same": {},
@@ -74,22 +67,6 @@ CASES = {
 
 def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-class Summed(nn.Cell):
-    def __init__(self, net):
-        super().__init__()
-        self.net = net
-
-    def construct(self, x):
-        y = self.net(x)
-        return (y * y).sum()
-
-
-def gradients(net, x):
-    summed = Summed(net)
-    of_x, of_weights = ms.grad(summed, 0, summed.trainable_params())(Tensor(x))
-    return [one.asnumpy() for one in (of_x, *of_weights)]
 
 
 def near(got, want, tolerance=1e-5):

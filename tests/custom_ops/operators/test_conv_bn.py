@@ -82,13 +82,7 @@ def test_arrays_that_do_not_fit():
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn, ops  # noqa: E402
 
-
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
+from tests.custom_ops.squares import gradients  # noqa: E402
 
 
 class Theirs(nn.Cell):
@@ -108,22 +102,6 @@ class Theirs(nn.Cell):
         if self.activation == "leaky_relu":
             return ops.leaky_relu(z, self.alpha)
         return z * ops.sigmoid(z)
-
-
-class Squared(nn.Cell):
-    def __init__(self, net):
-        super().__init__()
-        self.net = net
-
-    def construct(self, x):
-        y = self.net(x)
-        return (y * y).sum()
-
-
-def gradients(net, x):
-    squared = Squared(net)
-    of_x, of_weights = ms.grad(squared, 0, squared.trainable_params())(Tensor(x))
-    return [one.asnumpy() for one in (of_x, *of_weights)]
 
 
 def near(got, want, tolerance=1e-4):

@@ -40,13 +40,7 @@ def test_gelu_with_erf():
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn, ops  # noqa: E402
 
-
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
+from tests.custom_ops.squares import gradients  # noqa: E402
 
 
 class Theirs(nn.Cell):
@@ -62,23 +56,6 @@ class Theirs(nn.Cell):
         if self.kind == "MatMulBiasGELU":
             return z * ops.sigmoid(1.5957691216 * (z + 0.044715 * z * z * z))
         return z * ops.sigmoid(z)
-
-
-class Squared(nn.Cell):
-    def __init__(self, net):
-        super().__init__()
-        self.net = net
-
-    def construct(self, *inputs):
-        y = self.net(*inputs)
-        return (y * y).sum()
-
-
-def gradients(net, *arrays):
-    squared = Squared(net)
-    places = tuple(range(len(arrays)))
-    found, weights = ms.grad(squared, places, squared.trainable_params())(*map(Tensor, arrays))
-    return [one.asnumpy() for one in (*found, *weights)]
 
 
 def near(got, want, tolerance=2e-5):

@@ -59,11 +59,6 @@ def tensors(arrays):
     return [ms.Tensor(np.ascontiguousarray(one)) for one in arrays]
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    ms.set_context(mode=ms.GRAPH_MODE)
-
-
 @pytest.mark.parametrize(
     ("name", "masks"),
     [*CASES.items(), *((name, ()) for name in MAY_LACK_ITS_MASK)],
@@ -71,6 +66,7 @@ def graph():
 )
 def test_forms(name, masks):
     """Found, checked, listed; in graph mode and PyNative, with other numbers; undone."""
+    ms.set_context(mode=ms.GRAPH_MODE)
     net = getattr(forms, name)().set_train(False)
     given = tensors((numbers(BATCH, TOKENS, forms.SIZE), *masks))
     kind = type(net)

@@ -12,15 +12,7 @@ from tbe_impl.errors import InputError
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn, ops  # noqa: E402
 
-pytestmark = pytest.mark.mindspore
-
-
-@pytest.fixture(params=["graph", "pynative"], autouse=True)
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
+pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("mode")]
 
 
 class OwnNorm(nn.LayerNorm):

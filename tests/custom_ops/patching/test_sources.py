@@ -12,16 +12,8 @@ from mindspore import Tensor, nn  # noqa: E402
 
 from tests.custom_ops.patching import nets  # noqa: E402
 
-pytestmark = pytest.mark.mindspore
+pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("pynative")]
 ATTENTION = "ScaledDotProductAttention"
-
-
-@pytest.fixture(autouse=True)
-def pynative():
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=before)
 
 
 @pytest.fixture(params=["graph", "pynative"])
