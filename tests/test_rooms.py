@@ -46,7 +46,7 @@ ORDER = {
         ("patching",),
     ),
     "ms_fusion": (
-        ("graph", "operators"),
+        ("graph", "operators", "disjoint"),
         ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),

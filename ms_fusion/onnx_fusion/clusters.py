@@ -6,9 +6,10 @@ each value, the set of groups from which a path leads to it through something ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ms_fusion.cost import is_matrix_product
+from ms_fusion.disjoint import Disjoint
 from ms_fusion.graph import Graph, Node
 from ms_fusion.rewrite import Candidate
 
@@ -86,17 +87,11 @@ class _Walk:
     def __init__(self, graph: Graph):
         self.graph = graph
         self.group: dict[str, int] = {}
-        self.parent: list[int] = []
+        self.joined = Disjoint[int]()
         self.masks: list[int] = []
         self.members: list[list[str]] = []
         self.through: dict[str, int] = {}
         self.seen: list[int] = []
-
-    def root(self, number: int) -> int:
-        while self.parent[number] != number:
-            self.parent[number] = self.parent[self.parent[number]]
-            number = self.parent[number]
-        return number
 
     def take(self, node: Node, may: bool) -> None:
         makers = [maker for maker in (self.graph.producers.get(name) for name in node.inputs) if maker is not None]  # fmt: skip
@@ -105,13 +100,13 @@ class _Walk:
         for maker in makers:
             reached |= self.through[maker.name]
             number = self.group.get(maker.name)
-            if number is not None and self.root(number) != own:
-                reached |= self.masks[self.root(number)]
+            if number is not None and self.joined.root(number) != own:
+                reached |= self.masks[self.joined.root(number)]
         self.through[node.name] = reached
         if may:
             if own is None:
-                own = len(self.parent)
-                self.parent.append(own)
+                own = len(self.members)
+                self.joined.add(own)
                 self.masks.append(1 << own)
                 self.members.append([])
                 self.seen.append(0)
@@ -119,22 +114,21 @@ class _Walk:
             self.members[own].append(node.name)
             self.seen[own] |= reached
 
-    def _joined(self, makers: Iterable[Node]) -> int | None:
+    def _joined(self, makers: Sequence[Node]) -> int | None:
         """The group that a reader of these may be part of, after those of them that can be one became one."""
-        makers = tuple(makers)
         found: int | None = None
-        for number in dict.fromkeys(self.root(self.group[one.name]) for one in makers if one.name in self.group):  # fmt: skip
+        for number in dict.fromkeys(self.joined.root(self.group[one.name]) for one in makers if one.name in self.group):  # fmt: skip
             outside = 0
             for maker in makers:
                 held = self.group.get(maker.name)
-                if held is None or self.root(held) != number:
+                if held is None or self.joined.root(held) != number:
                     outside |= self.through[maker.name]
             if outside & self.masks[number] or len(self.members[number]) >= MAX_NODES:
                 continue
             if found is None:
                 found = number
             elif self._can_be_one(found, number):
-                self.parent[number] = found
+                self.joined.join(number, found)
                 self.masks[found] |= self.masks[number]
                 self.members[found] += self.members[number]
                 self.seen[found] |= self.seen[number]
@@ -147,5 +141,5 @@ class _Walk:
     def groups(self) -> Iterator[tuple[str, ...]]:
         order: Mapping[str, int] = {node.name: place for place, node in enumerate(self.graph.nodes)}
         for number, members in enumerate(self.members):
-            if self.parent[number] == number and members:
+            if self.joined.root(number) == number and members:
                 yield tuple(sorted(members, key=order.__getitem__))

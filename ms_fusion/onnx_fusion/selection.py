@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ms_fusion.disjoint import Disjoint
 from ms_fusion.graph import Graph
 from ms_fusion.rewrite import Candidate
 
@@ -77,22 +78,15 @@ def select(graph: Graph, worth: Mapping[Candidate, float]) -> Selection:
 def _knots(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Candidates in the same knot if they share an operator, or each shares one with a third."""
     at: dict[str, int] = {}
-    parent = list(range(len(candidates)))
-
-    def root(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
-        return number
-
+    knots = Disjoint(range(len(candidates)))
     for number, one in enumerate(candidates):
         for name in one.nodes:
             if name in at:
-                parent[root(number)] = root(at[name])
+                knots.join(number, at[name])
             at[name] = number
     found: dict[int, list[Candidate]] = {}
     for number, one in enumerate(candidates):
-        found.setdefault(root(number), []).append(one)
+        found.setdefault(knots.root(number), []).append(one)
     return list(found.values())
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
+from ms_fusion.disjoint import Disjoint
 from ms_fusion.graph import Edge, Graph, Node
 from ms_fusion.why_not.fusability import Settings
 from ms_fusion.why_not.splitter import (
@@ -197,14 +198,8 @@ def _bits(number: int) -> Iterator[int]:
 
 def connected(names: Iterable[str], edges: Iterable[Edge]) -> dict[str, str]:
     """Name → the name that stands for all that it hangs together with."""
-    first = {name: name for name in names}
-
-    def root(name: str) -> str:
-        while first[name] != name:
-            first[name] = first[first[name]]
-            name = first[name]
-        return name
-
+    known = tuple(names)
+    sets = Disjoint(known)
     for edge in edges:
-        first[root(edge.consumer)] = root(edge.producer)
-    return {name: root(name) for name in first}
+        sets.join(edge.consumer, edge.producer)
+    return {name: sets.root(name) for name in known}
