@@ -1,11 +1,12 @@
 """What one fused kernel saves over its operators apart, as one number in µs, with each of its terms.
 
-    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth
+    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth − recomputation ÷ rate
 
 - *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost.work` for what counts.
 - *tiling loss*: bytes that one kernel reads again because a tile has to hold whole rows. A matrix product alone works in
   square tiles of t × t, a third of the on-chip memory each; with a normalisation before it, or a reduction behind it, its
   tiles hold r whole rows, so its weight is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
+- *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it.
 - *on-chip need*: a row of the widest reduction times the values that are alive at once. More than 80 % of the on-chip memory
   is refused.
 - a matrix product that waits for another one in its kernel waits for whole rows of it: such a *pipeline* is judged by the
@@ -15,7 +16,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ms_fusion.cost.work import is_matrix_product, work_of
@@ -30,6 +31,8 @@ REDUCING = frozenset(
 """Operators that need a whole row before they have a result."""
 
 
+POOLINGS = frozenset({"MaxPool", "AvgPool"})
+"""Operators whose windows overlap."""
 IMAGES = frozenset({"Conv2D", "Conv2DTranspose"})
 """Matrix products whose columns are channels: the places of an image are its rows."""
 
@@ -42,6 +45,7 @@ class Benefit:
         saved_bytes: bytes not moved.
         saved_launches: launches not paid.
         loss_bytes: bytes read again because tiles hold whole rows.
+        recomputed_flops: done again because windows overlap.
         on_chip_bytes: what one tile needs.
         us: the benefit; negative where the kernel is slower.
         refused: why it cannot be, whatever it would save; else empty.
@@ -50,6 +54,7 @@ class Benefit:
     saved_bytes: int
     saved_launches: int
     loss_bytes: int
+    recomputed_flops: int
     on_chip_bytes: int
     us: float
     refused: str = ""
@@ -59,31 +64,69 @@ class Benefit:
         return not self.refused and self.us > 0
 
 
-def benefit(fused: Node, graph: Graph, device: Device) -> Benefit:
+Split = Callable[[Graph], Sequence[Graph]]
+"""A body → what each kernel computes that it becomes on a device."""
+
+
+def _as_one(body: Graph) -> Sequence[Graph]:
+    return (body,)
+
+
+def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -> Benefit:
     """What the operators in the body of `fused` save as one kernel.
 
     Args:
         fused: with a body; its inputs and outputs are values of `graph`.
         graph: with sizes that are known, or assumed.
         device: where it runs.
+        split: where products are calls of a library that takes little along, the calls and what lies between them: they are
+            launched as one, and hand results over in memory.
     """
     assert fused.body is not None
     body = fused.body
+    parts = split(body)
     apart = [work_of(node, body) for node in body.nodes]
-    whole = work_of(fused, graph)
+    whole = [work_of(Node(part.name, "Part", part.inputs, part.outputs, body=part), part) for part in parts]  # fmt: skip
     products = [node for node in body.nodes if is_matrix_product(node.op)]
     launches = sum(work.launches for work in apart) - 1
-    saved = sum(work.bytes for work in apart) - whole.bytes
-    need, rows_bytes = _on_chip(body)
-    loss = sum(_loss(node, body, rows_bytes, device) for node in products) if rows_bytes else 0
-    us = (saved - loss) / device.bandwidth_bytes_per_s * 1e6 + launches * device.launch_us
+    saved = sum(work.bytes for work in apart) - sum(work.bytes for work in whole)
+    chips = [_on_chip(part) for part in parts]
+    need = max(one for one, _ in chips)
+    loss = sum(
+        _loss(node, part, rows, device)
+        for part, (_, rows) in zip(parts, chips, strict=True)
+        for node in part.nodes
+        if rows and is_matrix_product(node.op)
+    )
+    rate = device.rate_of_bytes(sum(body.values[name].bytes for name in _held(body)))
+    again = sum(_recomputed(part) for part in parts)
+    us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6  # fmt: skip
     limit = int(CAPACITY_SHARE * device.on_chip_bytes)
     refused = ""
     if need > limit:
         refused = f"a tile needs {need} bytes on chip, and {limit} ({CAPACITY_SHARE:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
-    elif _are_strangers(products, body):
+    elif len(parts) == 1 and _are_strangers(products, body):
         refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
-    return Benefit(saved, launches, loss, need, us, refused)
+    return Benefit(saved, launches, loss, again, need, us, refused)
+
+
+def _recomputed(part: Graph) -> int:
+    """FLOPs that are done once more for each further window that looks at their result."""
+    times: dict[str, float] = {}
+    for node in reversed(part.nodes):
+        own = max((times.get(name, 1.0) for name in node.outputs), default=1.0)
+        spans, strides = node.attr("kernel_shape") or (1,), node.attr("strides") or (1,)
+        if node.op in POOLINGS and isinstance(spans, tuple) and isinstance(strides, tuple):
+            own *= max(math.prod(spans) / max(math.prod(strides), 1), 1.0)
+        reached = 1.0 if is_matrix_product(node.op) else own
+        times |= {name: max(times.get(name, 1.0), reached) for name in node.inputs}
+    inside = ((times.get(node.outputs[0], 1.0), node) for node in part.nodes if not is_matrix_product(node.op))  # fmt: skip
+    return round(sum((count - 1) * work_of(node, part).flops for count, node in inside))
+
+
+def _held(body: Graph) -> Iterable[str]:
+    """Every tensor that the operators read or write."""
+    return dict.fromkeys(name for node in body.nodes for name in (*node.inputs, *node.outputs))
 
 
 def _on_chip(body: Graph) -> tuple[int, int]:

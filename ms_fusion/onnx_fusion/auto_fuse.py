@@ -12,14 +12,20 @@ import onnx_ir as ir
 
 from ms_fusion import __version__
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.cost import benefit
 from ms_fusion.devices import device
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import Projection, assumed, project
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.cleaning import clean
-from ms_fusion.onnx_fusion.deciding import Outcome, candidates_in, chosen_rules, decide, rejected
+from ms_fusion.onnx_fusion.deciding import (
+    Outcome,
+    candidates_in,
+    chosen_rules,
+    decide,
+    judged,
+    rejected,
+)
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import GroupKernel
@@ -102,7 +108,7 @@ def auto_fuse(
         sized = assumed(projection.graph, sizes)
         say("looking for fusions")
         candidates = candidates_in(sized, rules, searches, LEVELS[opt_level])
-        worth = {one: benefit(fused_node(sized, one.nodes, one.rule), sized, target_device) for one in candidates}  # fmt: skip
+        worth = {one: judged(fused_node(sized, one.nodes, one.rule), sized, target_device) for one in candidates}  # fmt: skip
         outcome = Outcome()
         selection = decide(sized, projection, model, worth, outcome, native, sizes, say)
         fused = _fused(model, selection.chosen, outcome)

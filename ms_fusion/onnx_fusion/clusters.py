@@ -6,9 +6,9 @@ each value, the set of groups from which a path leads to it through something ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
-from ms_fusion.cost import is_matrix_product
+from ms_fusion.cost import POOLINGS, is_matrix_product
 from ms_fusion.disjoint import Disjoint
 from ms_fusion.graph import Graph, Node
 from ms_fusion.rewrite import Candidate
@@ -25,7 +25,7 @@ def clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
         graph: the graph.
         may: whether an operator can be part of a kernel.
     """
-    walk = _Walk(graph)
+    walk = _Walk(graph, POOLINGS)
     for node in graph.nodes:
         walk.take(node, may(node) and not is_matrix_product(node.op))
     for nodes in walk.groups():
@@ -50,7 +50,7 @@ def epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
             else:
                 (reader,) = distinct.values()
                 more = [reader]
-            if any(not may(one) or is_matrix_product(one.op) or one.name in inside for one in more):
+            if any(not may(one) or is_matrix_product(one.op) or one.op in POOLINGS or one.name in inside for one in more):  # fmt: skip
                 break
             found += more
             inside |= {one.name for one in more}
@@ -84,8 +84,10 @@ def siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
 class _Walk:
     """Groups under way; each has a bit, and after two became one the bits of both."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, beginning: Container[str] = ()):
+        """`beginning`: operators that only begin a group."""
         self.graph = graph
+        self.beginning = beginning
         self.group: dict[str, int] = {}
         self.joined = Disjoint[int]()
         self.masks: list[int] = []
@@ -95,7 +97,7 @@ class _Walk:
 
     def take(self, node: Node, may: bool) -> None:
         makers = [maker for maker in (self.graph.producers.get(name) for name in node.inputs) if maker is not None]  # fmt: skip
-        own = self._joined(makers) if may else None
+        own = self._joined(makers) if may and node.op not in self.beginning else None
         reached = 0
         for maker in makers:
             reached |= self.through[maker.name]

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.cost import Benefit
+from ms_fusion.cost import Benefit, benefit
+from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
+from ms_fusion.onnx_fusion.assembled import launches
 from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
@@ -84,6 +86,11 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
     return [one for one in distinct.values() if is_closed(graph, one.nodes, order)]
 
 
+def judged(fused: Node, graph: Graph, device: Device) -> Benefit:
+    """What a candidate saves; on a CPU its products are calls of a library that takes little along."""
+    return benefit(fused, graph, device, launches) if device.name == "cpu" else benefit(fused, graph, device)  # fmt: skip
+
+
 def decide(
     graph: Graph,
     projection: Projection,
@@ -98,7 +105,7 @@ def decide(
     open_to_choice = {one: found.us for one, found in worth.items() if found.is_worth_it}
     for one, found in worth.items():
         if not found.is_worth_it:
-            reason = found.refused or f"it would save {found.us:.2f} µs: {found.saved_bytes} bytes less, {found.loss_bytes} read again"  # fmt: skip
+            reason = found.refused or f"it would save {found.us:.2f} µs: {found.saved_bytes} bytes less, {found.loss_bytes} read again, {found.recomputed_flops} operations done again"  # fmt: skip
             outcome.rejected.append(rejected(one, graph, found.us, reason))
     while True:
         selection = select(graph, open_to_choice)

@@ -69,3 +69,26 @@ def test_two_products_need_something_that_they_share() -> None:
 def test_a_product_that_waits_for_another_one_waits_for_whole_rows_of_it() -> None:
     graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("y", "v"), "z"), x=(8, 8), w=(8, 4096), v=(4096, 8), y=(8, 4096), z=(8, 8))  # fmt: skip
     assert found(graph).on_chip_bytes == 3 * 4096 * 4
+
+
+def test_what_stands_before_overlapping_windows_is_computed_again() -> None:
+    graph = chain(("Exp", ("x",), "y"), ("MaxPool", ("y",), "z"), x=(1, 1, 8, 8), y=(1, 1, 8, 8), z=(1, 1, 6, 6))  # fmt: skip
+    pool = Node("z", "MaxPool", ("y",), ("z",), (("kernel_shape", (3, 3)), ("strides", (1, 1))))
+    graph = Graph("g", (graph.nodes[0], pool), graph.values, graph.inputs, graph.outputs)
+    assert found(graph).recomputed_flops == 8 * 8 * 8 * 10  # eight windows more, an exp is 10
+
+
+def test_a_device_whose_products_are_calls_keeps_what_lies_between_them() -> None:
+    graph = chain(("MatMul", ("x", "w"), "y"), ("Exp", ("y",), "z"), x=(8, 8), w=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
+    node = fused_node(graph, ["y", "z"], "Fused")
+    each = lambda body: [fused_node(body, (one.name,), "Part").body for one in body.nodes]  # noqa: E731
+    result = benefit(node, graph, DEVICE, each)
+    assert (result.saved_bytes, result.saved_launches, result.us) == (0, 1, 3.0)
+
+
+def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
+    graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(10,), y=(10,), z=(10,))
+    near = Device("near", 1e9, 1e12, 3.0, 1 << 16, "made up", cache_bytes=120, cache_bandwidth_bytes_per_s=1e10)  # fmt: skip
+    assert found(graph, near).us == pytest.approx(80 / 1e10 * 1e6 + 3.0)
+    less = Device("less", 1e9, 1e12, 3.0, 1 << 16, "made up", cache_bytes=119, cache_bandwidth_bytes_per_s=1e10)  # fmt: skip
+    assert found(graph, less).us == pytest.approx(80 / 1e9 * 1e6 + 3.0)

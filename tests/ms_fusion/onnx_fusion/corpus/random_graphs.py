@@ -27,11 +27,10 @@ ROWS, COLUMNS = 6, 8
 COUNT = 40
 
 
-def random_graph(path: Path, seed: int) -> Path:
+def random_graph(path: Path, seed: int, rows: int | str = ROWS, columns: int = COLUMNS) -> Path:
     """10 to 40 operators on matrices; up to three results."""
     random = np.random.default_rng(seed)
-    rows: int | str = "n" if seed % 2 else ROWS
-    b = Builder({"x": (rows, COLUMNS), "y": (rows, COLUMNS)})
+    b = Builder({"x": (rows, columns), "y": (rows, columns)})
     b.random = random
     known = ["x", "y"]
 
@@ -50,10 +49,10 @@ def random_graph(path: Path, seed: int) -> Path:
             case 6:
                 made = b.add("Sub", one(), b.add(str(random.choice(["ReduceMean", "ReduceMax"])), one(), axis))  # fmt: skip
             case 7:
-                made = b.add("Softmax", one(), axis=int(random.integers(0, 2)) if rows == ROWS else -1)  # fmt: skip
+                made = b.add("Softmax", one(), axis=int(random.integers(0, 2)) if isinstance(rows, int) else -1)  # fmt: skip
             case 8:
-                made = b.add("MatMul", one(), b.weight(COLUMNS, COLUMNS))
-                made = b.add("Add", made, b.weight(COLUMNS)) if random.integers(0, 2) else made
+                made = b.add("MatMul", one(), b.weight(columns, columns))
+                made = b.add("Add", made, b.weight(columns)) if random.integers(0, 2) else made
             case _:
                 halves = b.add("Split", one(), outputs=2, axis=1, num_outputs=2)
                 made = b.add("Reshape", b.add("Concat", *halves[::-1], axis=1), whole)
@@ -63,5 +62,6 @@ def random_graph(path: Path, seed: int) -> Path:
 
 
 MODELS: Mapping[str, Callable[[Path], Path]] = {
-    f"random_{seed}": functools.partial(random_graph, seed=seed) for seed in range(COUNT)
+    f"random_{seed}": functools.partial(random_graph, seed=seed, rows="n" if seed % 2 else ROWS)
+    for seed in range(COUNT)
 }

@@ -1,0 +1,206 @@
+"""What the model of costs says that fusions save on this processor, beside what they save: ``python -m benchmarks.onnx_predictions``.
+
+Every candidate of models of the corpus, in sizes that matter, that becomes kernels in C: its operators one by one, and as they
+are fused, both in a row in C on the same arrays, in turns. ``--prepare`` only compiles, which need not be quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import itertools
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import measuring
+from custom_ops.chain import Chain
+from ms_fusion.cost import Benefit, measure_cpu
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import ONNX_OP, assumed, project
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx_fusion.assembled import assembled
+from ms_fusion.onnx_fusion.cleaning import clean
+from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, judged
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.verification import sample
+from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.errors import FusionError
+from tests.ms_fusion.onnx_fusion.corpus import convolutional, random_graphs, transformers
+
+LARGEST_BYTES = 64 << 20
+NOISE_US = 1.0
+"""Below this a saving is too small to have a sign: the clock and the call are as long."""
+
+
+def models() -> Mapping[str, Callable[[Path], Path]]:
+    """The models whose candidates are tried."""
+    nets = {
+        f"{family}_{tokens}": functools.partial(write, sizes=transformers.Sizes(d=d, heads=heads, batch=batch, tokens=tokens, spelled=spelled))
+        for family, write in transformers.FAMILIES.items()
+        for d, heads, batch, tokens, spelled in ((256, 4, 2, 128, True), (512, 8, 1, 512, False), (64, 4, 1, 64, True))
+    }  # fmt: skip
+    images = {
+        f"{family}_{side}": functools.partial(write, sizes=convolutional.Sizes(channels=16, side=side, batch=2, activation=activation))
+        for family, write in convolutional.FAMILIES.items()
+        for side, activation in ((64, "Relu"), (96, "Silu"))
+    }  # fmt: skip
+    graphs = {
+        f"random_{seed}": functools.partial(random_graphs.random_graph, seed=seed, rows=rows, columns=columns)
+        for seed in range(8)
+        for rows, columns in (((64, 128), (1024, 256), (4096, 256), (512, 512))[seed % 4],)
+    }  # fmt: skip
+    return {**nets, **images, **graphs}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate, ready to run.
+
+    Attributes:
+        name: model and rule.
+        operators: its operators.
+        predicted: what the model of costs says.
+        fused, apart: its kernels in a row, and those of its operators one by one.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    predicted: Benefit | None
+    node: Node
+    fused: Chain
+    apart: Chain
+
+
+def cases(limit: int) -> Iterator[Case]:
+    """Candidates, no two with the same operators on the same sizes."""
+    rules, searches = chosen_rules("all")
+    device, seen = replace(measure_cpu(), launch_us=launch_us()), set[object]()
+    with Native() as native, tempfile.TemporaryDirectory() as directory:
+        for name, write in models().items():
+            model = open_model(write(Path(directory) / "model.onnx"))
+            clean(model, native)
+            graph = assumed(project(model).graph, {})
+            kept = 0
+            for one in candidates_in(graph, rules, searches, ("intra-operator", "cross-operator", "pipeline")):  # fmt: skip
+                node = fused_node(graph, one.nodes, one.rule)
+                assert node.body is not None
+                key = tuple((part.op, *(graph.values[value].shape for value in (*part.inputs, *part.outputs))) for part in node.body.nodes)  # fmt: skip
+                held = sum(graph.values[value].bytes for part in node.body.nodes for value in part.outputs)  # fmt: skip
+                if key in seen or held > LARGEST_BYTES or kept >= limit:
+                    continue
+                seen.add(key)
+                try:
+                    fused, apart = assembled(node, {}), assembled(node, {}, apart=True)
+                    if fused.whole is None or apart.whole is None:
+                        continue
+                except FusionError:
+                    continue
+                predicted = judged(node, graph, device)
+                if predicted.us == 0.0:
+                    continue
+                kept += 1
+                operators = tuple(str(part.attr(ONNX_OP)) for part in node.body.nodes)
+                yield Case(f"{name} {one.rule}", operators, predicted, node, fused, apart)  # fmt: skip
+
+
+def launch_us() -> float:
+    """What one more kernel in a row costs in C: a long row of tiny ones."""
+    steps = 64
+    names = [f"v{number}" for number in range(steps + 1)]
+    nodes = tuple(Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),)) for read, made in itertools.pairwise(names))  # fmt: skip
+    values = {name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names}  # fmt: skip
+    node = Node("row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],)))  # fmt: skip
+    apart, fused = measured(Case("", (), None, node, assembled(node, {}), assembled(node, {}, apart=True)), 20)  # fmt: skip
+    return (apart - fused) / (steps - 1)
+
+
+def measured(case: Case, rounds: int) -> tuple[float, float]:
+    """µs of its operators one by one, and fused: the least of the rounds: what disturbs only adds."""
+    body = case.node.body
+    assert body is not None
+    given = [sample(body.values[name], {}) for name in body.inputs]
+    made = [aligned_empty(one.shape, np.dtype(one.dtype)) for one in case.fused.outputs]
+    addresses = [array.ctypes.data for array in (*given, *made)]
+    buffers = (ctypes.c_void_p * len(addresses))(*addresses)
+
+    def call(chain: Chain) -> Callable[[], object]:
+        whole: Any = chain.whole
+        return lambda: whole.function(whole.state, buffers)
+
+    runs = (call(case.apart), call(case.fused))
+    times: tuple[list[float], list[float]] = ([], [])
+    once = 0.0
+    for run in runs:
+        run()
+        begin = time.perf_counter()
+        run()
+        once = max(once, time.perf_counter() - begin)
+    count = max(1, int(1e-3 / max(once, 1e-7)))
+    for number in range(rounds):
+        for place in (0, 1) if number % 2 else (1, 0):
+            begin = time.perf_counter()
+            for _ in range(count):
+                runs[place]()
+            times[place].append((time.perf_counter() - begin) / count)
+    return min(times[0]) * 1e6, min(times[1]) * 1e6
+
+
+def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's, ties sharing their mean rank."""
+
+    def ranks(values: np.ndarray) -> np.ndarray:
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ends = np.cumsum(counts)
+        return (ends - (counts - 1) / 2)[inverse]
+
+    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
+
+
+def main() -> None:
+    """Measures, says the share of right signs and the rank correlation, and writes ``build/bench/onnx_predictions.json``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prepare", action="store_true", help="only compile")
+    parser.add_argument("--each", type=int, default=14, help="candidates of a model, at most")
+    parser.add_argument("--rounds", type=int, default=20)
+    given = parser.parse_args()
+    found = list(cases(given.each))
+    print(f"{len(found)} candidates")
+    if given.prepare:
+        return
+    rows = []
+    for case in found:
+        assert case.predicted is not None
+        apart, fused = measured(case, given.rounds)
+        rows.append({"case": case.name, "operators": case.operators, "predicted_us": case.predicted.us, "refused": case.predicted.refused,
+                     "measured_us": apart - fused, "apart_us": apart, "fused_us": fused,
+                     "saved_bytes": case.predicted.saved_bytes, "saved_launches": case.predicted.saved_launches})  # fmt: skip
+    summary = summarised(rows)
+    print(summary)
+    measuring.write("onnx_predictions", {"machine": measuring.described(), "device": str(measure_cpu()), "summary": summary, "rows": rows})  # fmt: skip
+
+
+def summarised(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The share of right signs, the rank correlation, and how many are wrong by more than two."""
+    predicted = np.array([row["predicted_us"] for row in rows])
+    saved = np.array([row["measured_us"] for row in rows])
+    near = np.abs(saved) < NOISE_US
+    right = (np.sign(predicted) == np.sign(saved)) | (near & (np.abs(predicted) < 5 * NOISE_US))
+    ratio = predicted / np.where(saved == 0, 1e-9, saved)
+    return {
+        "candidates": len(rows),
+        "sign right": round(float(right.mean()), 3),
+        "rank correlation": round(rank_correlation(predicted, saved), 3),
+        "within a factor of 2": round(float(((ratio > 0.5) & (ratio < 2)).mean()), 3),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A group as a row of kernels is what its one kernel is, and what its operators are one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import assumed, project
+from ms_fusion.onnx_fusion.assembled import assembled, launches
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import build
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.verification import difference, sample
+from tests.ms_fusion.onnx_fusion.models import Builder
+
+SIZES = {"n": 2}
+
+
+def linear(b: Builder, x: str) -> str:
+    return b.add("Relu", b.add("Add", b.add("MatMul", x, b.weight(8, 8)), b.weight(8)))
+
+
+def residual(b: Builder, x: str) -> str:
+    return b.add("Sigmoid", b.add("Add", b.add("Gemm", x, b.weight(8, 8), b.weight(8), transB=1), x))  # fmt: skip
+
+
+def attention(b: Builder, x: str) -> str:
+    scores = b.add("MatMul", x, b.add("Transpose", x, perm=[1, 0]))
+    return b.add("MatMul", b.add("Softmax", scores, axis=-1), x)
+
+
+def image(b: Builder, x: str) -> str:
+    x = b.add("Reshape", x, b.constant([0, 2, 2, 2], "int64"))
+    return b.add("Relu", b.add("Add", b.add("Conv", x, b.weight(2, 2, 3, 3), b.weight(2), pads=[1, 1, 1, 1]), x))  # fmt: skip
+
+
+def scaled(b: Builder, x: str) -> str:
+    return b.add("Gemm", x, b.weight(8, 4), b.weight(1), alpha=0.5)
+
+
+@pytest.mark.parametrize(
+    ("net", "kernels", "apart"),
+    [(linear, 1, 3), (residual, 2, 3), (attention, 4, 4), (image, 2, 3), (scaled, 1, 1)],
+)
+def test_a_row_of_kernels(net, kernels: int, apart: int, tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 8)})
+    model = open_model(b.save(tmp_path / "net.onnx", net(b, "x")))
+    with Native() as native:
+        native.infer_shapes(model)
+    graph = project(model).graph
+    node = fused_node(graph, [one.name for one in graph.nodes], "Group")
+    row, alone = assembled(node, SIZES), assembled(node, SIZES, apart=True)
+    assert (len(row.steps), len(alone.steps)) == (kernels, apart)
+    known = assumed(node.body, SIZES)
+    assert len(launches(known)) == kernels
+    given = [sample(known.values[name], {}) for name in known.inputs]
+    expected = build(node).kernel(*given)
+    for found in (row(*given), alone(*given)):
+        assert difference("y", np.asarray(expected), found).agrees
