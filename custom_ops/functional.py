@@ -11,8 +11,12 @@ import custom_ops
 from custom_ops.cell import FusedCell, check_route
 from custom_ops.framework import HAS_MINDSPORE, ms
 from custom_ops.operators.activations import NAMES, key_of
+from custom_ops.operators.conv_bn import SPECS, leak_of
 from custom_ops.operators.matmul_bias import PRODUCTS
 from custom_ops.operators.softmax_cross_entropy_cell import weighted_labels
+from custom_ops.optimizer_functions import adam as adam
+from custom_ops.optimizer_functions import adam_weight_decay as adam_weight_decay
+from custom_ops.optimizer_functions import momentum as momentum
 from tbe_impl.errors import InputError
 
 # `ms.amp` with level O1 copies the functions that a net calls, without what they use, except those of modules without a file
@@ -65,6 +69,21 @@ def _made_dense(activation: str, has_bias: bool, *, route: str) -> Any:
     if key is None:
         raise InputError("dense: activation is unknown", place="dense", expected=", ".join(NAMES), got=repr(activation))  # fmt: skip
     return FusedCell(PRODUCTS[key][has_bias], {"activation": key}, route)
+
+
+@lru_cache(maxsize=0)
+def _convolution(activation: str, *how: Any, route: str) -> Any:
+    """The convolution with bias that ends with an activation of that name."""
+    return _made_convolution(activation, *how, route=check_route(route, "fused_conv_bn"))
+
+
+@cache
+def _made_convolution(activation: str, *how: Any, route: str) -> Any:
+    if activation not in SPECS:
+        raise InputError("fused_conv_bn: activation is unknown", place="fused_conv_bn", expected=", ".join(filter(None, SPECS)), got=repr(activation))  # fmt: skip
+    names = ("stride", "padding", "dilation", "groups", "lowering")
+    attributes = dict(zip(names, how[:-1], strict=True)) | leak_of(activation, how[-1])
+    return FusedCell(SPECS[activation], attributes, route)
 
 
 def scaled_dot_product_attention(
@@ -323,7 +342,7 @@ def conv2d(
 
 
 def _conv_bn(
-    spec: str, x: Any, weight: Any, bias: Any, statistics: Any, eps: float, how: Any, route: str
+    activation: str, x: Any, weight: Any, bias: Any, statistics: Any, eps: float, how: Any, route: str
 ) -> Any:  # fmt: skip
     """The folded weights, then the convolution; `statistics` are gamma, beta, mean and variance, `how` the convolution's."""
     if bias is None:
@@ -332,11 +351,24 @@ def _conv_bn(
     else:
         fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM_BIAS", eps, route=route)
         folded, offset = fold(weight, bias, statistics[0], statistics[1], statistics[2], statistics[3])  # fmt: skip
-    if spec == "CONV2D_BIAS_LEAKY_RELU":
-        cell = _operator("conv_bn", spec, how[0], how[1], how[2], how[3], how[4], how[5], route=route)  # fmt: skip
-    else:
-        cell = _operator("conv_bn", spec, how[0], how[1], how[2], how[3], how[4], route=route)
+    cell = _convolution(activation, how[0], how[1], how[2], how[3], how[4], how[5], route=route)
     return cell(x, folded.astype(x.dtype), offset.astype(x.dtype))
+
+
+def fused_conv_bn(
+    x: Any, conv_weight: Any, conv_bias: Any, bn_weight: Any, bn_bias: Any, bn_mean: Any, bn_var: Any, *, eps: float = 1e-5,
+    stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, activation: str = "", alpha: float = 0.1,
+    lowering: str = "auto", route: str = "",
+) -> Any:  # fmt: skip
+    """f((conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias); see `custom_ops.FusedConvBN`.
+
+    Args:
+        x, conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var: as there, of tensors; conv_bias may be None.
+        eps, stride, padding, dilation, groups, activation, alpha, lowering: as there.
+    """
+    how = (stride, padding, dilation, groups, lowering, alpha)
+    statistics = (bn_weight, bn_bias, bn_mean, bn_var)
+    return _conv_bn(activation, x, conv_weight, conv_bias, statistics, eps, how, route)
 
 
 def conv_bn_relu(
@@ -352,9 +384,9 @@ def conv_bn_relu(
         stride, padding, dilation, groups, lowering: as `conv2d` takes them.
         eps: added to the variance.
     """
-    how = (stride, padding, dilation, groups, lowering)
+    how = (stride, padding, dilation, groups, lowering, 0.1)
     statistics = (gamma, beta, moving_mean, moving_variance)
-    return _conv_bn("CONV2D_BIAS_RELU", x, weight, bias, statistics, eps, how, route)
+    return _conv_bn("relu", x, weight, bias, statistics, eps, how, route)
 
 
 def conv_bn_leaky_relu(
@@ -365,7 +397,7 @@ def conv_bn_leaky_relu(
     """max(z, 0) + alpha·min(z, 0); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNLeakyReLU`."""
     how = (stride, padding, dilation, groups, lowering, alpha)
     statistics = (gamma, beta, moving_mean, moving_variance)
-    return _conv_bn("CONV2D_BIAS_LEAKY_RELU", x, weight, bias, statistics, eps, how, route)
+    return _conv_bn("leaky_relu", x, weight, bias, statistics, eps, how, route)
 
 
 def conv_bn_silu(
@@ -373,9 +405,9 @@ def conv_bn_silu(
     padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto", route: str = "",
 ) -> Any:  # fmt: skip
     """z·σ(z); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNSiLU`."""
-    how = (stride, padding, dilation, groups, lowering)
+    how = (stride, padding, dilation, groups, lowering, 0.1)
     statistics = (gamma, beta, moving_mean, moving_variance)
-    return _conv_bn("CONV2D_BIAS_SILU", x, weight, bias, statistics, eps, how, route)
+    return _conv_bn("silu", x, weight, bias, statistics, eps, how, route)
 
 
 def dense(x: Any, weight: Any, bias: Any = None, *, activation: str = "", route: str = "") -> Any:

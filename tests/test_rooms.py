@@ -42,6 +42,7 @@ ORDER = {
         ("cell", "ascend"),
         ("registry",),
         ("operators",),
+        ("optimizer_functions",),
         ("functional", "optimizers"),
         ("patching",),
     ),

@@ -35,6 +35,12 @@ CONV_BN = [
     ("conv_bn_leaky_relu", {}, lambda z: np.where(z > 0, z, 0.1 * z)),
     ("conv_bn_leaky_relu", {"alpha": 0.3}, lambda z: np.where(z > 0, z, 0.3 * z)),
     ("conv_bn_silu", {}, lambda z: z / (1 + np.exp(-z))),
+    ("fused_conv_bn", {}, lambda z: z),
+    (
+        "fused_conv_bn",
+        {"activation": "leaky_relu", "alpha": 0.2},
+        lambda z: np.where(z > 0, z, 0.2 * z),
+    ),
 ]
 
 

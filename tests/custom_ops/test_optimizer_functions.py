@@ -1,0 +1,72 @@
+"""Steps of optimizers as functions: of tensors and Parameters, in graph mode and PyNative, the same as on arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from custom_ops import functional
+from tbe_impl.errors import InputError
+
+pytestmark = pytest.mark.mindspore
+ms = pytest.importorskip("mindspore")
+
+RULES = {
+    "adam": (4, {"count": 3, "weight_decay": 0.1, "use_nesterov": True}),
+    "adam_weight_decay": (4, {"weight_decay": 0.1}),
+    "momentum": (3, {"momentum": 0.9}),
+}
+"""Name → how many lists it takes, and what else."""
+
+
+def lists(count):
+    rng = np.random.default_rng(count)
+    dtypes = [np.float32, np.float16, np.float32]
+    return [[rng.uniform(0.5, 1, shape).astype(dtype) for shape, dtype in zip([(3, 4), (5,), ()], dtypes, strict=True)] for _ in range(count)]  # fmt: skip
+
+
+class Step(ms.nn.Cell):
+    def __init__(self, name, own, given):
+        super().__init__()
+        self.function, self.given = getattr(functional, name), given
+        self.own = [tuple(kind) for kind in own]
+
+    def construct(self, *gradients):
+        return self.function(gradients, *self.own, learning_rate=0.1, **self.given)
+
+
+@pytest.mark.parametrize("mode", ["GRAPH_MODE", "PYNATIVE_MODE"])
+@pytest.mark.parametrize("name", RULES)
+def test_step(name, mode):
+    ms.set_context(mode=getattr(ms, mode))
+    count, given = RULES[name]
+    gradients, *own = lists(count)
+
+    def kept(array, kind, number):
+        made = ms.Tensor(array.copy())
+        return ms.Parameter(made, name=f"p{kind}_{number}") if number % 2 else made
+
+    tensors = [
+        [kept(one, place, number) for number, one in enumerate(kind)]
+        for place, kind in enumerate(own)
+    ]
+    Step(name, tensors, given)(*map(ms.Tensor, gradients))
+    before = [[one.copy() for one in kind] for kind in own]
+    getattr(functional, name)(gradients, *own, learning_rate=0.1, **given)
+    for found, want, was in zip(tensors, own, before, strict=True):
+        for one, other, old in zip(found, want, was, strict=True):
+            assert not np.array_equal(other, old)
+            np.testing.assert_array_equal(one.asnumpy(), other)
+
+
+def test_rates_may_be_tensors():
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    (gradient, weight, moment) = ([ms.Tensor([1.0])] for _ in range(3))
+    functional.momentum(gradient, weight, moment, learning_rate=ms.Tensor(0.5), momentum=ms.Tensor(1.0))  # fmt: skip
+    assert weight[0].asnumpy() == 0
+
+
+def test_what_does_not_fit_is_named():
+    given = [ms.Tensor([1.0])], [ms.Tensor([1.0, 2.0])], [ms.Tensor([1.0])]
+    with pytest.raises((InputError, RuntimeError), match="Momentum: tensor 0 is another"):
+        functional.momentum(*given, learning_rate=0.5, momentum=0.9)
