@@ -9,18 +9,18 @@ import numpy as np
 
 from custom_ops.framework import ops
 from custom_ops.operators.layer_norm import normalise
-from custom_ops.rows import check_shape, mean, per, sizes, spread, total, wide
+from custom_ops.rows import check_shape, per, sizes, spread, total, wide
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, parameter
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
-OVER = [2, 3]
-"""Axes that are normalised once x has the shape (N, groups, channels of one, places)."""
+OVER = [1, 2]
+"""Axes that are normalised once x has the shape (groups of all samples, channels of one, places)."""
 
 
 def in_groups(x: Any, groups: int) -> Any:
-    """x as (N, groups, channels of one, places).
+    """x as (groups of all samples, channels of one, places), so that a loop is over groups, whose elements stay in the cache.
 
     Raises:
         InputError: it has no channels, or they make no such groups.
@@ -34,59 +34,58 @@ def in_groups(x: Any, groups: int) -> Any:
             got=str(tuple(shape)),
         )
     places = math.prod(shape[2:])
-    return dsl.ext.reshape(x, [shape[0], groups, shape[1] // groups, places])
+    return dsl.ext.reshape(x, [shape[0] * groups, shape[1] // groups, places])
 
 
-def of_channels(weight: Any, x: Any) -> Any:
-    """A weight of each channel, repeated to the shape of x, in the dtype of sums."""
-    check_shape(weight, sizes(x)[1:2], "GroupNorm", "gamma and beta")
-    shape = [1, sizes(x)[1], *[1] * (len(sizes(x)) - 2)]
-    return spread(dsl.ext.reshape(wide(weight, x), shape), x)
+def of_channels(weight: Any, x: Any, groups: int) -> Any:
+    """A weight of each channel, repeated to x in groups, in the dtype of sums."""
+    count, channels, _ = sizes(x)
+    check_shape(weight, [channels * groups], "GroupNorm", "gamma and beta")
+    own = wide(weight, x)
+    column = dsl.compute(
+        [count, channels, 1], lambda i, c, _: own((i % groups) * channels + c), "of_channels"
+    )
+    return spread(column, x)
 
 
-def of_groups(value: Any, x: Any) -> Any:
-    """A value of each group, repeated to the shape of x, which itself is written as it lies."""
-    samples, channels, *places = sizes(x)
-    groups = sizes(value)[1]
-    whole = dsl.broadcast(value, [samples, groups, channels // groups, 1])
-    return spread(dsl.ext.reshape(whole, [samples, channels, *[1] * len(places)]), x)
+def of_samples(value: Any, x: Any, groups: int) -> Any:
+    """A value of each group of x as (N, groups, 1, 1)."""
+    return dsl.ext.reshape(value, [sizes(x)[0], groups, 1, 1])
 
 
 def compute(
     x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5
 ) -> tuple[Any, Any, Any]:
     """y, mean and rstd."""
-    _, middle, rstd = normalise(in_groups(wide(x), num_groups), OVER, eps)
-    given = wide(x)
-    distance = dsl.vsub(given, of_groups(middle, x))
     check_shape(beta, sizes(gamma), "GroupNorm", "beta", gamma)
-    factor = dsl.vmul(of_groups(rstd, x), of_channels(gamma, x))
-    made = dsl.vadd(dsl.vmul(distance, factor), of_channels(beta, x))
-    return dsl.cast_to(made, x.dtype), middle, rstd
+    given = in_groups(wide(x), num_groups)
+    normal, middle, rstd = normalise(given, OVER, eps)
+    scaled = dsl.vmul(normal, of_channels(gamma, given, num_groups))
+    made = dsl.cast_to(dsl.vadd(scaled, of_channels(beta, given, num_groups)), x.dtype)
+    return dsl.ext.reshape(made, sizes(x)), *(of_samples(one, x, num_groups) for one in (middle, rstd))  # fmt: skip
 
 
 def gradient(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
 ) -> tuple[Any, Any, Any]:
     """Gradients of x, gamma and beta, as those of layer normalisation, from two sums over the places of each channel."""
-    samples, channels = sizes(x)[:2]
-    places = [samples, channels, math.prod(sizes(x)[2:])]
-    given, slope = dsl.ext.reshape(wide(x), places), dsl.ext.reshape(wide(grad), places)
-    normal = dsl.vmul(dsl.vsub(given, of_groups(middle, given)), of_groups(rstd, given))
+    given, slope = (in_groups(wide(one), num_groups) for one in (x, grad))
+    count, channels, places = sizes(given)
+    middle, rstd = (spread(dsl.ext.reshape(one, [count, 1, 1]), given) for one in (middle, rstd))
+    normal = dsl.vmul(dsl.vsub(given, middle), rstd)
     sums = total(slope, [2]), total(dsl.vmul(slope, normal), [2])
-    grouped = [samples, num_groups, channels // num_groups, 1]
+    share = per(1, channels, places, dtype=given.dtype)
     first, second = (
-        mean(dsl.ext.reshape(dsl.vmul(one, of_channels(gamma, one)), grouped), [2]) for one in sums
-    )
-    normal = dsl.vmul(dsl.vsub(wide(x), of_groups(middle, x)), of_groups(rstd, x))
-    share = per(1, places[2], dtype=given.dtype)
-    rest = dsl.vsub(dsl.vmul(wide(grad), of_channels(gamma, x)), of_groups(dsl.vmuls(first, share), x))  # fmt: skip
-    rest = dsl.vsub(rest, dsl.vmul(normal, of_groups(dsl.vmuls(second, share), x)))
-    of_x = dsl.vmul(rest, of_groups(rstd, x))
+        spread(dsl.vmuls(total(dsl.vmul(one, of_channels(gamma, one, num_groups)), [1]), share), given)
+        for one in sums
+    )  # fmt: skip
+    rest = dsl.vsub(dsl.vmul(slope, of_channels(gamma, given, num_groups)), first)
+    of_x = dsl.cast_to(dsl.vmul(dsl.vsub(rest, dsl.vmul(normal, second)), rstd), x.dtype)
     of_beta, of_gamma = (
-        dsl.cast_to(dsl.ext.reshape(total(one, [0]), sizes(gamma)), gamma.dtype) for one in sums
+        dsl.cast_to(total(dsl.ext.reshape(one, sizes(x)[:2]), [0], keep=False), gamma.dtype)
+        for one in sums
     )
-    return dsl.cast_to(of_x, x.dtype), of_gamma, of_beta
+    return dsl.ext.reshape(of_x, sizes(x)), of_gamma, of_beta
 
 
 def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5) -> Any:
@@ -114,9 +113,10 @@ GROUP_NORM = OpSpec(
     inputs=("x", "gamma", "beta"),
     outputs=("y", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
-    hidden_again=lambda x, gamma, *, num_groups, eps: normalise(
-        in_groups(wide(x), num_groups), OVER, eps
-    )[1:],
+    hidden_again=lambda x, gamma, *, num_groups, eps: tuple(
+        of_samples(one, x, num_groups)
+        for one in normalise(in_groups(wide(x), num_groups), OVER, eps)[1:]
+    ),
     forward=compute,
     backward=gradient,
     saves=("x", "gamma", "mean", "rstd"),

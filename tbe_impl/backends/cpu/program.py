@@ -134,14 +134,19 @@ def layout_of(
 def _written(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options, mark: str
 ) -> tuple[Program, _Writer]:
-    picked = _picked(options.stored, computed(outputs, inputs) if options.stored else ())
+    asks = options.inlined or options.rows or options.orders or options.stored
+    named = computed(outputs, inputs) if asks else ()
+    lying = outputs if options.orders or options.inplace else lying_as(outputs, inputs)
+    picked = _picked(options.stored, named)
     # outputs are stored anyway, and are complete before they are read only where that turns out to be needed
-    extra = [item for item in picked if not any(item is output for output in outputs)]
+    extra = [item for item in picked if not any(item is output for output in lying)]
     while True:
         try:
             with derived_sizes() as derived:
-                writer = _Writer(outputs, inputs, extra, name, options, derived, mark)
-                return writer.program(), writer
+                look_at_sizes(outputs)
+                writer = _Writer(lying, inputs, extra, name, options, derived, mark, named)
+                made = replace(writer.program(), outputs=tuple(outputs), result_shapes=result_shapes(outputs))  # fmt: skip
+                return made, writer
         except NeedsBuffer as need:
             if any(need.tensor is tensor for tensor in (*extra, *inputs)) or not need.tensor.op.body:  # fmt: skip
                 raise CompileError(
@@ -203,10 +208,39 @@ def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tenso
     return tuple(item for op in ops if op.body for item in op.outputs if id(item) not in taken)
 
 
+def lying_as(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The outputs, in the place of each that is only another shape of a result that nobody stores that result.
+
+    Its elements lie in the same order, so that the loops that compute it write the output.
+    """
+    taken = {id(tensor) for tensor in (*inputs, *outputs)}
+    read = {id(tensor) for op in stages_of(outputs) for tensor in op.input_tensors}
+    made: list[Tensor] = []
+    for tensor in outputs:
+        source = _source_of(tensor)
+        if source is not None and id(tensor) not in read and id(source) not in taken:
+            taken.add(id(source))
+            made.append(source)
+        else:
+            made.append(tensor)
+    # what is called with sizes counts those of the outputs
+    known = [[item.serial for item in variables_of(group)] for group in (made, outputs)]
+    return tuple(made if known[0] == known[1] else outputs)
+
+
+def _source_of(tensor: Tensor) -> Tensor | None:
+    """What a tensor is another shape of, where a loop computes that; a shape of a shape is one of the first."""
+    word = tensor.op.word
+    if word is None or word.name != "reshape":
+        return None
+    (source,) = word.inputs
+    return _source_of(source) or (source if source.op.body else None)
+
+
 class _Writer:
     def __init__(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str,
-        options: Options, derived: Mapping[str, Derived], mark: str,
+        options: Options, derived: Mapping[str, Derived], mark: str, named: tuple[Tensor, ...],
     ):  # fmt: skip
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
         self.mark = mark
@@ -222,7 +256,6 @@ class _Writer:
             tensor for tensor in self.stored if not any(tensor is item for item in outputs)
         ]
         self.all = [*self.inputs, *self.outputs, *self.temporary]
-        look_at_sizes(outputs)
         whole, self.scalars = sizes_and_scalars(outputs)
         self.sizes = (*whole, *derived.values())
         self.names = {
@@ -230,8 +263,7 @@ class _Writer:
         }
         in_memory = {id(tensor) for tensor in self.all}
         self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
-        asks = options.inlined or options.rows or options.orders
-        self.named = named = computed(outputs, inputs) if asks else ()
+        self.named = named
         self.kept |= {id(item) for item in _picked(options.rows, named)} - in_memory
         self.kept -= {id(item) for item in _picked(options.inlined, named)}
         asked = [
