@@ -72,6 +72,13 @@ def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
     return _scheduled(real)
 
 
+def split_schedule_com(
+    data: Any, split_dim: Any, shape_list: Any, tensor_list: Any
+) -> tuple[Any, list[Any]]:
+    """A schedule for the parts of a tensor, and what a kernel of them takes and gives."""
+    return _scheduled(_outputs(tensor_list)), [data, *tensor_list]
+
+
 def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
     """Records one request to build (``tbe.dsl.build``, ``cce_build_code``).
 

@@ -20,7 +20,12 @@ from tbe_impl.dsl.word import Word
 from tbe_impl.errors import InputError
 from tbe_impl.soc import Soc, convert_supported, word_supports
 
-SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
+SYNONYMS = {
+    "sum": "reduce_sum",
+    "split_compute_com": "split",
+    "round_to": "clip",
+    "round_d": "round_half_up",
+}
 """Older names of words."""
 
 _MADE_OF = {

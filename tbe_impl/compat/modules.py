@@ -33,7 +33,7 @@ from tbe_impl.compat import (
     window_sizes,
 )
 from tbe_impl.compat.classify import classify
-from tbe_impl.compat.placeholders import CompatModule
+from tbe_impl.compat.placeholders import CompatModule, DeviceCode
 
 ROOTS = ("te", "tbe", "topi")
 """Top-level packages that are provided; ``mindspore`` and ``sympy`` too where they are not installed."""
@@ -99,6 +99,7 @@ _LOG = {
 _PLATFORM = {**platform.CONSTANTS, **platform.FUNCTIONS}
 _INSTRUCTIONS = dict(platform.INSTRUCTIONS)
 _SCHEDULING = {
+    "split_schedule_com": building.split_schedule_com,
     "build": building.build,
     "cce_build_code": building.build,
     "add_build_arg": lambda *_: None,
@@ -192,7 +193,7 @@ class Mode:
     )
 
 
-_TIK = {**platform.SCOPES, "all": tensor_language.all_, "any": tensor_language.any_}
+_TIK = {"Tik": DeviceCode("te.tik.Tik"), **platform.SCOPES, "all": tensor_language.all_, "any": tensor_language.any_}  # fmt: skip
 _TOPI_UTIL = {
     **_CHECKS,
     **_SHAPES,
@@ -256,6 +257,7 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.classifier.shape_classifier": {"classify": classify, "Mode": Mode},
     "tbe.dsl.classifier.elewise_classifier": {"ElewiseMode": SimpleNamespace(
         ALL_FUSE="all_fuse", CONST="const", EMPTY="empty", DISABLE_FUSE="disable_fuse")},
+    "tbe.dsl.static_schedule.split_schedule": {"split_schedule_com": building.split_schedule_com},
     "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
     "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},

@@ -87,6 +87,23 @@ class Placeholder:
         return None
 
 
+class DeviceCode(Placeholder):
+    """Code of the device while it is written down, as TIK has it: nothing comes of it, and building or computing with it is refused.
+
+    Some operators begin with it whatever they are given, and need it for a few shapes only.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return DeviceCode(f"{self._name}.{name}")
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._name.endswith(".BuildCCE"):
+            self._refuse()
+        return DeviceCode(f"{self._name}()")
+
+
 class CompatModule(ModuleType):
     """A module whose unknown attributes are placeholders."""
 

@@ -136,7 +136,7 @@ def test_names_that_nobody_wrote_can_be_imported_and_say_so_when_used() -> None:
             cce.vsubs,
             something,
             Inherits,
-            tik.Tik,
+            lambda: tik.Tik().Tensor("float16", (16,)) + 1,
             lambda: something + 1,
             lambda: something[0],
         ):
@@ -146,8 +146,11 @@ def test_names_that_nobody_wrote_can_be_imported_and_say_so_when_used() -> None:
             compat.NotWritten, match=r"te\.lang\.cce\.vsubs.*nearest name is `te\.lang\.cce\.vsub`"
         ):
             cce.vsubs()
-        with pytest.raises(compat.NotWritten, match="device's own instructions"):
-            tik.Tik()
+        made = tik.Tik()
+        with pytest.raises(
+            compat.NotWritten, match=r"tik\.Tik\(\)\.BuildCCE.*device's own instructions"
+        ):
+            made.BuildCCE("k", [], [])
 
 
 def test_old_helpers_find_their_names() -> None:

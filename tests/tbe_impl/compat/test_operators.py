@@ -65,6 +65,8 @@ CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..
      lambda x: tuple(np.split(x, 3, 1)), "Ascend910B"),
     ("parts_dynamic", [described((4, 6), "int32", known=False), [described((4, 3), "int32", known=False)] * 2, 1, 2],
      [((4, 6), "int32")], lambda x: tuple(np.split(x, 2, 1)), "Ascend910A"),
+    ("parts_2020", [described((4, 6), "float16"), [described((4, 2), "float16"), described((4, 4), "float16")], [2, 4], 1],
+     [((4, 6), "float16")], lambda x: tuple(np.split(x, [2], 1)), "Ascend310"),
     ("tiled_topi", [SMALL, "float32", 3], [(SMALL, "float32")], lambda x: np.tile(x, 3), "Ascend310"),
     ("relu_mindspore", [described(SMALL, "float32")] * 2, [(SMALL, "float32")], lambda x: np.maximum(x / 2, 0), "Ascend310P3"),
 ]  # fmt: skip
