@@ -173,6 +173,10 @@ def _nearest(name: str, names: Iterable[str]) -> str:
     )
 
 
+_OF_A_VECTOR = {"vmaxs": "vmax", "vmins": "vmin"}
+"""Instructions with a scalar that the toolkit makes a vector of where the chip lacks them."""
+
+
 def _is_made_of_others(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
     """Whether a word asks for its own instruction, and the toolkit makes it of others on this chip: vdiv of vrec and vmul."""
     word = op.word.name if op.word is not None else ""
@@ -188,7 +192,7 @@ def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 continue
             inputs = stage.op.input_tensors
             dtype = inputs[0].dtype if inputs else stage.op.outputs[0].dtype
-            if supports(chip, instruction, dtype):
+            if supports(chip, instruction, dtype) or supports(chip, _OF_A_VECTOR.get(instruction, ""), dtype):  # fmt: skip
                 continue
             if _is_made_of_others(stage.op, directive.value[0], dtype, chip):
                 continue

@@ -241,6 +241,13 @@ def test_a_word_may_ask_for_an_instruction_that_the_toolkit_makes_of_others():
     check(schedule, "Ascend310", raise_errors=True)
 
 
+def test_a_scalar_may_become_a_vector():
+    """Ascend910A lacks vmaxs, and has vmax."""
+    manual = Manual()
+    manual.schedule[manual.y].emit_insn(manual.y.op.axis[1], "vector_maxs")
+    assert not [one for one in check(manual.schedule, "Ascend910A") if one.code == "emit_insn"]
+
+
 def test_errors_are_raised_when_asked_for():
     with pytest.raises(InputError, match="too small: 146 %") as caught:
         check(Manual(factor=64).schedule, "Ascend910A", raise_errors=True)
