@@ -38,6 +38,7 @@ _CAST_ALL = frozenset(
     "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vexp vlog vabs vrec vsqrt vrsqrt vrelu vlrelu vaxpy vmla vmadd "
     "vmaddrelu vaddrelu vsubrelu vcmp vsel vcmpsel".split()
 )
+_WITH_CHECKS_OF_THEIR_OWN = frozenset("vsel vcmpsel conv matmul".split())
 _ROUNDING = frozenset("floor ceil round trunc round_half_up".split())
 _REDUCTIONS = frozenset("reduce_sum reduce_max reduce_min reduce_prod".split())
 
@@ -148,7 +149,11 @@ def refusing(name: str) -> Callable[..., Any] | None:
     def check_and_build(*args: Any, **keywords: Any) -> Any:
         args, keywords = _renamed(word.name, args, keywords)
         chip = current_soc()
-        if not chip.unlimited and word.name in chip.words and word.name not in ("vsel", "vcmpsel"):
+        if (
+            not chip.unlimited
+            and word.name in chip.words
+            and word.name not in _WITH_CHECKS_OF_THEIR_OWN
+        ):
             for tensor in _tensors((*args, *keywords.values()))[:1]:
                 if not word_supports(chip, word.name, tensor.dtype) and not _is_conversion(
                     chip, word.name, tensor, args, keywords

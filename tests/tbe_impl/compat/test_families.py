@@ -215,3 +215,15 @@ def test_attributes_are_read_in_both_dialects() -> None:
         assert op.attrs["format"].value == op.attrs["format"] == "NC1HWC0"
         assert op.attrs["format"] in ("NC1HWC0", "ND") and "C0" in op.attrs["format"]
         assert isinstance(op.attrs["format"], tvm.expr.StringImm) and op.attrs["axis"].value == 2
+
+
+def test_cube_words_take_whole_numbers() -> None:
+    with compat.installed(soc="Ascend910A"):
+        import tbe
+        from tbe import tvm
+
+        image = tvm.placeholder((1, 1, 4, 4, 32), dtype="int8")
+        weight = tvm.placeholder((9, 1, 16, 32), dtype="int8")
+        sizes = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "weight_ori_shape_nchw": (16, 32, 3, 3)}  # fmt: skip
+        made = tbe.dsl.conv(image, weight, sizes)
+    assert made.dtype == "int32"
