@@ -15,7 +15,8 @@ What a fusion saves is `benefit`: one number in µs, with its terms.
 from __future__ import annotations
 
 from ms_fusion.cost.arithmetic import VIEWS
-from ms_fusion.cost.benefit import CAPACITY_SHARE, POOLINGS, Benefit, benefit
+from ms_fusion.cost.benefit import POOLINGS, Benefit, benefit
+from ms_fusion.cost.tiling import CAPACITY_SHARE
 from ms_fusion.cost.times import bound, predicted_saving_us, stages
 from ms_fusion.cost.totals import peak_memory_bytes, summarise
 from ms_fusion.cost.work import has_rule, is_matrix_product, work_of

@@ -7,12 +7,16 @@ each value, the set of groups from which a path leads to it through something ou
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ms_fusion.cost import POOLINGS, is_matrix_product
 from ms_fusion.disjoint import Disjoint
 from ms_fusion.graph import Graph, Node
 from ms_fusion.rewrite import Candidate
 
+MOVING = frozenset({"Reshape", "Transpose", "ExpandDims", "Squeeze", "Flatten"})
+DEALING = frozenset({"Split"})
+"""Operators that deal out what stands before them: they go with it."""
 MAX_NODES = 100
 """Of a group: a larger one compiles for long and gains nothing more."""
 CLUSTER, EPILOGUE, SIBLINGS = "Cluster", "Epilogue", "Siblings"
@@ -67,6 +71,27 @@ def _spelled_out(readers: Sequence[Node], made: Node, graph: Graph, may: Callabl
         if between == {last.name} and first.outputs[0] not in graph.outputs:
             return [first, last]
     return []
+
+
+def with_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], bool]) -> Candidate:
+    """A candidate around matrix products, with the operators before and behind it that only move numbers and serve nobody else."""
+    inside = set(candidate.nodes)
+    if not any(is_matrix_product(graph.node(name).op) for name in inside):
+        return candidate
+    waiting = [graph.node(name) for name in candidate.nodes]
+    while waiting and len(inside) < MAX_NODES:
+        node = waiting.pop()
+        makers = [graph.producers[name] for name in node.inputs if name in graph.producers]
+        readers = [one for name in node.outputs for one in graph.consumers.get(name, ())]
+        for one in (*makers, *(readers if len({reader.name for reader in readers}) == 1 else ())):
+            if one.name in inside or one.op not in (MOVING | DEALING if one in readers else MOVING) or not may(one):  # fmt: skip
+                continue
+            alone = all(reader.name in inside for name in one.outputs for reader in graph.consumers.get(name, ()))  # fmt: skip
+            behind = one in readers and not {*node.outputs} & {*graph.outputs}
+            if behind or (alone and not {*one.outputs} & {*graph.outputs}):
+                inside.add(one.name)
+                waiting.append(one)
+    return replace(candidate, nodes=tuple(node.name for node in graph.nodes if node.name in inside)) if len(inside) > len(candidate.nodes) else candidate  # fmt: skip
 
 
 def siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:

@@ -14,7 +14,7 @@ from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
 from ms_fusion.onnx_fusion.assembled import launches
-from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings
+from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings, with_layouts
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel, build
@@ -79,6 +79,8 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
     found = [Candidate(rule.name, rule.kind, tuple(node.name for node in match.nodes)) for rule in rules for match in matches(rule, graph, order)]  # fmt: skip
     for name in searches:
         found += SEARCHES[name](graph, is_one)
+    if searches:
+        found += [with_layouts(one, graph, is_one) for one in found]
     distinct: dict[tuple[str, ...], Candidate] = {}
     for one in found:
         if one.kind in kinds and len(one.nodes) > 1:

@@ -9,7 +9,7 @@ from ms_fusion.rules.conv import CONV_BATCH_NORM, CONV_RESIDUAL
 from ms_fusion.rules.gelu import GELU
 from ms_fusion.rules.layer_norm import LAYER_NORM
 from ms_fusion.rules.linear import LINEAR_ACTIVATION, LINEAR_BIAS, MATMUL_BIAS_RELU
-from ms_fusion.rules.norm_linear import LAYER_NORM_LINEAR
+from ms_fusion.rules.norm_linear import LAYER_NORM_LINEAR, LAYER_NORM_LINEAR_ACTIVATION
 from ms_fusion.rules.residual import LINEAR_RESIDUAL
 from ms_fusion.rules.rms_norm import RMS_NORM
 from ms_fusion.rules.rotary import ROTARY
@@ -31,6 +31,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     LINEAR_BIAS,
     LINEAR_RESIDUAL,
     LAYER_NORM_LINEAR,
+    LAYER_NORM_LINEAR_ACTIVATION,
     ATTENTION,
 )
 """Small ones first: what one of them finds may be part of what a later one does."""

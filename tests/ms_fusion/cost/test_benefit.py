@@ -36,16 +36,37 @@ def test_what_stays_inside_is_neither_written_nor_read() -> None:
 def test_a_product_whose_tiles_hold_whole_rows_reads_its_weight_again() -> None:
     """On chip 65,536 bytes: square tiles are 73 × 73; rows of 4,096 bytes leave tiles of 6 rows."""
     graph = chain(
-        ("LayerNorm", ("x", "scale", "shift"), "n"),
-        ("MatMul", ("n", "w"), "z"),
-        x=(1024, 1024), scale=(1024,), shift=(1024,), n=(1024, 1024), w=(1024, 64), z=(1024, 64),
+        ("MatMul", ("x", "w"), "y"),
+        ("LayerNorm", ("y", "scale", "shift"), "z"),
+        x=(1024, 64), w=(64, 1024), y=(1024, 1024), scale=(1024,), shift=(1024,), z=(1024, 1024),
     )  # fmt: skip
     result = found(graph)
     again = -(-1024 // 6) - -(-1024 // 73)
-    assert result.loss_bytes == again * 1024 * 64 * 4
+    assert result.loss_bytes == again * 64 * 1024 * 4
     assert result.saved_bytes == 2 * 1024 * 1024 * 4
     assert result.us == pytest.approx((result.saved_bytes - result.loss_bytes) / 1e3 + 3.0)
     assert not result.is_worth_it
+
+
+def test_a_norm_before_a_product_reads_its_source_once_more() -> None:
+    graph = chain(
+        ("LayerNorm", ("x", "scale", "shift"), "n"), ("MatMul", ("n", "w"), "z"),
+        x=(1024, 1024), scale=(1024,), shift=(1024,), n=(1024, 1024), w=(1024, 64), z=(1024, 64),
+    )  # fmt: skip
+    assert found(graph).loss_bytes == 1024 * 1024 * 4
+    assert found(graph).is_worth_it
+
+
+def test_attention_streams_its_rows() -> None:
+    """Tiles hold rows of q and of the result: 26,214 bytes ÷ 512 are 51 rows where square tiles have 73."""
+    graph = chain(
+        ("BatchMatMul", ("q", "k"), "s"), ("Softmax", ("s",), "p"), ("BatchMatMul", ("p", "v"), "o"),
+        q=(2, 512, 64), k=(2, 64, 512), s=(2, 512, 512), p=(2, 512, 512), v=(2, 512, 64), o=(2, 512, 64),
+    )  # fmt: skip
+    again = -(-512 // 51) - -(-512 // 73)
+    assert found(graph).loss_bytes == again * 2 * (2 * 64 * 512 * 4)
+    assert found(graph).saved_bytes == 4 * 2 * 512 * 512 * 4
+    assert found(graph).is_worth_it
 
 
 def test_more_than_80_per_cent_of_the_chip_is_refused_with_the_number() -> None:

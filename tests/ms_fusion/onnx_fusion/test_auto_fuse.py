@@ -32,7 +32,7 @@ def test_a_transformer_layer_becomes_a_few_kernels_and_stays_what_it_is(layer: P
     output = layer.with_name("fused.onnx")
     ledger = ms_fusion.auto_fuse(layer, output, assume={"n": 4, "t": 64}, verify=True)
     rules = {kernel.name.partition("_k_")[0] for kernel in ledger.kernels}
-    assert {"LinearActivation", "LinearResidual"} <= rules
+    assert {"LinearResidual", "LayerNormLinearActivation"} <= rules
     assert any({"MatMul", "Softmax"} <= {*kernel.operators} for kernel in ledger.kernels)
     assert len(nodes_of(output)) < len(nodes_of(layer)) / 2
     assert ledger.output_max_abs is not None
@@ -109,7 +109,7 @@ def test_a_fusion_that_changes_a_result_is_found_and_dropped(layer: Path, monkey
 
     def spoilt(model, group, nodes, values):
         graph = whole(model, group, nodes, values)
-        if group.function.startswith("LinearActivation"):
+        if "LinearActivation" in group.function:
             for node in graph:
                 if node.op_type == "Sigmoid":
                     node.op_type = "Tanh"
@@ -117,7 +117,7 @@ def test_a_fusion_that_changes_a_result_is_found_and_dropped(layer: Path, monkey
 
     monkeypatch.setattr(functions, "graph_of", spoilt)
     ledger = auto_fuse(layer, layer.with_name("fused.onnx"), verify=True)
-    assert not any(kernel.name.startswith("LinearActivation") for kernel in ledger.kernels)
+    assert not any("LinearActivation" in kernel.name for kernel in ledger.kernels)
     assert len(ledger.kernels) > 1
     assert any(one.reason == "the model differs with it" for one in ledger.rejected)
     assert not any("WRONG" in note for note in ledger.notes)

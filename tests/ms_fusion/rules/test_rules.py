@@ -90,6 +90,7 @@ def swiglu(b: Builder, x: str) -> str:
         ("LinearActivation", lambda b, x: gelu_by_erf(b, linear(b, x)), 7),
         ("LinearResidual", lambda b, x: b.add("Add", linear(b, x), x), 3),
         ("LayerNormLinear", lambda b, x: linear(b, layer_norm(b, x)), 11),
+        ("LayerNormLinearActivation", lambda b, x: b.add("Relu", linear(b, layer_norm(b, x))), 12),
         ("AddLayerNorm", lambda b, x: rms_norm(b, b.add("Add", x, x)), 8),
         ("ScaleMaskSoftmax", attention, 3),
         ("Attention", attention, 5),
