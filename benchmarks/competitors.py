@@ -80,14 +80,17 @@ def compared(
         **{who: item.record() for who, item in found.items()},
         **{f"times_{who}": round(ratio(found[who], found["ours"]), 2) for who in rivals},
     }  # fmt: skip
-    shown = f"{name:<12} {line['what']:<9} ours {found['ours'].median * 1e3:8.2f} ms"
-    shown += "".join(f"   {who} {found[who].median * 1e3:8.2f} ms {line[f'times_{who}']:6.2f} ×" for who in rivals)  # fmt: skip
+    line |= {f"times_{who}_least": round(found[who].least / found["ours"].least, 2) for who in rivals}  # fmt: skip
+    shown = f"{name:<12} {line['what']:<9} ours {found['ours'].median * 1e3:8.2f} ms (least {found['ours'].least * 1e3:.2f})"
+    shown += "".join(f"   {who} {found[who].median * 1e3:8.2f} ms {line[f'times_{who}']:6.2f} × (least {line[f'times_{who}_least']:.2f})" for who in rivals)  # fmt: skip
     return line, shown
 
 
-def has_torch() -> bool:
-    """Whether torch can take part."""
-    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0  # fmt: skip
+def taking_part(*rivals: str) -> tuple[str, ...]:
+    """Those who can, without those that ``WITHOUT`` names (with commas between): torch.compile takes a minute or two to begin."""
+    left_out = {name.strip() for name in os.environ.get("WITHOUT", "").split(",")}
+    torch = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False).returncode == 0  # fmt: skip
+    return tuple(who for who in rivals if who not in left_out and (torch or not who.startswith("torch")))  # fmt: skip
 
 
 def child(who: str, name: str, train: bool, batch: int) -> None:

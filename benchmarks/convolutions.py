@@ -33,6 +33,8 @@ SHAPES = (
 PRODUCT = ((4096, 1024), (1024, 1024))
 SHARE_OF_TORCH = 0.70
 TIMES_THE_BARE = 1.15
+PAUSE_S = 0.02
+"""Threads of torch wait busily for milliseconds when it has nothing to do, on processors that the next one needs."""
 TOLERANCE = 2e-5
 """For the largest |found − expected| ÷ the largest |expected|, expected by the lowering to NumPy."""
 
@@ -81,7 +83,7 @@ def _convolution(x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride
         runs: dict[str, Run] = {"ours": caller(ours, arrays, outs), "NumPy": lambda numpy=numpy, arrays=arrays: numpy.call(arrays)}  # type: ignore[misc]  # fmt: skip
         if with_torch:
             runs["torch"] = _torch(kind, x, weight, bias, y, stride, padding)
-        samples = in_turns(runs, rounds=rounds)
+        samples = in_turns(runs, rounds=rounds, block_s=0.03, pause_s=PAUSE_S)
         line: dict[str, Any] = {
             "what": what, "x": x_shape, "weight": weight_shape, "stride": stride, "implementations": ours.implementations,
             "gflops": round(work / samples["ours"].median / 1e9, 1), "error": max(map(error, outs, expected)),

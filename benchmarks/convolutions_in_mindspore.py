@@ -1,16 +1,18 @@
 """Convolutions as MindSpore users write them, built by us, against torch: ``python -m benchmarks.convolutions_in_mindspore``.
 
-`ops.conv2d` and its gradients by `ms.grad`, graph mode, float32, from and to plain arrays (batch, channels, height, width): what
-`benchmarks.convolutions` measures without MindSpore. Calls are in turns, with all that a call costs in either framework.
-``QUICK=1`` takes fewer rounds.
+`ops.conv2d` and its gradients, graph mode, float32, from and to plain arrays (batch, channels, height, width): what
+`benchmarks.convolutions` measures without MindSpore. Calls are in turns, with all that a call costs in either framework:
 
-Target: at most 1.3 times torch's time.
+- as in a net: so many in one graph, each with arrays of its own, against as many calls of torch in a row; time of one.
+- called alone: a `@ms.jit` function of one, in which what MindSpore needs for a call stands beside it.
+
+``QUICK=1`` takes fewer rounds. Target: as in a net, at most 1.3 times torch's time.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +21,14 @@ from benchmarks import peers
 from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
 from tbe_impl import environment
 
-# x, weights, stride
+# x, weights, stride, how many as in a net
 SHAPES = (
-    ((8, 64, 56, 56), (64, 64, 3, 3), 1),
-    ((8, 128, 28, 28), (128, 128, 3, 3), 1),
-    ((8, 256, 26, 26), (512, 256, 3, 3), 2),
-    ((8, 256, 56, 56), (64, 256, 1, 1), 1),
-    ((2, 64, 28, 28), (64, 64, 3, 3), 1),
-    ((2, 64, 32, 32), (64, 64, 3, 3), 1),
+    ((8, 64, 56, 56), (64, 64, 3, 3), 1, 8),
+    ((8, 128, 28, 28), (128, 128, 3, 3), 1, 8),
+    ((8, 256, 26, 26), (512, 256, 3, 3), 2, 8),
+    ((8, 256, 56, 56), (64, 256, 1, 1), 1, 8),
+    ((2, 64, 28, 28), (64, 64, 3, 3), 1, 24),
+    ((2, 64, 32, 32), (64, 64, 3, 3), 1, 24),
 )
 TIMES_TORCH = 1.3
 TOLERANCE = 1e-3
@@ -53,60 +55,104 @@ def main() -> int:
     return 0 if all(line["right"] for line in record["lines"]) else 1
 
 
-def _line(kind: str, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int) -> dict[str, Any]:  # fmt: skip
-    random = np.random.default_rng(0)
-    x, weight = (random.standard_normal(shape, np.float32) for shape in (x_shape, weight_shape))
-    weight /= np.sqrt(np.prod(weight_shape[1:]), dtype=np.float32)
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""x, weight, gradient of the result."""
+Call = Callable[[], Sequence[Any]]
+"""Makes tensors."""
+
+
+def _line(kind: str, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int, count: int) -> dict[str, Any]:  # fmt: skip
     padding = weight_shape[2] // 2
-    sizes = [(size + 2 * padding - weight_shape[2]) // stride + 1 for size in x_shape[2:]]
-    gradient = random.standard_normal((x_shape[0], weight_shape[0], *sizes), np.float32)
-    gradient /= np.sqrt(gradient[0, 0].size * x_shape[0], dtype=np.float32)
-    theirs = _torch(kind, x, weight, gradient, stride, padding)
-    ours = _mindspore(kind, x, weight, gradient, stride, padding)
-    found, wanted = ours().asnumpy(), theirs().numpy()
-    runs: dict[str, Callable[[], object]] = {"ours": ours, "torch": theirs}
-    samples = in_turns(runs, rounds=9 if is_quick() else 31, block_s=0.02)
-    off = largest_error([found], [wanted.astype(np.float64)])
+    random = np.random.default_rng(0)
+    given = [_arrays(random, x_shape, weight_shape, stride, padding) for _ in range(count)]
+    runs: dict[str, Call] = {
+        "ours": _mindspore(kind, given, stride, padding), "torch": _torch(kind, given, stride, padding),
+        "ours alone": _mindspore(kind, given[:1], stride, padding), "torch alone": _torch(kind, given[:1], stride, padding),
+    }  # fmt: skip
+    found = [item.asnumpy() for item in runs["ours"]()]
+    off = largest_error(found, [item.numpy().astype(np.float64) for item in runs["torch"]()])
+    samples = in_turns(runs, rounds=9 if is_quick() else 31, block_s=0.03, pause_s=0.02, slow_s=1.0)
+    times = {f"{name}{how}": value for name, how, value in (
+        ("times_torch", "", ratio(samples["ours"], samples["torch"])),
+        ("times_torch_least", "", samples["ours"].least / samples["torch"].least),
+        ("times_torch", "_alone", ratio(samples["ours alone"], samples["torch alone"])),
+        ("times_torch_least", "_alone", samples["ours alone"].least / samples["torch alone"].least),
+    )}  # fmt: skip
     line = {
-        "what": kind, "x": x_shape, "weight": weight_shape, "stride": stride, "differs": off, "right": off <= TOLERANCE,
-        "times_torch": round(ratio(samples["ours"], samples["torch"]), 2),
-        "times_torch_least": round(samples["ours"].least / samples["torch"].least, 2),
-        **{who: one.record() for who, one in samples.items()},
+        "what": kind, "x": x_shape, "weight": weight_shape, "stride": stride, "count": count, "differs": off, "right": off <= TOLERANCE,
+        **{name: round(value, 2) for name, value in times.items()}, **{who: one.record() for who, one in samples.items()},
     }  # fmt: skip
     name = f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at {x_shape[0]}×{x_shape[2]}×{x_shape[3]}"
-    told = "  (short)" if line["times_torch"] > TIMES_TORCH else ""
-    print(f"{name:<26} {kind:<18} {samples['ours'].median * 1e3:7.2f} ms   torch {samples['torch'].median * 1e3:7.2f} ms   {line['times_torch']:5.2f} × its time (least {line['times_torch_least']:.2f}){told}" + ("" if line["right"] else "  WRONG"), flush=True)  # fmt: skip
+    told = f"{name:<26} {kind:<18} {samples['ours'].median / count * 1e3:6.2f} ms   torch {samples['torch'].median / count * 1e3:6.2f} ms"
+    told += f"   {line['times_torch']:5.2f} × its time (least {line['times_torch_least']:.2f})"
+    told += f"   called alone {samples['ours alone'].median * 1e3:6.2f} ms {line['times_torch_alone']:5.2f} × (least {line['times_torch_least_alone']:.2f})"
+    told += "  (short)" if line["times_torch"] > TIMES_TORCH else ""
+    print(told + ("" if line["right"] else "  WRONG"), flush=True)
     return line
 
 
-def _mindspore(kind: str, x: np.ndarray, weight: np.ndarray, gradient: np.ndarray, stride: int, padding: int) -> Callable[[], Any]:  # fmt: skip
-    import mindspore as ms
-    from mindspore import Tensor, ops
+def _arrays(random: np.random.Generator, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int, padding: int) -> Arrays:  # fmt: skip
+    x, weight = (random.standard_normal(shape, np.float32) for shape in (x_shape, weight_shape))
+    weight /= np.sqrt(np.prod(weight_shape[1:]), dtype=np.float32)
+    sizes = [(size + 2 * padding - weight_shape[2]) // stride + 1 for size in x_shape[2:]]
+    gradient = random.standard_normal((x_shape[0], weight_shape[0], *sizes), np.float32)
+    gradient /= np.sqrt(gradient[0, 0].size * x_shape[0], dtype=np.float32)
+    return x, weight, gradient
 
-    def forward(a: Any, w: Any, g: Any) -> Any:
+
+def _mindspore(kind: str, given: Sequence[Arrays], stride: int, padding: int) -> Call:
+    import mindspore as ms
+    from mindspore import Tensor, nn, ops
+
+    def forward(a: Any, w: Any) -> Any:
         return ops.conv2d(a, w, None, stride, "pad", padding)
 
-    def loss(a: Any, w: Any, g: Any) -> Any:
-        return ops.sum(ops.conv2d(a, w, None, stride, "pad", padding) * g)
-
     wanted = {"gradient of x": 0, "gradient of weight": 1}
-    compiled = ms.jit(ms.grad(loss, wanted[kind]) if kind in wanted else forward)
-    given = [Tensor(item) for item in (x, weight, gradient)]
-    return lambda: compiled(*given)
+    gradient = ops.GradOperation(get_all=True, sens_param=True)
+
+    def one(a: Any, w: Any, g: Any) -> Any:
+        return gradient(forward)(a, w, g)[wanted[kind]] if kind in wanted else forward(a, w)
+
+    class Several(nn.Cell):
+        """They are parameters: a call hands over nothing."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            names = ("x", "weight", "gradient")
+            made = [
+                [ms.Parameter(Tensor(item), f"{name}{number}") for name, item in zip(names, arrays, strict=True)]
+                for number, arrays in enumerate(given)
+            ]  # fmt: skip
+            self.held = [ms.ParameterTuple(column) for column in zip(*made, strict=True)]
+
+        def construct(self) -> Any:
+            made = ()
+            for a, w, g in zip(self.held[0], self.held[1], self.held[2]):  # noqa: B905 - MindSpore reads it, and knows no strict
+                made = (*made, one(a, w, g))
+            return made
+
+    if len(given) > 1:
+        return Several()
+    compiled = ms.jit(one)
+    tensors = [Tensor(item) for item in given[0]]
+    return lambda: [compiled(*tensors)]
 
 
-def _torch(kind: str, x: np.ndarray, weight: np.ndarray, gradient: np.ndarray, stride: int, padding: int) -> Callable[[], Any]:  # fmt: skip
+def _torch(kind: str, given: Sequence[Arrays], stride: int, padding: int) -> Call:
     import torch
 
-    a, w, g = (torch.from_numpy(item) for item in (x, weight, gradient))
+    tensors = [[torch.from_numpy(item) for item in arrays] for arrays in given]
     mask = [kind == "gradient of x", kind == "gradient of weight", False]
 
-    def run() -> Any:
+    def one(a: Any, w: Any, g: Any) -> Any:
+        if kind == "forward":
+            return torch.nn.functional.conv2d(a, w, None, stride, padding)
+        found = torch.ops.aten.convolution_backward(g, a, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, mask)  # fmt: skip
+        return found[mask.index(True)]
+
+    def run() -> list[Any]:
         with torch.inference_mode():
-            if kind == "forward":
-                return torch.nn.functional.conv2d(a, w, None, stride, padding)
-            found = torch.ops.aten.convolution_backward(g, a, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, mask)  # fmt: skip
-            return found[mask.index(True)]
+            return [one(*arrays) for arrays in tensors]
 
     return run
 

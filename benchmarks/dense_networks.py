@@ -1,8 +1,8 @@
 """The MLP and the transformer built by us, beside MindSpore unfused and torch: ``python -m benchmarks.dense_networks [names]``.
 
 Inference and a training step with Adam, graph mode, each competitor in a process of its own, all called in turns; see
-`benchmarks.competitors`. Torch attends by its fused operator. Target: a training step of the transformer in at most 0.85 of the time of
-torch.compile; those against unfused are in `benchmarks.networks`.
+`benchmarks.competitors`. Torch attends by its fused operator. ``WITHOUT=torch.compile`` leaves that out. Target: a training
+step of the transformer in at most 0.85 of the time of torch.compile; those against unfused are in `benchmarks.networks`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.competitors import compared, has_torch
+from benchmarks.competitors import compared, taking_part
 from benchmarks.measuring import described, is_quick, write
 
 NETWORKS = ("MLP", "transformer")
@@ -23,7 +23,7 @@ def main(wanted: Sequence[str]) -> int:
     """Measures those networks, or all; 1 when a result is wrong."""
     record: dict[str, Any] = {**described(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
-    rivals = ("unfused", "torch", "torch.compile") if has_torch() else ("unfused",)
+    rivals = taking_part("unfused", "torch", "torch.compile")
     for name in NETWORKS:
         for train in (False, True):
             if not wanted or name in wanted:

@@ -83,7 +83,8 @@ def in_turns(
         competitors: by name; what each calls.
         rounds: how many.
         block_s: a short call is repeated for about so long and divided.
-        pause_s: quiet time before each, in which the threads of the last one fall asleep; then one call that is not timed.
+        pause_s: quiet time before each, in which the threads of the last one fall asleep; then as many calls that are not
+            timed, in which its own wake up and find a processor each.
         slow_s: what takes longer takes part in every third round only.
         before: what a competitor needs to have set, untimed.
     """
@@ -110,7 +111,8 @@ def in_turns(
             ready.get(name, _nothing)()
             if pause_s:
                 time.sleep(pause_s)
-                run()
+                for _ in range(count):
+                    run()
             begin = time.perf_counter()
             for _ in range(count):
                 run()
