@@ -54,7 +54,9 @@ class Alone:
         direct.wait()
         every = [*numbers, *gradients, *own]
         addresses = list(map(direct.address_of, every))
-        if 0 in addresses or not all(map(direct.is_dense, every)):
+        # of a Parameter whose first value was put off there is no memory yet
+        has_memory = 0 not in addresses and direct.address_of(optimizer.global_step) != 0
+        if not has_memory or not all(map(direct.is_dense, every)):
             return None
         # the memory of parameters has the size that was seen, which is quicker to ask for than shapes and dtypes
         signature = [list(map(_KIND, numbers)), list(map(_KIND, gradients)), list(map(_BYTES, own))]

@@ -93,8 +93,10 @@ def test_what_does_not_fit():
 
 ms = pytest.importorskip("mindspore")
 from mindspore import nn, ops  # noqa: E402
+from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
 import custom_ops  # noqa: E402
+from custom_ops import direct  # noqa: E402
 
 
 class Net(nn.Cell):
@@ -246,6 +248,18 @@ def test_alone_it_does_all_that_a_call_does():
     assert weight.asnumpy().tolist() == [0.5, 1.5]
     with pytest.raises(InputError, match="Momentum: tensor 0 is another than its parameter"):  # fmt: skip
         custom_ops.Momentum([weight], 0.25, 0.0)((ms.Tensor(np.float32([1, 1, 1])),))
+
+
+@pytest.mark.mindspore
+@pytest.mark.usefixtures("mode")
+def test_alone_with_first_values_that_were_put_off():
+    weight, one = ms.Parameter(np.float32([1, 2]), name="weight"), ms.Tensor(np.float32([1, 1]))
+    with no_init_parameters():
+        ours = custom_ops.Momentum([weight], 0.25, 0.0)
+    assert direct.address_of(ours.global_step) == 0
+    for _ in range(2):
+        ours((one,))
+    assert weight.asnumpy().tolist() == [0.5, 1.5] and ours.global_step.asnumpy().tolist() == [2]
 
 
 @pytest.mark.mindspore
