@@ -118,7 +118,9 @@ def _call(who: str, name: str, *, train: bool, batch: int) -> Callable[[], np.nd
         from tbe_impl import environment
 
         torch.set_num_threads(environment.threads())
-        return torch_nets.called(name, input_of(name), train=train, whole=who == "torch.compile")
+        return torch_nets.called(
+            name, input_of(name, batch), train=train, whole=who == "torch.compile"
+        )
     import mindspore as ms
 
     from benchmarks.nets import NETWORKS

@@ -17,7 +17,6 @@ from typing import Literal
 from ms_fusion.graph import Graph, Node, Value
 
 Kind = Literal["intra-operator", "cross-operator", "pipeline"]
-KINDS: tuple[Kind, ...] = ("intra-operator", "cross-operator", "pipeline")
 COMMUTATIVE = frozenset({"Add", "Mul", "Maximum", "Minimum", "AddN", "LogicalAnd", "LogicalOr"})
 
 
@@ -86,11 +85,6 @@ class Match:
     def value(self, name: str) -> Value:
         """What a name of the pattern stands for."""
         return self.graph.values[self.bound[name]]
-
-    @property
-    def result(self) -> Value:
-        """The last operator's result."""
-        return self.graph.values[self.nodes[-1].outputs[0]]
 
 
 def always(match: Match) -> str:

@@ -57,7 +57,7 @@ class Native:
             question.write_bytes(_without_weights(model))
         except Exception as error:
             raise InputError("this is no valid ONNX model", got=str(error.__cause__ or error)[:200]) from error  # fmt: skip
-        self._shapes.ask({"model": str(question), "into": str(answer), "strict": False}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
+        self._shapes.ask({"model": str(question), "into": str(answer)}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
         try:
             found = ir.load(answer)
             for ours, theirs in zip(model.graphs(), found.graphs(), strict=True):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ms_fusion.rewrite import OneOf, Op, Rule
+from ms_fusion.rewrite import Op, Rule
 
-_HALVES = OneOf(
-    Op("Concat", Op("Neg", Op("Slice|Split|StridedSlice|Gather", "x")), Op("Slice|Split|StridedSlice|Gather", "x"))
-)  # fmt: skip
+_HALF = Op("Slice|Split|StridedSlice|Gather", "x")
+_ROTATED = Op("Concat", Op("Neg", _HALF), _HALF)
 
 ROTARY = Rule(
     "RotaryEmbedding",
     "intra-operator",
-    Op("Add", Op("Mul", "x", "cos"), Op("Mul", _HALVES, "sin")),
+    Op("Add", Op("Mul", "x", "cos"), Op("Mul", _ROTATED, "sin")),
 )
