@@ -135,6 +135,14 @@ def _parsed(path: Path) -> onnx.ModelProto:
         raise _refused("this is no ONNX model", path, str(error)) from error
     if not proto.HasField("graph") or not proto.opset_import:
         raise _refused("this is no ONNX model", path, "no graph, or no version of its operators")
+    for one in (
+        *proto.opset_import,
+        *(one for function in proto.functions for one in function.opset_import),
+    ):
+        if not 0 <= one.version < 1 << 31:
+            raise _refused(
+                "this is no valid ONNX model", path, f"version {one.version} of its operators"
+            )
     return proto
 
 
@@ -234,7 +242,8 @@ def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
                 yield sparse.indices
         for node in graph.node:
             for attribute in node.attribute:
-                if attribute.HasField("t"):
+                # one that is said to be there and is not has no dtype, and is refused for that
+                if attribute.HasField("t") or attribute.type == onnx.AttributeProto.TENSOR:
                     yield attribute.t
                 yield from attribute.tensors
                 if attribute.HasField("g"):

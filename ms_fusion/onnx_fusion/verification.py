@@ -129,7 +129,7 @@ def _input(name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mappin
     if tensor is not None:
         return np.ascontiguousarray(tensor.numpy())
     for node in body.consumers.get(name, ()):
-        if node.attr(ONNX_OP) in ("Reshape", "Expand") and node.inputs[1] == name:
+        if node.attr(ONNX_OP) in ("Reshape", "Expand") and name in node.inputs[1:2]:
             return np.array(_sizes(body.values[node.outputs[0]], sizes), np.int64)
     return sample(body.values[name], sizes)
 

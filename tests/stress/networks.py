@@ -14,7 +14,7 @@ NETWORKS, PART = 500, 50
 ONLY_FULL = "nothing: in short the tests of ms_fusion run a part"
 
 
-def _said(stress: Stress, module: str, *arguments: str) -> str:
+def said(stress: Stress, module: str, *arguments: str) -> str:
     """What a module prints when it runs in a process of its own."""
     done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=stress.place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
@@ -27,9 +27,9 @@ def tables(stress: Stress) -> str:
         return ONLY_FULL
     right = 0
     for dtype in DTYPES:
-        said = _said(stress, "tests.ms_fusion.kernel_server.table_runs", dtype)
-        assert ", 0 wrong, " in said.splitlines()[-1], said
-        right += int(said.split()[1])
+        told = said(stress, "tests.ms_fusion.kernel_server.table_runs", dtype)
+        assert ", 0 wrong, " in told.splitlines()[-1], told
+        right += int(told.split()[1])
     return f"{right} expressions of {len(DTYPES)} dtypes right"
 
 
@@ -40,8 +40,8 @@ def networks(stress: Stress) -> str:
     # below it networks are drawn from less, as they were before there was more
     start = OLD + stress.seed * NETWORKS
     for first in range(start, start + NETWORKS, PART):
-        said = _said(stress, "tests.ms_fusion.kernel_server.network_runs", str(first), str(first + PART))  # fmt: skip
-        assert ", 0 wrong, " in said.splitlines()[-1], said
+        told = said(stress, "tests.ms_fusion.kernel_server.network_runs", str(first), str(first + PART))  # fmt: skip
+        assert ", 0 wrong, " in told.splitlines()[-1], told
     return f"{NETWORKS} networks right"
 
 

@@ -8,6 +8,7 @@ from tests.stress import (
     concurrency,
     damage,
     keeping,
+    models,
     networks,
     operators,
     places,
@@ -29,6 +30,7 @@ ROWS = tuple(
                 words,
                 operators,
                 accuracy,
+                models,
                 networks,
             )
             for row in module.ROWS

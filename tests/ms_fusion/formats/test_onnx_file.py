@@ -139,3 +139,23 @@ def test_names_are_text(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"Sigmoid", b"Sigmo\xc2d"))
     with pytest.raises(InputError, match=r"no text|utf-8"):
         open_model(path)
+
+
+def test_an_attribute_that_says_it_is_a_tensor_has_one(tmp_path: Path) -> None:
+    b = Builder({"x": (4,)})
+    model = b.model(b.add("Relu", "x"))
+    attribute = model.graph.node[0].attribute.add()
+    attribute.name, attribute.type = "value", onnx.AttributeProto.TENSOR
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="damaged"):
+        open_model(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("version", [-1, 1 << 40])
+def test_versions_of_operators_are_numbers_that_there_may_be(tmp_path: Path, version: int) -> None:
+    b = Builder({"x": (4,)})
+    model = b.model(b.add("Relu", "x"))
+    model.opset_import[0].version = version
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="no valid ONNX model"):
+        open_model(tmp_path / "m.onnx")
