@@ -49,6 +49,7 @@ def operator(*kinds: Any) -> Any:
         ("REQUIRED_ATTR_FLOAT", None, "E80001"), ("REQUIRED_ATTR_FLOAT", "1.5", "E80003"),
         ("REQUIRED_ATTR_FLOAT", float("inf"), "E80000"), ("OPTION_ATTR_INT", 1.5, "E80003"), ("OPTION_ATTR_INT", None, None),
         ("REQUIRED_ATTR_BOOL", True, None), ("REQUIRED_ATTR_STR", 3, "E80003"), ("REQUIRED_ATTR_LIST_INT", [1, 2], None),
+        ("REQUIRED_ATTR_LIST_INT", 0, None), ("OPTION_ATTR_LIST_INT", False, None), ("REQUIRED_ATTR_LIST_INT", 1, "E80003"),
         ("REQUIRED_ATTR_LIST_INT", [1, 2.0], "E80003"), ("REQUIRED_ATTR_LIST_LIST_INT", [[1], (2, 3)], None),
         ("REQUIRED_ATTR_LIST_LIST_INT", [1], "E80003"), ("OPTION_ATTR_TYPE", "float32", None),
         ("OPTION_ATTR_TYPE", "floaty", "E80008"), ("KERNEL_NAME", "exp_1", None), ("KERNEL_NAME", "1exp", "E80020"),
