@@ -100,6 +100,8 @@ class _Search:
         """Whether a value is known not to be negative; it may be NaN."""
         if isinstance(node, Const):
             return not isinstance(node.value, str) and float(node.value) >= 0
+        if not is_float(node.dtype):
+            return False  # whole numbers wrap around
         if isinstance(node, Read):
             return id(node.tensor) in self.positive
         if isinstance(node, Call):

@@ -33,11 +33,16 @@ def softmax(x: Tensor) -> Tensor:
     return vdiv(powers, WORDS["broadcast"](WORDS["reduce_sum"](powers, -1, True), x.shape))
 
 
-def powers(x: Tensor, squares: int) -> Tensor:
-    y = vexp(x)
-    for _ in range(squares):
+def squared(y: Tensor, times: int) -> Tensor:
+    for _ in range(times):
         y = vmul(y, y)
     return y
+
+
+def of_wrapped(x: Tensor) -> Tensor:
+    """A sum with a square of whole numbers, which may have wrapped around to what is negative."""
+    whole = squared(dsl.cast_to(vexp(x), "int32"), 3)
+    return vadd(vexp(x), dsl.cast_to(whole, "float16"))
 
 
 CASES: dict[str, tuple[Callable[[Tensor], Any], int]] = {
@@ -52,8 +57,9 @@ CASES: dict[str, tuple[Callable[[Tensor], Any], int]] = {
     "a logarithm": (lambda x: vlog(vexp(x)), 0),
     "an exponential of another": (lambda x: vexp(vexp(x)), 1),
     "float32 beside float16": (lambda x: (y := vexp(dsl.cast_to(x, "float32")), dsl.cast_to(y, "float16")), 0),
-    "few squares": (lambda x: powers(x, 3), 1),
-    "many squares": (lambda x: powers(x, 4), 0),
+    "a sum with whole numbers that may have wrapped around": (of_wrapped, 0),
+    "few squares": (lambda x: squared(vexp(x), 3), 1),
+    "many squares": (lambda x: squared(vexp(x), 4), 0),
 }  # fmt: skip
 
 
