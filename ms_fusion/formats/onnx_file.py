@@ -84,6 +84,10 @@ def _check_values(model: ir.Model, path: Path) -> None:
             raise _refused("this is no valid ONNX model", path, f"{name!r} is no text")
 
 
+LENIENT = frozenset({"Resize", "Upsample"})
+"""Operators of which exporters leave inputs empty that their version asks for, and every runtime takes that."""
+
+
 def _check_arity(model: ir.Model, path: Path) -> None:
     """Refuses an operator of ONNX's own with more or fewer inputs or outputs than it has."""
     version = model.opset_imports.get("", 0)
@@ -100,6 +104,11 @@ def _check_arity(model: ir.Model, path: Path) -> None:
         ):
             got = f"{node.op_type} with {len(node.inputs)} inputs and {len(node.outputs)} outputs"
             raise _refused("this is no valid ONNX model", path, got)
+        if schema is not None and node.op_type not in LENIENT:
+            single = onnx.defs.OpSchema.FormalParameterOption.Single
+            for told, value in zip(schema.inputs, node.inputs, strict=False):
+                if value is None and told.option == single:
+                    raise _refused("this is no valid ONNX model", path, f"{node.op_type} without its {told.name}")  # fmt: skip
 
 
 def _schema(op: str, version: int) -> onnx.defs.OpSchema | None:
@@ -139,7 +148,7 @@ def _parsed(path: Path) -> onnx.ModelProto:
         *proto.opset_import,
         *(one for function in proto.functions for one in function.opset_import),
     ):
-        if not 0 <= one.version < 1 << 31:
+        if not 1 <= one.version < 1 << 31:
             raise _refused(
                 "this is no valid ONNX model", path, f"version {one.version} of its operators"
             )

@@ -151,7 +151,7 @@ def test_an_attribute_that_says_it_is_a_tensor_has_one(tmp_path: Path) -> None:
         open_model(tmp_path / "m.onnx")
 
 
-@pytest.mark.parametrize("version", [-1, 1 << 40])
+@pytest.mark.parametrize("version", [-1, 0, 1 << 40])
 def test_versions_of_operators_are_numbers_that_there_may_be(tmp_path: Path, version: int) -> None:
     b = Builder({"x": (4,)})
     model = b.model(b.add("Relu", "x"))
@@ -159,3 +159,9 @@ def test_versions_of_operators_are_numbers_that_there_may_be(tmp_path: Path, ver
     onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(InputError, match="no valid ONNX model"):
         open_model(tmp_path / "m.onnx")
+
+
+def test_an_operator_has_the_inputs_that_it_needs(tmp_path: Path) -> None:
+    b = Builder({"x": (1, 2, 4, 4)})
+    with pytest.raises(InputError, match="no valid ONNX model"):
+        open_model(b.save(tmp_path / "m.onnx", b.add("Conv", "x", "")))

@@ -1,0 +1,84 @@
+"""How many operators a model keeps after clean-up, beside onnxsim and OnnxSlim: ``python -m benchmarks.onnx_peers --peers PYTHON``.
+
+Counted after all functions are inlined, constants left out, so that a fusion of ours counts as what it holds; the kernels that are
+launched after fusion are counted apart. The peers live in an environment of their own, whose Python is named::
+
+    python -m venv build/peers && build/peers/bin/pip install onnx onnxsim onnxslim
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.inliner
+
+from benchmarks import measuring
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from tests.ms_fusion.onnx_fusion.corpus import MODELS
+
+PEERS = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import onnx, onnxsim, onnxslim
+def count(model):
+    return sum(node.op_type != "Constant" for node in model.graph.node)
+for line in sys.stdin:
+    path, told = line.strip(), {}
+    for name, run in (("onnxsim", lambda m: onnxsim.simplify(m)[0]), ("onnxslim", onnxslim.slim)):
+        try:
+            told[name] = count(run(onnx.load(path)))
+        except Exception as error:
+            told[name] = f"{type(error).__name__}"
+    print("told " + json.dumps(told), flush=True)
+"""
+
+
+def operators(path: Path) -> int:
+    """Of a model whose functions are inlined, constants left out."""
+    model = onnx.inliner.inline_local_functions(onnx.load(path))
+    return sum(node.op_type != "Constant" for node in model.graph.node)
+
+
+def of_peers(python: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """What each of them leaves of each model; the name of the error where one fails."""
+    asked = "".join(f"{path}\n" for path in paths)
+    done = subprocess.run([python, "-c", PEERS], input=asked, capture_output=True, text=True, check=True)  # fmt: skip
+    return [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("told ")]
+
+
+def main() -> None:
+    """A line for each family, the medians, and ``build/bench/onnx_peers.json``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", help="Python of an environment with onnxsim and onnxslim")
+    parser.add_argument("--level", type=int, default=0, help="opt-level; 3 fuses, too, and counts kernels")  # fmt: skip
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as directory:
+        paths = [write(Path(directory) / f"{name}.onnx") for name, write in MODELS.items()]
+        peers = of_peers(given.peers, paths) if given.peers else [{} for _ in paths]
+        for path, told in zip(paths, peers, strict=True):
+            output = Path(directory) / "fused.onnx"
+            ledger = auto_fuse(path, output, opt_level=given.level)
+            row = {"model": path.stem, "before": operators(path), "ours": operators(output), **told}
+            rows.append(row | ({"kernels": ledger.after.launches} if given.level else {}))
+    columns = [name for name in ("ours", "onnxsim", "onnxslim", "kernels") if name in rows[0]]
+    less = {name: [1 - row[name] / row["before"] for row in rows if isinstance(row[name], int)] for name in columns}  # fmt: skip
+    for family in dict.fromkeys(row["model"].partition("_")[0] for row in rows):
+        own = [row for row in rows if row["model"].partition("_")[0] == family]
+        print(f"{family:10s}", *(f"{name} {statistics.median(row[name] if isinstance(row[name], int) else row['before'] for row in own):7.1f}" for name in ("before", *columns)))  # fmt: skip
+    summary = {name: {"median less": round(statistics.median(found), 4), "mean less": round(statistics.fmean(found), 4), "models": len(found)} for name, found in less.items()}  # fmt: skip
+    for name, found in summary.items():
+        print(name, found)
+    measuring.write("onnx_peers", {"summary": summary, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
