@@ -128,7 +128,7 @@ class InBlocks(Cell):
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
         """What each block gets of a tensor."""
-        if x.shape[axis] > 1:
+        if len(x.shape) > 0 and x.shape[axis] > 1:
             return ops.split(x, self.size, axis)
         found: Any = ()
         for _ in range(count):

@@ -166,6 +166,22 @@ def test_backward(spec):
         check_backward(spec, given, spec.samples[0], dtype, **chips)
 
 
+@pytest.mark.parametrize("spec", FORWARD)
+def test_other_chips_have_the_words(spec):
+    """Nothing is run: what a chip lacks is an error when the kernel is built."""
+    dtype, given = dtypes(spec)[-1], spec.with_defaults({})
+    arrays = [Described.of(one) for one in arrays_of(spec, spec.samples[0], dtype)]
+    made = computation_of(spec, sorted_attributes(spec, {})).describe(arrays)
+    known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
+    known |= {f"grad_{name}": one for name, one in known.items()}
+    for one in (spec, gradient_of(spec)) if spec.tbe_gradient else (spec,):
+        kinds = ascend.dtypes_of(one, dtype, forward=None if one is spec else spec)
+        described = [describe(known[name].shape, kinds[name]) for name in (*one.inputs, *one.outputs)]  # fmt: skip
+        own = {name: as_told(name, given[name]) for name in ascend.attributes_of(one)}
+        for soc in ("Ascend310P3", "Ascend310B1"):
+            operator(one.tbe).build(*described, soc=soc, **own)
+
+
 @pytest.mark.parametrize(("name", "given", "shapes"), VARIED)
 def test_arguments(name, given, shapes):
     spec = SPECS[name]

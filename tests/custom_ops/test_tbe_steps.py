@@ -53,19 +53,24 @@ def run_step(spec, given, arrays, soc, backend):
     return [np.reshape(array, one.shape) for array, one in zip(found, made, strict=True)]
 
 
-def run_steps(spec, given, arrays, soc="Ascend910A", backend="numpy"):
-    """What the Cell of them makes that MindSpore builds graphs of, with each TBE operator as the chip has it."""
+def primitives(soc, backend):
+    """What makes primitives that PyNative mode can call on this machine: each runs its TBE operator as the chip has it."""
 
-    def call(step, attributes, forward=None):
+    def primitive(spec, attributes, forward=None):
         def called(*tensors):
             arrays = [tensor.asnumpy() for tensor in tensors]
-            made = [ms.Tensor(one) for one in run_step(step, attributes, arrays, soc, backend)]
+            made = [ms.Tensor(one) for one in run_step(spec, attributes, arrays, soc, backend)]
             return made[0] if len(made) == 1 else tuple(made)
 
         return called
 
+    return primitive
+
+
+def run_steps(spec, given, arrays, soc="Ascend910A", backend="numpy"):
+    """What the Cell of them makes that MindSpore builds graphs of."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    row = InARow(spec.tbe_steps(**given), spec.inputs, spec.outputs, call)
+    row = InARow(spec.tbe_steps(**given), spec.inputs, spec.outputs, primitives(soc, backend))
     return [one.asnumpy() for one in as_tuple(row(*map(ms.Tensor, arrays)))]
 
 
