@@ -15,6 +15,7 @@ from custom_ops.patching.flow import Definition, Flow
 from custom_ops.patching.known import Scope, number_of
 from custom_ops.patching.meaning import Meaning, meaning
 from custom_ops.patching.one_number import is_number, value_of
+from custom_ops.patching.zero_or_one import is_same, is_zero_or_one
 
 LOW, WEAK = -1e9, -1e4
 """A value that takes a score out of a softmax: what is left of a score beside it is nothing. The weak one does where it is not
@@ -258,6 +259,9 @@ class _Chain:
             return self._reshaped(node, found)
         if found.kind in ("mul", "div"):
             return self._scaled(found, statement)
+        multiplied = self._multiplied(found, statement)
+        if multiplied is not None:
+            return multiplied
         if found.kind == "add" and len(found.operands) == 2:
             mine, mask = self._sides(found)
             self._added(mask, statement)
@@ -292,6 +296,42 @@ class _Chain:
     ) -> ast.expr:
         self.steps.append(Masked(statement, self._frame, kind, where, self._low(value)))
         return mine
+
+    def _multiplied(self, found: Meaning, statement: ast.stmt) -> ast.expr | None:
+        """The scores of scores·b + (1 − b)·low, where b is 0 or 1 everywhere: they stay where it is 1. None for anything else."""
+        if found.kind not in ("add", "sub") or len(found.operands) != 2:
+            return None
+        mine, rest = found.operands
+        if found.kind == "add" and not self._leads(mine):
+            mine, rest = rest, mine
+        product, low = (self._of_two(one, "mul") for one in (mine, rest))
+        if product is None or low is None or not self._leads(mine) or self._leads(rest):
+            return None
+        for scores, kept in (product, product[::-1]):
+            if not self._leads(scores) or self._leads(kept):
+                continue
+            for turned, number in (low, low[::-1]):
+                value = value_of(number, self.flow, self.scope)
+                sides = self._of_two(turned, "sub")
+                if value is None or sides is None or value_of(sides[0], self.flow, self.scope) != 1:
+                    continue
+                if not is_same(sides[1], kept, self.flow):
+                    continue
+                if not is_zero_or_one(kept, self.flow, self.scope):
+                    raise _NoAttention(f"{ast.unparse(kept)[:60]} may be other than 0 and 1")
+                self._back(mine)
+                self._forget(rest)
+                signed = ast.Constant(value if found.kind == "add" else -value)
+                return self._left_out(KEPT, scores, kept, signed, statement)
+        return None
+
+    def _of_two(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
+        """The two operands of what is of a kind; through names."""
+        node = self.flow.origin(node) if isinstance(node, ast.Name) else node
+        found = meaning(node, self.scope)
+        if found is None or found.kind != kind or len(found.operands) != 2:
+            return None
+        return found.operands[0], found.operands[1]
 
     def _reshaped(self, node: ast.expr, found: Meaning) -> ast.expr:
         """Scores that get another shape for their masks, or for the softmax, or weights for the product with v: elements keep

@@ -535,3 +535,63 @@ class MintWhere(Projected):
         shares = mint.nn.functional.softmax(scores, dim=-1, dtype=ms.float32).to(query.dtype)
         shares = mint.nn.functional.dropout(shares, p=0.1, training=self.training)
         return self.together(mint.matmul(shares, value))
+
+
+class Gpt2(Projected):
+    """Scores times a triangle of ones, less a large number where it is 0."""
+
+    low = 1e10
+
+    def __init__(self):
+        super().__init__()
+        self.bias = Parameter(
+            Tensor(np.tril(np.ones((1, 1, 16, 16), np.float32))), requires_grad=False
+        )
+
+    def construct(self, x):
+        query, key, value = self.all_apart(x)
+        w = ops.matmul(query, key.swapaxes(-1, -2)) / math.sqrt(WIDTH)
+        tokens = w.shape[-1]
+        b = self.bias[:, :, :tokens, :tokens]
+        w = w * b - self.low * (1 - b)
+        return self.together(ops.matmul(ops.softmax(w, -1), value))
+
+
+class MultipliedCompared(Projected):
+    """The same of a mask that is compared, added in a line of its own, with a number that is just low enough."""
+
+    def construct(self, x, mask):
+        query, key, value = self.all_apart(x)
+        kept = (mask > 0.5).astype(ms.float32)
+        scores = ops.mul(kept, ops.matmul(query, key.swapaxes(-1, -2)))
+        away = ops.mul(ops.sub(1.0, kept), -10000.0)
+        scores = ops.add(away, scores)
+        return self.together(ops.matmul(ops.softmax(scores, -1), value))
+
+
+class MultipliedGiven(Projected):
+    """The mask is what is given: it may be 0.5."""
+
+    def construct(self, x, mask):
+        query, key, value = self.all_apart(x)
+        scores = ops.matmul(query, key.swapaxes(-1, -2)) * mask + (1 - mask) * -10000.0
+        return self.together(ops.matmul(ops.softmax(scores, -1), value))
+
+
+class MultipliedAlone(Projected):
+    """Scores that are 0 count."""
+
+    def construct(self, x, mask):
+        query, key, value = self.all_apart(x)
+        scores = ops.matmul(query, key.swapaxes(-1, -2)) * (mask > 0.5).astype(ms.float32)
+        return self.together(ops.matmul(ops.softmax(scores, -1), value))
+
+
+class MultipliedElse(Projected):
+    """What is added is of another mask than what is multiplied."""
+
+    def construct(self, x, mask):
+        query, key, value = self.all_apart(x)
+        kept, other = (mask > 0.5).astype(ms.float32), (mask > -0.5).astype(ms.float32)
+        scores = ops.matmul(query, key.swapaxes(-1, -2)) * kept + (1 - other) * -10000.0
+        return self.together(ops.matmul(ops.softmax(scores, -1), value))

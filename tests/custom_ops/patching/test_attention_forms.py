@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,8 @@ CASES = {
     "Rotary": (np.broadcast_to(LATER, (BATCH, 1, TOKENS, TOKENS)),),
     "Diffusers": (np.broadcast_to(LATER, (BATCH * HEADS, TOKENS, TOKENS)),),
     "MintWhere": (KEPT,),
+    "Gpt2": (),
+    "MultipliedCompared": (KEPT.astype(np.float32),),
 }
 MAY_LACK_ITS_MASK = ("GptNeo", "MindFormers", "DotProduct", "Fairseq", "Opt", "Swin", "ByFunction", "Diffusers")  # fmt: skip
 
@@ -83,3 +87,21 @@ def test_forms(name, masks):
     want = first(net(*other))
     for got in made:
         np.testing.assert_allclose(got, want, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("MultipliedGiven", "mask may be other than 0 and 1"),
+        ("MultipliedAlone", "may be more than one number"),
+        ("MultipliedElse", "scaled behind a mask|more than one number"),
+    ],
+)
+def test_products_with_masks_that_are_no_attention(name, reason):
+    net = getattr(forms, name)().set_train(False)
+    given = tensors((numbers(BATCH, TOKENS, forms.SIZE), KEPT.astype(np.float32)))
+    want = first(net(*given))
+    record = patch(net, *given)
+    (refused,) = (one for one in record.refused if one.before == ("attention",))
+    assert re.search(reason, refused.reason)
+    np.testing.assert_allclose(first(net(*given)), want, atol=2e-6)
