@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import measuring
+from benchmarks.scatter import scatter
 from custom_ops.chain import Chain
 from ms_fusion.cost import Benefit, measure_cpu
 from ms_fusion.formats.onnx_file import open_model
@@ -191,6 +192,9 @@ def main() -> None:
                      "saved_bytes": case.predicted.saved_bytes, "saved_launches": case.predicted.saved_launches})  # fmt: skip
     summary = summarised(rows)
     print(summary)
+    drawing = scatter([(row["predicted_us"], row["measured_us"], f"{row['case']}: {', '.join(row['operators'])}") for row in rows], "predicted saving, µs", "measured saving, µs")  # fmt: skip
+    measuring.PLACE.mkdir(parents=True, exist_ok=True)
+    (measuring.PLACE / "onnx_predictions.svg").write_text(drawing, "utf-8")
     measuring.write("onnx_predictions", {"machine": measuring.described(), "device": str(measure_cpu()), "summary": summary, "rows": rows})  # fmt: skip
 
 
