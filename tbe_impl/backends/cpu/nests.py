@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -85,6 +85,49 @@ class Nest:
     def asked(self) -> bool:
         """Whether somebody asked for its loops."""
         return self.asker is not None
+
+    def computed(self, stored: Container[int]) -> dict[int, Tensor]:
+        """Its roots, and what they are made of as far as that is not stored, by ``id``."""
+        return made_of([root.tensor for root in self.roots], stored)
+
+
+def made_of(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
+    """Those tensors, and what they are computed from as far as that is not stored, by ``id``."""
+    found: dict[int, Tensor] = {}
+    waiting = list(tensors)
+    while waiting:
+        tensor = waiting.pop()
+        if id(tensor) not in found and id(tensor) not in stored:
+            found[id(tensor)] = tensor
+            waiting += tensor.op.input_tensors
+    return found
+
+
+def totals_beside(tensor: Tensor, nest: Nest, stored: Container[int]) -> Iterator[Tensor]:
+    """When a nest asks for a total, the others that it will ask for next: all of its loops would compute each of them again.
+
+    Args:
+        tensor: what it asks for.
+        nest: it, with loops.
+        stored: ``id`` of what is there before it.
+    """
+    if not nest.levels or not _is_total(tensor):
+        return
+    roots = {id(root.tensor) for root in nest.roots}
+    for one in nest.computed(stored).values():
+        if (
+            _is_total(one)
+            and id(one) not in roots
+            and not any(
+                _is_total(inner) for inner in made_of([one], stored).values() if inner is not one
+            )
+        ):
+            yield one
+
+
+def _is_total(tensor: Tensor) -> bool:
+    """Whether it is one number, and a reduction."""
+    return bool(tensor.op.body) and isinstance(tensor.op.body[tensor.value_index], Reduce) and not extents_of(tensor)  # fmt: skip
 
 
 def nests_of(

@@ -29,6 +29,7 @@ from tbe_impl.backends.cpu.nests import (
     nests_of,
     slow_stages,
     stored_inputs,
+    totals_beside,
     worth_keeping,
 )
 from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, Options
@@ -148,12 +149,10 @@ def _written(
                 made = replace(writer.program(), outputs=tuple(outputs), result_shapes=result_shapes(outputs))  # fmt: skip
                 return made, writer
         except NeedsBuffer as need:
-            if any(need.tensor is tensor for tensor in (*extra, *inputs)) or not need.tensor.op.body:  # fmt: skip
-                raise CompileError(
-                    f"there is no loop nest for {need.tensor.name}",
-                    place=str(need.tensor.op.location),
-                ) from None
-            extra.append(need.tensor)
+            for tensor in need.tensors:
+                if any(tensor is one for one in (*extra, *inputs)) or not tensor.op.body:
+                    raise CompileError(f"there is no loop nest for {tensor.name}", place=str(tensor.op.location)) from None  # fmt: skip
+            extra += need.tensors
 
 
 def includes(options: Options) -> str:
@@ -293,8 +292,6 @@ class _Writer:
 
     def program(self) -> Program:
         """The whole text."""
-        functions, calls = [], []
-        readable = {id(tensor) for tensor in self.inputs}
         nests = self.nests = nests_of(
             self.stored, self.inputs, self.apart, self.orders, self.sums, self.exact
         )
@@ -305,18 +302,7 @@ class _Writer:
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
         around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.short, self.exact, self.named, self.options)  # fmt: skip
-        for number, nest in enumerate(nests):
-            kind = NestWriter if nest.exact is None else ExactWriter
-            writer = kind(number, nest, around, readable)
-            function, call = writer.write()
-            self.reused |= writer.inside.reused
-            self.summed |= writer.inside.summed
-            self.tiles |= writer.inside.tiles
-            functions.append(function)
-            calls.append(call)
-            readable |= {id(root.tensor) for root in nest.roots}
-            if nest.sums is not None:
-                self.summed |= {id(root.tensor): nest.sums for root in nest.roots if root.columns}
+        functions, calls = self._nests(nests, around)
         start = (
             [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
             if self.options.threads
@@ -363,6 +349,38 @@ class _Writer:
             self.overwritten,
             self.mark,
         )
+
+    def _nests(self, nests: Sequence[Nest], around: Surroundings) -> tuple[list[str], list[str]]:
+        """The functions and their calls.
+
+        Raises:
+            NeedsBuffer: for all nests that have nothing to do with each other at once, since everything is planned anew then.
+        """
+        functions, calls = [], []
+        readable = {id(tensor) for tensor in self.inputs}
+        needed: dict[int, Tensor] = {}
+        for number, nest in enumerate(nests):
+            if not needed or needed.keys().isdisjoint(nest.computed(readable)):
+                kind = NestWriter if nest.exact is None else ExactWriter
+                try:
+                    writer = kind(number, nest, around, readable)
+                    function, call = writer.write()
+                except NeedsBuffer as need:
+                    for tensor in need.tensors:
+                        beside = totals_beside(tensor, nest, readable | self.apart)
+                        needed |= {id(item): item for item in (tensor, *beside)}
+                else:
+                    self.reused |= writer.inside.reused
+                    self.summed |= writer.inside.summed
+                    self.tiles |= writer.inside.tiles
+                    functions.append(function)
+                    calls.append(call)
+            readable |= {id(root.tensor) for root in nest.roots}
+            if nest.sums is not None:
+                self.summed |= {id(root.tensor): nest.sums for root in nest.roots if root.columns}
+        if needed:
+            raise NeedsBuffer(*needed.values())
+        return functions, calls
 
     def _in_turn(self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]) -> list[str]:  # fmt: skip
         """The calls. What lies between nests has memory from the first that names it to the last, and hands it on."""

@@ -139,11 +139,11 @@ class TileMade:
 
 
 class NeedsBuffer(Exception):
-    """A stage has to be stored before this nest; the plan is made again with it."""
+    """Stages have to be stored before this nest, or before nests that have nothing to do with each other; the plan is made again with them."""
 
-    def __init__(self, tensor: Tensor):
-        super().__init__(tensor.name)
-        self.tensor = tensor
+    def __init__(self, *tensors: Tensor):
+        super().__init__(*(tensor.name for tensor in tensors))
+        self.tensors = tensors
 
 
 def render(lines: list[Any], indent: int = 1) -> str:

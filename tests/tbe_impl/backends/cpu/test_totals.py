@@ -1,0 +1,37 @@
+"""Totals over many arrays that all results need, as gradients do that are clipped by their norm: planned in a few steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends.cpu import program
+from tbe_impl.cache import KernelCache
+from tests.tbe_impl.backends.cpu.graphs import assert_same, run_both
+
+SHAPES = [(9 + n, 20) for n in range(8)] + [(40,), (40,)]
+
+
+def clipped(*gradients: Any) -> list[Any]:
+    totals = [dsl.ext.reshape(dsl.reduce_sum(dsl.vmul(one, one), list(range(one.ndim)), True), (1,)) for one in gradients]  # fmt: skip
+    whole = totals[0]
+    for one in totals[1:]:
+        whole = dsl.vadd(whole, one)
+    scale = dsl.vrsqrt(whole)
+    return [dsl.vmul(one, dsl.broadcast(dsl.ext.reshape(scale, (1,) * one.ndim), one.shape)) for one in gradients]  # fmt: skip
+
+
+def test_gradients_clipped_by_their_norm(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    written, plan = [], program.nests_of
+    monkeypatch.setattr(program, "nests_of", lambda *given: written.append(1) or plan(*given))
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in SHAPES]
+    norm = np.sqrt(sum((one.astype(np.float64) ** 2).sum() for one in arrays))
+    for (found, other), array in zip(run_both(clipped, *arrays, cache=cache), arrays, strict=True):
+        np.testing.assert_allclose(found, array / norm, rtol=3e-6)
+        assert_same(other, found)
+    # one by one it would be a plan for each of the totals
+    assert len(written) <= 4
