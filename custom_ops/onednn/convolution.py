@@ -46,7 +46,7 @@ def prepare_conv2d(
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: its parameter where it has one.
         channels_last: which of ``x``, ``y`` and ``residual`` lie as batch, height, width, channels; by oneDNN alone.
-        threads: that share the work; by default those of `tbe_impl.environment.threads`.
+        threads: that share the work; by default those of `tbe_impl.environment.threads`, or one where there is little.
         lowering: ``onednn``, ``im2col`` (NumPy; no address for C), or ``auto``: oneDNN where it is there.
         operator: the name in errors.
 
@@ -65,7 +65,8 @@ def prepare_conv2d(
     inputs += [TensorType("residual", lying(sizes.y, "residual" in last), dtype)] if residual else []  # fmt: skip
     inputs += [TensorType("scale", sizes.weight[:1], dtype)] if scale else []
     output = TensorType("y", lying(sizes.y, "y" in last), dtype)
-    return plan_forward(operator, sizes, tuple(inputs), output, after, checked_threads(operator, threads), library, last)  # fmt: skip
+    shared = checked_threads(operator, threads, operations=sizes.operations, elements=sizes.elements)  # fmt: skip
+    return plan_forward(operator, sizes, tuple(inputs), output, after, shared, library, last)  # fmt: skip
 
 
 def _check_last(operator: str, last: frozenset[str], known: tuple[str, ...], library: object) -> None:  # fmt: skip
@@ -114,4 +115,5 @@ def prepare_conv2d_backward(
     inputs += [TensorType("x", lying(sizes.x, "x" in last), dtype)] if "weight" in wishes else []
     shapes = {"x": lying(sizes.x, "grad_x" in last), "weight": sizes.weight, "bias": sizes.weight[:1]}  # fmt: skip
     outputs = [TensorType(f"grad_{name}", shapes[name], dtype) for name in wishes]
-    return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), checked_threads(operator, threads), library, last)  # fmt: skip
+    shared = checked_threads(operator, threads, operations=sizes.operations, elements=sizes.elements)  # fmt: skip
+    return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), shared, library, last)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,16 @@ class Geometry:
     def reach(self) -> tuple[int, int]:
         """Height and width that the weights span."""
         return _reach(self.weight, self.dilation)
+
+    @property
+    def operations(self) -> int:
+        """Additions and products of the forward pass, and of each gradient."""
+        return 2 * math.prod(self.y) * math.prod(self.weight[1:])
+
+    @property
+    def elements(self) -> int:
+        """Of x, the weights and the result."""
+        return sum(math.prod(shape) for shape in (self.x, self.weight, self.y))
 
     @property
     def is_narrower_than_stride(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -40,7 +41,7 @@ def prepare_max_pool_gradient(
         before: how far the first window reaches beyond the upper and the left edge.
         dtype: of all arrays: ``float32``, ``float16`` or ``bfloat16``.
         channels_last: whether all arrays lie as batch, height, width, channels.
-        threads: that share the work; by default those of `tbe_impl.environment.threads`.
+        threads: that share the work; by default those of `tbe_impl.environment.threads`, or one where there is little.
         operator: the name in errors.
 
     Raises:
@@ -49,7 +50,10 @@ def prepare_max_pool_gradient(
     """
     if dtype not in constants.DATA_TYPES:
         raise InputError(f"{operator}: dtype is not computed", expected=" or ".join(constants.DATA_TYPES), got=repr(dtype))  # fmt: skip
-    return _prepare(operator, tuple(x_shape), tuple(y_shape), window, stride, before, dtype, channels_last, checked_threads(operator, threads), library())  # fmt: skip
+    windows, images = math.prod(y_shape), math.prod(x_shape)
+    # the forward pass is made anew, at an operation for each element of a window where products have eight
+    shared = checked_threads(operator, threads, operations=16 * windows * math.prod(window), elements=2 * windows + 2 * images)  # fmt: skip
+    return _prepare(operator, tuple(x_shape), tuple(y_shape), window, stride, before, dtype, channels_last, shared, library())  # fmt: skip
 
 
 @lru_cache(maxsize=KEPT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -47,7 +48,7 @@ def prepare_matmul(
         bias, residual: whether they are inputs.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: its parameter where it has one.
-        threads: that share the work; by default those of `tbe_impl.environment.threads`.
+        threads: that share the work; by default those of `tbe_impl.environment.threads`, or one where there is little.
         lowering: ``onednn``, ``im2col`` (NumPy; no address for C), or ``auto``: oneDNN where it is there.
         operator: the name in errors.
 
@@ -71,10 +72,10 @@ def prepare_matmul(
     inputs = [TensorType("a", a, dtype), TensorType("b", b, dtype)]
     inputs += [TensorType("bias", (columns,), dtype)] if bias else []
     inputs += [TensorType("residual", y, dtype)] if residual else []
-    return _prepare(
-        operator, tuple(inputs), TensorType("y", y, dtype), (transpose_a, transpose_b), after,
-        checked_threads(operator, threads), chosen(operator, lowering, dtype),
-    )  # fmt: skip
+    output = TensorType("y", y, dtype)
+    elements = sum(math.prod(one.shape) for one in (*inputs, output))
+    shared = checked_threads(operator, threads, operations=2 * math.prod(y) * inner, elements=elements)  # fmt: skip
+    return _prepare(operator, tuple(inputs), output, (transpose_a, transpose_b), after, shared, chosen(operator, lowering, dtype))  # fmt: skip
 
 
 def _shape(operator: str, name: str, given: Sequence[int]) -> tuple[int, ...]:

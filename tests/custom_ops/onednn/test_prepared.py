@@ -24,7 +24,9 @@ from custom_ops.onednn import (
     tried_library,
     why_missing,
 )
+from custom_ops.onednn.routes import checked_threads
 from custom_ops.onednn.tried_library import library as found_library
+from tbe_impl import environment
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "oneDNN is there")
@@ -265,3 +267,10 @@ def test_a_failure_inside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = arrays(9, (3, 4), (4, 5))
     with pytest.raises(FusionError, match="MatMul failed in oneDNN; got out of memory"):
         prepared.call([a, b])
+
+
+def test_little_work_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "threads", lambda: 4)
+    asked = [(None, 10_000, 100), (None, 10**9, 100), (None, 100, 10**7), (3, 10_000, 100)]
+    found = [checked_threads("MatMul", threads, operations=operations, elements=elements) for threads, operations, elements in asked]  # fmt: skip
+    assert found == [1, 4, 4, 3]
