@@ -60,6 +60,25 @@ def _gelu_gate(x: Any) -> Traced:
     return Traced(dsl.ext.ndtr_tanh(tensor_of(x)))
 
 
+def _power(call: Call) -> Any:
+    """Of integers by squares and products, which wrap around; to an exponent below 0 as the quotient cut toward 0."""
+    x, y = call.inputs
+    if x.dtype.kind not in "iu":
+        return FORMULAS["Pow"](call)
+    steps, least = 8 * x.dtype.itemsize, np.iinfo(x.dtype).min if x.dtype.itemsize > 2 else 0
+    if isinstance(y, np.ndarray) and y.size == 1 and y >= 0:
+        steps = max(int(y).bit_length(), 1)
+    power, base, left = x * 0 + 1, x, np.maximum(y, 0)
+    for _ in range(steps):
+        power = np.where(left % 2 != 0, power * base, power)
+        base, left = base * base, left // 2
+    if x.dtype.kind == "u":
+        return power
+    sign = np.where(y % 2 != 0, x, 1)
+    below = np.where(abs(x) == 1, sign, np.where(x == 0, least, 0))
+    return np.where(y < 0, below, power)
+
+
 def _triangle(*, lower: bool) -> Meaning:
     def meaning(call: Call) -> Any:
         x, diagonal = tensor_of(call.inputs[0]), int(call.number("diagonal", 1))
@@ -86,6 +105,7 @@ def _reversed(call: Call) -> Any:
 
 _OWN: Mapping[str, Meaning] = {
     "Rsqrt": _word(dsl.vrsqrt),
+    "Pow": _power,
     "Erf": _word(dsl.ext.erf),
     "Erfc": _word(dsl.ext.erfc),
     "Sigmoid": _word(dsl.ext.sigmoid),

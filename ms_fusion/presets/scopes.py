@@ -63,6 +63,10 @@ from tbe_impl.errors import InputError, UnsafeError
 
 CELL_FLAGS = "_ms_fusion_flags"
 
+UNSAID = "the value type: bfloat16 is not in supported list"
+"""Of MindSpore's error when it writes down a group for a generator."""
+BFLOAT16_NUMBER = "MindSpore cannot hand over a number beside a bfloat16 tensor"
+
 log = logging.getLogger("ms_fusion")
 Net = TypeVar("Net")
 
@@ -538,8 +542,16 @@ def _buildable(flags: str, name: str) -> str:
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def compile(self: Any, net: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        again = functools.partial(original, self, net, inputs, *args, **kwargs)
         with compile_lock, _as_set(net, tuple(inputs)):
-            return original(self, net, inputs, *args, **kwargs)
+            try:
+                return again()
+            except Exception as error:
+                if UNSAID not in str(error) or generator_of(variable(FLAGS_VARIABLE) or "") != generators.OURS:  # fmt: skip
+                    raise
+                first_compile.say(f"{getattr(net, '__name__', type(net).__name__)} is compiled without fusion: {BFLOAT16_NUMBER}.")  # fmt: skip
+            with variable_set(FLAGS_VARIABLE, GraphKernelFlags(opt_level=0).render()):
+                return again()
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]
     return compile

@@ -223,3 +223,20 @@ def test_special_values_survive() -> None:
             found[exp], np.exp(given.astype(np.float64)).astype(np.float32), rtol=1e-6
         )
     assert found[equal].tolist() == [False] + [True] * 7
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_powers_of_integers(dtype: str) -> None:
+    """Exact where they fit; to an exponent below 0 the quotient, cut."""
+    text = Text(f"Fused_power_{dtype}")
+    bases, exponents = np.meshgrid([-3, -1, 0, 1, 2, 5], [-3, -2, 0, 1, 2, 3])
+    keep = (exponents >= 0) | (bases != 0)
+    x, y = (np.array(one[keep], dtype) for one in (bases, exponents))
+    names = [text.input(x.shape, dtype) for _ in range(2)]
+    power = text.step("Pow", names, x.shape, dtype)
+    square = text.step("Pow", [names[0], text.constant(2, dtype)], x.shape, dtype)
+    found = run(text.kernel(power, square), dict(zip(names, (x, y), strict=True)))
+    wide = x.astype(object)
+    wanted = [int(a ** int(b)) if b >= 0 else int(float(a) ** int(b)) for a, b in zip(wide, y, strict=True)]  # fmt: skip
+    np.testing.assert_array_equal(found[power], np.array(wanted, object).astype(np.int64).astype(dtype) if dtype != "uint8" else np.power(x, y))  # fmt: skip
+    np.testing.assert_array_equal(found[square], x * x)

@@ -143,6 +143,14 @@ with mf.fusion("auto"):
         for rows in (8, 16, 8, 16, 16):
             often(ones(rows, 4))
 RESULT["asked"] = len(asked)
+
+@ms.jit
+def beside_a_number(x):
+    return x * 2.0 + 1.0
+with mf.fusion("auto", generator="ms_fusion"), warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    found = beside_a_number(Tensor(np.arange(4, dtype=np.float32)).astype(ms.bfloat16))
+RESULT["bfloat16"] = [found.astype(ms.float32).asnumpy().tolist(), sum("bfloat16" in str(one.message) for one in said)]
 """
 
 
@@ -176,6 +184,10 @@ def test_patch_compiles_anew(blocks: dict[str, Any]) -> None:
 
 def test_a_call_of_what_is_compiled_looks_nothing_up(blocks: dict[str, Any]) -> None:
     assert blocks["asked"] == 4
+
+
+def test_a_number_beside_bfloat16_leaves_a_net_unfused_and_is_said(blocks: dict[str, Any]) -> None:
+    assert blocks["bfloat16"] == [[1.0, 3.0, 5.0, 7.0], 1]
 
 
 def test_environment_flags_stand_above_a_patched_cell(blocks: dict[str, Any]) -> None:
