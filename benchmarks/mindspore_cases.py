@@ -125,16 +125,66 @@ def _arithmetic(elements: int) -> dict[str, Case]:
             lambda route: own.LayerNormLinear(COLUMNS, COLUMNS, route=route),
             built_in=lambda: nn.SequentialCell(nn.LayerNorm((COLUMNS,)), nn.Dense(COLUMNS, COLUMNS)), **products,
         ),
+        "LinearResidual": Case(
+            lambda route: own.LinearResidual(COLUMNS, COLUMNS, route=route), ((rows, COLUMNS),) * 2,
+            _DenseAndSum, forward=None, gradient=None,
+        ),
         "LinearCrossEntropy": Case(
             lambda route: own.LinearCrossEntropy(256, wide, vocabulary, route=route), ((max(16, elements // 8192), 256),),
             labels=wide, forward=None, gradient=None,
         ),
     }  # fmt: skip
+    for name, activation in (
+        ("ReLU", nn.ReLU),
+        ("LeakyReLU", lambda: nn.LeakyReLU(0.1)),
+        ("SiLU", nn.SiLU),
+    ):
+        for trains in (False, True):
+            found[f"ConvBN{name}{' training' if trains else ''}"] = _convolution(
+                name, activation, trains=trains
+            )
+    found["NMS"] = Case(
+        lambda route: own.NMS(route=route),
+        (),
+        tables=_boxes(1000),
+        forward=None,
+        gradient=None,
+        trains=False,
+    )
     for shape in ((8, 8, 128, 64), (1, 8, 1024, 64), (1, 4, 4096, 64)):
         found["attention " + "x".join(map(str, shape))] = Case(
             lambda route: own.ScaledDotProductAttention(route=route), (shape,) * 3, forward=None, gradient=None
         )  # fmt: skip
     return found
+
+
+class _DenseAndSum(nn.Cell):
+    """A dense layer and a residual, as one writes them in MindSpore."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Dense(COLUMNS, COLUMNS)
+
+    def construct(self, x: Any, residual: Any) -> Any:
+        return self.dense(x) + residual
+
+
+def _convolution(name: str, activation: Callable[[], Any], *, trains: bool) -> Case:
+    """A block of 64 channels on four images of 28 × 28: what MindSpore's own convolution takes long for."""
+    return Case(
+        lambda route: getattr(custom_ops, f"ConvBN{name}")(64, 64, 3, route=route).set_train(trains),
+        ((4, 64, 28, 28),),
+        lambda: nn.SequentialCell(nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), activation()).set_train(trains),
+        forward=None, gradient=None, trains=trains,
+    )  # fmt: skip
+
+
+def _boxes(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes of an image, many of which overlap, and their scores in one class."""
+    rng = np.random.default_rng(2)
+    corner, size = rng.uniform(0, 500, (1, count, 2)), rng.uniform(20, 120, (1, count, 2))
+    boxes = np.concatenate([corner, corner + size], -1).astype(np.float32)
+    return boxes, rng.uniform(0, 1, (1, count, 1)).astype(np.float32)
 
 
 def _images(elements: int) -> tuple[int, ...]:
@@ -168,7 +218,7 @@ BUILT_IN = {
     "Swish": "nn.SiLU", "GELU tanh": "nn.GELU", "HardSwish": "nn.HSwish", "BatchNorm": "nn.BatchNorm2d, training",
     "BatchNorm inference": "nn.BatchNorm2d", "SoftmaxCrossEntropy": "nn.CrossEntropyLoss", "TokenEmbedding": "nn.Embedding",
     "MatMulBiasReLU": "nn.Dense with ReLU", "MatMulBiasGELU": "nn.Dense with GELU", "MatMulBiasSiLU": "nn.Dense with SiLU",
-    "LayerNormLinear": "nn.LayerNorm, nn.Dense",
+    "LayerNormLinear": "nn.LayerNorm, nn.Dense", "LinearResidual": "nn.Dense and a sum",
 }  # fmt: skip
 """What MindSpore's own is called where it has another name."""
 OPTIMIZERS = ("Adam", "AdamWeightDecay", "Momentum")

@@ -64,6 +64,11 @@ def formulas() -> Mapping[str, Formula]:
     def inference(x: Any, gamma: Any, beta: Any) -> Any:
         return functional.batch_norm(x, torch.zeros_like(beta), torch.ones_like(beta), gamma, beta, False, 0.1, EPSILON)  # fmt: skip
 
+    def convolved(norm: Any, activation: Any) -> Formula:
+        return Formula(lambda x, weight, g, b: activation(norm(functional.conv2d(x, weight, None, 1, 1), g, b)))  # fmt: skip
+
+    activations = {"ReLU": torch.relu, "LeakyReLU": lambda x: functional.leaky_relu(x, 0.1), "SiLU": functional.silu}  # fmt: skip
+
     def decoded(x: Any) -> Any:
         images, height, width, _, size = x.shape
         anchors = torch.tensor([[10.0, 13.0], [16.0, 30.0], [33.0, 23.0]])
@@ -82,6 +87,14 @@ def formulas() -> Mapping[str, Formula]:
         "LinearCrossEntropy": Formula(
             lambda x, weight, labels: functional.cross_entropy(functional.linear(x, weight), labels)
         ),
+        "LinearResidual": Formula(
+            lambda x, y, weight, bias: functional.linear(x, weight, bias) + y
+        ),
+        **{f"ConvBN{name}": convolved(inference, one) for name, one in activations.items()},
+        **{
+            f"ConvBN{name} training": convolved(batch_norm, one)
+            for name, one in activations.items()
+        },
         "Mish": Formula(functional.mish),
         "HardSwish": Formula(functional.hardswish),
         "AddReLU": Formula(lambda x, y: torch.relu(x + y), lambda x, y: torch.relu_(x + y)),
