@@ -84,6 +84,11 @@ def order_of(regions: Regions) -> dict[int, int]:
     return found
 
 
+def _is_a_view(stage: StageRecord) -> bool:
+    """Whether it only says how the loads behind it walk through an image, as set_fmatrix does."""
+    return any(directive.value[0] == "set_fmatrix" for directive in stage.named("emit_insn"))
+
+
 def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
     """The memory of every stage that has one on the chip.
 
@@ -94,7 +99,7 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
     taken: set[int] = set()
     found: list[Buffer] = []
     for stage in sorted(regions.record.stages, key=lambda one: order[id(one)]):
-        if stage.scope == GLOBAL or stage.inlined or stage.is_input:
+        if stage.scope == GLOBAL or stage.inlined or stage.is_input or _is_a_view(stage):
             continue
         shape = regions.tile(stage)
         doubled = stage.has("double_buffer")

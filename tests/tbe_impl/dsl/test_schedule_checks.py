@@ -241,6 +241,23 @@ def test_a_word_may_ask_for_an_instruction_that_the_toolkit_makes_of_others():
     check(schedule, "Ascend310", raise_errors=True)
 
 
+def test_a_walk_through_an_image_takes_no_memory():
+    manual = Manual()
+    before = sum(
+        buffer.bytes for buffer in buffers_of(Regions(manual.schedule.record()), block_bytes=32)
+    )
+    size = next(
+        b.bytes
+        for b in buffers_of(Regions(manual.schedule.record()), block_bytes=32)
+        if b.name == "y"
+    )
+    manual.schedule[manual.y].emit_insn(manual.y.op.axis[0], "set_fmatrix")
+    after = sum(
+        buffer.bytes for buffer in buffers_of(Regions(manual.schedule.record()), block_bytes=32)
+    )
+    assert size > 0 and after == before - size
+
+
 def test_a_scalar_may_become_a_vector():
     """Ascend910A lacks vmaxs, and has vmax."""
     manual = Manual()
