@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read
     from ms_fusion.capture.tune import tune
     from ms_fusion.ledger import Ledger
+    from ms_fusion.onnx_cell.cell import from_onnx
     from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
     from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
     from ms_fusion.specializing.specialized import specialize
@@ -33,6 +34,7 @@ __all__ = [
     "disable",
     "enable",
     "explain",
+    "from_onnx",
     "fusion",
     "patch",
     "read",
@@ -50,6 +52,7 @@ _HOMES = {
     "disable": "ms_fusion.presets.scopes",
     "enable": "ms_fusion.presets.scopes",
     "explain": "ms_fusion.capture.front",
+    "from_onnx": "ms_fusion.onnx_cell.cell",
     "fusion": "ms_fusion.presets.scopes",
     "patch": "ms_fusion.presets.scopes",
     "read": "ms_fusion.capture.front",

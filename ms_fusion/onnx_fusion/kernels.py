@@ -15,7 +15,7 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.meanings import said
 from tbe_impl import dsl
-from tbe_impl.dsl.expr import Var
+from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
@@ -87,15 +87,37 @@ def build(node: Node) -> GroupKernel:
     return GroupKernel(name, node, made, group)
 
 
-def _said(body: Graph) -> Said:
-    """A group as tensors of the language."""
-    symbols: dict[str, Var] = {}
+def read_inputs(body: Graph) -> tuple[str, ...]:
+    """The inputs whose numbers a kernel of a group reads: the shape that a Reshape is told it knows from its result."""
+    read = {name for node in body.nodes for name in node.inputs[: _needed(node)]}
+    return tuple(name for name in body.inputs if name in read)
+
+
+def outputs_of(body: Graph, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    """The results of a group as tensors of the language, from its inputs that are read.
+
+    Raises:
+        InputError: an operator in it cannot be said; names it.
+    """
+    return tuple(one.tensor for one in _said(body, tensors).outputs)
+
+
+def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
+    """A group as tensors of the language; of new inputs, or of those that are given."""
+    symbols: dict[str, Any] = {}
     tensors: dict[str, Any] = {ABSENT: None}
     inputs = []
     for number, name in enumerate(body.inputs):
         value = _checked(body.values[name])
-        shape = [_met(size, symbols) for size in value.shape]
-        tensor = dsl.placeholder(shape, value.dtype, f"x{number}")
+        if given is None:
+            shape = [_met(size, symbols) for size in value.shape]
+            tensor = dsl.placeholder(shape, value.dtype, f"x{number}")
+        elif name not in given:
+            continue
+        else:
+            tensor = given[name]
+            own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
+            symbols.update((size, one) for size, one in zip(value.shape, own, strict=True) if isinstance(size, str))  # fmt: skip
         tensors[name] = _inner(Traced(tensor), value.dtype)
         inputs.append(Argument(tensor, _declared(value), f"x{number}"))
     for name, value in body.values.items():

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Node
 from ms_fusion.onnx_fusion.kernels import GroupKernel
-from ms_fusion.onnx_fusion.tbe_source import Line, quoted
+from ms_fusion.onnx_fusion.python_names import quoted
+from ms_fusion.onnx_fusion.tbe_source import Line
 from tbe_impl.dsl.tensor import stages_of
 
 _MARK = re.compile(r" /\* stage (\d+) \*/$")

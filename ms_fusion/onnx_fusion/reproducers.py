@@ -14,7 +14,8 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_fusion.functions import Fused, graph_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.tbe_source import descriptions, quoted, tbe_source
+from ms_fusion.onnx_fusion.python_names import quoted
+from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from ms_fusion.onnx_fusion.verification import group_inputs
 from tbe_impl.errors import FusionError
 

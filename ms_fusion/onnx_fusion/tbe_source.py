@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +10,12 @@ from ms_fusion import __version__
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.python_names import Names, identifier, quoted
 from tbe_impl.dsl.python_text import Statement, statements
 from tbe_impl.dsl.tensor import Operation
 
-NAME_LENGTH = 40
-QUOTED_LENGTH = 80
-_TAKEN = frozenset(keyword.kwlist) | frozenset(
-    "dsl tvm math float int max min kernel_name para_check shape_util api_check_support build_config for_cube data made schedule "
-    "item name dtype range list print".split()
+_TAKEN = frozenset(
+    "dsl tvm kernel_name para_check shape_util api_check_support build_config for_cube data made schedule item name dtype".split()
 )
 """Names that something else has in the file."""
 
@@ -69,7 +65,7 @@ def tbe_source(kernel: GroupKernel) -> TbeSource:
     """
     body, said = kernel.node.body, kernel.said
     assert body is not None
-    names = _Names()
+    names = Names(_TAKEN)
     inputs = {id(one.tensor): names.new(value) for one, value in zip(said.inputs, body.inputs, strict=True)}  # fmt: skip
     results = [names.new(f"{value}_out") for value in body.outputs]
     sizes = {id(size): names.new(f"size_{symbol}") for symbol, size in said.sizes.items()}
@@ -82,52 +78,6 @@ def tbe_source(kernel: GroupKernel) -> TbeSource:
     made, outputs = statements([one.tensor for one in said.outputs], inputs, sizes, name_of)
     writer = _File(kernel, body, list(inputs.values()), results, made)
     return writer.written(outputs, _sizes_of(kernel, list(inputs.values()), sizes))
-
-
-def quoted(text: str) -> str:
-    """A name of the model's for a comment: one line of ASCII, not too long.
-
-    >>> quoted("a" + chr(10) + "b")
-    "'a\\\\nb'"
-    """
-    shown = ascii(text)
-    return shown if len(shown) <= QUOTED_LENGTH else f"{shown[: QUOTED_LENGTH - 1]}..."
-
-
-class _Names:
-    """Python names of values of the model, each once."""
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set(_TAKEN)
-        self.counts: dict[str, int] = {}
-
-    def new(self, value: str) -> str:
-        stem = _identifier(value)
-        return self._free(stem) if stem in self.taken else self._take(stem)
-
-    def numbered(self, value: str) -> str:
-        return self._free(_identifier(value))
-
-    def _free(self, stem: str) -> str:
-        while True:
-            self.counts[stem] = self.counts.get(stem, 0) + 1
-            name = f"{stem}_{self.counts[stem]}"
-            if name not in self.taken:
-                return self._take(name)
-
-    def _take(self, name: str) -> str:
-        self.taken.add(name)
-        return name
-
-
-def _identifier(value: str) -> str:
-    """The end of a name of the model's, as far as Python takes it.
-
-    >>> _identifier("/layer.0/up/MatMul_output_0"), _identifier("7"), _identifier("")
-    ('layer_0_up_MatMul_output_0', 'v7', 'v')
-    """
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", value).strip("_")[-NAME_LENGTH:].strip("_")
-    return plain if plain[:1].isalpha() else f"v{plain}"
 
 
 def _sizes_of(kernel: GroupKernel, inputs: Sequence[str], sizes: Mapping[int, str]) -> list[str]:
@@ -154,7 +104,7 @@ class _File:
     def written(self, outputs: Sequence[str], sizes: Sequence[str]) -> TbeSource:
         name = self.kernel.name
         told = ", whatever those are" if self.has_late_sizes else ""
-        head = _HEAD.format(rule=_identifier(self.kernel.node.op), count=len(self.body.nodes), version=__version__, sizes=told, name=name)  # fmt: skip
+        head = _HEAD.format(rule=identifier(self.kernel.node.op), count=len(self.body.nodes), version=__version__, sizes=told, name=name)  # fmt: skip
         self.add(*head.splitlines(), *self._imports(bool(sizes)))
         if self.has_product:
             self.add(*_FOR_CUBE.splitlines())

@@ -1,0 +1,100 @@
+"""Convolutions and poolings of ONNX as calls of MindSpore's primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindspore import ops
+
+from ms_fusion.onnx_cell.functions import LOWEST
+from ms_fusion.onnx_cell.use import Use
+
+
+def _windows(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Strides, dilations, and pads as before and behind of each axis."""
+    rank = len(spans)
+    strides = list(use.whole("strides") or (1,) * rank)
+    dilations = list(use.whole("dilations") or (1,) * rank)
+    told = use.whole("pads") or (0,) * (2 * rank)
+    pads = [one for pair in zip(told[:rank], told[rank:], strict=True) for one in pair]
+    mode = use.attr("auto_pad", "NOTSET")
+    if mode == "VALID":
+        pads = [0] * (2 * rank)
+    elif mode not in ("NOTSET", ""):
+        pads = []
+        for size, step, span, apart in zip(use.known_shape()[2:], strides, spans, dilations, strict=True):  # fmt: skip
+            lacking = max((-(-size // step) - 1) * step + (span - 1) * apart + 1 - size, 0)
+            less, more = lacking // 2, lacking - lacking // 2
+            pads += [less, more] if mode == "SAME_UPPER" else [more, less]
+    return strides, dilations, pads
+
+
+def convolution(use: Use) -> str:
+    """`functions.convolution` with a primitive."""
+    channels, _, *spans = use.known_shape(1)
+    strides, dilations, pads = _windows(use, spans)
+    groups = int(use.attr("group", 1))
+    if len(spans) == 1:
+        spans, strides, dilations, pads = [1, *spans], [1, *strides], [1, *dilations], [0, 0, *pads]
+    if len(spans) == 2:
+        call = ops.Conv2D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+    elif groups == 1:
+        call = ops.Conv3D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations))  # fmt: skip
+    else:
+        raise use.refused("groups in three axes")
+    return f"functions.convolution({use.part('conv', call)}, {use.given(0, 1, 2)})"
+
+
+def transposed_convolution(use: Use) -> str:
+    """`functions.transposed_convolution` with a primitive."""
+    shape = use.known_shape(1)
+    if len(shape) != 4 or use.attr("auto_pad", "NOTSET") not in ("NOTSET", "") or use.attr("output_shape"):  # fmt: skip
+        raise use.refused("only explicit paddings in two axes")
+    spans, groups = shape[2:], int(use.attr("group", 1))
+    strides, dilations, pads = _windows(use, spans)
+    extra = use.whole("output_padding") or (0, 0)
+    more = tuple(
+        (span - 1) * apart + 1 + more - before - behind
+        for span, apart, more, before, behind in zip(
+            spans, dilations, extra, pads[::2], pads[1::2], strict=True
+        )
+    )
+    call = ops.Conv2DTranspose(shape[1] * groups, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+    step = f", {tuple(strides)}"
+    bias = f", {use.text(2)}" if use.has(2) else ""
+    return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}{step}, {more}, {shape[1] * groups}{bias})"
+
+
+def _pooled(use: Use) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    spans = use.whole("kernel_shape") or ()
+    strides, dilations, pads = _windows(use, spans)
+    if len(spans) != 2 or use.attr("ceil_mode", 0) or set(dilations) != {1} or len(use.node.outputs) > 1:  # fmt: skip
+        raise use.refused("only dense windows in two axes that stay inside of the padding")
+    return spans, tuple(strides), tuple(pads)
+
+
+def max_pool(use: Use) -> str:
+    """`functions.max_pool` with a primitive."""
+    spans, strides, pads = _pooled(use)
+    call = ops.MaxPool(kernel_size=spans, strides=strides, pad_mode="valid")
+    lowest = LOWEST.get(use.value().dtype.capitalize(), LOWEST["Float32"])
+    return f"functions.max_pool({use.part('pool', call)}, {use.text()}, {pads}, {lowest})"
+
+
+def average_pool(use: Use) -> str:
+    """`functions.average_pool` with a primitive."""
+    spans, strides, pads = _pooled(use)
+    call = ops.AvgPool(kernel_size=spans, strides=strides, pad_mode="valid")
+    return f"functions.average_pool({use.part('pool', call)}, {use.text()}, {pads}, {bool(use.attr('count_include_pad', 0))})"
+
+
+def resized(use: Use) -> str:
+    """The nearest place, of images that become a whole number of times as large."""
+    factors = use.numbers("scales", 2)
+    mode, place, nearest = (use.attr(*one) for one in (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))  # fmt: skip
+    if not factors and use.has(3):
+        factors = tuple(new / old for new, old in zip(use.whole("sizes", 3) or (), use.known_shape(), strict=True))  # fmt: skip
+    known = (place, nearest) in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"))  # fmt: skip
+    if mode != "nearest" or not known or use.rank() != 4 or not factors or tuple(factors[:2]) != (1, 1) or any(one % 1 for one in factors):  # fmt: skip
+        raise use.refused("only whole factors of the nearest place")
+    return f"functions.repeated({use.text()}, {tuple(map(int, factors[2:]))})"

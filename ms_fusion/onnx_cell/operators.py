@@ -1,0 +1,270 @@
+"""Each ONNX operator as a line of MindSpore: what stands behind ``=`` in the generated net."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import mindspore
+from mindspore import Tensor
+
+from ms_fusion.onnx_cell import images
+from ms_fusion.onnx_cell.use import Use, number
+
+Said = Callable[[Use], str]
+INTEGERS_MAX = (1 << 62) - 1
+
+
+def _call(word: str) -> Said:
+    return lambda use: f"ops.{word}({use.given(*range(len(use.texts)))})"
+
+
+def _infix(symbol: str) -> Said:
+    return lambda use: f"{use.text()} {symbol} {use.text(1)}"
+
+
+def _several(word: str) -> Said:
+    return lambda use: f'functions.several("{word}", ({", ".join(use.texts)},))'
+
+
+def _own(word: str, *attributes: tuple[str, Any]) -> Said:
+    """A function of `functions` that takes all inputs, then attributes."""
+
+    def said(use: Use) -> str:
+        told = [number(use.attr(name, default)) for name, default in attributes]
+        return f"functions.{word}({', '.join([*use.texts, *told])})"
+
+    return said
+
+
+def _reduced(word: str, before: str = "{}", after: str = "{}") -> Said:
+    def said(use: Use) -> str:
+        axes, keep = use.axes(), bool(use.attr("keepdims", 1))
+        given = before.format(use.text())
+        return after.format(f"ops.{word}({given}, {axes}, {keep})" if axes else given)
+
+    return said
+
+
+def _soft(word: str) -> Said:
+    def said(use: Use) -> str:
+        axis = use.axis(-1 if use.version >= 13 else 1)
+        if use.version < 13 and axis != use.rank() - 1:
+            raise use.refused("several axes at once")
+        return f"ops.{word}({use.text()}, {axis})"
+
+    return said
+
+
+def _divided(use: Use) -> str:
+    if use.result().dtype.startswith(("int", "uint")):
+        return f"ops.truncate_div({use.given(0, 1)})"
+    return f"{use.text()} / {use.text(1)}"
+
+
+def _cast(use: Use) -> str:
+    name = {"bool": "bool_"}.get(use.result().dtype, use.result().dtype)
+    if not hasattr(mindspore, name):
+        raise use.refused(f"MindSpore has no {name}")
+    return f"ops.cast({use.text()}, mindspore.{name})"
+
+
+def _clipped(use: Use) -> str:
+    low, high = (use.text(1), use.text(2)) if use.version >= 11 else (_or_none(use, "min"), _or_none(use, "max"))  # fmt: skip
+    found = use.text()
+    found = f"ops.maximum({found}, {low})" if low else found
+    return f"ops.minimum({found}, {high})" if high else found
+
+
+def _or_none(use: Use, name: str) -> str:
+    found = use.attr(name)
+    return "" if found is None else number(float(found))
+
+
+def _gemm(use: Use) -> str:
+    told = [number(float(use.attr(name, 1.0))) for name in ("alpha", "beta")]
+    turned = [str(bool(use.attr(name, 0))) for name in ("transA", "transB")]
+    bias = [use.text(2)] if use.has(2) else []
+    return f"functions.gemm({', '.join([use.given(0, 1), *told, *turned, *bias])})"
+
+
+def _normed(word: str) -> Said:
+    def said(use: Use) -> str:
+        if len([name for name in use.node.outputs if name and use.graph.consumers.get(name)]) > 1:
+            raise use.refused("mean and deviation are results of it, too")
+        axes = tuple(range(use.axis(-1), use.rank()))
+        made = f"functions.{word}({use.text()}, {axes}, {use.attr('epsilon', 1e-5)}, {use.given(1, 2)})"  # fmt: skip
+        return made + ", None, None"[: 6 * (len(use.node.outputs) - 1)]
+
+    return said
+
+
+def _batch_norm(use: Use) -> str:
+    if use.attr("training_mode", 0) or len(use.node.outputs) > 1:
+        raise use.refused("a training step")
+    return f"functions.batch_norm({use.given(0, 1, 2, 3, 4)}, {use.attr('epsilon', 1e-5)})"
+
+
+def _reshaped(use: Use) -> str:
+    told = use.sizes.get(use.node.inputs[1]) if len(use.node.inputs) > 1 else None
+    if told is not None:
+        return f"ops.reshape({use.text()}, {told})"
+    wanted = use.whole("shape", 1) or ()
+    kept = [f"{use.text()}.shape[{axis}]" if size == 0 and not use.attr("allowzero", 0) else str(size) for axis, size in enumerate(wanted)]  # fmt: skip
+    return f"ops.reshape({use.text()}, ({', '.join(kept)}{',' if len(kept) == 1 else ''}))"
+
+
+def _squeezed(use: Use) -> str:
+    axes = use.whole("axes", 1)
+    axes = tuple(axis for axis, size in enumerate(use.value().shape) if size == 1) if axes is None else axes  # fmt: skip
+    return f"ops.squeeze({use.text()}, {axes})" if axes else use.text()
+
+
+def _unsqueezed(use: Use) -> str:
+    axes = use.whole("axes", 1) or ()
+    rank = use.rank() + len(axes)
+    return f"functions.unsqueeze({use.text()}, {tuple(sorted(axis % rank for axis in axes))})"
+
+
+def _transposed(use: Use) -> str:
+    order = use.whole("perm") or tuple(reversed(range(use.rank())))
+    return f"ops.transpose({use.text()}, {order})" if order else use.text()
+
+
+def _expanded(use: Use) -> str:
+    told = use.sizes.get(use.node.inputs[1])
+    if told is not None:
+        return f"ops.broadcast_to({use.text()}, {told})"
+    shape = use.result().shape
+    if not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise use.refused("a size is not known before the net runs")
+    return f"ops.broadcast_to({use.text()}, {shape})"
+
+
+def _sliced(use: Use) -> str:
+    starts, ends = use.whole("starts", 1) or (), use.whole("ends", 2) or ()
+    axes = use.whole("axes", 3) or tuple(range(len(starts)))
+    steps = use.whole("steps", 4) or (1,) * len(starts)
+    at = [":"] * use.rank()
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step < 0:
+            raise use.refused("steps backwards")
+        last = "" if end >= INTEGERS_MAX // 2 else str(end)
+        at[axis % use.rank()] = f"{start or ''}:{last}" + (f":{step}" if step != 1 else "")
+    return f"{use.text()}[{', '.join(at)}]"
+
+
+def _gathered(use: Use) -> str:
+    axis, indices = use.axis(0), use.value(1)
+    if indices.kind == "constant":
+        found, size = use.numbers("indices", 1) or (), use.value().shape[axis]
+        if not indices.shape:
+            return f"{use.text()}[{':, ' * axis}{int(found[0])}]"
+        if min(found, default=0) < 0 and not isinstance(size, int):
+            raise use.refused("places from the end of an axis that is not known")
+        places = [int(one) + (int(size) if one < 0 else 0) for one in found]
+        shape = indices.shape
+        listed = Tensor(places, mindspore.int64).reshape(tuple(map(int, shape)))
+        return f"ops.gather({use.text()}, {use.part('places', listed)}, {axis})"
+    index = use.text(1)
+    return f"ops.gather({use.text()}, ops.where({index} < 0, {index} + {use.text()}.shape[{axis}], {index}), {axis})"  # fmt: skip
+
+
+def _joined(use: Use) -> str:
+    return f"ops.concat(({', '.join(use.texts)},), {use.axis(0)})"
+
+
+def _split(use: Use) -> str:
+    axis = use.axis(0)
+    parts = use.whole("split", 1)
+    if parts is None:
+        size, count = use.value().shape[axis], len(use.node.outputs)
+        if not isinstance(size, int):
+            raise use.refused("parts of an axis that is not known")
+        each = -(-size // count)
+        parts = (*(each,) * (count - 1), size - each * (count - 1))
+    return f"ops.split({use.text()}, {parts}, {axis})"
+
+
+def _tiled(use: Use) -> str:
+    return f"ops.tile({use.text()}, {use.whole('repeats', 1)})"
+
+
+def _padded(use: Use) -> str:
+    pads, axes = use.whole("pads", 1) or (), use.whole("axes", 3)
+    value = use.numbers("value", 2) or (0.0,)
+    if use.attr("mode", "constant") != "constant" or min(pads, default=0) < 0 or axes:
+        raise use.refused("only a padding with a number, of all axes")
+    half = len(pads) // 2
+    told = tuple(one for pair in zip(pads[:half], pads[half:], strict=True) for one in pair)
+    return f"functions.padded({use.text()}, {told}, {number(value[0])})"
+
+
+def _recurrent(use: Use) -> tuple[str, str, str]:
+    """Weights, biases, and where it starts."""
+    size = int(use.attr("hidden_size", 0))
+    if use.attr("direction", "forward") != "forward" or use.has(4) or use.attr("activations") or use.attr("clip") or use.attr("layout", 0) or use.has(7):  # fmt: skip
+        raise use.refused("only one direction, whole sequences, and its own activations")
+    bias = use.text(3) or f"functions.no_bias({use.text(2)})"
+    return f"{use.given(0, 1, 2)}, {bias}", use.text(5) or f"functions.zeros_beside({use.text()}, {size})", f"functions.zeros_beside({use.text()}, {size})"  # fmt: skip
+
+
+def _lstm(use: Use) -> str:
+    weights, start, zeros = _recurrent(use)
+    return _as_results(use, f"functions.lstm({weights}, {start}, {use.text(6) or zeros})")
+
+
+def _gru(use: Use) -> str:
+    weights, start, _ = _recurrent(use)
+    return _as_results(use, f"functions.gru({weights}, {start}, {bool(use.attr('linear_before_reset', 0))})")  # fmt: skip
+
+
+def _as_results(use: Use, made: str) -> str:
+    """The first results, where fewer are asked for."""
+    count = len(use.node.outputs)
+    return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
+
+
+OPERATORS: Mapping[str, Said] = MappingProxyType(
+    {
+        # one tensor
+        **{name: _call(word) for name, word in {
+            "Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Sin": "sin", "Cos": "cos", "Tan": "tan",
+            "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh", "Sigmoid": "sigmoid",
+            "Erf": "erf", "Floor": "floor", "Ceil": "ceil", "Sign": "sign", "Relu": "relu", "Not": "logical_not", "IsNaN": "isnan",
+            "Reciprocal": "reciprocal", "Round": "round",
+        }.items()},
+        "Identity": lambda use: use.text(), "Dropout": lambda use: use.text(), "Cast": _cast, "Clip": _clipped,
+        "Elu": _own("elu", ("alpha", 1.0)), "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)), "PRelu": _own("leaky_relu"),
+        "Softplus": _own("softplus"), "HardSigmoid": _own("hard_sigmoid", ("alpha", 0.2), ("beta", 0.5)),
+        "HardSwish": lambda use: f"{use.text()} * functions.hard_sigmoid({use.text()}, {1 / 6}, 0.5)",
+        "Gelu": lambda use: f"functions.gelu({use.text()}, {use.attr('approximate', 'none') == 'tanh'})",
+        "Mish": lambda use: f"{use.text()} * ops.tanh(functions.softplus({use.text()}))",
+        "Softsign": lambda use: f"{use.text()} / (1.0 + ops.abs({use.text()}))",
+        "Swish": lambda use: f"{use.text()} * ops.sigmoid({use.text()} * {number(float(use.attr('alpha', 1.0)))})",
+        # several
+        "Add": _infix("+"), "Sub": _infix("-"), "Mul": _infix("*"), "Div": _divided, "Pow": _call("pow"),
+        "Max": _several("maximum"), "Min": _several("minimum"), "Sum": _several("add"),
+        "Mean": lambda use: f'functions.several("add", ({", ".join(use.texts)},)) / {float(len(use.texts))}',
+        "Equal": _call("equal"), "Greater": _call("greater"), "Less": _call("less"), "GreaterOrEqual": _call("greater_equal"),
+        "LessOrEqual": _call("less_equal"), "And": _call("logical_and"), "Or": _call("logical_or"), "Where": _call("where"),
+        # reductions and norms
+        "ReduceSum": _reduced("sum"), "ReduceMean": _reduced("mean"), "ReduceMax": _reduced("amax"), "ReduceMin": _reduced("amin"),
+        "ReduceProd": _reduced("prod"), "ReduceL1": _reduced("sum", "ops.abs({})"), "ReduceL2": _reduced("sum", "ops.square({})", "ops.sqrt({})"),
+        "ReduceSumSquare": _reduced("sum", "ops.square({})"),
+        "GlobalAveragePool": lambda use: f"ops.mean({use.text()}, {tuple(range(2, use.rank()))}, True)",
+        "GlobalMaxPool": lambda use: f"ops.amax({use.text()}, {tuple(range(2, use.rank()))}, True)",
+        "Softmax": _soft("softmax"), "LogSoftmax": _soft("log_softmax"), "LayerNormalization": _normed("layer_norm"),
+        "RMSNormalization": _normed("rms_norm"), "BatchNormalization": _batch_norm,
+        "InstanceNormalization": _own("instance_norm", ("epsilon", 1e-5)),
+        # shapes and places
+        "Reshape": _reshaped, "Squeeze": _squeezed, "Unsqueeze": _unsqueezed, "Transpose": _transposed, "Expand": _expanded,
+        "Flatten": lambda use: f"functions.flatten({use.text()}, {int(use.attr('axis', 1)) % (use.rank() + 1) if use.attr('axis', 1) >= 0 else use.axis(1)})",
+        "Slice": _sliced, "Gather": _gathered, "Concat": _joined, "Split": _split, "Tile": _tiled, "Pad": _padded,
+        # products, images, sequences
+        "MatMul": _call("matmul"), "Gemm": _gemm, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
+        "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LSTM": _lstm, "GRU": _gru,
+    }
+)  # fmt: skip
+"""ONNX's own operators that a net from ONNX may have besides its fused groups."""

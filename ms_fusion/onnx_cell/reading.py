@@ -1,0 +1,95 @@
+"""A model for a Cell: its graph, with the groups that were fused as single operators with a body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common as passes
+
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import project
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_fusion.cleaning import clean
+from ms_fusion.onnx_fusion.functions import DOMAIN, is_fused
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.native import Native
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model that was read.
+
+    Attributes:
+        graph: all operators, those in groups too.
+        units: what is computed, in order: single operators, and groups with a body.
+        tensors: the model's constants by name.
+    """
+
+    graph: Graph
+    units: tuple[Node, ...]
+    tensors: Mapping[str, np.ndarray]
+
+
+def read(path: Path) -> Opened:
+    """Reads a model that `auto_fuse` wrote, or any other, which is cleaned up then.
+
+    Raises:
+        InputError: it cannot be read.
+        WorkerError: its shapes cannot be inferred.
+    """
+    model = open_model(path)
+    with Native() as native:
+        groups: list[tuple[str, list[ir.Node]]] = []
+        if is_fused(model):
+            groups = _inlined(model)
+            passes.InlinePass()(model)
+            passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+            native.infer_shapes(model)
+        else:
+            clean(model, native, "cpu")
+        projection = project(model)
+    names = {id(node): name for name, node in projection.nodes.items()}
+    held: dict[str, str] = {}
+    made: dict[str, Node] = {}
+    for function, nodes in groups:
+        inside = [names[id(node)] for node in nodes if id(node) in names]
+        group = fused_node(projection.graph, inside, function)
+        made[group.name] = group
+        held |= dict.fromkeys(inside, group.name)
+    units = [made.get(node.name, node) for node in projection.graph.nodes if held.get(node.name, node.name) == node.name]  # fmt: skip
+    tensors = {name: value.const_value.numpy() for name, value in projection.values.items() if value.const_value is not None}  # fmt: skip
+    return Opened(projection.graph, tuple(units), tensors)
+
+
+def _inlined(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
+    """Writes the functions of our domain into the model: the name of each, and its operators."""
+    found = []
+    for call in [node for node in model.graph if node.domain == DOMAIN]:
+        function = model.functions[call.op_identifier()]
+        known: dict[ir.Value | None, ir.Value | None] = {None: None, **dict(zip(function.inputs, call.inputs, strict=True))}  # fmt: skip
+        made = []
+        for number, node in enumerate(function):
+            copied = ir.Node(
+                node.domain,
+                node.op_type,
+                [known[value] for value in node.inputs],
+                list(node.attributes.values()),
+                num_outputs=len(node.outputs),
+                version=node.version,
+                name=f"{call.name}/{node.op_type}_{number}",
+            )
+            for old, new in zip(node.outputs, copied.outputs, strict=True):
+                new.name = f"{call.name}/{old.name}" if old.name else ""
+                new.shape, new.type = old.shape, old.type
+                known[old] = new
+            made.append(copied)
+        results = [known[value] for value in function.outputs]
+        ir.convenience.replace_nodes_and_values(model.graph, call, [call], made, call.outputs, results)  # type: ignore[arg-type]  # fmt: skip
+        found.append((function.name, [node for node in made if node.op_type != "Constant"]))
+    model.functions.clear()
+    model.opset_imports.pop(DOMAIN, None)
+    return found

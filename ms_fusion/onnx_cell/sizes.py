@@ -1,0 +1,67 @@
+"""Arithmetic with shapes: tuples and whole numbers of Python, so that a graph is compiled with sizes that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.graph import Graph, Node
+
+_ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "//"}
+OF_SIZES = frozenset({"Gather", "Concat", "Slice", "Squeeze", "Unsqueeze", "Cast", "Identity", *_ARITHMETIC})  # fmt: skip
+
+
+def is_size(node: Node, graph: Graph) -> bool:
+    """Whether an operator computes with shapes alone."""
+    op = node.attr(ONNX_OP)
+    if op in ("Shape", "Size"):
+        return True
+    if op not in OF_SIZES or not graph.outputs_of(node)[0].dtype.startswith("int"):
+        return False
+    made = [name for name in node.inputs if graph.values[name].kind != "constant"]
+    return bool(made) and all(name in graph.producers and is_size(graph.producers[name], graph) for name in made)  # fmt: skip
+
+
+def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping[str, str]) -> str | None:  # fmt: skip
+    """What stands for the result of such an operator; None for one that has to be computed as a tensor.
+
+    Args:
+        node: the operator.
+        graph: where it stands.
+        sizes: of earlier ones.
+        texts: of tensors.
+    """
+    op, first = node.attr(ONNX_OP), node.inputs[0]
+    if op == "Shape":
+        begin, end = node.attr("start", 0), node.attr("end")
+        cut = f"[{begin or ''}:{'' if end is None else end}]" if begin or end is not None else ""
+        return f"{texts[first]}.shape{cut}" if first in texts else None
+    given = [sizes.get(name) or _literal(graph, name) for name in node.inputs]
+    rank = len(graph.values[first].shape)
+    if op in _ARITHMETIC and rank == 0 and None not in given:
+        return f"({given[0]} {_ARITHMETIC[str(op)]} {given[1]})"
+    if op == "Concat" and None not in given:
+        return " + ".join(str(one) for one in given)
+    if given[0] is None:
+        return None
+    if op in ("Cast", "Identity"):
+        return given[0]
+    if op == "Unsqueeze":
+        return f"({given[0]},)" if rank == 0 else None
+    if op == "Squeeze":
+        return f"{given[0]}[0]"
+    data = [graph.values[name].data for name in node.inputs[1:]]
+    if op == "Gather" and data[0] is not None:
+        places = data[0]
+        return f"{given[0]}[{places}]" if isinstance(places, int) else f"({''.join(f'{given[0]}[{place}], ' for place in places)})"  # fmt: skip
+    if op == "Slice" and all(isinstance(one, tuple) and len(one) == 1 for one in data):
+        begin, end = data[0][0], data[1][0]
+        step = data[3][0] if len(data) > 3 else 1
+        return f"{given[0]}[{begin}:{end}:{step}]"
+    return None
+
+
+def _literal(graph: Graph, name: str) -> Any:
+    value = graph.values[name]
+    return repr(value.data) if value.kind == "constant" else None

@@ -1,0 +1,156 @@
+"""The Python of a net: one line of MindSpore for each operator, one call of a kernel for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_cell.operators import OPERATORS
+from ms_fusion.onnx_cell.sizes import is_size, size_text
+from ms_fusion.onnx_cell.use import Use, number
+from ms_fusion.onnx_fusion.kernels import read_inputs
+from ms_fusion.onnx_fusion.python_names import Names, identifier, quoted
+from tbe_impl.errors import InputError
+
+_TAKEN = ("self", "mindspore", "ops", "nn", "functions", "Tensor", "construct", "training")
+HEAD = '''"""A net from an ONNX model, written by ms_fusion: what is fused runs as a kernel, the rest is MindSpore's own."""
+
+import mindspore
+from mindspore import Tensor, nn, ops
+
+from ms_fusion.onnx_cell import functions
+'''
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What a model knows beforehand, by name.
+
+    Attributes:
+        array: the numbers; None for what is computed.
+        fixed: a constant as a tensor; None for one that is a parameter.
+    """
+
+    array: Callable[[str], Any]
+    fixed: Callable[[str], Any]
+
+
+@dataclass
+class Written:
+    """A class of a net.
+
+    Attributes:
+        name: of the class.
+        lines: what stands in the file.
+        parts: attributes of its instance: primitives and constants.
+        weights: attribute → the model's constant that it is, for parameters.
+        groups: attribute → the group whose kernel it is.
+    """
+
+    name: str
+    lines: list[str] = field(default_factory=list)
+    parts: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, Node] = field(default_factory=dict)
+
+
+def check_known(units: Sequence[Node], graph: Graph) -> None:
+    """Raises `InputError` that names every operator that a Cell cannot have."""
+    unknown = sorted({str(node.attr(ONNX_OP)) for node in units if node.body is None and node.attr(ONNX_OP) not in OPERATORS and not is_size(node, graph)})  # fmt: skip
+    if unknown:
+        raise InputError("there is no Cell of this operator" if len(unknown) == 1 else "there is no Cell of these operators", place="from_onnx", got=", ".join(unknown), expected="one of those that docs/onnx.md lists")  # fmt: skip
+
+
+def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants, kernel: Node | None = None) -> Written:  # fmt: skip
+    """A class whose ``construct`` computes a graph.
+
+    Args:
+        name: of the class.
+        graph: what is computed.
+        units: its operators and groups, in order.
+        constants: of the model.
+        kernel: the same as one group: then its kernel is called, and the operators only in training.
+    """
+    return _Writer(name, graph, constants).run(units, kernel)
+
+
+class _Writer:
+    def __init__(self, name: str, graph: Graph, constants: Constants):
+        self.graph, self.constants = graph, constants
+        self.made = Written(name)
+        self.names, self.attributes = Names(_TAKEN), Names(_TAKEN)
+        self.texts: dict[str, str] = {ABSENT: ""}
+        self.sizes: dict[str, str] = {}
+
+    def run(self, units: Sequence[Node], kernel: Node | None) -> Written:
+        inputs = [name for name in self.graph.inputs if self.graph.values[name].kind == "input"]
+        for name in inputs:
+            self.texts[name] = self.names.new(name)
+        head = ["", "", f"class {self.made.name}(nn.Cell):", f"    def construct({', '.join(['self', *(self.texts[name] for name in inputs)])}):"]  # fmt: skip
+        self.made.lines += head
+        if kernel is not None:
+            self.made.lines.append("        if not self.training:")
+            self.made.lines.append(f"            return {self.called(kernel)}")
+        for node in units:
+            self.line(node)
+        results = [self.text(name) for name in self.graph.outputs]
+        self.made.lines.append(f"        return {', '.join(results)}")
+        return self.made
+
+    def called(self, group: Node) -> str:
+        """The call of a kernel."""
+        assert group.body is not None
+        name = self.attributes.new(identifier(group.op))
+        self.made.groups[name] = group
+        return f"self.{name}({', '.join(self.text(one) for one in read_inputs(group.body))})"
+
+    def line(self, node: Node) -> None:
+        made = self.made.lines
+        if node.body is not None:
+            inner = ", ".join(str(one.attr(ONNX_OP)) for one in node.body.nodes)
+            made.append(f"        # {inner[:80]}")
+            value = self.called(node)
+        elif is_size(node, self.graph) and self.size(node):
+            return
+        else:
+            value = OPERATORS[str(node.attr(ONNX_OP))](Use(node, self.graph, tuple(map(self.text, node.inputs)), self.sizes, self.constants.array, self.part))  # fmt: skip
+            made.append(f"        # {node.attr(ONNX_OP)} {quoted(node.name)}")
+        for name in node.outputs:
+            self.texts[name] = self.names.new(name)
+        made.append(f"        {', '.join(self.texts[name] for name in node.outputs)} = {value}")
+
+    def size(self, node: Node) -> bool:
+        """Enters what is known while the net is compiled; False when it is not."""
+        found = size_text(node, self.graph, self.sizes, self.texts)
+        if found is not None:
+            (name,) = node.outputs
+            own = self.names.new(name)
+            self.made.lines.append(f"        {own} = {found}")
+            self.sizes[name] = own
+        return found is not None
+
+    def text(self, name: str) -> str:
+        """What stands for a value in an expression."""
+        if name in self.texts:
+            return self.texts[name]
+        if name in self.sizes:
+            return f"Tensor({self.sizes[name]}, mindspore.int64)"
+        value = self.graph.values[name]
+        if value.kind == "constant" and not value.shape and isinstance(value.data, (int, float)):
+            self.texts[name] = number(value.data)
+            return self.texts[name]
+        held, own = self.constants.fixed(name), self.attributes.new(name)
+        if held is None:
+            self.made.weights[own] = name
+        else:
+            self.made.parts[own] = held
+        self.texts[name] = f"self.{own}"
+        return self.texts[name]
+
+    def part(self, stem: str, item: Any) -> str:
+        own = self.attributes.numbered(stem)
+        self.made.parts[own] = item
+        return f"self.{own}"

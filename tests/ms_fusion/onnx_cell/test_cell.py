@@ -1,0 +1,148 @@
+"""A Cell from an ONNX model: what ONNX Runtime gives, in both modes, with gradients that finite differences confirm."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+
+import ms_fusion as mf
+from ms_fusion.onnx_cell import reading
+from ms_fusion.onnx_cell.operators import OPERATORS
+from ms_fusion.onnx_cell.sizes import OF_SIZES
+from ms_fusion.onnx_fusion import auto_fuse as fusing
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.verification import difference
+from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net, transformer_layer
+from tests.ms_fusion.onnx_fusion.test_corpus import Shared
+from tests.ms_fusion.onnx_fusion.test_meanings import case
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
+SHAPES = {"layer": (2, 5, 32), "images": (2, 3, 16, 16)}
+MODELS = {"layer": transformer_layer, "images": convolutional_net}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def native() -> Iterator[Native]:
+    with Native() as found, pytest.MonkeyPatch.context() as patch:
+        for room in (fusing, reading):
+            patch.setattr(room, "Native", Shared(found))
+        yield found
+
+
+@pytest.fixture(params=["graph", "pynative"])
+def mode(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
+    yield request.param
+    ms.set_context(mode=before)
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+
+
+def same(net: Any, source: Path, given: dict[str, np.ndarray], native: Native) -> None:
+    """Holds a Cell against ONNX Runtime on the original model."""
+    made = net(*map(ms.Tensor, given.values()))
+    made = made if isinstance(made, tuple) else (made,)
+    expected = native.run(source, given).outputs
+    for (name, array), one in zip(expected.items(), made, strict=True):
+        found = difference(name, array, one.asnumpy())
+        assert found.agrees, found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fused_model_is_what_onnx_runtime_says(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    source = MODELS[name](tmp_path / "model.onnx")
+    ledger = mf.auto_fuse(source, tmp_path / "fused.onnx")
+    net = mf.from_onnx(tmp_path / "fused.onnx")
+    kernels = [cell for cell in net.cells() if hasattr(cell, "spec") or cell.cells()]
+    assert len(kernels) == len(ledger.kernels) > 0
+    same(net, source, {"x": random(*SHAPES[name])}, native)
+    # in training convolutions are MindSpore's, and compute the same
+    same(net.set_train(), source, {"x": random(*SHAPES[name])}, native)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_are_what_finite_differences_say(name: str, mode: str, tmp_path: Path) -> None:
+    mf.auto_fuse(MODELS[name](tmp_path / "model.onnx"), tmp_path / "fused.onnx")
+    net = mf.from_onnx(tmp_path / "fused.onnx").set_train()
+    x, weights = ms.Tensor(random(*SHAPES[name])), net.trainable_params()
+    weights = weights[:3]
+    share = ms.Tensor(random(*net(x).shape))
+
+    def loss(x: Any) -> Any:
+        return (net(x) * share).sum()
+
+    found = ms.grad(loss, 0, weights)(x)
+    of_x, of_weights = found
+    for tensor, gradient in ((x, of_x), *zip(weights, of_weights, strict=True)):
+        before = tensor.asnumpy().copy()
+        way = random(*before.shape)
+        step = np.float32(1e-2)
+        values = []
+        for sign in (1, -1):
+            moved = ms.Tensor(before + sign * step * way)
+            if tensor is x:
+                values.append(float(loss(moved)))
+            else:
+                tensor.set_data(moved)
+                values.append(float(loss(x)))
+        if tensor is not x:
+            tensor.set_data(ms.Tensor(before))
+        along = float((gradient.asnumpy() * way).sum())
+        slope = (values[0] - values[1]) / (2 * step)
+        assert along == pytest.approx(slope, rel=0.1, abs=0.1)
+
+
+WITHOUT_CASE = {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "LSTM", "GRU", "Resize", "Gather", "Dropout"}  # fmt: skip
+
+
+def test_each_operator_is_what_onnx_runtime_says(native: Native, tmp_path: Path) -> None:
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    for op in sorted(set(OPERATORS) - WITHOUT_CASE - {"Swish", "RMSNormalization", "Gelu"}):
+        b = Builder({"x": (2, 3, 4), "y": (2, 3, 4)})
+        made = case(op, b)
+        source = b.save(tmp_path / f"{op}.onnx", *(made if isinstance(made, list) else [made]))
+        same(mf.from_onnx(source), source, {"x": random(2, 3, 4), "y": random(2, 3, 4)}, native)
+    ms.set_context(mode=before)
+
+
+def test_sizes_are_computed_while_the_net_is_compiled(mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": ("n", "t", 6)})
+    shape = b.add("Shape", "x")
+    first = b.add("Gather", shape, b.constant(0, "int64"), axis=0)
+    rows = b.add("Mul", first, b.add("Gather", shape, b.constant(1, "int64"), axis=0))
+    wanted = b.add("Concat", b.add("Unsqueeze", rows, b.constant([0], "int64")), b.constant([2, 3], "int64"), axis=0)  # fmt: skip
+    source = b.save(tmp_path / "model.onnx", b.add("Relu", b.add("Reshape", "x", wanted)))
+    same(mf.from_onnx(source), source, {"x": random(2, 5, 6)}, native)
+
+
+def test_weights_are_parameters_under_their_names(tmp_path: Path) -> None:
+    source = transformer_layer(tmp_path / "model.onnx")
+    net = mf.from_onnx(source)
+    assert {"c0", "c1"} <= {one.name for one in net.trainable_params()}
+    assert all(one.requires_grad for one in net.get_parameters())
+
+
+def test_operators_that_are_not_known_are_one_error(tmp_path: Path) -> None:
+    b = Builder({"x": (3, 3)})
+    b.save(tmp_path / "model.onnx", b.add("Det", b.add("Selu", b.add("Hardmax", "x"))))
+    with pytest.raises(InputError, match="Det, Hardmax"):
+        mf.from_onnx(tmp_path / "model.onnx")
+
+
+def test_the_documentation_lists_the_operators() -> None:
+    listed = textwrap.fill(", ".join(f"`{one}`" for one in sorted({*OPERATORS, *OF_SIZES, "Shape"})) + ".", 130)  # fmt: skip
+    told = re.search(r"<!-- operators of from_onnx -->\n(.*?)<!-- end -->", DOCS.read_text("utf-8"), re.S)  # fmt: skip
+    assert told is not None
+    assert told[1].strip() == listed
