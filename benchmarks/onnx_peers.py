@@ -19,6 +19,7 @@ from typing import Any
 
 import onnx
 import onnx.inliner
+import onnx.shape_inference
 
 from benchmarks import measuring
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
@@ -63,6 +64,9 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as directory:
         paths = [write(Path(directory) / f"{name}.onnx") for name, write in MODELS.items()]
+        for path in paths:
+            # onnxsim wants to know the shapes of results
+            onnx.save(onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True), path)
         peers = of_peers(given.peers, paths) if given.peers else [{} for _ in paths]
         for path, told in zip(paths, peers, strict=True):
             output = Path(directory) / "fused.onnx"

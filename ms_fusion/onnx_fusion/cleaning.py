@@ -20,6 +20,7 @@ FOLDED_ELEMENTS = 8192
 FOLDED_INTO_ELEMENTS = 262_144
 """… into one of at most so many: a folded model must not be larger than it was by much."""
 ROUNDS = 4
+SHAPING = frozenset({"Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten"})
 
 _RULES: Mapping[str, tuple[object, ...]] = {
     "BatchNormalization": (
@@ -80,6 +81,7 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
         changed = [
             step("known beforehand", lambda: _fold(model)),
             step("no operation", lambda: _rewritten(model)),
+            step("no operation", lambda: _without_same_shapes(model)),
             step("identity", lambda: _without_identities(model)),
             step("computed twice", lambda: passes.CommonSubexpressionEliminationPass()(model)),
             step("not needed", lambda: passes.RemoveUnusedNodesPass()(model)),
@@ -107,6 +109,22 @@ def _infer(model: ir.Model, native: Native, notes: list[str]) -> None:
 def _fold(model: ir.Model) -> None:
     fold_constants(model, input_size_limit=FOLDED_ELEMENTS, output_size_limit=FOLDED_INTO_ELEMENTS)
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+
+
+def _without_same_shapes(model: ir.Model) -> None:
+    """Takes out what gives a value the shape that it has."""
+    results = set(model.graph.outputs)
+    for node in list(model.graph):
+        if node.op_type not in SHAPING or node.domain not in ("", "ai.onnx"):
+            continue
+        given, made = node.inputs[0], node.outputs[0]
+        if given is None or given.shape is None or made.shape is None or made in results:
+            continue
+        sizes = [size if isinstance(size, int) else size.value for size in given.shape]
+        same = sizes == [size if isinstance(size, int) else size.value for size in made.shape]
+        if same and None not in sizes:
+            ir.convenience.replace_all_uses_with(made, given)
+            model.graph.remove(node, safe=True)
 
 
 def _without_identities(model: ir.Model) -> None:

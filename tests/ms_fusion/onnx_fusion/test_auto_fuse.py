@@ -247,3 +247,12 @@ def test_loops_and_branches_are_left_as_they_are(tmp_path: Path) -> None:
     ledger = auto_fuse(source, output, verify=True)
     assert "If" in nodes_of(output)
     assert ledger.output_max_abs == 0.0
+
+
+def test_a_shape_that_a_value_has_already_is_not_given_again(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 8)})
+    x = b.add("Reshape", b.add("Relu", "x"), b.constant([0, 8], "int64"))
+    source, output = b.save(tmp_path / "net.onnx", b.add("Tanh", x)), tmp_path / "fused.onnx"
+    ledger = auto_fuse(source, output, opt_level=0, verify=True)
+    assert nodes_of(output) == ["Relu", "Tanh"]
+    assert ledger.output_max_abs == 0.0
