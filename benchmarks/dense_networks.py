@@ -1,4 +1,4 @@
-"""The MLP and the transformer built by us, beside MindSpore unfused and torch: ``python -m benchmarks.dense_networks [names]``.
+"""Networks without convolutions built by us, beside MindSpore unfused and torch: ``python -m benchmarks.dense_networks [names]``.
 
 Inference and a training step with Adam, graph mode, each competitor in a process of its own, all called in turns; see
 `benchmarks.competitors`. Torch attends by its fused operator. ``WITHOUT=torch.compile`` leaves that out. Target: a training
@@ -14,7 +14,9 @@ from typing import Any
 from benchmarks.competitors import compared, taking_part
 from benchmarks.measuring import described, is_quick, write
 
-NETWORKS = ("MLP", "transformer")
+NETWORKS = ("MLP", "transformer", "small MLP", "LSTM", "GRU")
+RECURRENT = ("LSTM", "GRU")
+"""torch.compile makes no whole of them."""
 TARGETS = {("transformer", True): 0.85}
 """Network and whether it is trained → the share of torch.compile's time."""
 
@@ -23,8 +25,9 @@ def main(wanted: Sequence[str]) -> int:
     """Measures those networks, or all; 1 when a result is wrong."""
     record: dict[str, Any] = {**described(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
-    rivals = taking_part("unfused", "torch", "torch.compile")
+    known = taking_part("unfused", "torch", "torch.compile")
     for name in NETWORKS:
+        rivals = [who for who in known if name not in RECURRENT or who != "torch.compile"]
         for train in (False, True):
             if not wanted or name in wanted:
                 record["lines"].append(_line(name, rivals, train=train))

@@ -28,6 +28,28 @@ class Perceptron(nn.Cell):
         return self.layers(x)
 
 
+class Recurrent(nn.Cell):
+    """A recurrent layer over 20 steps of 32 numbers, and what its last state says of four classes."""
+
+    def __init__(self, kind: type[nn.Cell]):
+        super().__init__()
+        self.layer, self.last = kind(32, 64, batch_first=True), nn.Dense(64, 4)
+
+    def construct(self, x: Any) -> Any:
+        return self.last(self.layer(x)[0][:, -1])
+
+
+class SmallPerceptron(nn.Cell):
+    """Three layers, small as those of a controller."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = nn.Dense(16, 32), nn.Dense(32, 32), nn.Dense(32, 1)
+
+    def construct(self, x: Any) -> Any:
+        return self.third(ops.tanh(self.second(ops.relu(self.first(x)))))
+
+
 class TransformerBlock(nn.Cell):
     """Attention and a network of two layers, each behind a LayerNorm."""
 
@@ -197,7 +219,7 @@ class Network:
         random = np.random.default_rng(1)
         net = self.made()
         for one in net.get_parameters():
-            if one.ndim == 1 and one.name.endswith("bias"):
+            if one.ndim == 1 and "bias" in one.name:
                 one.set_data(Tensor(np.zeros(one.shape, np.float32)))
             if one.ndim > 1:
                 spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
@@ -216,6 +238,9 @@ NETWORKS: Mapping[str, Network] = {
     name: Network(name, made)
     for name, made in {
         "MLP": Perceptron,
+        "small MLP": SmallPerceptron,
+        "LSTM": lambda: Recurrent(nn.LSTM),
+        "GRU": lambda: Recurrent(nn.GRU),
         "transformer": TransformerBlock,
         "ResNet": ResNet,
         "U-Net": UNet,

@@ -9,6 +9,9 @@ import numpy as np
 SHAPES: Mapping[str, tuple[int, ...]] = {
     "MLP": (1024, 512),
     "transformer": (8, 128, 512),
+    "LSTM": (16, 20, 32),
+    "GRU": (16, 20, 32),
+    "small MLP": (1, 16),
     "ResNet": (8, 3, 32, 32),
     "U-Net": (2, 3, 64, 64),
     "ResNet-18": (2, 3, 224, 224),

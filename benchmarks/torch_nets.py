@@ -12,6 +12,22 @@ EPSILON = 1e-7
 """Of LayerNorm in MindSpore."""
 
 
+class Recurrent(nn.Module):
+    """A recurrent layer over 20 steps of 32 numbers, and what its last state says of four classes."""
+
+    def __init__(self, kind: type[nn.RNNBase]):
+        super().__init__()
+        self.layer, self.last = kind(32, 64, batch_first=True), nn.Linear(64, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.layer(x)[0][:, -1])
+
+
+def small_perceptron() -> nn.Module:
+    """Three layers, small as those of a controller."""
+    return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))  # fmt: skip
+
+
 class TransformerBlock(nn.Module):
     """Attention and a network of two layers, each behind a LayerNorm."""
 
@@ -144,6 +160,9 @@ class UNet(nn.Module):
 
 NETWORKS: Mapping[str, Callable[[], nn.Module]] = {
     "MLP": perceptron,
+    "small MLP": small_perceptron,
+    "LSTM": lambda: Recurrent(nn.LSTM),
+    "GRU": lambda: Recurrent(nn.GRU),
     "transformer": TransformerBlock,
     "ResNet": small_resnet,
     "U-Net": UNet,
@@ -167,7 +186,7 @@ def called(
             if one.ndim > 1:
                 spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
                 one.copy_(torch.from_numpy((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
-            elif at.endswith("bias"):
+            elif "bias" in at:
                 one.zero_()
 
     def compiled(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
