@@ -15,7 +15,7 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.meanings import MEANINGS
 from tbe_impl import dsl
-from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.dtypes import DTYPES, dtype_of
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
@@ -53,6 +53,9 @@ def translate(kernel: Composite) -> Group:
     tensors: dict[str, Tensor] = {}
     for name in graph.inputs:
         value = graph.values[name]
+        if value.dtype not in DTYPES:
+            reader = graph.consumers[name][0].op if graph.consumers.get(name) else ""
+            raise InputError(f"{reader} of {value.dtype} is not built", place=reader)
         tensors[name] = dsl.placeholder(_shape(value), value.dtype, name)
     written: dict[str, Tensor] = {}
     for node in graph.nodes:

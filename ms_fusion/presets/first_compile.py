@@ -51,11 +51,12 @@ def told(
     try:
         yield
     except RuntimeError as error:
-        if own:
-            _refuse_bfloat16(net, name, inputs)
+        if not own:
+            raise
+        _refuse_bfloat16(net, name, inputs)
         for one in refusals.since(kernel_directory, start):
             raise UnsafeError(
-                f"{'MindSpore' if own else 'ms_fusion'}'s own CPU generator fails on a kernel: {one.reason}",
+                f"MindSpore's own CPU generator fails on a kernel: {one.reason}",
                 place=name,
                 remedy=_remedy(one),
             ) from error

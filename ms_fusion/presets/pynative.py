@@ -6,10 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ms_fusion.generator_limits import generator_of
+from ms_fusion.presets import again
+from ms_fusion.presets.in_force import fuses
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     mindspore_module,
     pynative_executor,
+    variable,
     variable_set,
 )
 from tbe_impl.errors import InputError
@@ -45,15 +49,23 @@ def gradients_under(flags: Callable[[], str]) -> None:
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
         return
-    original = owner.grad
+    for name in ("grad", "grad_jit"):
+        setattr(owner, name, _under(getattr(owner, name), flags))
+
+
+def _under(original: Callable[..., Any], flags: Callable[[], str]) -> Callable[..., Any]:
+    """`original`, which compiles under what `flags` says, or what is in force."""
 
     @functools.wraps(original)
-    def grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        text = flags()
+    def compiling(self: Any, *args: Any, **kwargs: Any) -> Any:
+        text = flags() or variable(FLAGS_VARIABLE) or ""
+        # MindSpore forgets what it was about when this fails, so that it cannot be tried again
+        if fuses(text) and generator_of(text) == "ms_fusion" and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args):  # fmt: skip
+            text = again.WITHOUT_BFLOAT16.over(text)
         if not text:
             return original(self, *args, **kwargs)
         with variable_set(FLAGS_VARIABLE, text):
             return original(self, *args, **kwargs)
 
-    grad._ms_fusion_original = original  # type: ignore[attr-defined]
-    owner.grad = grad
+    compiling._ms_fusion_original = original  # type: ignore[attr-defined]
+    return compiling

@@ -24,6 +24,7 @@ from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.graph import Graph
 from ms_fusion.presets import (
+    again,
     first_compile,
     generators,
     handshake,
@@ -63,9 +64,6 @@ from tbe_impl.errors import InputError, UnsafeError
 
 CELL_FLAGS = "_ms_fusion_flags"
 
-UNSAID = "the value type: bfloat16 is not in supported list"
-"""Of MindSpore's error when it writes down a group for a generator."""
-BFLOAT16_NUMBER = "MindSpore cannot hand over a number beside a bfloat16 tensor"
 
 log = logging.getLogger("ms_fusion")
 Net = TypeVar("Net")
@@ -542,33 +540,36 @@ def _buildable(flags: str, name: str) -> str:
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def compile(self: Any, net: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        again = functools.partial(original, self, net, inputs, *args, **kwargs)
-        with compile_lock, _as_set(net, tuple(inputs)):
-            try:
-                return again()
-            except Exception as error:
-                if UNSAID not in str(error) or generator_of(variable(FLAGS_VARIABLE) or "") != generators.OURS:  # fmt: skip
-                    raise
-                first_compile.say(f"{getattr(net, '__name__', type(net).__name__)} is compiled without fusion: {BFLOAT16_NUMBER}.")  # fmt: skip
-            with variable_set(FLAGS_VARIABLE, GraphKernelFlags(opt_level=0).render()):
-                return again()
+        def once(attempt: again.Attempt) -> Any:
+            with _as_set(net, tuple(inputs), attempt):
+                return original(self, net, inputs, *args, **kwargs)
+
+        with compile_lock:
+            return again.until_compiled(once, net)
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]
     return compile
 
 
 @contextlib.contextmanager
-def _as_set(net: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+def _as_set(net: Any, inputs: tuple[Any, ...], attempt: again.Attempt) -> Iterator[None]:
     """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards.
 
     Args:
         net: a Cell, a function, or the object whose method is compiled.
         inputs: what it is called with.
+        attempt: what it goes without this time.
     """
     own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
+    place = Path(variable(KERNELS_VARIABLE) or "")
     if flags_are_fixed():
-        with _spelled_out(variable(FLAGS_VARIABLE) or ""):
+        fixed = variable(FLAGS_VARIABLE) or ""
+        with (
+            again.looked_over(attempt, fixed, place),
+            variable_set(FLAGS_VARIABLE, attempt.over(fixed)),
+            _spelled_out(fixed),
+        ):
             yield
         return
     if is_off() or not flags:
@@ -581,15 +582,10 @@ def _as_set(net: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     if fuses(flags) and device_target() == "CPU":
         flags = _buildable(flags, name)
     with (
-        variable_set(FLAGS_VARIABLE, flags),
+        again.looked_over(attempt, flags, place, name),
+        variable_set(FLAGS_VARIABLE, attempt.over(flags)),
         _spelled_out(flags),
-        first_compile.told(
-            user,
-            name,
-            inputs,
-            Path(variable(KERNELS_VARIABLE) or ""),
-            own=generator_of(flags) == "mindspore",
-        )
+        first_compile.told(user, name, inputs, place, own=generator_of(flags) == "mindspore")
         if fuses(flags) and device_target() == "CPU"
         else contextlib.nullcontext(),
     ):

@@ -1,14 +1,15 @@
 """Tables of operators through MindSpore, fused by our generator, beside the same unfused and NumPy.
 
-``python -m tests.ms_fusion.kernel_server.table_runs [DTYPE …]`` runs those of some dtypes, or all.
+``python -m tests.ms_fusion.kernel_server.table_runs [DTYPE[:FIRST:LAST] …]`` runs those of some dtypes, or all.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,13 @@ def _unlike(fused: Any, unfused: Any, wanted: Any) -> str:
     return "" if min(off) <= bound or np.array_equal(fused, unfused, equal_nan=True) else f"{off} off: {fused.reshape(-1)[:6]} for {unfused.reshape(-1)[:6]}"  # fmt: skip
 
 
+def main(dtypes: Sequence[str]) -> None:
+    """Prints what came out of each table; of ``float32:2:5`` the third to fifth networks of one."""
+    for asked in dtypes:
+        dtype, *part = asked.split(":")
+        one = seen(islice(networks(dtype), *map(int, part)) if part else networks(dtype))
+        print(f"{dtype}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that MindSpore does not run, {len(handed_over())} handed over", *one.wrong, sep="\n  ", flush=True)  # fmt: skip
+
+
 if __name__ == "__main__":
-    for kind in sys.argv[1:] or DTYPES:
-        one = seen(networks(kind))
-        print(f"{kind}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that MindSpore does not run, {len(handed_over())} handed over", *one.wrong, sep="\n  ", flush=True)  # fmt: skip
+    main(sys.argv[1:] or DTYPES)
