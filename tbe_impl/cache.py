@@ -440,14 +440,17 @@ class KernelCache:
     def _leave(self, reason: str) -> None:
         self._fallback = KernelCache(_private_place(), limit_bytes=self.limit_bytes)
         self._fallback._is_private = True
-        place = str(self.root)
-        if place not in _warned:
-            _warned.add(place)
-            _log.warning(
-                "kernels are not kept: %s (set %s to another directory)",
-                reason,
-                environment.CACHE_DIR.name,
-            )
+        say_not_kept(self.root, reason)
+
+
+def say_not_kept(place: Path, reason: str) -> None:
+    """Says, once of the user's cache directory, whatever part of it, that nothing can be kept there."""
+    home = environment.cache_dir()
+    whole = str(home if place.is_relative_to(home) else place)
+    if whole in _warned:
+        return
+    _warned.add(whole)
+    _log.warning("kernels are not kept: %s (set %s to another directory)", reason, environment.CACHE_DIR.name)  # fmt: skip
 
 
 def _delete(path: Path) -> None:

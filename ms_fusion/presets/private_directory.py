@@ -6,12 +6,12 @@ can have put one there.
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
+from tbe_impl.cache import say_not_kept
 from tbe_impl.cache_entry import check_owner
 from tbe_impl.environment import cache_dir
 from tbe_impl.errors import CacheError
@@ -22,7 +22,6 @@ FOLDER = "mindspore"
 PREFIX = "process-"
 LOCK = ".lock"
 
-log = logging.getLogger("ms_fusion")
 _mine: dict[Path, tuple[int, int]] = {}
 
 
@@ -38,7 +37,7 @@ def make(parent: Path | None = None) -> Path:
         _sweep(parent)
         place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
     except (OSError, CacheError) as error:
-        log.warning("the directory %s cannot be used (%s); a temporary one is", parent, error)
+        say_not_kept(parent, str(error))
         place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-"))
     place = place.resolve()
     # locked before it has the name that `_sweep` looks for

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.presets import private_directory
+from tbe_impl.cache import say_not_kept
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -73,8 +74,13 @@ def test_a_cache_that_cannot_be_trusted_is_not_used(
         (cache / "mindspore").chmod(0o777)
     else:
         cache.symlink_to(tmp_path / "nowhere" / "at all")
+    monkeypatch.setattr("tbe_impl.cache._warned", set())
     place = private_directory.make()
+    # kernels of their own are kept in the same directory: what is amiss with it is said once
+    say_not_kept(cache / "kernels", "the same")
     assert place.parent == tmp_path.resolve() and stat.S_IMODE(place.stat().st_mode) == 0o700
-    assert len([record for record in caplog.records if "cannot be used" in record.message]) == 1
+    assert (
+        len([record for record in caplog.records if "kernels are not kept" in record.message]) == 1
+    )
     private_directory.remove_all()
     assert not place.exists()
