@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+collect_ignore = ["data"]
+"""Scripts that made data need what tests do not."""
 
 # MindSpore's log lines and a user's own switches must not change what a test sees.
 os.environ.setdefault("GLOG_v", "3")

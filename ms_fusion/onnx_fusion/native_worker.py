@@ -26,8 +26,8 @@ def main(arguments: Sequence[str]) -> None:
     """Answers requests until there are no more."""
     mode, descriptor = arguments
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES[mode], resource.RLIM_INFINITY))
-    # ONNX Runtime leaves files in the home of whoever loads it; here they go with this directory
-    os.environ |= {"HOME": str(Path.cwd()), "XDG_CACHE_HOME": str(Path.cwd())}
+    # ONNX Runtime leaves files in the home of whoever loads it, and beside temporary ones; here they go with this directory
+    os.environ |= dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TMPDIR"), str(Path.cwd()))
     handle = {"shapes": infer, "runtime": run}[mode]
     with os.fdopen(int(descriptor), "w", buffering=1) as answers:
         for line in sys.stdin:
