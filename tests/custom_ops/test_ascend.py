@@ -191,17 +191,22 @@ def test_arguments(name, given, shapes):
         check_backward(spec, given, shapes, dtype, Ascend910A="numpy")
 
 
-def test_what_is_not_named_or_counted_may_be_infinite():
-    spec = SPECS["SoftmaxCrossEntropy"]
+@pytest.mark.parametrize("name", ["SoftmaxCrossEntropy", "SoftmaxCrossEntropyWeighted"])
+def test_what_is_not_named_or_counted_may_be_infinite(name):
+    spec = SPECS[name]
     given = spec.with_defaults({})
     logits = np.random.default_rng(5).standard_normal((4, 10)).astype(np.float32)
     logits[:, 7], logits[2] = -np.inf, np.inf
     labels = np.int32([1, 0, -100, 9])
+    weights = np.linspace(0.5, 2, 10, dtype=np.float32)
+    is_weighted = name.endswith("Weighted")
     counting, finite = labels >= 0, np.delete(logits.astype(np.float64), 7, 1)
     named = logits[counting, labels[counting]]
-    want = np.mean(np.log(np.exp(finite[counting]).sum(1)) - named)
+    shares = weights[labels[counting]] if is_weighted else None
+    want = np.average(np.log(np.exp(finite[counting]).sum(1)) - named, weights=shares)
     kinds = ascend.dtypes_of(spec, "float32")
-    check(spec, given, "float32", kinds, [logits, labels], [want], Ascend910A="numpy")
+    arrays = [logits, labels, weights] if is_weighted else [logits, labels]
+    check(spec, given, "float32", kinds, arrays, [want], Ascend910A="numpy")
 
 
 @pytest.mark.parametrize("spec", [*FORWARD, *BACKWARD])

@@ -38,7 +38,10 @@ def softmax_cross_entropy_weighted_compute(
     target = dsl.vmul(words.smoothed(hot, label_smoothing), own)
     below = dsl.vsub(words.spread(logarithm, logits), given)
     counted = words.counted(labels, ignore_index)
-    losses = dsl.vmul(dsl.reduce_sum(dsl.vmul(target, below), axis=1, keepdims=True), counted)
+    # neither a logit that is not named nor a row that does not count may bring its infinity in
+    parts = dsl.vcmpsel(target, 0.0, "eq", 0.0, dsl.vmul(target, below))
+    losses = dsl.reduce_sum(parts, axis=1, keepdims=True)
+    losses = dsl.vcmpsel(counted, 0.5, "gt", losses, 0.0)
     every = list(range(len(losses.shape)))
     if reduction != "none":
         losses = dsl.reduce_sum(losses, axis=every)
