@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ms_fusion.progress import Step
 from tbe_impl.errors import InputError
 
 Progress = Callable[[str], None]
@@ -24,9 +25,20 @@ def check_places(*files: Path | None) -> None:
 
 @contextmanager
 def progress_shown() -> Iterator[Progress]:
-    """A function that shows a few words on standard error while something long runs, on a terminal only."""
+    """A function that shows a few words and a bar on standard error while something long runs, on a terminal only."""
     from rich.console import Console
     from rich.markup import escape
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
-    with Console(stderr=True).status("starting") as status:
-        yield lambda text: status.update(escape(text))
+    console = Console(stderr=True)
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(text: str) -> None:
+            bar.update(task, description=escape(text))
+            if isinstance(text, Step):
+                bar.update(task, total=1.0, completed=text.share)
+
+        yield show

@@ -47,7 +47,7 @@ ORDER = {
         ("patching",),
     ),
     "ms_fusion": (
-        ("graph", "operators", "disjoint"),
+        ("graph", "operators", "disjoint", "progress"),
         ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),

@@ -23,11 +23,10 @@ from ms_fusion.onnx_fusion.deciding import (
     candidates_in,
     chosen_rules,
     decide,
-    judged,
     rejected,
+    worth_of,
 )
 from ms_fusion.onnx_fusion.functions import Fused
-from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.reproducers import PLACE, Reproducer, reproducer
@@ -108,7 +107,7 @@ def auto_fuse(
         sized = assumed(projection.graph, sizes)
         say("looking for fusions")
         candidates = candidates_in(sized, rules, searches, LEVELS[opt_level])
-        worth = {one: judged(fused_node(sized, one.nodes, one.rule), sized, target_device) for one in candidates}  # fmt: skip
+        worth = worth_of(candidates, sized, target_device)
         outcome = Outcome()
         selection = decide(sized, projection, model, worth, outcome, native, sizes, say)
         fused = _fused(model, selection.chosen, outcome)

@@ -13,6 +13,7 @@ from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
+from ms_fusion.onnx_fusion.alike import for_another, signature
 from ms_fusion.onnx_fusion.assembled import launches
 from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings, with_layouts
 from ms_fusion.onnx_fusion.functions import Fused
@@ -22,6 +23,7 @@ from ms_fusion.onnx_fusion.meanings import has_meaning
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.selection import Selection, select
 from ms_fusion.onnx_fusion.verification import check_group
+from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Rule, matches
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import FusionError, InputError
@@ -37,11 +39,13 @@ class Outcome:
 
     Attributes:
         kernels: of those that were built and agree with ONNX Runtime.
+        tried: signature of a group → its kernel, or why there is none; groups that are alike share it.
         rejected: the others, with reasons.
         wrong: kernels that give other numbers than ONNX Runtime.
     """
 
     kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
+    tried: dict[str, GroupKernel | str] = field(default_factory=dict)
     rejected: list[RejectedCandidate] = field(default_factory=list)
     wrong: list[GroupKernel] = field(default_factory=list)
 
@@ -88,6 +92,20 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
     return [one for one in distinct.values() if is_closed(graph, one.nodes, order)]
 
 
+def worth_of(candidates: Iterable[Candidate], graph: Graph, device: Device) -> dict[Candidate, Benefit]:  # fmt: skip
+    """What each candidate saves; those that are alike save the same."""
+    known: dict[str, Benefit] = {}
+    worth = {}
+    for one in candidates:
+        node = fused_node(graph, one.nodes, one.rule)
+        assert node.body is not None
+        key = signature(node.body)
+        if key not in known:
+            known[key] = judged(node, graph, device)
+        worth[one] = known[key]
+    return worth
+
+
 def judged(fused: Node, graph: Graph, device: Device) -> Benefit:
     """What a candidate saves; on a CPU its products are calls of a library that takes little along."""
     return benefit(fused, graph, device, launches) if device.name == "cpu" else benefit(fused, graph, device)  # fmt: skip
@@ -114,7 +132,7 @@ def decide(
         wrong = False
         for number, one in enumerate(selection.chosen):
             if one not in outcome.kernels:
-                say(f"kernel {number + 1} of {len(selection.chosen)}")
+                say(Step("kernel", number + 1, len(selection.chosen)))
                 reason = _made(one, projection, model, outcome, native, sizes)
                 if reason:
                     outcome.rejected.append(rejected(one, graph, worth[one].us, reason))
@@ -130,8 +148,21 @@ def decide(
 
 
 def _made(one: Candidate, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> str:  # fmt: skip
-    """Builds a kernel and holds it against ONNX Runtime; why it cannot be, empty when it is there."""
+    """Finds or makes the kernel of a candidate; why there is none, empty when it is there."""
     node = fused_node(projection.graph, one.nodes, one.rule)
+    assert node.body is not None
+    key = signature(node.body)
+    if key not in outcome.tried:
+        outcome.tried[key] = _proved(node, projection, model, outcome, native, sizes)
+    found = outcome.tried[key]
+    if isinstance(found, str):
+        return found
+    outcome.kernels[one] = for_another(found, node)
+    return ""
+
+
+def _proved(node: Node, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> GroupKernel | str:  # fmt: skip
+    """Builds a kernel and holds it against ONNX Runtime; or why it cannot be."""
     try:
         kernel = build(node)
     except FusionError as error:
@@ -144,8 +175,7 @@ def _made(one: Candidate, projection: Projection, model: ir.Model, outcome: Outc
         if not difference.agrees:
             outcome.wrong.append(kernel)
             return f"the kernel differs from ONNX Runtime by {difference.largest:.3g} in {difference.name}, where {difference.allowed:.3g} is allowed"  # fmt: skip
-    outcome.kernels[one] = kernel
-    return ""
+    return kernel
 
 
 def rejected(one: Candidate, graph: Graph, us: float, reason: str) -> RejectedCandidate:

@@ -23,7 +23,7 @@ def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> N
     """
     inside = set(names)
     nodes = tuple(graph.node(one) for one in names)
-    made = {value for node in nodes for value in node.outputs}
+    made = dict.fromkeys(value for node in nodes for value in node.outputs)
     read = dict.fromkeys(value for node in nodes for value in node.inputs if value not in made and value != ABSENT)  # fmt: skip
     results = set(graph.outputs)
     outputs = tuple(

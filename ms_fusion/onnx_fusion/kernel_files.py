@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ TRIED_SIZE = 3
 """Sizes that only come when the model runs are this one where an operator file is tried."""
 
 
-def write_kernel(place: Path, kernel: GroupKernel, device: str, *, debug: bool = False) -> dict[str, Any]:  # fmt: skip
-    """Writes the files of a group into a directory; its entry of the manifest.
+def write_kernel(place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False) -> dict[str, Any]:  # fmt: skip
+    """Writes the files that groups with the same kernel share into a directory; their entry of the manifest.
 
+    The files and the entry speak of the first group; ``groups`` names the operators of each.
     An operator file that the chip of the device refuses stays there if `tbe_impl` runs it without a chip, with the reason.
     With `debug` the C says behind each line which node it computes, and a map of all code lies beside it.
     """
+    kernel = alike[0]
     body = kernel.node.body
     assert body is not None
     text, lines = commented(kernel) if debug else (kernel.source, ())
@@ -41,6 +43,7 @@ def write_kernel(place: Path, kernel: GroupKernel, device: str, *, debug: bool =
         "inputs": [_told(body.values[name]) for name in body.inputs],
         "outputs": [_told(body.values[name]) for name in body.outputs],
         "nodes": [{"name": node.name, "op": node.attr(ONNX_OP)} for node in body.nodes],
+        "groups": [[node.name for node in one.node.body or ()] for one in alike],
     }
 
 

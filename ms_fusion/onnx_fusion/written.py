@@ -101,10 +101,10 @@ def _save(model: ir.Model, place: Path) -> None:
 
 def _write_kernels(place: Path, model: str, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> None:  # fmt: skip
     place.mkdir()
-    told = [
-        write_kernel(place, kernel, device, debug=debug)
-        for kernel in {one.name: one for one in kernels}.values()
-    ]
+    alike: dict[str, list[GroupKernel]] = {}
+    for kernel in kernels:
+        alike.setdefault(kernel.name, []).append(kernel)
+    told = [write_kernel(place, same, device, debug=debug) for same in alike.values()]
     manifest = {"version": __version__, "model": model, "kernels": told}
     (place / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
 

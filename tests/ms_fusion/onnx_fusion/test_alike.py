@@ -1,0 +1,111 @@
+"""Groups that are alike share a kernel; whatever changes what is computed makes them differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import project
+from ms_fusion.graph import Node
+from ms_fusion.onnx_fusion import deciding
+from ms_fusion.onnx_fusion.alike import for_another, signature
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import build
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.tbe_source import tbe_source
+from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
+
+
+def net(x: str = "x", *, rows: int | str = "n", dtype: int = FLOAT, first: str = "Mul", axis: int = -1, number: float = 0.5,
+        seed: int = 3, turned: bool = False, both: bool = False) -> tuple[Builder, list[str]]:  # fmt: skip
+    """A sum scaled, gated and normalised."""
+    b = Builder({x: (rows, 8)}, dtype)
+    b.random = np.random.default_rng(seed)
+    scaled = b.add(
+        first, x, b.constant(np.asarray(number, np.float32 if dtype == FLOAT else np.float16))
+    )
+    total = b.add("Sub", *((b.weight(8), scaled) if turned else (scaled, b.weight(8))))
+    result = b.add("Softmax", total, axis=axis)
+    return b, [result, total] if both else [result]
+
+
+def group(place: Path, made: tuple[Builder, list[str]]) -> Node:
+    builder, outputs = made
+    model = open_model(builder.save(place / "net.onnx", *outputs))
+    with Native() as native:
+        native.infer_shapes(model)
+    graph = project(model).graph
+    return fused_node(graph, [node.name for node in graph.nodes], "Group")
+
+
+def key(place: Path, made: tuple[Builder, list[str]]) -> str:
+    body = group(place, made).body
+    assert body is not None
+    return signature(body)
+
+
+@pytest.mark.parametrize("same", [{"x": "y"}, {"rows": "batch"}, {"seed": 4}], ids=str)
+def test_names_unknown_sizes_and_weights_make_no_difference(same: dict[str, Any], tmp_path: Path) -> None:  # fmt: skip
+    assert key(tmp_path, net(**same)) == key(tmp_path, net())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"rows": 4}, {"dtype": TensorProto.FLOAT16}, {"first": "Div"}, {"axis": 0}, {"number": 0.25}, {"number": -0.0}, {"turned": True}, {"both": True}],
+    ids=str,
+)  # fmt: skip
+def test_what_is_computed_does(other: dict[str, Any], tmp_path: Path) -> None:
+    base = {"number": 0.0} if other == {"number": -0.0} else {}
+    assert key(tmp_path, net(**other)) != key(tmp_path, net(**base))
+
+
+def test_a_kernel_handed_on_is_the_one_that_would_be_built(tmp_path: Path) -> None:
+    first, other = (
+        group(tmp_path, net(name, rows=rows)) for name, rows in (("x", "n"), ("z", "m"))
+    )
+    assert tbe_source(for_another(build(first), other)).text == tbe_source(build(other)).text
+
+
+def layers(path: Path, count: int, widths: Callable[[int], int]) -> Path:
+    b = Builder({"x": ("n", widths(0))})
+    x = "x"
+    for number in range(count):
+        inner = b.add("Add", b.add("MatMul", x, b.weight(widths(number), widths(number + 1))), b.weight(widths(number + 1)))  # fmt: skip
+        x = b.add("Softmax", b.add("Mul", inner, b.add("Sigmoid", inner)), axis=-1)
+    return b.save(path, x)
+
+
+@pytest.mark.parametrize(
+    ("widths", "kernels"), [(lambda number: 8, 1), (lambda number: 8 + number, 3)]
+)
+def test_layers_that_are_alike_are_built_and_proved_once(
+    widths: Callable[[int], int], kernels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proved: list[str] = []
+    check = deciding.check_group
+
+    def counted(kernel: Any, *rest: Any) -> Any:
+        proved.append(kernel.name)
+        return check(kernel, *rest)
+
+    monkeypatch.setattr(deciding, "check_group", counted)
+    source, output = layers(tmp_path / "net.onnx", 3, widths), tmp_path / "fused.onnx"
+    ledger = auto_fuse(source, output, verify=True, fusion_rules="Cluster")
+    assert len(ledger.kernels) == 3
+    assert len(proved) == kernels
+    assert ledger.output_max_abs is not None
+    assert ledger.output_max_abs < 1e-6
+    told = json.loads((tmp_path / "kernels" / "manifest.json").read_text())["kernels"]
+    assert len(told) == kernels == len(list((tmp_path / "kernels").glob("*.c")))
+    groups = [tuple(names) for one in told for names in one["groups"]]
+    assert sorted(groups) == sorted(kernel.nodes for kernel in ledger.kernels)
+    assert len(onnx.load(output).functions) == kernels

@@ -1,0 +1,25 @@
+"""What commands share: progress on a terminal, silence everywhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from ms_fusion.cli_shared import progress_shown
+from ms_fusion.progress import Step
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_steps_are_counted_on_a_terminal_only(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    with progress_shown() as say:
+        say("reading [this]")
+        say(Step("kernel", 3, 12))
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert ("kernel 3 of 12" in told.err and "━" in told.err) == terminal
+    assert terminal or told.err == ""
