@@ -34,7 +34,7 @@ def from_onnx(path: Path | str) -> nn.Cell:
     Groups that `auto_fuse` made run as our kernels; the other operators are MindSpore's. The model's
     floating-point constants are Parameters under their names; the inputs come in the model's order, the outputs as one tensor or
     a tuple. It works in graph mode and in PyNative mode, and under `enable`, which keeps the kernels as they are. Groups with a
-    product, a convolution or a pooling are MindSpore's own operators after ``set_train()``, since only those have gradients here.
+    convolution or a pooling are MindSpore's own operators after ``set_train()``, since only those have gradients here.
 
     Args:
         path: a model that `auto_fuse` wrote, or any other.

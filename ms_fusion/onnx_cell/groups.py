@@ -12,7 +12,7 @@ from ms_fusion.onnx_fusion.kernels import outputs_of, read_inputs
 from ms_fusion.onnx_fusion.python_names import identifier
 from tbe_impl.dsl.dtypes import DTYPES
 
-WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool", "MatMul", "Gemm"})
+WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 """Operators whose gradient is not derived here; groups with one are MindSpore's own operators in training."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -212,11 +212,12 @@ def lying_as(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tenso
 
     Its elements lie in the same order, so that the loops that compute it write the output.
     """
-    taken = {id(tensor) for tensor in (*inputs, *outputs)}
+    given = {id(tensor) for tensor in inputs}
+    taken = given | {id(tensor) for tensor in outputs}
     read = {id(tensor) for op in stages_of(outputs) for tensor in op.input_tensors}
     made: list[Tensor] = []
     for tensor in outputs:
-        source = _source_of(tensor)
+        source = _source_of(tensor, given)
         if source is not None and id(tensor) not in read and id(source) not in taken:
             taken.add(id(source))
             made.append(source)
@@ -227,13 +228,16 @@ def lying_as(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tenso
     return tuple(made if known[0] == known[1] else outputs)
 
 
-def _source_of(tensor: Tensor) -> Tensor | None:
-    """What a tensor is another shape of, where a loop computes that; a shape of a shape is one of the first."""
+def _source_of(tensor: Tensor, given: Container[int]) -> Tensor | None:
+    """What a tensor is another shape of, where a loop computes that; a shape of a shape is one of the first.
+
+    What is `given` is there already, whatever it was made of.
+    """
     word = tensor.op.word
-    if word is None or word.name != "reshape":
+    if word is None or word.name != "reshape" or id(tensor) in given:
         return None
     (source,) = word.inputs
-    return _source_of(source) or (source if source.op.body else None)
+    return _source_of(source, given) or (source if source.op.body else None)
 
 
 class _Writer:

@@ -65,6 +65,25 @@ def test_what_is_computed(name):
         np.testing.assert_allclose(got, want, atol=1e-5)
 
 
+def test_what_is_there_already_is_read_where_it_lies():
+    x = dsl.placeholder(X.shape, "float32", "x")
+    made = dsl.ext.reshape(centred(x), [24, 10])
+    again = dsl.ext.reshape(made, [240])
+    assert lying_as([again], [made]) == (again,)
+
+
+def test_a_shape_that_two_products_read():
+    x = dsl.placeholder(X.shape, "float32", "x")
+    rows = dsl.ext.reshape(dsl.transpose(x, (0, 2, 1)), [60, 4])
+    one = dsl.matmul(rows, rows, True, dst_dtype="float32")
+    two = dsl.matmul(dsl.ext.reshape(rows, [40, 6]), dsl.ext.reshape(x, [6, 40]), dst_dtype="float32")  # fmt: skip
+    results = Argument(one, (4, 4), "one"), Argument(two, (40, 40), "two")
+    got = Kernel("products", "cpu", (Argument(x, X.shape, "x"),), results)(X)
+    wanted = X.transpose(0, 2, 1).reshape(60, 4)
+    np.testing.assert_allclose(got[0], wanted.T @ wanted, atol=1e-4)
+    np.testing.assert_allclose(got[1], wanted.reshape(40, 6) @ X.reshape(6, 40), atol=1e-4)
+
+
 def test_one_nest():
     _, outputs, x = kernel(CASES["of a result"][0])
     assert write_program(outputs, [x]).source.count("static void") == 1
