@@ -41,6 +41,7 @@ bench: env
 	$(BIN)/python -m benchmarks.call_overhead
 	$(BIN)/python -m benchmarks.fused_in_mindspore
 	$(BIN)/python -m benchmarks.networks
+	$(BIN)/python -m benchmarks.onnx_speed
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
 stress: env

@@ -46,6 +46,14 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
     help="Where the model will run; the CPU is measured.",
 )
 @click.option(
+    "--target",
+    "kind",
+    type=click.Choice(("any", "ort")),
+    default="any",
+    show_default=True,
+    help="any: loads in every ONNX runtime; ort: ONNX Runtime's own operators, where it has them.",
+)
+@click.option(
     "--assume",
     "assumptions",
     multiple=True,
@@ -59,7 +67,7 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
     "--debug", is_flag=True, help="Write maps from generated code to ONNX nodes beside the kernels."
 )
 def fuse(
-    source: Path, target: Path | None, rules: str, opt_level: int, device: str, assumptions: tuple[str, ...],
+    source: Path, target: Path | None, rules: str, opt_level: int, device: str, kind: str, assumptions: tuple[str, ...],
     dry_run: bool, verify: bool, report: Path | None, debug: bool,
 ) -> None:  # fmt: skip
     """Fuse an ONNX model, where that pays.
@@ -76,6 +84,7 @@ def fuse(
             fusion_rules=rules,
             opt_level=opt_level,
             device_name=device,
+            target=kind,
             assume=dict(map(_assumption, assumptions)),
             dry_run=dry_run,
             verify=verify,
@@ -104,7 +113,11 @@ def _sentence(ledger: Ledger, written: Path | None) -> str:
         f"{time_text(told['saved us'])}"
     )
     place = f"Wrote {written}" if written else "Nothing was written"
-    return (
-        f"[INFO] {told['operators']} operators, {told['candidates']} candidates. Estimated: {estimate}. "
-        f"Fused into {len(ledger.kernels)} kernels. {place}"
-    )
+    mapped = told.get("operators of ONNX Runtime")
+    done = f"Fused into {len(ledger.kernels)} kernels"
+    if mapped is not None:
+        names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
+        done = (
+            f"{len(ledger.kernels)} groups are ONNX Runtime's operators{': ' * bool(names)}{names}"
+        )
+    return f"[INFO] {told['operators']} operators, {told['candidates']} candidates. Estimated: {estimate}. {done}. {place}"

@@ -130,7 +130,7 @@ class FusedKernel:
         time_us, unfused_time_us: measured, per call; None when not measured.
         predicted_saving_us: from the model; measured_saving_us: unfused − fused.
         accuracy: against float64, one entry for each kind of inputs.
-        generator: who built it: ``mindspore`` or ``ms_fusion``.
+        generator: who built it: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for operators of its own.
         build: how, where `generator` is ours.
     """
 

@@ -142,6 +142,8 @@ def matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[Matc
                     break
 
 
+_NEAR: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
+"""How far a constant may be from the number of a pattern, by its dtype: as far as rounding takes it; 1e-4 for others."""
 _Found = tuple[tuple[Node, ...], Mapping[str, str]]
 
 
@@ -196,7 +198,8 @@ def _named(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, st
         data = value.data
         while isinstance(data, tuple) and len(data) == 1:
             data = data[0]
-        close = isinstance(data, int | float) and abs(data - wanted) <= 1e-4 * max(1.0, abs(wanted))
+        near = _NEAR.get(value.dtype, 1e-4) * max(1.0, abs(wanted))
+        close = isinstance(data, int | float) and abs(data - wanted) <= near
         return bound if close else None
     known = bound.get(name)
     if known is None:

@@ -52,7 +52,7 @@ class Native:
             InputError: there is something in the model that cannot be written, such as a name that is no text.
             WorkerError: it could not be done; the model is as it was.
         """
-        question, answer = self._place(".onnx"), self._place(".onnx")
+        question, answer = self.place(".onnx"), self.place(".onnx")
         try:
             question.write_bytes(_without_weights(model))
         except Exception as error:
@@ -68,16 +68,21 @@ class Native:
             file.unlink()
 
     def run(
-        self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0, threads: int = 0, optimise: bool = True
+        self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0
     ) -> Ran:  # fmt: skip
-        """Runs a model in ONNX Runtime.
+        """Runs a model in ONNX Runtime, and `repeats` times more for the clock.
 
         Raises:
             WorkerError: it refuses the model or the inputs, died, takes longer than `RUN_LIMIT_S`, or an output is of texts.
         """
-        given, found = self._place(".npz"), self._place(".npz")
+        given, found = self.place(".npz"), self.place(".npz")
         np.savez(given, names=np.array(json.dumps(list(inputs))), **{f"input_{n}": one for n, one in enumerate(inputs.values())})  # fmt: skip
-        request = {"model": str(model), "inputs": str(given), "outputs": str(found), "repeats": repeats, "threads": threads, "optimise": optimise}  # fmt: skip
+        request = {
+            "model": str(model),
+            "inputs": str(given),
+            "outputs": str(found),
+            "repeats": repeats,
+        }
         try:
             told = self._runtime.ask(request, timeout_s=RUN_LIMIT_S)
             with np.load(found, allow_pickle=False) as stored:
@@ -90,7 +95,8 @@ class Native:
             found.unlink(missing_ok=True)
         return Ran(outputs, tuple(told["seconds"]))
 
-    def _place(self, suffix: str) -> Path:
+    def place(self, suffix: str) -> Path:
+        """A file that is not there yet, in the private directory."""
         self._number += 1
         return self.directory / f"{self._number}{suffix}"
 

@@ -13,11 +13,10 @@ from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import Projection
 from ms_fusion.graph import Graph
-from ms_fusion.ledger import FusedKernel, Ledger, Work
+from ms_fusion.ledger import FusedKernel, Ledger, RejectedCandidate, Work
 from ms_fusion.onnx_fusion.cleaning import Cleaned
 from ms_fusion.onnx_fusion.deciding import Outcome, operator_of
 from ms_fusion.onnx_fusion.groups import fused_node
-from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.selection import Selection
 from ms_fusion.onnx_fusion.verification import Difference
 from ms_fusion.rewrite import Candidate
@@ -35,8 +34,27 @@ def ledger_of(
     projection: Projection,
 ) -> Ledger:
     """What was fused, and with numbers and reasons what was not."""
-    kernels = tuple(_kernel(one, graph, device, worth[one], outcome.kernels[one]) for one in selection.chosen)  # fmt: skip
-    inside = {name: one for one in selection.chosen for name in one.nodes}
+    kernels = [kernel_of(one, graph, device, worth[one], f"{one.rule}_{outcome.kernels[one].name}", "ms_fusion") for one in selection.chosen]  # fmt: skip
+    how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
+    saved = {one: worth[one] for one in selection.chosen}
+    told = {"candidates": len(worth), "selection": how}
+    return ledger_of_kernels(source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told)  # fmt: skip
+
+
+def ledger_of_kernels(
+    source: Path,
+    graph: Graph,
+    device: Device,
+    cleaned: Cleaned,
+    worth: Mapping[Candidate, Benefit],
+    kernels: Sequence[FusedKernel],
+    rejected: Sequence[RejectedCandidate],
+    sizes: Mapping[str, int],
+    projection: Projection,
+    told: Mapping[str, object],
+) -> Ledger:
+    """The ledger of what was chosen, whoever runs it; `worth` says what each of that saves, `told` what else is to be known."""
+    inside = {name: one for one in worth for name in one.nodes}
     nodes = []
     for node in graph.nodes:
         held = inside.get(node.name)
@@ -47,12 +65,9 @@ def ledger_of(
     after = Graph(graph.name, tuple(nodes), graph.values, graph.inputs, graph.outputs)
     assumptions = [f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in projection.symbols]  # fmt: skip
     steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
-    how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
-    saved = sum(worth[one].saved_bytes for one in selection.chosen)
-    launches = sum(worth[one].saved_launches for one in selection.chosen)
     return Ledger(
         source.name,
-        kernels,
+        tuple(kernels),
         (),
         cost.summarise(graph),
         cost.summarise(after),
@@ -60,18 +75,20 @@ def ledger_of(
             "device": device.name,
             "device source": device.source,
             "operators": len(graph.nodes),
-            "candidates": len(worth),
-            "saved bytes": saved,
-            "saved launches": launches,
-            "saved us": selection.us,
-            "selection": how,
+            "saved bytes": sum(one.saved_bytes for one in worth.values()),
+            "saved launches": sum(one.saved_launches for one in worth.values()),
+            "saved us": sum(one.us for one in worth.values()),
+            **told,
         },
         notes=(*steps, *assumptions, *cleaned.notes),
-        rejected=tuple(outcome.rejected),
+        rejected=tuple(rejected),
     )
 
 
-def _kernel(one: Candidate, graph: Graph, device: Device, found: Benefit, kernel: GroupKernel) -> FusedKernel:  # fmt: skip
+def kernel_of(
+    one: Candidate, graph: Graph, device: Device, found: Benefit, name: str, generator: str, *, time_us: float | None = None, unfused_time_us: float | None = None
+) -> FusedKernel:  # fmt: skip
+    """A group of the graph as what the ledger knows of a kernel."""
     node = fused_node(graph, one.nodes, one.rule)
     assert node.body is not None
     apart = [cost.work_of(inner, node.body) for inner in node.body.nodes]
@@ -81,7 +98,7 @@ def _kernel(one: Candidate, graph: Graph, device: Device, found: Benefit, kernel
     stages = cost.stages(work, device, matrix=has_product)
     operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
     return FusedKernel(
-        name=f"{one.rule}_{kernel.name}",
+        name=name,
         full_name=one.nodes[-1],
         operators=operators,
         nodes=one.nodes,
@@ -95,7 +112,9 @@ def _kernel(one: Candidate, graph: Graph, device: Device, found: Benefit, kernel
         stages_unfused=parts,
         bound=cost.bound(stages),
         predicted_saving_us=found.us,
-        generator="ms_fusion",
+        generator=generator,
+        time_us=time_us,
+        unfused_time_us=unfused_time_us,
     )
 
 

@@ -46,8 +46,8 @@ def checked_report(report: Path, source: Path, target: Path | None) -> None:
         raise InputError("the report cannot be written there", place=str(report), expected="another file than the models")  # fmt: skip
 
 
-def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device: str, shown: Sequence[Reproducer] = (), *, debug: bool = False) -> None:  # fmt: skip
-    """Writes the model and its kernels beside it.
+def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, device: str, shown: Sequence[Reproducer] = (), *, debug: bool = False) -> None:  # fmt: skip
+    """Writes the model and its kernels beside it; with None for the kernels the model only.
 
     Raises:
         InputError: the place cannot be written; nothing is left there then.
@@ -61,13 +61,15 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel], device:
         raise InputError("the output cannot be written", place=str(target.parent), got=error.strerror) from error  # fmt: skip
     try:
         _save(model, staged / target.name)
-        _write_kernels(staged / KERNELS, target.name, kernels, device, debug=debug)
+        if kernels is not None:
+            _write_kernels(staged / KERNELS, target.name, kernels, device, debug=debug)
         for broken in shown:
             place = staged / KERNELS / PLACE / broken.name
             place.mkdir(parents=True, exist_ok=True)
             for name, content in broken.files.items():
                 (place / name).write_bytes(content)
-        _put(staged / KERNELS, target.parent / KERNELS)
+        if kernels is not None:
+            _put(staged / KERNELS, target.parent / KERNELS)
         for one in (staged / f"{target.name}.data", staged / target.name):
             if one.exists():
                 os.replace(one, target.parent / one.name)  # noqa: PTH105

@@ -224,8 +224,8 @@ def build_text(kernel: FusedKernel) -> str:
 
 
 def generators_text(ledger: Ledger) -> str:
-    """Who built the kernels, one word for each: ``ms_fusion``, or ``MindSpore``."""
-    named = {"mindspore": "MindSpore"}
+    """Who built the kernels, ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``."""
+    named = {"mindspore": "MindSpore", "onnxruntime": "ONNX Runtime"}
     found = sorted({kernel.generator for kernel in ledger.kernels})
     return " and ".join(named.get(one, one) for one in found)
 

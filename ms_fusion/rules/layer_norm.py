@@ -14,7 +14,7 @@ def _variance(centred: Pattern) -> OneOf:
 
 
 def _scaled(centred: Pattern) -> OneOf:
-    deviation = Op("Sqrt", Op("Add", _variance(centred), "_"))
+    deviation = Op("Sqrt", Op("Add", _variance(centred), "epsilon"))
     return OneOf(Op("Div", centred, deviation), Op("Mul", centred, Op("Reciprocal", deviation)))
 
 

@@ -8,7 +8,7 @@ from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 def rms_norm(x: Pattern) -> OneOf:
     """x / √(mean(x²) + ε) · scale: one operator, or six."""
     power = OneOf(Op("ReduceMean", Op("Pow", x, "2.0")), Op("ReduceMean", Op("Mul", x, x)))
-    root = Op("Sqrt", Op("Add", power, "_"))
+    root = Op("Sqrt", Op("Add", power, "epsilon"))
     unit = OneOf(
         Op("Div", x, root), Op("Mul", x, Op("Reciprocal", root)), Op("Mul", x, Op("Div", "1.0", root))
     )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Groups as functions of the model's own, each with a kernel of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion import __version__
+from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.formats.onnx_graph import Projection, assumed, project
+from ms_fusion.onnx_fusion import functions
+from ms_fusion.onnx_fusion.deciding import (
+    Outcome,
+    candidates_in,
+    chosen_rules,
+    decide,
+    rejected,
+    worth_of,
+)
+from ms_fusion.onnx_fusion.functions import Fused
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.reproducers import Reproducer, reproducer
+from ms_fusion.onnx_fusion.task import Done, Task
+from ms_fusion.onnx_fusion.telling import ledger_of
+from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
+from ms_fusion.rewrite import Candidate, Rule
+from tbe_impl.errors import FusionError
+
+
+def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
+    """What fuses a task by these rules.
+
+    Raises:
+        InputError: a name that is no rule.
+    """
+    rules, searches = chosen_rules(fusion_rules)
+
+    def fuse(task: Task, *, verify: bool) -> Done:
+        model, native, sizes = task.model, task.native, task.sizes
+        projection = project(model)
+        sized = assumed(projection.graph, sizes)
+        candidates = candidates_in(sized, rules, searches, task.kinds)
+        worth = worth_of(candidates, sized, task.device)
+        outcome = Outcome()
+        selection = decide(sized, projection, model, worth, outcome, native, sizes, task.say)
+        fused = _fused(model, selection.chosen, outcome)
+        found: tuple[Difference, ...] = ()
+        shown: list[Reproducer] = []
+        if verify:
+            task.say("comparing in ONNX Runtime")
+            compared = Comparison(task.source, projection.graph, sizes, native)
+            found = compared.with_fused(fused)
+            show = lambda kernel, inputs=None: _shown(shown, kernel, model, projection, sizes, native, inputs)  # noqa: E731  # fmt: skip
+            for kernel in outcome.wrong:
+                show(kernel)
+            while selection.chosen and not agree(found):
+                wrong = culprit(selection.chosen, lambda some: agree(compared.with_fused(_fused(model, some, outcome))))  # fmt: skip
+                outcome.rejected.append(rejected(wrong, sized, worth[wrong].us, "the model differs with it"))  # fmt: skip
+                show(outcome.kernels[wrong], compared.inputs)
+                selection = selection.without(wrong, worth[wrong].us)
+                fused = _fused(model, selection.chosen, outcome)
+                found = compared.with_fused(fused)
+        ledger = ledger_of(task.source, sized, task.device, task.cleaned, selection, worth, outcome, sizes, projection)  # fmt: skip
+        return Done(fused, ledger, [outcome.kernels[one] for one in selection.chosen], found, shown)
+
+    return fuse
+
+
+def _fused(model: ir.Model, chosen: Sequence[Candidate], outcome: Outcome) -> ir.Model:
+    """A copy of the model with these groups as functions."""
+    made = model.clone()
+    projection = project(made)
+    groups = []
+    for one in chosen:
+        kernel = outcome.kernels[one]
+        groups.append(Fused(f"{one.rule}_{kernel.name}", kernel.node))
+    functions.apply(made, groups, projection.nodes, projection.values)
+    functions.mark(made, {one.function: outcome.kernels[c].name for one, c in zip(groups, chosen, strict=True)}, __version__)  # fmt: skip
+    return made
+
+
+def _shown(
+    shown: list[Reproducer], kernel: GroupKernel, model: ir.Model, projection: Projection, sizes: Mapping[str, int],
+    native: Native, inputs: Mapping[str, np.ndarray] | None,
+) -> None:  # fmt: skip
+    """Adds what shows that a fusion is wrong; none where ONNX Runtime gives no numbers for it alone."""
+    with suppress(WorkerError, FusionError):
+        shown.append(reproducer(kernel, model, projection, sizes, native, inputs))

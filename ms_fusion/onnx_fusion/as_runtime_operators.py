@@ -1,0 +1,87 @@
+"""Groups as ONNX Runtime's own operators, where it has one that is right and not slower."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from ms_fusion import __version__
+from ms_fusion.formats.onnx_graph import assumed, project
+from ms_fusion.onnx_fusion import functions
+from ms_fusion.onnx_fusion.deciding import rejected
+from ms_fusion.onnx_fusion.ort import attention
+from ms_fusion.onnx_fusion.ort.mapping import (
+    Mapped,
+    applied,
+    chosen_equivalents,
+    decide,
+    raised,
+    worth_of,
+)
+from ms_fusion.onnx_fusion.task import Done, Task
+from ms_fusion.onnx_fusion.telling import kernel_of, ledger_of_kernels
+from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
+from ms_fusion.rewrite import Rule
+from tbe_impl.errors import InputError
+
+
+def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
+    """What maps a task's groups, by these rules.
+
+    Raises:
+        InputError: a name that is no rule.
+    """
+    equivalents, without = chosen_equivalents(fusion_rules)
+
+    def fuse(task: Task, *, verify: bool) -> Done:
+        model, notes = task.model, task.cleaned.notes
+        projection = project(model)
+        compared = Comparison(task.source, projection.graph, task.sizes, task.native)
+        if task.kinds:
+            newer = raised(model, [one for one in equivalents if one.rule.kind in task.kinds], projection)  # fmt: skip
+            if newer is not None and _same(compared, newer):
+                notes = (*notes, f"raised from version {model.opset_imports['']} of ONNX's operators to {attention.VERSION}, which has Attention")  # fmt: skip
+                model, projection = newer, project(newer)
+        decided = decide(equivalents, without, task.kinds, model, projection, task.sizes, task.native, task.say)  # fmt: skip
+        mapped = decided.mapped
+        made = applied(model, mapped)
+        found: tuple[Difference, ...] = ()
+        if verify:
+            task.say("comparing in ONNX Runtime")
+            found = compared.with_fused(made)
+            while mapped and not agree(found):
+                by_candidate = {one.candidate: one for one in mapped}
+                wrong = culprit(list(by_candidate), lambda some: agree(compared.with_fused(applied(model, [by_candidate[one] for one in some]))))  # noqa: B023  # fmt: skip
+                decided.rejected.append(rejected(wrong, projection.graph, 0.0, "the model differs with it"))  # fmt: skip
+                mapped = [one for one in mapped if one.candidate != wrong]
+                made = applied(model, mapped)
+                found = compared.with_fused(made)
+        functions.mark(made, {}, __version__)
+        sized = assumed(projection.graph, task.sizes)
+        worth = worth_of(mapped, sized, task.device)
+        kernels = [kernel_of(one.candidate, sized, task.device, worth[one.candidate], _name(one), "onnxruntime", time_us=one.tried.us, unfused_time_us=one.tried.before_us) for one in mapped]  # fmt: skip
+        told = {"candidates": decided.candidates, "operators of ONNX Runtime": _counted(mapped)}
+        ledger = ledger_of_kernels(task.source, sized, task.device, replace(task.cleaned, notes=notes), worth, kernels, decided.rejected, task.sizes, projection, told)  # fmt: skip
+        return Done(made, ledger, found=found)
+
+    return fuse
+
+
+def _same(compared: Comparison, newer: ir.Model) -> bool:
+    """Whether a raised model gives what the original does; not where neither can be run here."""
+    try:
+        return agree(compared.with_fused(newer))
+    except InputError:
+        return False
+
+
+def _name(one: Mapped) -> str:
+    return " + ".join(one.operators)
+
+
+def _counted(mapped: Sequence[Mapped]) -> Mapping[str, int]:
+    """Operators that were written → for how many groups."""
+    return dict(Counter(map(_name, mapped)).most_common())

@@ -1,0 +1,212 @@
+"""Scaled dot-product attention of several heads: softmax(q kᵀ · scale + mask) v.
+
+With the layouts around it, from (batch, tokens, heads · size) and back, or between heads that are apart already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.formats.onnx_graph import UNKNOWN_RANK
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_fusion.ort.equivalent import CONTRIB, Equivalent, Site
+from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+
+VERSION = 23
+"""From here on ONNX has Attention."""
+_APART, _TURNED, _SWAPPED = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
+
+
+def _attended(q: Pattern, k: Pattern, v: Pattern) -> Op:
+    scores = Op("MatMul", q, k)
+    scaled = OneOf(Op("Mul|Div", scores, "scale"), scores)
+    return Op("MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *scaled.patterns)), v)
+
+
+def _layouts(name: str) -> Op:
+    return Op("Transpose", Op("Reshape", name))
+
+
+_KEYS = OneOf(Op("Transpose", _layouts("k")), _layouts("k"))
+_WHOLE = Op("Reshape", Op("Transpose", _attended(
+    OneOf(Op("Mul|Div", _layouts("q"), "q_scale"), _layouts("q")), OneOf(Op("Mul|Div", _KEYS, "k_scale"), *_KEYS.patterns), _layouts("v"),
+)))  # fmt: skip
+_TURN = Op("Transpose", "k")
+_INNER = _attended(
+    OneOf(Op("Mul|Div", "q", "q_scale"), "q"), OneOf(Op("Mul|Div", _TURN, "k_scale"), _TURN), "v"
+)
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """What both writers need.
+
+    Attributes:
+        q, k, v: names of values; (batch, tokens, heads · size), or heads apart.
+        heads: how many; 0 where they are apart.
+        scale: of the scores.
+        mask: name of what is added to the scores, empty for nothing; broadcast to them.
+    """
+
+    q: str
+    k: str
+    v: str
+    heads: int
+    scale: float
+    mask: str
+
+
+def _found(site: Site) -> _Heads | str:
+    """What the match says; or why it is no attention that can be written."""
+    graph, bound = site.match.graph, site.match.bound
+    root = site.match.nodes[-1]
+    scale = _scale(site)
+    if scale is None:
+        return "the scale is not known beforehand"
+    is_whole = root.op == "Reshape"
+    product = _maker(graph, _maker(graph, root.inputs[0]).inputs[0]) if is_whole else root
+    softmax = _maker(graph, product.inputs[0])
+    rows = graph.values[softmax.outputs[0]].shape[-2:-1]
+    if softmax.attr("axis", -1) not in (-1, 3):
+        return "the softmax goes over another axis"
+    if any(len(graph.values[name].shape) != 4 for name in (product.outputs[0], *product.inputs)):
+        return "what is multiplied has no axes of batch and heads"
+    mask = bound.get("mask", "")
+    if mask and (graph.values[mask].shape == UNKNOWN_RANK or graph.values[mask].shape[-2:-1] not in ((), (1,), rows)):  # fmt: skip
+        return "the mask has another shape than the scores"
+    if not is_whole:
+        if not _turns(graph, softmax, _SWAPPED):
+            return "keys are not turned over"
+        return _Heads(bound["q"], bound["k"], bound["v"], 0, scale, mask)
+    heads = _count_of_heads(site, product, softmax)
+    return heads if isinstance(heads, str) else _Heads(bound["q"], bound["k"], bound["v"], heads, scale, mask)  # fmt: skip
+
+
+def _scale(site: Site) -> float | None:
+    """What the scores are multiplied with in all."""
+    found = 1.0
+    for node in site.match.nodes:
+        if node.op not in ("Mul", "Div"):
+            continue
+        for name in ("scale", "q_scale", "k_scale"):
+            if site.match.bound.get(name) in node.inputs[node.op == "Div" :]:
+                factor = site.number(name)
+                if not factor or site.value(site.match.bound[name]).shape not in ((), (1,)):
+                    return None
+                found = found / factor if node.op == "Div" else found * factor
+                break
+    return found
+
+
+def _maker(graph: Graph, value: str) -> Node:
+    return graph.producers[value]
+
+
+def _bare(graph: Graph, value: str) -> Node:
+    """What makes a value, a scale left out."""
+    node = _maker(graph, value)
+    if node.op not in ("Mul", "Div"):
+        return node
+    return next(graph.producers[name] for name in node.inputs if graph.producers.get(name) is not None)  # fmt: skip
+
+
+def _scores(graph: Graph, softmax: Node) -> Node:
+    """The product under the softmax."""
+    node = _maker(graph, softmax.inputs[0])
+    while node.op != "MatMul":
+        makers = (graph.producers.get(name) for name in node.inputs)
+        node = next(one for one in makers if one is not None and one.op in ("MatMul", "Mul", "Div"))
+    return node
+
+
+def _turns(graph: Graph, softmax: Node, perm: tuple[int, ...]) -> bool:
+    return _bare(graph, _scores(graph, softmax).inputs[1]).attr("perm") == perm
+
+
+def _count_of_heads(site: Site, product: Node, softmax: Node) -> int | str:
+    """How many heads all layouts agree on; or which of them does not fit."""
+    graph = site.match.graph
+    scores = _scores(graph, softmax)
+    keys = _bare(graph, scores.inputs[1])
+    if keys.attr("perm") == _SWAPPED:
+        keys, turned = _maker(graph, keys.inputs[0]), _APART
+    else:
+        turned = _TURNED
+    out = _maker(graph, site.match.nodes[-1].inputs[0])
+    layouts = ((_bare(graph, scores.inputs[0]), _APART), (keys, turned), (_maker(graph, product.inputs[1]), _APART))  # fmt: skip
+    counts = set()
+    for node, perm in layouts:
+        flat, apart = (graph.values[name].shape for name in (_maker(graph, node.inputs[0]).inputs[0], node.inputs[0]))  # fmt: skip
+        if node.attr("perm") != perm or not _splits(flat, apart):
+            return "a layout is not the one of heads"
+        counts.add(apart[2])
+    joined = site.value(site.result).shape
+    if out.attr("perm") != _APART or not _splits(joined, graph.values[out.outputs[0]].shape) or len(counts) > 1:  # fmt: skip
+        return "a layout is not the one of heads"
+    return int(counts.pop())
+
+
+def _splits(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
+    """Whether (batch, tokens, heads · size) lies as (batch, tokens, heads, size)."""
+    if len(flat) != 3 or len(apart) != 4 or flat[:2] != apart[:2] or -1 in flat:
+        return False
+    heads, size = apart[2:]
+    return isinstance(heads, int) and isinstance(size, int) and flat[2] == heads * size
+
+
+def _mask(site: Site, found: _Heads) -> str:
+    """Name of a mask that has an axis for the tokens of queries, empty for none."""
+    if not found.mask:
+        return ""
+    axis = 1 if found.heads else 2
+    shape, tokens = site.value(found.mask).shape, site.value(found.q).shape[axis]
+    if len(shape) > 1 and shape[-2] == tokens:
+        return found.mask
+    if isinstance(tokens, int) and tokens > 0:
+        size = site.constant(np.array([1, 1, tokens, 1], np.int64))
+    else:
+        ones = (site.constant(np.ones(count, np.int64)) for count in (2, 1))
+        size = site.call("Concat", next(ones), site.call("Shape", found.q, start=axis, end=axis + 1), next(ones), axis=0)  # fmt: skip
+    return site.call("Expand", found.mask, size)
+
+
+def _attention(site: Site) -> str:
+    if site.version < VERSION:
+        return f"ONNX has Attention from version {VERSION} on"
+    found = _found(site)
+    if isinstance(found, str):
+        return found
+    mask = _mask(site, found)
+    given = [found.q, found.k, found.v, *([mask] if mask else [])]
+    told: dict[str, Any] = (
+        {"q_num_heads": found.heads, "kv_num_heads": found.heads} if found.heads else {}
+    )
+    site.call("Attention", *given, to=site.result, scale=found.scale, **told)
+    return ""
+
+
+def _multi_head(site: Site) -> str:
+    found = _found(site)
+    if isinstance(found, str):
+        return found
+    if not found.heads:
+        return "heads are apart already"
+    if site.value(found.q).dtype != "float32":
+        return "there is no such kernel for its dtype"
+    mask = _mask(site, found)
+    given = [found.q, found.k, found.v, *(["", "", mask] if mask else [])]
+    site.call("MultiHeadAttention", *given, to=site.result, domain=CONTRIB, num_heads=found.heads, scale=found.scale)  # fmt: skip
+    return ""
+
+
+EQUIVALENTS = (
+    Equivalent(
+        Rule("Attention", "pipeline", OneOf(_WHOLE, _INNER)),
+        (("Attention", _attention), ("MultiHeadAttention", _multi_head)),
+        ("float32", "float16"),
+        f"the first from version {VERSION} of ONNX's operators, to which a model with attention is raised",
+    ),
+)

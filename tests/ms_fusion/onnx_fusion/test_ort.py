@@ -1,0 +1,223 @@
+"""`auto_fuse(target="ort")`: groups become ONNX Runtime's own operators, equivalent, and only where that is not slower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from ms_fusion.cli import run
+from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.ort import mapping, trying
+from ms_fusion.onnx_fusion.ort.equivalent import Equivalent
+from ms_fusion.onnx_fusion.ort.table import EQUIVALENTS, WITHOUT, lines
+from ms_fusion.onnx_fusion.ort.trying import Tried
+from ms_fusion.onnx_fusion.verification import difference
+from ms_fusion.rewrite import Op, Rule
+from ms_fusion.rules import DEFAULT_RULES
+from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_fusion.corpus import MODELS, transformers
+from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
+
+
+MEASURED = trying._measured
+
+
+@pytest.fixture(autouse=True)
+def _clock_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is equally quick, so that what is mapped does not hang on the machine."""
+    monkeypatch.setattr(trying, "_measured", lambda paths, *_: dict.fromkeys(paths, 1.0))
+
+
+def operators(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def mapped(b: Builder, place: Path, *outputs: str, **told: object) -> list[str]:
+    """The operators of a model after mapping, which is compared with the original at sizes of its own."""
+    source, output = b.save(place / "model.onnx", *outputs), place / "mapped.onnx"
+    ledger = auto_fuse(source, output, target="ort", verify=True, **told)  # type: ignore[arg-type]
+    assert not [note for note in ledger.notes if "WRONG" in note]
+    return operators(output)
+
+
+def gelu_by_halves(n: transformers.Net) -> str:
+    gate = n.add("Add", n.add("Erf", n.add("Div", "x", n.number(2**0.5))), n.number(1.0))
+    return str(n.add("Mul", "x", n.add("Mul", gate, n.number(0.5))))
+
+
+CASES: dict[str, tuple[Callable[[transformers.Net], str], set[str]]] = {
+    "gelu": (lambda n: n.gelu("x"), {"Gelu"}),
+    "gelu, half of the gate": (gelu_by_halves, {"Gelu"}),
+    "gelu by tanh": (lambda n: n.gelu("x", by_tanh=True), {"FastGelu"}),
+    "silu": (lambda n: n.silu("x"), {"QuickGelu"}),
+    "layer norm": (lambda n: n.layer_norm("x"), {"LayerNormalization"}),
+    "layer norm of a sum": (lambda n: n.layer_norm(n.add("Add", "x", "r")), {"SkipLayerNormalization"}),
+    "root mean square": (lambda n: n.rms_norm("x"), {"SimplifiedLayerNormalization"}),
+    "root mean square of a sum": (lambda n: n.rms_norm(n.add("Add", "x", "r")), {"SkipSimplifiedLayerNormalization"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_spelled_out_becomes_one_operator(case: str, half: bool, tmp_path: Path) -> None:
+    write, wanted = CASES[case]
+    n = transformers.Net(transformers.Sizes(spelled=True, half=half), {"x": ("n", "t", 32), "r": ("n", "t", 32)})  # fmt: skip
+    assert set(mapped(n, tmp_path, write(n))) - {"Cast"} == wanted
+
+
+@pytest.mark.parametrize("axes", [(1,), (1, 2)])
+def test_a_norm_over_other_axes_stays(axes: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    n = transformers.Net(transformers.Sizes(spelled=True), {"x": (2, 32, 32)})
+    monkeypatch.setattr(n, "whole", lambda *_: n.constant(axes, "int64"))
+    assert "LayerNormalization" not in mapped(n, tmp_path, n.layer_norm("x"))
+
+
+def test_a_sum_that_is_read_again_is_kept(tmp_path: Path) -> None:
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32), "r": ("n", "t", 32)})
+    total = n.add("Add", "x", "r")
+    found = mapped(n, tmp_path, n.add("Mul", n.layer_norm(total), n.add("Relu", total)))
+    assert sorted(found) == ["Mul", "Relu", "SkipLayerNormalization"]
+
+
+def test_what_is_read_on_the_way_is_not_lost(tmp_path: Path) -> None:
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
+    gate = n.add("Sigmoid", "x")
+    assert mapped(n, tmp_path, n.add("Add", n.add("Mul", "x", gate), gate)) == ["Sigmoid", "Mul", "Add"]  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt", "t5", "vit", "llama"])
+def test_attention_is_one_operator_and_the_model_is_raised_for_it(family: str, tmp_path: Path) -> None:  # fmt: skip
+    source, output = MODELS[f"{family}_small"](tmp_path / "model.onnx"), tmp_path / "mapped.onnx"
+    before = onnx.load(source)
+    ledger = auto_fuse(source, output, target="ort")
+    after = onnx.load(output)
+    assert "Attention" in operators(output)
+    assert "Softmax" not in operators(output)[:-1]
+    assert any("raised from version 18" in note for note in ledger.notes)
+    for one in ("input", "output"):
+        assert [value.name for value in getattr(before.graph, one)] == [value.name for value in getattr(after.graph, one)]  # fmt: skip
+    # other sizes than any that were tried, all different
+    known = {"n": 3, "t": 5}
+    random = np.random.default_rng(0)
+    given = {}
+    for value in before.graph.input:
+        shape = [dim.dim_value or known[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
+        given[value.name] = random.standard_normal(shape).astype(np.float32)
+    with Native() as native:
+        expected, found = (native.run(path, given).outputs for path in (source, output))
+    assert all(difference(name, array, found[name]).agrees for name, array in expected.items())
+
+
+def test_a_model_of_an_old_version_gets_the_operator_of_its_own_domain(tmp_path: Path) -> None:
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
+    n.opset = 17
+    assert "MultiHeadAttention" in mapped(n, tmp_path, n.attention("x"))
+
+
+@pytest.mark.parametrize("name", ["bert_half", "gpt_half_spelled", "yolo_silu", "lstm_one", "random_3", "torch_layer"])  # fmt: skip
+def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> None:
+    source = MODELS[name](tmp_path / "model.onnx")
+    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True)
+    assert not [note for note in ledger.notes if "WRONG" in note]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mapped.onnx", "model.onnx"]
+
+
+def test_what_is_slower_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trying, "_measured", lambda paths, *_: {name: 2.0 if name else 1.0 for name in paths})  # fmt: skip
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
+    source = n.save(tmp_path / "model.onnx", n.silu("x"))
+    ledger = auto_fuse(source, target="ort", dry_run=True)
+    assert ledger.kernels == ()
+    assert [one.reason for one in ledger.rejected] == ["QuickGelu takes 2.0 µs, and ONNX Runtime 1.0 µs as it is"]  # fmt: skip
+
+
+def test_the_quickest_of_several_is_taken() -> None:
+    assert trying._chosen({"": 3.0, "a": 2.1, "b": 2.0}) == Tried("a", 2.1, 3.0)
+    assert trying._chosen({"": 3.0, "a": 2.9, "b": 2.0}) == Tried("b", 2.0, 3.0)
+    assert trying._chosen({"": 1.0, "a": 1.05}).written == "a"
+    assert trying._chosen({"": 1.0, "a": 1.2}).written is None
+
+
+def test_times_are_in_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trying, "_measured", MEASURED)
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
+    source = n.save(tmp_path / "model.onnx", n.silu("x"))
+    ledger = auto_fuse(source, target="ort", dry_run=True, assume={"n": 64, "t": 64})
+    times = [time for one in ledger.kernels for time in (one.time_us, one.unfused_time_us)]
+    assert len(times) == 2 * len(ledger.kernels)
+    assert all(time and time > 0 for time in times)
+    assert len(ledger.kernels) + len(ledger.rejected) == 1
+
+
+def test_what_is_wrong_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    silu = next(one.rule for one in EQUIVALENTS if one.rule.name == "SiLU")
+    wrong = Equivalent(silu, (("Sigmoid", lambda site: site.in_float32("Sigmoid", "x")[:0]),))
+    monkeypatch.setattr(mapping, "EQUIVALENTS", (wrong,))
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
+    source = n.save(tmp_path / "model.onnx", n.silu("x"))
+    ledger = auto_fuse(source, target="ort", dry_run=True)
+    assert ledger.kernels == ()
+    assert "Sigmoid differs by" in ledger.rejected[0].reason
+
+
+def test_a_mapping_that_changes_a_result_is_found_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    whole = mapping.replace
+
+    def spoilt(model, sites, nodes, values):
+        whole(model, sites, nodes, values)
+        for node in model.graph:
+            if node.op_type == "QuickGelu":
+                node.attributes.add(mapping.ir.AttrFloat32("alpha", 2.0))
+
+    monkeypatch.setattr(mapping, "replace", spoilt)
+    n = transformers.Net(transformers.Sizes(spelled=True), {"x": ("n", "t", 32)})
+    source = n.save(tmp_path / "model.onnx", n.silu(n.layer_norm("x")))
+    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True)
+    assert [one.name for one in ledger.kernels] == ["LayerNormalization"]
+    assert any(one.reason == "the model differs with it" for one in ledger.rejected)
+
+
+def test_levels_and_names_say_what_is_tried(tmp_path: Path) -> None:
+    source = transformer_layer(tmp_path / "layer.onnx")
+    names = lambda **told: {one.name for one in auto_fuse(source, target="ort", dry_run=True, **told).kernels}  # noqa: E731  # fmt: skip
+    assert names(opt_level=0) == set()
+    assert "Attention" not in names(opt_level=2)
+    assert names(fusion_rules="SiLU,LinearBias") == {"QuickGelu"}
+    own = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
+    ledger = auto_fuse(source, target="ort", dry_run=True, fusion_rules=[own])
+    assert [one.reason for one in ledger.rejected] == ["ONNX Runtime has no operator for it"]
+    with pytest.raises(InputError, match="unknown rule"):
+        as_runtime_operators("SiLUU")
+
+
+def test_the_command_says_what_became_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    source, output = transformer_layer(tmp_path / "layer.onnx"), tmp_path / "mapped.onnx"
+    asked = ["fuse", "--input", str(source), "--target", "ort"]
+    assert run([*asked, "--output", str(output), "--report", str(tmp_path / "report.html")]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "groups are ONNX Runtime's operators: " in first
+    assert "1 × QuickGelu" in first
+    assert first.endswith(f"Wrote {output}")
+    assert run(["fuse", "--input", str(output), "--target", "ort", "--output", str(tmp_path / "again.onnx")]) == 3  # fmt: skip
+    assert not (tmp_path / "again.onnx").exists()
+    assert run([*asked, "--dry-run", "--device", "ascend910b"]) == 2
+    assert "on a CPU" in capsys.readouterr().err
+    with pytest.raises(InputError, match="unknown target"):
+        auto_fuse(source, dry_run=True, target="nothing")
+
+
+def test_every_rule_is_mapped_or_has_a_reason() -> None:
+    known = {one.rule.name for one in EQUIVALENTS} | set(WITHOUT)
+    assert {rule.name for rule in DEFAULT_RULES} <= known
+
+
+def test_the_page_has_the_tables() -> None:
+    assert "\n".join(lines()) in PAGE.read_text("utf-8")
