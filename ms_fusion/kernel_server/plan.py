@@ -36,7 +36,9 @@ FRESH_BYTES_PER_S = 8e9
 GAIN = 0.97
 """Storing has to promise this much."""
 TRIED, STEPS = 6, 3
-"""Values that are tried to be stored in a step, and steps."""
+"""Values that are tried to be stored in a step, and steps; a try takes as long as writing the kernel does."""
+SMALL = 8
+"""A sum with so many times fewer elements than what is summed up costs nothing to store."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,13 @@ class Plan:
 def planned(group: Group, graph: Graph, device: Device = PROCESSOR) -> Plan:
     """The plan of a group that costs least, as far as a few steps from everything together lead to it."""
     best = with_stored((), group, graph, device)
+    sums = [node.outputs[0] for node in _handed_on(best, graph) if _is_small_sum(node, graph)]
+    if sums:
+        # gradients that are clipped by the norm of all have dozens of them
+        best = min(best, with_stored(sums, group, graph, device), key=lambda plan: plan.cost_us)
     for _ in range(STEPS):
-        tried = [with_stored((*best.stored, name), group, graph, device) for name in _worth_storing(best, graph)]  # fmt: skip
+        names = _worth_storing(best, graph, device)
+        tried = [with_stored((*best.stored, name), group, graph, device) for name in names]
         least = min(tried, key=lambda plan: plan.cost_us, default=best)
         if least.cost_us > GAIN * best.cost_us:
             break
@@ -117,18 +124,57 @@ def _places(group: Group) -> dict[int, int]:
     return {id(tensor): at for at, tensor in enumerate(found)}
 
 
-def _worth_storing(plan: Plan, graph: Graph) -> list[str]:
-    """What several nests compute and hand to something that one of them computes alone; the dearest first."""
+def _worth_storing(plan: Plan, graph: Graph, device: Device) -> list[str]:
+    """Of what is `_handed_on` the values that can pay; the dearest first."""
+    dear = [(_saved_us(node, plan, graph, device), node.outputs[0]) for node in _handed_on(plan, graph)]  # fmt: skip
+    paying = [(saved_us, name) for saved_us, name in dear if saved_us > (1 - GAIN) * plan.cost_us]
+    return [name for _, name in sorted(paying, reverse=True)[:TRIED]]
+
+
+def _handed_on(plan: Plan, graph: Graph) -> list[Node]:
+    """Those whose result several nests compute and hand to something that one of them computes alone."""
     repeated = plan.repeated
-    found = [
+    return [
         node
         for node in graph.nodes
         if node.name in repeated
         and not {*node.outputs} & {*graph.outputs, *plan.stored}
         and any(reader.name not in repeated for reader in graph.consumers.get(node.outputs[0], ()))
     ]
-    found.sort(key=lambda node: -work_of(node, graph).flops)
-    return [node.outputs[0] for node in found[:TRIED]]
+
+
+def _is_small_sum(node: Node, graph: Graph) -> bool:
+    """Whether it makes few numbers of many."""
+    most = max((value.elements for value in graph.inputs_of(node)), default=0)
+    return SMALL * graph.outputs_of(node)[0].elements <= most
+
+
+def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
+    """What all nests but one do for a value, and for nothing else at the most."""
+    before = _ancestors(node, graph)
+    nests = [frozenset(nest) for nest in plan.nests if node.name in nest]
+    costs = [_cost_us([one for one in before if one.name in nest], graph, device) for nest in nests]
+    return sum(costs) - max(costs)
+
+
+def _ancestors(node: Node, graph: Graph) -> list[Node]:
+    """It, and all that it is computed from."""
+    found: dict[str, Node] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.name not in found:
+            found[one.name] = one
+            waiting += [graph.producers[name] for name in one.inputs if name in graph.producers]
+    return list(found.values())
+
+
+def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
+    """Of computing them together, without writing anything."""
+    made = {name for node in nodes for name in node.outputs}
+    read = {name: graph.values[name] for node in nodes for name in node.inputs if name not in made}
+    bytes_read = sum(value.bytes for value in read.values())
+    return stages(Work(sum(work_of(node, graph).flops for node in nodes), bytes_read, 0, 0), device).total_us  # fmt: skip
 
 
 def _inside(group: Group, graph: Graph) -> Mapping[int, Node]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,37 @@ def test_dear_work_of_two_nests_is_stored_once() -> None:
     assert whole.repeated == {node.name for node in kernel.graph.nodes[:6]}
     assert found.stored == (last,) and found.repeated == frozenset() and len(found.nests) == 3
     assert found.cost_us < whole.cost_us
+
+
+def clipped_sums(count: int) -> Composite:
+    """Sums over rows, each divided by the norm of all of them."""
+    text = Text("Fused_clipped")
+    sums, squares = [], text.constant(1.0, "float32")
+    for _ in range(count):
+        x = text.input((ROWS, COLUMNS), "float32")
+        sums.append(text.step("ReduceSum", [x, text.constant([0], "int64")], (COLUMNS,), "float32", keep_dims=False))  # fmt: skip
+        square = text.step("Mul", [sums[-1], sums[-1]], (COLUMNS,), "float32")
+        own = text.step("ReduceSum", [square, text.constant([0], "int64")], (1,), "float32", keep_dims=True)  # fmt: skip
+        squares = text.step("Add", [own, squares], (1,), "float32")
+    norm = text.step("Sqrt", [squares], (1,), "float32")
+    return text.kernel(*(text.step("RealDiv", [one, norm], (COLUMNS,), "float32") for one in sums))
+
+
+def test_sums_that_several_nests_need_are_stored_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = clipped_sums(8)
+    whole, tries, written = nests(kernel, ()), [], plan.with_stored
+    sums = {node.name for node in kernel.graph if node.op == "ReduceSum" and node.attr("keep_dims") is False}  # fmt: skip
+    assert sums <= whole.repeated
+
+    def counted(*given: Any) -> plan.Plan:
+        tries.append(given[0])
+        return written(*given)
+
+    monkeypatch.setattr(plan, "with_stored", counted)
+    found = plan.planned(translated(kernel), kernel.graph)
+    assert len(tries) == 2 and not found.repeated & sums and found.cost_us < whole.cost_us
 
 
 def test_cheap_work_and_large_memory_are_not() -> None:
