@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from tbe_impl import cache_size, environment, machine
 from tbe_impl.cache_entry import (
     KERNEL,
@@ -347,6 +345,8 @@ class KernelCache:
             yield from (prefix / name for name in names)
 
     def _build(self, key: str, build: Build) -> Path:
+        from filelock import FileLock, Timeout  # who finds all kernels here does not wait for it
+
         entry = self._entry(key)
         entry.parent.mkdir(mode=0o700, exist_ok=True)
         check_owner(entry.parent.lstat(), entry.parent)

@@ -12,6 +12,10 @@ OURS, MINDSPORE = "ms_fusion", "mindspore"
 GENERATORS = (MINDSPORE, OURS)
 EARLIER = "Enable ours before anything is compiled."
 """What helps against kernels of MindSpore's own that are there already."""
+NOT_PRECISE = (
+    "MindSpore's own generator builds what is compiled under precise: ours rounds float16 and bfloat16 once for a whole kernel, "
+    "where unfused operators round one by one, and a kernel of the same operators is shared by all presets."
+)
 
 
 def choose(
@@ -36,7 +40,7 @@ def choose(
     if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
         return MINDSPORE, ()
     if not is_served(preset):
-        return MINDSPORE, ((Finding("note", "generator", f"preset {preset} is built by MindSpore's own generator."),) if wanted else ())  # fmt: skip
+        return MINDSPORE, ((Finding("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ())  # fmt: skip
     if mindspore_state.builder() == MINDSPORE:
         return MINDSPORE, (instead(mindspore_state.SWITCHED, EARLIER),)
     reason = handshake.why_not(mindspore_state.version())

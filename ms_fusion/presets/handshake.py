@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
 import msgspec
@@ -86,6 +85,8 @@ def _known(version: str) -> Proof | None:
 
 def is_due() -> bool:
     """Whether `why_not` will have to try here, as far as can be told without loading MindSpore."""
+    from importlib import metadata  # it loads much, and enabling needs none
+
     try:
         return known(metadata.version("mindspore")) is None
     except metadata.PackageNotFoundError:

@@ -11,7 +11,6 @@ from typing import Any
 from ms_fusion import operators
 from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
-from ms_fusion.formats.mindspore_ir import read_ir
 from ms_fusion.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.graph import Graph
 from ms_fusion.presets.in_force import PYNATIVE_REMEDY
@@ -143,6 +142,9 @@ def front_end_graph(
         InputError: MindSpore cannot compile it; with its own first line.
     """
     import mindspore
+
+    # readers of dumps are much to load, and enabling needs none
+    from ms_fusion.formats.mindspore_ir import read_ir
 
     name = getattr(net, "__name__", type(net).__name__)
     plain = getattr(net, "__wrapped__", net) if not isinstance(net, mindspore.nn.Cell) else net

@@ -44,6 +44,7 @@ with mf.fusion("basic") as block:
 RESULT["by flags"] = enabled(flags="--kernel_generator=AKG")
 mf.disable()
 RESULT["precise"] = enabled(preset="precise")
+RESULT["precise, ours"] = enabled(preset="precise", generator="ms_fusion")
 RESULT["off"] = enabled(preset="off")
 RESULT["unfused"] = enabled()
 with mf.fusion("precise"):
@@ -81,6 +82,14 @@ def test_ours_builds_on_cpu_unless_another_is_named(
 @pytest.mark.mindspore
 def test_a_block_keeps_the_generator_that_was_named_around_it(seen: dict[str, Any]) -> None:
     assert seen["block"] == "mindspore"
+
+
+@pytest.mark.mindspore
+def test_whoever_asks_for_precise_kernels_of_ours_is_told_why_there_are_none(
+    seen: dict[str, Any],
+) -> None:
+    assert seen["precise, ours"] == ["mindspore", [f"warning: {generators.NOT_PRECISE}"]]
+    assert generators.choose("off", "CPU", wanted="ms_fusion") == ("mindspore", ())
 
 
 @pytest.mark.mindspore
