@@ -42,6 +42,7 @@ bench: env
 	$(BIN)/python -m benchmarks.fused_in_mindspore
 	$(BIN)/python -m benchmarks.networks
 	$(BIN)/python -m benchmarks.onnx_speed
+	$(BIN)/python -m benchmarks.start_up
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
 stress: env

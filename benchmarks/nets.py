@@ -202,6 +202,18 @@ class SquaredLoss(nn.Cell):
         return ops.mean(y * y)
 
 
+def with_same_weights(net: nn.Cell) -> nn.Cell:
+    """The net, with weights that are the same in every process."""
+    random = np.random.default_rng(1)
+    for one in net.get_parameters():
+        if one.ndim == 1 and "bias" in one.name:
+            one.set_data(Tensor(np.zeros(one.shape, np.float32)))
+        if one.ndim > 1:
+            spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
+            one.set_data(Tensor((random.standard_normal(one.shape) * spread).astype(np.float32)))
+    return net
+
+
 @dataclass(frozen=True)
 class Network:
     """A network and what it is measured with.
@@ -216,14 +228,7 @@ class Network:
 
     def net(self, *, train: bool) -> nn.Cell:
         """It, or its training step, with weights that are the same each time."""
-        random = np.random.default_rng(1)
-        net = self.made()
-        for one in net.get_parameters():
-            if one.ndim == 1 and "bias" in one.name:
-                one.set_data(Tensor(np.zeros(one.shape, np.float32)))
-            if one.ndim > 1:
-                spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
-                one.set_data(Tensor((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
+        net = with_same_weights(self.made())
         if not train:
             return net.set_train(False)
         optimizer = nn.Adam(net.trainable_params(), 1e-4)
