@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from custom_ops.chain import Chain
+from custom_ops.kernels import Described
 from custom_ops.specs import OpSpec
-from ms_fusion.formats.onnx_graph import ONNX_OP
-from ms_fusion.graph import Node
-from ms_fusion.onnx_fusion.kernels import outputs_of, read_inputs
+from ms_fusion.cost import is_matrix_product
+from ms_fusion.formats.onnx_graph import ONNX_OP, UNKNOWN_RANK, assumed
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_fusion.assembled import assembled
+from ms_fusion.onnx_fusion.kernels import build, outputs_of, read_inputs
 from ms_fusion.onnx_fusion.python_names import identifier
 from tbe_impl.dsl.dtypes import DTYPES
+from tbe_impl.errors import FusionError
+from tbe_impl.kernel import Kernel
 
 WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 """Operators whose gradient is not derived here; groups with one are MindSpore's own operators in training."""
@@ -35,13 +42,39 @@ def spec_of(group: Node) -> OpSpec:
 
     floats = {name for name in read if body.values[name].dtype.startswith(("float", "bfloat"))}
     fixed = set(read) - floats if is_differentiable(group) else set(read)
+    in_a_row = _has_product(body) and _is_known(body)
     return OpSpec(
         identifier(group.op),
         tuple(places.values()),
         tuple(f"y{number}" for number in range(len(body.outputs))),
-        forward=forward,
+        forward=None if in_a_row else forward,
+        derived_from=forward if in_a_row else None,
+        written=(lambda *given: _row(group, read, given)) if in_a_row else None,
         undifferentiable=frozenset(places[name] for name in fixed),
         dtypes=tuple(DTYPES),
         place=group.name,
         doc=f"{len(body.nodes)} operators of an ONNX model as one kernel.",
     )
+
+
+def _has_product(body: Graph) -> bool:
+    """Whether a library multiplies or convolves in it."""
+    return any(is_matrix_product(node.op) for node in body.nodes)
+
+
+def _is_known(body: Graph) -> bool:
+    """Whether the sizes of its inputs say all others."""
+    said = {size for name in read_inputs(body) for size in body.values[name].shape}
+    return all(size in said or (isinstance(size, int) and size >= 0) for value in body.values.values() for size in value.shape) and not said & {-1, *UNKNOWN_RANK}  # fmt: skip
+
+
+def _row(group: Node, read: tuple[str, ...], given: tuple[Described, ...]) -> Chain | Kernel:
+    """The library's products and kernels of ours behind each other for these inputs, where it can be built so; else one kernel."""
+    assert group.body is not None
+    sizes = {size: own for name, one in zip(read, given, strict=True) for size, own in zip(group.body.values[name].shape, one.shape, strict=True) if isinstance(size, str)}  # fmt: skip
+    node = replace(group, inputs=read, body=replace(group.body, inputs=read))
+    try:
+        return assembled(node, sizes)
+    except FusionError:
+        assert node.body is not None
+        return build(replace(node, body=assumed(node.body, sizes))).kernel

@@ -116,6 +116,23 @@ def test_attention_is_one_operator_and_the_model_is_raised_for_it(family: str, t
     assert all(difference(name, array, found[name]).agrees for name, array in expected.items())
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_queries_and_keys_may_be_scaled_apart(is_whole: bool, tmp_path: Path) -> None:
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32), "y": ("n", 4, "t", 8)})
+    q, k, v = (n.heads_of(n.linear("x", 32, 32), [0, 2, 1, 3]) for _ in range(3))
+    if not is_whole:
+        q, k, v = n.add("Relu", q), n.add("Relu", k), "y"
+    k = n.add("Transpose", k, perm=[0, 1, 3, 2])
+    scores = n.add("MatMul", n.add("Mul", q, n.number(0.5)), n.add("Div", k, n.number(4.0)))
+    mixed = n.add("MatMul", n.add("Softmax", scores, axis=-1), v)
+    if is_whole:
+        mixed = n.add("Transpose", mixed, perm=[0, 2, 1, 3])
+        mixed = n.add("Reshape", mixed, n.whole(0, 0, 32))
+    found = mapped(n, tmp_path, mixed)
+    assert "Attention" in found
+    assert "Softmax" not in found
+
+
 def test_a_model_of_an_old_version_gets_the_operator_of_its_own_domain(tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     n.opset = 17

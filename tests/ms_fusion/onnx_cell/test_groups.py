@@ -1,0 +1,55 @@
+"""Groups with products and convolutions are the library's calls with kernels of ours between, for each size that comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from custom_ops.chain import Chain
+from custom_ops.kernels import Described
+from custom_ops.onednn import Prepared
+from ms_fusion.graph import Node
+from ms_fusion.onnx_cell.groups import spec_of
+from ms_fusion.onnx_cell.reading import read
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.kernels import build, read_inputs
+from ms_fusion.onnx_fusion.verification import difference, sample
+from tests.ms_fusion.onnx_fusion.models import convolutional_net, transformer_layer
+
+WITH_PRODUCTS = {"MatMul", "Conv2D"}
+
+
+def groups(write: Callable[[Path], Path], place: Path) -> list[Node]:
+    """Those of a fused model that multiply or convolve."""
+    auto_fuse(write(place / "model.onnx"), place / "fused.onnx", assume={"n": 4, "t": 64})
+    found = [unit for unit in read(place / "fused.onnx").units if unit.body is not None]
+    return [one for one in found if one.body and WITH_PRODUCTS & {node.op for node in one.body.nodes}]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", [transformer_layer, convolutional_net])
+def test_they_are_calls_of_the_library(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    found = groups(write, tmp_path)
+    assert found
+    for group in found:
+        assert group.body is not None
+        spec = spec_of(group)
+        assert spec.written is not None
+        names = read_inputs(group.body)
+        for sizes in ({"n": 2, "t": 5}, {"n": 3, "t": 16}):
+            given = [sample(group.body.values[name], sizes) for name in names]
+            made = spec.written(*(Described(one.shape, one.dtype.name) for one in given))
+            assert isinstance(made, Chain)
+            assert any(isinstance(step.kernel, Prepared) for step in made.steps)
+            alone = build(group).kernel
+            full = dict(zip(names, given, strict=True))
+            expected = alone(*(full[name] if name in full else np.zeros(group.body.values[name].shape, np.int64) for name in group.body.inputs))  # fmt: skip
+            results = made(*given)
+            for name, one, other in zip(group.body.outputs, _several(expected), _several(results), strict=True):  # fmt: skip
+                assert difference(name, one, other).agrees
+
+
+def _several(made: object) -> tuple[np.ndarray, ...]:
+    return made if isinstance(made, tuple) else (made,)  # type: ignore[return-value]
