@@ -20,7 +20,7 @@ from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 
-SHARE, LEAST_ROWS, MOST_ROWS = 16, 64, 512
+SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
 """A chunk is this share of the rows, but no smaller or larger: products want tall matrices, memory wants low ones."""
 TILE = 1024
 """Rows of the weight whose gradient is added up at a time, so that what is added is still in the cache."""
