@@ -102,9 +102,11 @@ def _product(node: Node, values: dict[str, Value]) -> list[Node]:
     known = node.op in LIBRARY and left.dtype in FLOATS and left.dtype == right.dtype and not held
     told = dict(node.attrs)
     if node.op == "Conv2D":
-        if not (known and len(left.shape) == 4 and told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")):  # fmt: skip
+        pads = told.get("pads", (0, 0, 0, 0))
+        padded = told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID") and isinstance(pads, tuple) and len(pads) == 4  # fmt: skip
+        if not (known and len(left.shape) == 4 and padded):
             return [replace(node, op="Conv")]
-        above, before, below, after = told.get("pads", (0, 0, 0, 0))
+        above, before, below, after = pads
         told |= {"stride": told.get("strides", (1, 1)), "dilation": told.get("dilations", (1, 1)), "pad_list": (above, below, before, after)}  # fmt: skip
         return [replace(node, inputs=(*node.inputs[:2], *rest), attrs=tuple(sorted(told.items())))]
     scaled = told.get("alpha", 1.0) != 1.0 or told.get("beta", 1.0) != 1.0

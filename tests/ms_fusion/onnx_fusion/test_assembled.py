@@ -9,7 +9,7 @@ import pytest
 
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project
-from ms_fusion.onnx_fusion.assembled import assembled, launches
+from ms_fusion.onnx_fusion.assembled import assembled, launches, served
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import build
 from ms_fusion.onnx_fusion.native import Native
@@ -60,3 +60,12 @@ def test_a_row_of_kernels(net, kernels: int, apart: int, tmp_path: Path) -> None
     expected = build(node).kernel(*given)
     for found in (row(*given), alone(*given)):
         assert difference("y", np.asarray(expected), found).agrees
+
+
+def test_a_convolution_with_too_few_pads_is_not_the_librarys(tmp_path: Path) -> None:
+    b = Builder({"x": (1, 2, 4, 4)})
+    x = b.add("Relu", b.add("Conv", "x", b.weight(2, 2, 3, 3), pads=[1]))
+    graph = project(open_model(b.save(tmp_path / "net.onnx", x))).graph
+    node = fused_node(graph, [one.name for one in graph.nodes], "Group")
+    assert node.body is not None
+    assert [one.op for one in served(node.body)] == ["Conv", "Maximum"]
