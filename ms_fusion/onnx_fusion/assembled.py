@@ -112,7 +112,13 @@ def _product(node: Node, values: dict[str, Value]) -> list[Node]:
     scaled = told.get("alpha", 1.0) != 1.0 or told.get("beta", 1.0) != 1.0
     if not known or scaled or min(len(left.shape), len(right.shape)) < 2:
         return [replace(node, op="Product")]
-    if rest and values[rest[0]].shape != values[node.outputs[0]].shape[-1:]:
+    result = values[node.outputs[0]]
+    if rest and values[rest[0]].shape == result.shape:
+        inner = replace(result, name=f"{result.name}, before it is added to", kind="result")
+        values[inner.name] = inner
+        total = Node(f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs, ((ONNX_OP, "Add"),))  # fmt: skip
+        return [replace(node, inputs=node.inputs[:2], outputs=(inner.name,)), total]
+    if rest and values[rest[0]].shape != result.shape[-1:]:
         return [replace(node, op="Product")]
     return [replace(node, inputs=(*node.inputs[:2], *rest))]
 

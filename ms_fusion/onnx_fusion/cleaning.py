@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from onnxscript.rewriter.rules import common as rules
 from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.onnx_fusion.lowering import lower
 from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.tidying import PASSES
 
 FOLDED_ELEMENTS = 8192
 """Constants are folded from inputs of at most so many elements …"""
@@ -83,6 +85,7 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
             step("no operation", lambda: _rewritten(model)),
             step("no operation", lambda: _without_same_shapes(model)),
             step("identity", lambda: _without_identities(model)),
+            *[step(what, functools.partial(tidied, model)) for what, tidied in PASSES.items()],
             step("computed twice", lambda: passes.CommonSubexpressionEliminationPass()(model)),
             step("not needed", lambda: passes.RemoveUnusedNodesPass()(model)),
         ]
