@@ -1,10 +1,13 @@
 """What one fused kernel saves over its operators apart, as one number in µs, with each of its terms.
 
-    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth − recomputation ÷ rate
+    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth − recomputation ÷ rate − hidden
 
 - *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost.work` for what counts.
 - *tiling loss*: bytes that one kernel reads again because of how its tiles have to lie; see `ms_fusion.cost.tiling`.
 - *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it.
+- *hidden*: where products are calls of a library, their bytes move while they compute. A call takes as long as the slower of the two, so
+  a byte that it does not move saves time only if it waited for bytes, and one that it moves besides costs time only then:
+  hidden = moved − taken, for what is saved, where moved counts bytes ÷ bandwidth and taken max(bytes ÷ bandwidth, FLOPs ÷ rate).
 - *on-chip need*: what the smallest tile holds. More than 80 % of the on-chip memory is refused.
 - matrix products that wait for none of each other have to share an input.
 """
@@ -19,6 +22,7 @@ from ms_fusion.cost.tiling import CAPACITY_SHARE, tiling, waited_for
 from ms_fusion.cost.work import is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
+from ms_fusion.ledger import Work
 
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
 """Operators whose windows overlap."""
@@ -34,6 +38,7 @@ class Benefit:
         loss_bytes: bytes read again because tiles hold whole rows.
         recomputed_flops: done again because windows overlap.
         on_chip_bytes: what one tile needs.
+        hidden_us: of the time of what is not moved, what library calls compute meanwhile.
         us: the benefit; negative where the kernel is slower.
         refused: why it cannot be, whatever it would save; else empty.
     """
@@ -45,6 +50,7 @@ class Benefit:
     on_chip_bytes: int
     us: float
     refused: str = ""
+    hidden_us: float = 0.0
 
     @property
     def is_worth_it(self) -> bool:
@@ -82,14 +88,29 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     loss = sum(one.loss_bytes for one in tiled)
     rate = device.rate_of_bytes(sum(body.values[name].bytes for name in _held(body)))
     again = sum(_recomputed(part) for part in parts)
-    us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6  # fmt: skip
+    hidden = 0.0
+    if split is not _as_one and sum(map(_products, parts)) == len(products):
+        alone = ((work, is_matrix_product(node.op)) for work, node in zip(apart, body.nodes, strict=True))  # fmt: skip
+        calls = ((work, _products(part) > 0) for work, part in zip(whole, parts, strict=True))
+        hidden = _computing_us(calls, device, rate) - _computing_us(alone, device, rate)
+    us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6 - hidden  # fmt: skip
     limit = int(CAPACITY_SHARE * device.on_chip_bytes)
     refused = ""
     if need > limit:
         refused = f"a tile needs {need} bytes on chip, and {limit} ({CAPACITY_SHARE:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
     elif len(parts) == 1 and _are_strangers(products, body):
         refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
-    return Benefit(saved, launches, loss, again, need, us, refused)
+    return Benefit(saved, launches, loss, again, need, us, refused, hidden)
+
+
+def _products(part: Graph) -> int:
+    return sum(is_matrix_product(node.op) for node in part.nodes)
+
+
+def _computing_us(kernels: Iterable[tuple[Work, bool]], device: Device, rate: float) -> float:
+    """µs that those of the kernels that are calls still compute when their bytes have moved."""
+    left = (work.flops / device.rate(matrix=True) - work.bytes / rate for work, is_call in kernels if is_call)  # fmt: skip
+    return sum(max(one, 0.0) for one in left) * 1e6
 
 
 def _recomputed(part: Graph) -> int:

@@ -107,6 +107,22 @@ def test_a_device_whose_products_are_calls_keeps_what_lies_between_them() -> Non
     assert (result.saved_bytes, result.saved_launches, result.us) == (0, 1, 3.0)
 
 
+def test_bytes_that_move_while_a_call_computes_cost_nothing() -> None:
+    """The product computes for 1.1 µs; its 768 bytes alone, and 1,024 with the sum, have moved before that."""
+    graph = chain(("MatMul", ("x", "w"), "y"), ("Add", ("y", "r"), "z"), x=(8, 8), w=(8, 8), y=(8, 8), r=(8, 8), z=(8, 8))  # fmt: skip
+    node = fused_node(graph, ["y", "z"], "Fused")
+    taking_along = lambda body: (body,)  # noqa: E731
+    slow = Device("slow", 1e9, 2 * 8**3 / 1.1e-6, 3.0, 1 << 16, "made up")
+    result = benefit(node, graph, slow, taking_along)
+    assert result.saved_bytes == 2 * 256
+    assert result.us == pytest.approx(
+        3 * 256 / 1e9 * 1e6 + 3.0, rel=0.1
+    )  # what the sum moves alone
+    quick = benefit(node, graph, DEVICE, taking_along)
+    assert quick.hidden_us == 0
+    assert quick.us == pytest.approx(2 * 256 / 1e9 * 1e6 + 3.0)
+
+
 def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
     graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(10,), y=(10,), z=(10,))
     near = Device("near", 1e9, 1e12, 3.0, 1 << 16, "made up", cache_bytes=120, cache_bandwidth_bytes_per_s=1e10)  # fmt: skip
