@@ -18,7 +18,7 @@ from ms_fusion.onnx_fusion.assembled import launches
 from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings, with_layouts
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
-from ms_fusion.onnx_fusion.kernels import GroupKernel, build
+from ms_fusion.onnx_fusion.kernels import GroupKernel, build_all
 from ms_fusion.onnx_fusion.meanings import has_meaning
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.selection import Selection, select
@@ -98,8 +98,7 @@ def worth_of(candidates: Iterable[Candidate], graph: Graph, device: Device) -> d
     worth = {}
     for one in candidates:
         node = fused_node(graph, one.nodes, one.rule)
-        assert node.body is not None
-        key = signature(node.body)
+        key = signature(_body(node))
         if key not in known:
             known[key] = judged(node, graph, device)
         worth[one] = known[key]
@@ -129,15 +128,21 @@ def decide(
             outcome.rejected.append(rejected(one, graph, found.us, reason))
     while True:
         selection = select(graph, open_to_choice)
+        new = {one: fused_node(projection.graph, one.nodes, one.rule) for one in selection.chosen if one not in outcome.kernels}  # fmt: skip
+        keys = {one: signature(_body(node)) for one, node in new.items()}
+        distinct = {keys[one]: node for one, node in new.items() if keys[one] not in outcome.tried}
+        for number, (key, made) in enumerate(zip(distinct, build_all(tuple(distinct.values())), strict=True)):  # fmt: skip
+            say(Step("kernel", number + 1, len(distinct)))
+            outcome.tried[key] = _proved(made, projection, model, outcome, native, sizes)
         wrong = False
-        for number, one in enumerate(selection.chosen):
-            if one not in outcome.kernels:
-                say(Step("kernel", number + 1, len(selection.chosen)))
-                reason = _made(one, projection, model, outcome, native, sizes)
-                if reason:
-                    outcome.rejected.append(rejected(one, graph, worth[one].us, reason))
-                    del open_to_choice[one]
-                    wrong = True
+        for one, node in new.items():
+            found = outcome.tried[keys[one]]
+            if isinstance(found, str):
+                outcome.rejected.append(rejected(one, graph, worth[one].us, found))
+                del open_to_choice[one]
+                wrong = True
+            else:
+                outcome.kernels[one] = for_another(found, node)
         if not wrong:
             break
     chosen = set(selection.chosen)
@@ -147,28 +152,17 @@ def decide(
     return selection
 
 
-def _made(one: Candidate, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> str:  # fmt: skip
-    """Finds or makes the kernel of a candidate; why there is none, empty when it is there."""
-    node = fused_node(projection.graph, one.nodes, one.rule)
+def _body(node: Node) -> Graph:
     assert node.body is not None
-    key = signature(node.body)
-    if key not in outcome.tried:
-        outcome.tried[key] = _proved(node, projection, model, outcome, native, sizes)
-    found = outcome.tried[key]
-    if isinstance(found, str):
-        return found
-    outcome.kernels[one] = for_another(found, node)
-    return ""
+    return node.body
 
 
-def _proved(node: Node, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> GroupKernel | str:  # fmt: skip
-    """Builds a kernel and holds it against ONNX Runtime; or why it cannot be."""
+def _proved(kernel: GroupKernel | FusionError, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> GroupKernel | str:  # fmt: skip
+    """A kernel held against ONNX Runtime; or why there is none."""
+    if isinstance(kernel, FusionError):
+        return f"no kernel: {kernel.what}"
     try:
-        kernel = build(node)
-    except FusionError as error:
-        return f"no kernel: {error.what}"
-    try:
-        found = check_group(kernel, Fused(kernel.name, node), model, native, projection.nodes, projection.values, sizes)  # fmt: skip
+        found = check_group(kernel, Fused(kernel.name, kernel.node), model, native, projection.nodes, projection.values, sizes)  # fmt: skip
     except (WorkerError, FusionError) as error:
         return f"not checked: {error}"
     for difference in found:

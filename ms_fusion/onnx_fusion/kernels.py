@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.meanings import said
-from tbe_impl import dsl
+from tbe_impl import dsl, environment
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
@@ -85,6 +86,19 @@ def build(node: Node) -> GroupKernel:
     except RecursionError as error:
         raise InputError("too many operators behind each other", place=node.name) from error
     return GroupKernel(name, node, made, group)
+
+
+def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
+    """The kernel of each, or why there is none; compilers run side by side, one for each processor."""
+
+    def built(node: Node) -> GroupKernel | FusionError:
+        try:
+            return build(node)
+        except FusionError as error:
+            return error
+
+    with ThreadPoolExecutor(environment.threads()) as pool:
+        yield from pool.map(built, nodes)
 
 
 def read_inputs(body: Graph) -> tuple[str, ...]:

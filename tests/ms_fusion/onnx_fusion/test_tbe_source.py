@@ -16,7 +16,7 @@ from onnx import TensorProto
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Node
-from ms_fusion.onnx_fusion import deciding
+from ms_fusion.onnx_fusion import kernels
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import GroupKernel, build
@@ -58,14 +58,14 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
 ) -> None:
     # those kernels agree with ONNX Runtime, else they would not be there
     made: dict[str, GroupKernel] = {}
-    whole = deciding.build
+    whole = kernels.build
 
     def kept(node: Node) -> GroupKernel:
         found = whole(node)
         made[found.name] = found
         return found
 
-    monkeypatch.setattr(deciding, "build", kept)
+    monkeypatch.setattr(kernels, "build", kept)
     layer = transformer_layer(tmp_path / "layer.onnx", dtype=getattr(TensorProto, dtype))
     auto_fuse(layer, tmp_path / "fused.onnx")
     told = manifest(tmp_path)
