@@ -7,11 +7,8 @@ are fused, both in a row in C on the same arrays, in turns. ``--prepare`` only c
 from __future__ import annotations
 
 import argparse
-import ctypes
 import functools
-import itertools
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,22 +18,16 @@ import numpy as np
 
 from benchmarks import measuring
 from benchmarks.scatter import scatter
-from custom_ops.chain import Chain
 from ms_fusion.cost import Benefit, measure_cpu
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import ONNX_OP, assumed, project
-from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.assembled import assembled
 from ms_fusion.onnx_fusion.cleaning import clean
 from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, judged
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.verification import sample
-from tbe_impl.backends.cpu.call import aligned_empty
-from tbe_impl.errors import FusionError
+from ms_fusion.onnx_fusion.timing import Rows, launch_us, measured, rows_of
 from tests.ms_fusion.onnx_fusion.corpus import convolutional, random_graphs, transformers
 
-LARGEST_BYTES = 64 << 20
 SWEEPS = 3
 NOISE_US = 1.0
 """A prediction below this is not tried: clock and call are as long."""
@@ -70,15 +61,13 @@ class Case:
         name: model and rule.
         operators: its operators.
         predicted: what the model of costs says.
-        fused, apart: its kernels in a row, and those of its operators one by one.
+        rows: it in C, as it is fused and one by one.
     """
 
     name: str
     operators: tuple[str, ...]
-    predicted: Benefit | None
-    node: Node
-    fused: Chain
-    apart: Chain
+    predicted: Benefit
+    rows: Rows
 
 
 def cases(limit: int) -> Iterator[Case]:
@@ -95,64 +84,18 @@ def cases(limit: int) -> Iterator[Case]:
                 node = fused_node(graph, one.nodes, one.rule)
                 assert node.body is not None
                 key = tuple((part.op, *(graph.values[value].shape for value in (*part.inputs, *part.outputs))) for part in node.body.nodes)  # fmt: skip
-                held = sum(graph.values[value].bytes for part in node.body.nodes for value in part.outputs)  # fmt: skip
-                if key in seen or held > LARGEST_BYTES or kept >= limit:
+                if key in seen or kept >= limit:
                     continue
                 seen.add(key)
-                try:
-                    fused, apart = assembled(node, {}), assembled(node, {}, apart=True)
-                    if fused.whole is None or apart.whole is None:
-                        continue
-                except FusionError:
+                rows = rows_of(node, {})
+                if rows is None:
                     continue
                 predicted = judged(node, graph, device)
                 if abs(predicted.us) < NOISE_US:
                     continue
                 kept += 1
                 operators = tuple(str(part.attr(ONNX_OP)) for part in node.body.nodes)
-                yield Case(f"{name} {one.rule}", operators, predicted, node, fused, apart)  # fmt: skip
-
-
-def launch_us() -> float:
-    """What one more kernel in a row costs in C: a long row of tiny ones."""
-    steps = 64
-    names = [f"v{number}" for number in range(steps + 1)]
-    nodes = tuple(Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),)) for read, made in itertools.pairwise(names))  # fmt: skip
-    values = {name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names}  # fmt: skip
-    node = Node("row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],)))  # fmt: skip
-    apart, fused = measured(Case("", (), None, node, assembled(node, {}), assembled(node, {}, apart=True)), 20)  # fmt: skip
-    return (apart - fused) / (steps - 1)
-
-
-def measured(case: Case, rounds: int) -> tuple[float, float]:
-    """µs of its operators one by one, and fused: the least of the rounds: what disturbs only adds."""
-    body = case.node.body
-    assert body is not None
-    given = [sample(body.values[name], {}) for name in body.inputs]
-    made = [aligned_empty(one.shape, np.dtype(one.dtype)) for one in case.fused.outputs]
-    addresses = [array.ctypes.data for array in (*given, *made)]
-    buffers = (ctypes.c_void_p * len(addresses))(*addresses)
-
-    def call(chain: Chain) -> Callable[[], object]:
-        whole: Any = chain.whole
-        return lambda: whole.function(whole.state, buffers)
-
-    runs = (call(case.apart), call(case.fused))
-    times: tuple[list[float], list[float]] = ([], [])
-    once = 0.0
-    for run in runs:
-        run()
-        begin = time.perf_counter()
-        run()
-        once = max(once, time.perf_counter() - begin)
-    count = max(1, int(1e-3 / max(once, 1e-7)))
-    for number in range(rounds):
-        for place in (0, 1) if number % 2 else (1, 0):
-            begin = time.perf_counter()
-            for _ in range(count):
-                runs[place]()
-            times[place].append((time.perf_counter() - begin) / count)
-    return min(times[0]) * 1e6, min(times[1]) * 1e6
+                yield Case(f"{name} {one.rule}", operators, predicted, rows)
 
 
 def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
@@ -182,11 +125,10 @@ def main() -> None:
     for _ in range(SWEEPS):
         # what disturbs for a while does not meet a candidate each time
         least = [
-            tuple(map(min, one, measured(case, given.rounds)))
+            tuple(map(min, one, measured(case.rows, given.rounds)))
             for one, case in zip(least, found, strict=True)
         ]  # type: ignore[misc]
     for case, (apart, fused) in zip(found, least, strict=True):
-        assert case.predicted is not None
         rows.append({"case": case.name, "operators": case.operators, "predicted_us": case.predicted.us, "refused": case.predicted.refused,
                      "measured_us": apart - fused, "apart_us": apart, "fused_us": fused,
                      "saved_bytes": case.predicted.saved_bytes, "saved_launches": case.predicted.saved_launches})  # fmt: skip

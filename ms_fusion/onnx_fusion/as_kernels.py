@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from ms_fusion import __version__
 from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.cost import Benefit
 from ms_fusion.formats.onnx_graph import Projection, assumed, project
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.deciding import (
@@ -26,9 +27,14 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.reproducers import Reproducer, reproducer
 from ms_fusion.onnx_fusion.task import Done, Task
 from ms_fusion.onnx_fusion.telling import ledger_of
+from ms_fusion.onnx_fusion.timing import measured, rows_of
 from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
+from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Rule
 from tbe_impl.errors import FusionError
+
+TIMED, ROUNDS = 32, 6
+"""So many kernels are timed where a model is verified, each so often."""
 
 
 def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
@@ -64,7 +70,8 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
                 selection = selection.without(wrong, worth[wrong].us)
                 fused = _fused(model, selection.chosen, outcome)
                 found = compared.with_fused(fused)
-        ledger = ledger_of(task.source, sized, task.device, task.cleaned, selection, worth, outcome, sizes, projection)  # fmt: skip
+        times = _timed(task, selection.chosen, worth, outcome) if verify and task.device.name == "cpu" else {}  # fmt: skip
+        ledger = ledger_of(task.source, sized, task.device, task.cleaned, selection, worth, outcome, sizes, projection, times)  # fmt: skip
         return Done(fused, ledger, [outcome.kernels[one] for one in selection.chosen], found, shown)
 
     return fuse
@@ -81,6 +88,19 @@ def _fused(model: ir.Model, chosen: Sequence[Candidate], outcome: Outcome) -> ir
     functions.apply(made, groups, projection.nodes, projection.values)
     functions.mark(made, {one.function: outcome.kernels[c].name for one, c in zip(groups, chosen, strict=True)}, __version__)  # fmt: skip
     return made
+
+
+def _timed(task: Task, chosen: Sequence[Candidate], worth: Mapping[Candidate, Benefit], outcome: Outcome) -> dict[str, tuple[float, float]]:  # fmt: skip
+    """Name of a kernel → µs of its operators apart, and fused; of those that promise most, where both are C."""
+    distinct = {outcome.kernels[one].name: one for one in sorted(chosen, key=lambda one: worth[one].us)}  # fmt: skip
+    wanted = list(distinct.items())[::-1][:TIMED]
+    times = {}
+    for number, (name, one) in enumerate(wanted):
+        task.say(Step("timing", number + 1, len(wanted)))
+        rows = rows_of(outcome.kernels[one].node, task.sizes)
+        if rows is not None:
+            times[name] = measured(rows, ROUNDS)
+    return times
 
 
 def _shown(

@@ -32,9 +32,14 @@ def ledger_of(
     outcome: Outcome,
     sizes: Mapping[str, int],
     projection: Projection,
+    times: Mapping[str, tuple[float, float]],
 ) -> Ledger:
-    """What was fused, and with numbers and reasons what was not."""
-    kernels = [kernel_of(one, graph, device, worth[one], f"{one.rule}_{outcome.kernels[one].name}", "ms_fusion") for one in selection.chosen]  # fmt: skip
+    """What was fused, and with numbers and reasons what was not; `times`: kernel → µs of its operators apart, and fused."""
+    kernels = []
+    for one in selection.chosen:
+        name = outcome.kernels[one].name
+        apart_us, us = times.get(name, (None, None))
+        kernels.append(kernel_of(one, graph, device, worth[one], f"{one.rule}_{name}", "ms_fusion", time_us=us, unfused_time_us=apart_us))  # fmt: skip
     how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
     saved = {one: worth[one] for one in selection.chosen}
     told = {"candidates": len(worth), "selection": how}

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ms_fusion.ledger import Ledger
 from ms_fusion.report import units
+from ms_fusion.report.predictions import predictions
 from ms_fusion.report.printable import printable, scope_of
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.text import environment_text, fused_operators, summary_rows
@@ -98,6 +99,7 @@ def to_html(ledger: Ledger) -> str:
             fused_operators=fused_operators(ledger),
             facts=_facts(ledger),
             plot=roofline(ledger),
+            promised=predictions(ledger),
             data=embedded(build_view(ledger)),
             policy=security_policy(),
             style=Markup(_static("report.css")),

@@ -49,6 +49,17 @@ def test_a_transformer_layer_becomes_a_few_kernels_and_stays_what_it_is(layer: P
         np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
 
 
+def test_what_was_verified_was_timed_and_the_report_draws_it(layer: Path) -> None:
+    report = layer.with_name("fusion.html")
+    ledger = auto_fuse(layer, dry_run=True, verify=True, report=report, fusion_rules="Cluster")
+    assert ledger.kernels
+    assert all(kernel.time_us and kernel.unfused_time_us for kernel in ledger.kernels)
+    assert "Predicted beside measured" in report.read_text("utf-8")
+    quiet = auto_fuse(layer, dry_run=True, report=report, fusion_rules="Cluster")
+    assert {kernel.time_us for kernel in quiet.kernels} == {None}
+    assert "Predicted savings" in report.read_text("utf-8")
+
+
 def test_kernels_lie_beside_the_model_and_the_manifest_names_them(layer: Path) -> None:
     ledger = auto_fuse(layer, layer.with_name("fused.onnx"))
     place = layer.with_name("kernels")
