@@ -136,13 +136,13 @@ def decide(
             outcome.tried[key] = _proved(made, projection, model, outcome, native, sizes)
         wrong = False
         for one, node in new.items():
-            found = outcome.tried[keys[one]]
-            if isinstance(found, str):
-                outcome.rejected.append(rejected(one, graph, worth[one].us, found))
+            tried = outcome.tried[keys[one]]
+            if isinstance(tried, str):
+                outcome.rejected.append(rejected(one, graph, worth[one].us, tried))
                 del open_to_choice[one]
                 wrong = True
             else:
-                outcome.kernels[one] = for_another(found, node)
+                outcome.kernels[one] = for_another(tried, node)
         if not wrong:
             break
     chosen = set(selection.chosen)

