@@ -21,8 +21,8 @@ class Device:
         on_chip_bytes: memory next to one core that a fused kernel can keep a tile in.
         source: where the figures are from.
         vector_flops_per_s: peak of the unit that does everything else; None where it is the same unit.
-        cache_bytes: what several kernels in a row find again in caches that all of them share; 0 where none is counted on.
-        cache_bandwidth_bytes_per_s: of those caches.
+        rates: how quickly kernels in a row that hold so many bytes between them find them again: (bytes, bytes per second), from
+            the nearest cache outwards; what holds more moves at the bandwidth.
     """
 
     name: str
@@ -32,12 +32,11 @@ class Device:
     on_chip_bytes: int
     source: str
     vector_flops_per_s: float | None = None
-    cache_bytes: int = 0
-    cache_bandwidth_bytes_per_s: float = 0.0
+    rates: tuple[tuple[int, float], ...] = ()
 
     def rate_of_bytes(self, held: int) -> float:
         """Bytes per second of kernels in a row that hold so many bytes between them."""
-        return self.cache_bandwidth_bytes_per_s if held <= self.cache_bytes else self.bandwidth_bytes_per_s  # fmt: skip
+        return next((rate for most, rate in self.rates if held <= most), self.bandwidth_bytes_per_s)
 
     def rate(self, *, matrix: bool) -> float:
         """FLOP per second of the unit that does matrix products, or of the one that does the rest."""
@@ -48,6 +47,8 @@ class Device:
         )
 
 
+SIZES = (2 << 20, 4 << 20, 8 << 20, 16 << 20)
+"""Bytes that kernels in a row hold between them, for which a rate is measured."""
 CPU_LAUNCH_US = 1.2
 """µs for each further operator in a compiled graph, measured on MindSpore 2.10 on CPU."""
 
@@ -108,7 +109,7 @@ _ALIASES = {"ascend": "ascend910b"}
 
 @cache
 def measure_cpu() -> Device:
-    """This machine's CPU: best of three ways to copy 32 MiB, a copy within the cache, and a float32 product of 512 x 512 matrices; well under 1 s.
+    """This machine's CPU: best of three ways to copy 32 MiB, sums within its caches, and a float32 product of 512 x 512 matrices; well under 1 s.
 
     The bandwidth counts bytes read and written. Measured once in a process.
     """
@@ -127,10 +128,6 @@ def measure_cpu() -> Device:
 
     source = np.ones(8 << 20, np.float32)
     target = np.empty_like(source)
-    near, beside = (
-        np.ones(_cache_bytes() // 16, np.float32),
-        np.empty(_cache_bytes() // 16, np.float32),
-    )
     matrix = np.ones((512, 512), np.float32)
     product = np.empty_like(matrix)
     copies = (
@@ -139,7 +136,11 @@ def measure_cpu() -> Device:
         lambda: np.concatenate((source,), out=target),
     )
     copy_s = min(best_seconds(copy, 4) for copy in copies)
-    near_s = best_seconds(lambda: np.add(near, 1.0, out=beside), 50)
+
+    def rate(held: int) -> float:
+        part, other = source[: held // 8], target[: held // 8]
+        return 2 * part.nbytes / best_seconds(lambda: np.add(part, 1.0, out=other), 20)
+
     product_s = best_seconds(lambda: np.dot(matrix, matrix, out=product), 8)
     return Device(
         name="cpu",
@@ -147,9 +148,11 @@ def measure_cpu() -> Device:
         flops_per_s=2 * 512**3 / product_s,
         launch_us=CPU_LAUNCH_US,
         on_chip_bytes=_cache_bytes(),
-        cache_bytes=_cache_bytes(),
-        cache_bandwidth_bytes_per_s=2 * near.nbytes / near_s,
-        source="measured here with NumPy: best of three copies of 32 MiB, of half a level-2 cache, 512 x 512 float32 product; launch: MindSpore 2.10",
+        rates=(
+            (_cache_bytes(), rate(_cache_bytes() // 2)),
+            *((size, rate(size)) for size in SIZES if size > _cache_bytes()),
+        ),
+        source="measured here with NumPy: best of three copies of 32 MiB, sums within 0.5 to 16 MiB, 512 x 512 float32 product; launch: MindSpore 2.10",
     )
 
 

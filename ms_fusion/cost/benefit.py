@@ -22,7 +22,6 @@ from ms_fusion.cost.tiling import CAPACITY_SHARE, tiling, waited_for
 from ms_fusion.cost.work import is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
-from ms_fusion.ledger import Work
 
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
 """Operators whose windows overlap."""
@@ -80,7 +79,7 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     parts = split(body)
     apart = [work_of(node, body) for node in body.nodes]
     whole = [work_of(Node(part.name, "Part", part.inputs, part.outputs, body=part), part) for part in parts]  # fmt: skip
-    products = [node for node in body.nodes if is_matrix_product(node.op)]
+    products = _products(body)
     launches = sum(work.launches for work in apart) - 1
     saved = sum(work.bytes for work in apart) - sum(work.bytes for work in whole)
     tiled = [tiling(part, device) for part in parts]
@@ -89,10 +88,10 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     rate = device.rate_of_bytes(sum(body.values[name].bytes for name in _held(body)))
     again = sum(_recomputed(part) for part in parts)
     hidden = 0.0
-    if split is not _as_one and sum(map(_products, parts)) == len(products):
-        alone = ((work, is_matrix_product(node.op)) for work, node in zip(apart, body.nodes, strict=True))  # fmt: skip
-        calls = ((work, _products(part) > 0) for work, part in zip(whole, parts, strict=True))
-        hidden = _computing_us(calls, device, rate) - _computing_us(alone, device, rate)
+    if split is not _as_one and sum(len(_products(part)) for part in parts) == len(products):
+        alone = (_computing_us([node], body, work.bytes, device, rate) for node, work in zip(body.nodes, apart, strict=True))  # fmt: skip
+        calls = (_computing_us(_products(part), part, work.bytes, device, rate) for part, work in zip(parts, whole, strict=True))  # fmt: skip
+        hidden = sum(calls) - sum(alone)
     us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6 - hidden  # fmt: skip
     limit = int(CAPACITY_SHARE * device.on_chip_bytes)
     refused = ""
@@ -103,14 +102,14 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     return Benefit(saved, launches, loss, again, need, us, refused, hidden)
 
 
-def _products(part: Graph) -> int:
-    return sum(is_matrix_product(node.op) for node in part.nodes)
+def _products(part: Graph) -> list[Node]:
+    return [node for node in part.nodes if is_matrix_product(node.op)]
 
 
-def _computing_us(kernels: Iterable[tuple[Work, bool]], device: Device, rate: float) -> float:
-    """µs that those of the kernels that are calls still compute when their bytes have moved."""
-    left = (work.flops / device.rate(matrix=True) - work.bytes / rate for work, is_call in kernels if is_call)  # fmt: skip
-    return sum(max(one, 0.0) for one in left) * 1e6
+def _computing_us(nodes: Iterable[Node], part: Graph, moved: int, device: Device, rate: float) -> float:  # fmt: skip
+    """µs that the products among the operators still compute when so many bytes have moved; what a call takes along costs none."""
+    flops = sum(work_of(node, part).flops for node in nodes if is_matrix_product(node.op))
+    return max(flops / device.rate(matrix=True) - moved / rate, 0.0) * 1e6
 
 
 def _recomputed(part: Graph) -> int:

@@ -125,7 +125,7 @@ def test_bytes_that_move_while_a_call_computes_cost_nothing() -> None:
 
 def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
     graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(10,), y=(10,), z=(10,))
-    near = Device("near", 1e9, 1e12, 3.0, 1 << 16, "made up", cache_bytes=120, cache_bandwidth_bytes_per_s=1e10)  # fmt: skip
+    near = Device("near", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((60, 5e10), (120, 1e10)))  # fmt: skip
     assert found(graph, near).us == pytest.approx(80 / 1e10 * 1e6 + 3.0)
-    less = Device("less", 1e9, 1e12, 3.0, 1 << 16, "made up", cache_bytes=119, cache_bandwidth_bytes_per_s=1e10)  # fmt: skip
+    less = Device("less", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((119, 1e10),))  # fmt: skip
     assert found(graph, less).us == pytest.approx(80 / 1e9 * 1e6 + 3.0)
