@@ -26,7 +26,12 @@ ELEMENTWISE = frozenset(
     SiLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad Mish""".split()
 )
 REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin".split())
-POOLING = frozenset({"MaxPool", "MaxPoolGrad"})
+LARGEST = frozenset({"MaxPool", "MaxPoolGrad"})
+MEANS = frozenset({"AvgPool", "AvgPoolGrad"})
+"""Behind their images stand window, strides, kind of padding and order of axes."""
+POOLING = LARGEST | MEANS
+PLAIN_ORDER, LAST_ORDER = (0, (0,)), 1
+"""As AvgPool is told it: NCHW, NHWC."""
 KINDS = Kinds({op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()}, ELEMENTWISE, POOLING, REDUCTIONS)  # fmt: skip
 
 
@@ -68,7 +73,9 @@ class _Rewriter:
             return self._elementwise(node)
         if node.op in REDUCTIONS:
             return self._reduction(node)
-        return node.op in POOLING and self._max_pooling(node)
+        if node.op in MEANS:
+            return self._mean_pooling(node)
+        return node.op in LARGEST and self._max_pooling(node)
 
     # -- operators
 
@@ -118,6 +125,17 @@ class _Rewriter:
         told = {name: tuple(node.attr(name)[axis] for axis in TO_LAST) for name in ("kernel_size", "strides")}  # fmt: skip
         inputs = tuple(self._as_last(name) for name in node.inputs)
         self._add(node, inputs, self._new_last(node.outputs[0]), format="NHWC", **told)
+        return True
+
+    def _mean_pooling(self, node: Node) -> bool:
+        *others, image = node.inputs[:-4]
+        if image not in self.last or self.graph.values[node.inputs[-1]].data not in PLAIN_ORDER:
+            return False
+        # of the others nothing but the shape is read
+        images = (*(self.last.get(name, name) for name in others), self.last[image])
+        order = self._constant(f"{node.name} order", LAST_ORDER, "int64", ())
+        output = self._new_last(node.outputs[0])
+        self._add(node, (*images, *node.inputs[-4:-1], order), output)
         return True
 
     # -- values

@@ -89,6 +89,32 @@ def test_pooling_between_convolutions_and_a_result_on_the_way() -> None:
     assert moves(kernel.graph) == 1
 
 
+def averaged(net: Net, op: str, images: list[str], shape: tuple[int, ...]) -> str:
+    """A mean over windows of 2×2, or its gradient, as MindSpore tells it."""
+    told = [[2, 2], [2, 2], 2, 0]
+    return net.step(op, [*images, *(net.constant(one, "int64") for one in told)], shape, F)
+
+
+def test_means_of_windows_between_convolutions() -> None:
+    net = Net("Fused_means")
+    y = net.normed(net.array(2, 3, 8, 8), 3, 5, 8, relu=True)
+    kernel = net.kernel(net.normed(averaged(net, "AvgPool", [y], (2, 5, 4, 4)), 5, 4, 4))
+    assert check(kernel, net.given).count("Conv2D") == 2
+    assert moves(kernel.graph) == 0
+
+
+def test_their_gradient_between_gradients_of_convolutions() -> None:
+    net, large, small = Net("Fused_means_backwards"), (2, 4, 8, 8), (2, 4, 4, 4)
+    gradient, last, first = (net.array(*item) for item in (small, (4, 4, 3, 3), (4, 4, 3, 3)))
+    shapes = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)]  # fmt: skip
+    x, y = net.array(*large), net.array(*small)
+    back = net.step("Conv2DBackpropInput", [gradient, last, shapes[0]], small, F, **CONVOLUTION)
+    spread = averaged(net, "AvgPoolGrad", [x, y, back], large)
+    kernel = net.kernel(net.step("Conv2DBackpropInput", [spread, first, shapes[1]], large, F, **CONVOLUTION))  # fmt: skip
+    assert check(kernel, net.given).count("Conv2DBackpropInput") == 2
+    assert moves(kernel.graph) == 0
+
+
 def test_gradients_in_a_row() -> None:
     net, shape = Net("Fused_backwards"), (2, 4, 8, 8)
     x, gradient, weight, earlier = (net.array(*item) for item in (shape, shape, (4, 4, 3, 3), (4, 4, 3, 3)))  # fmt: skip
