@@ -118,6 +118,6 @@ def _sentence(ledger: Ledger, written: Path | None) -> str:
     if mapped is not None:
         names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
         done = (
-            f"{len(ledger.kernels)} groups are ONNX Runtime's operators{': ' * bool(names)}{names}"
+            f"{sum(mapped.values())} groups are ONNX Runtime's operators{': ' * bool(names)}{names}"
         )
     return f"[INFO] {told['operators']} operators, {told['candidates']} candidates. Estimated: {estimate}. {done}. {place}"

@@ -72,7 +72,7 @@ def ledger_of_kernels(
     steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
     return Ledger(
         source.name,
-        tuple(kernels),
+        tuple(one for one in kernels if len(one.nodes) > 1),
         (),
         cost.summarise(graph),
         cost.summarise(after),
@@ -86,6 +86,7 @@ def ledger_of_kernels(
             **told,
         },
         notes=(*steps, *assumptions, *cleaned.notes),
+        single_operator_kernels=tuple(one for one in kernels if len(one.nodes) == 1),
         rejected=tuple(rejected),
     )
 

@@ -73,6 +73,12 @@ def test_what_is_spelled_out_becomes_one_operator(case: str, half: bool, tmp_pat
     assert set(mapped(n, tmp_path, write(n))) - {"Cast"} == wanted
 
 
+def test_a_softmax_in_float16_is_computed_as_one(tmp_path: Path) -> None:
+    for half, wanted in ((True, ["Cast", "Softmax", "Cast"]), (False, ["Softmax"])):
+        n = transformers.Net(transformers.Sizes(half=half), {"x": ("n", "t", 32)})
+        assert mapped(n, tmp_path, n.add("Softmax", "x", axis=1)) == wanted
+
+
 @pytest.mark.parametrize("axes", [(1,), (1, 2)])
 def test_a_norm_over_other_axes_stays(axes: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     n = transformers.Net(transformers.Sizes(spelled=True), {"x": (2, 32, 32)})
