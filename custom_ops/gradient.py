@@ -54,6 +54,8 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
         or spec.backward_written
         else (spec.undifferentiable | spec.hidden) & set(saves),
         place=spec.place,
+        made_by=spec.made_by,
+        made_of=spec.made_of,
         doc=f"Gradient of {spec.name}.",
     )
 

@@ -53,7 +53,9 @@ class FusedPrimitive(ops.Custom):
             reg_info=_registration(spec),
         )
         # the ledger of ms_fusion looks for it
-        self.add_prim_attr("brought_by", "custom_ops")
+        self.add_prim_attr("brought_by", spec.made_by)
+        if spec.made_of:
+            self.add_prim_attr("made_of", " ".join(spec.made_of))
         self._direct = _direct(spec, attributes, order)
         if spec.overwrites:
             self.set_signatures(_signatures(spec))

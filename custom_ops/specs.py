@@ -66,6 +66,8 @@ class OpSpec:
             that make the outputs from the inputs.
         tbe_gradient_steps: likewise the gradients, from what the operator of the gradient reads.
         place: where it was written, for messages.
+        made_by: who fused it, for the ledger of `ms_fusion`.
+        made_of: types of the operators that were fused, in order, where others than its author know them.
         doc: what it computes, for people.
     """
 
@@ -103,6 +105,8 @@ class OpSpec:
     tbe_steps: Callable[..., Any] | None = None
     tbe_gradient_steps: Callable[..., Any] | None = None
     place: str = ""
+    made_by: str = "custom_ops"
+    made_of: tuple[str, ...] = ()
     doc: str = ""
 
     def __post_init__(self) -> None:

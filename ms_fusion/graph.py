@@ -71,8 +71,8 @@ class Value:
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
-BROUGHT_BY = "brought_by"
-"""Attribute of a custom operator that says which package its kernel comes from."""
+BROUGHT_BY, MADE_OF = "brought_by", "made_of"
+"""Attributes of a custom operator: who fused its kernel, and out of which operators."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,14 @@ class Node:
 
     @property
     def brought_by(self) -> str:
-        """Who made the kernel of a custom operator, ``custom_ops`` or ``user``; empty for the framework's own operators."""
+        """Who made the kernel of a custom operator: ``custom_ops``, ``auto_fuse`` or ``user``; empty for the framework's own."""
         custom = self.attr("func_type") is not None and self.attr("reg_op_name") is not None
         return str(self.attr(BROUGHT_BY, "user")) if custom else ""
+
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """Types of the operators that the kernel of a custom operator was fused out of, where it says so."""
+        return tuple(str(self.attr(MADE_OF, "")).split()) if self.brought_by else ()
 
     def attr(self, name: str, default: Any = None) -> Any:
         return dict(self.attrs).get(name, default)

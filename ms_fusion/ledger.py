@@ -171,11 +171,12 @@ class CarriedKernel:
     Attributes:
         name: of the operator, such as ``AddReLU``.
         full_name: full name with scope, as the profiler prints it.
-        by: whose it is: ``custom_ops`` or ``user``.
+        by: who fused it: ``custom_ops``, ``auto_fuse`` (a group of an ONNX model) or ``user``.
         inputs, outputs: what it reads and writes.
         sources: places in the user's code.
         launches: how often it ran in this capture (the receipt); None when nothing ran.
         time_us: measured, per run; None when not measured.
+        operators: types of the operators that it was fused out of, in order, where it says so.
     """
 
     name: str
@@ -186,6 +187,7 @@ class CarriedKernel:
     sources: tuple[Source, ...] = ()
     launches: int | None = None
     time_us: float | None = None
+    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

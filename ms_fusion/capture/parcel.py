@@ -97,8 +97,16 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
 
 @contextmanager
 def _by_value(net: Any) -> Iterator[None]:
-    """The modules of the user's own functions are carried: imported anew, their globals would be other nets."""
-    names = {item.__module__ for item in reachable(net) if isinstance(item, types.FunctionType)}
+    """The modules of the user's own functions are carried: imported anew, their globals would be other nets.
+
+    Those of Cells, where no other process finds them.
+    """
+    from mindspore.nn import Cell
+
+    held = list(reachable(net))
+    names = {item.__module__ for item in held if isinstance(item, types.FunctionType)}
+    kinds = {kind for item in held if isinstance(item, Cell) for kind in type(item).__mro__}
+    names |= {kind.__module__ for kind in kinds if not _can_be_imported(kind.__module__)}
     with ExitStack() as stack:
         for module in (sys.modules[name] for name in names - {"__main__"} if _is_users(name)):
             cloudpickle.register_pickle_by_value(module)
@@ -115,6 +123,12 @@ def _is_users(name: str | None) -> bool:
         {"site-packages", "dist-packages"} & set(Path(file).parts)
         or Path(file).is_relative_to(Path(inspect.__file__).parent)
     )
+
+
+def _can_be_imported(name: str) -> bool:
+    """Whether a module is found where modules are looked for; what was made from a file by hand is not."""
+    top = name.partition(".")[0]
+    return any(finder.find_spec(top, None) is not None for finder in sys.meta_path)
 
 
 def _texts_not_on_disk() -> dict[str, Any]:

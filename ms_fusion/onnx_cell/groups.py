@@ -53,6 +53,8 @@ def spec_of(group: Node) -> OpSpec:
         undifferentiable=frozenset(places[name] for name in fixed),
         dtypes=tuple(DTYPES),
         place=group.name,
+        made_by="auto_fuse",
+        made_of=tuple(node.op for node in body.nodes),
         doc=f"{len(body.nodes)} operators of an ONNX model as one kernel.",
     )
 

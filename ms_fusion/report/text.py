@@ -280,6 +280,7 @@ def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
         table.add_row(
             write.lines(
                 (kernel.name, "bold"),
+                (operators_text(kernel.operators), ""),
                 (shorten(scope_of(kernel.full_name), room), "dim"),
                 (_short_source(kernel, room), "cyan"),
             ),

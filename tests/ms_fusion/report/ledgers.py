@@ -354,6 +354,7 @@ def transformer_ledger(
         carried=(
             CarriedKernel("AddReLU", "Default/Custom-op0", "custom_ops", (), (), slow.sources, 12, 3.14),
             CarriedKernel("myadd", "Default/Custom-op1", "user", (), ()),
+            CarriedKernel("_gate", "Default/Custom-op2", "auto_fuse", (), (), operators=("Sigmoid", "Mul")),
         ),
         hot_spots=(
             HotSpot(

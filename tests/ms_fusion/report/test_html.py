@@ -54,7 +54,9 @@ def poisoned(text: str) -> Ledger:
         build=Build((BuildStep(text, (text,)), BuildStep("onednn", (text,))), why=text),
         accuracy=tuple(replace(entry, inputs=text, note=text) for entry in ledger.kernels[0].accuracy),
     )  # fmt: skip
-    carried = CarriedKernel(text, text, text, (value,), (value,), (Source(text, 4, text),), 1, 1.0)
+    carried = CarriedKernel(
+        text, text, text, (value,), (value,), (Source(text, 4, text),), 1, 1.0, (text, text)
+    )
     edge = replace(
         ledger.unfused[0], producer=f"{text}0", consumer=f"{text}2", producer_op=text, consumer_op=text, value=value, reason=text,
         detail=text, suggestion=Suggestion(text, text, text), producer_source=Source(text, 1, text),

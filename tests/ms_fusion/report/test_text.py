@@ -64,7 +64,7 @@ def test_everything_is_said_once() -> None:
         "12, built by ms_fusion, most", "by ms_fusion: 2 loop nests; built in 0.41 s",
         "by ms_fusion: MatMul + Add by oneDNN, 1 loop nest; from the cache",
         "not built, computed by its formulas in NumPy (Tan of complex64)",
-        "Kernels that the net brings  2, kept as they are", "AddReLU", "custom_ops  3.14 µs   12×",
+        "Kernels that the net brings  3, kept as they are", "AddReLU", "custom_ops  3.14 µs   12×", "_gate", "Sigmoid + Mul", "auto_fuse",
         "Remedy: set ONEDNN_MAX_CPU_ISA=AVX2", "45.1 %", "median of 12 runs",
     ):  # fmt: skip
         assert part in text, part
