@@ -13,7 +13,9 @@ from ms_fusion.formats.onnx_graph import assumed, project
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.deciding import rejected
 from ms_fusion.onnx_fusion.ort import attention
+from ms_fusion.onnx_fusion.ort.equivalent import Equivalent
 from ms_fusion.onnx_fusion.ort.mapping import (
+    Decided,
     Mapped,
     applied,
     chosen_equivalents,
@@ -37,15 +39,9 @@ def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[.
     equivalents, without = chosen_equivalents(fusion_rules)
 
     def fuse(task: Task, *, verify: bool) -> Done:
-        model, notes = task.model, task.cleaned.notes
+        compared = Comparison(task.source, project(task.model).graph, task.sizes, task.native)
+        model, decided, notes = _decided(equivalents, without, task, compared)
         projection = project(model)
-        compared = Comparison(task.source, projection.graph, task.sizes, task.native)
-        if task.kinds:
-            newer = raised(model, [one for one in equivalents if one.rule.kind in task.kinds], projection)  # fmt: skip
-            if newer is not None and _same(compared, newer):
-                notes = (*notes, f"raised from version {model.opset_imports['']} of ONNX's operators to {attention.VERSION}, which has Attention")  # fmt: skip
-                model, projection = newer, project(newer)
-        decided = decide(equivalents, without, task.kinds, model, projection, task.sizes, task.native, task.say)  # fmt: skip
         mapped = decided.mapped
         made = applied(model, mapped)
         found: tuple[Difference, ...] = ()
@@ -64,10 +60,26 @@ def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[.
         worth = worth_of(mapped, sized, task.device)
         kernels = [kernel_of(one.candidate, sized, task.device, worth[one.candidate], _name(one), "onnxruntime", time_us=one.tried.us, unfused_time_us=one.tried.before_us) for one in mapped]  # fmt: skip
         told = {"candidates": decided.candidates, "operators of ONNX Runtime": _counted(mapped)}
-        ledger = ledger_of_kernels(task.source, sized, task.device, replace(task.cleaned, notes=notes), worth, kernels, decided.rejected, task.sizes, projection, told)  # fmt: skip
+        ledger = ledger_of_kernels(task.source, sized, task.device, replace(task.cleaned, notes=(*task.cleaned.notes, *notes)), worth, kernels, decided.rejected, task.sizes, projection, told)  # fmt: skip
         return Done(made, ledger, found=found)
 
     return fuse
+
+
+def _decided(equivalents: Sequence[Equivalent], without: Sequence[Rule], task: Task, compared: Comparison) -> tuple[ir.Model, Decided, tuple[str, ...]]:  # fmt: skip
+    """What is mapped: in the model raised to the version that has attention, where that is used then, else in the model as it is."""
+
+    def decided(model: ir.Model) -> Decided:
+        return decide(equivalents, without, task.kinds, model, project(model), task.sizes, task.native, task.say)  # fmt: skip
+
+    wanted = [one for one in equivalents if one.rule.kind in task.kinds]
+    newer = raised(task.model, wanted, project(task.model))
+    if newer is not None and _same(compared, newer):
+        found = decided(newer)
+        if any(attention.NAME in one.operators for one in found.mapped):
+            told = f"raised from version {task.model.opset_imports['']} of ONNX's operators to {attention.VERSION}, which has {attention.NAME}"  # fmt: skip
+            return newer, found, (told,)
+    return task.model, decided(task.model), ()
 
 
 def _same(compared: Comparison, newer: ir.Model) -> bool:

@@ -15,8 +15,8 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_fusion.ort.equivalent import CONTRIB, Equivalent, Site
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
-VERSION = 23
-"""From here on ONNX has Attention."""
+NAME, VERSION = "Attention", 23
+"""An operator that ONNX has from this version on."""
 _APART, _TURNED, _SWAPPED = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
 
 
@@ -175,7 +175,7 @@ def _mask(site: Site, found: _Heads) -> str:
 
 def _attention(site: Site) -> str:
     if site.version < VERSION:
-        return f"ONNX has Attention from version {VERSION} on"
+        return f"ONNX has it from version {VERSION} on"
     found = _found(site)
     if isinstance(found, str):
         return found
@@ -184,7 +184,7 @@ def _attention(site: Site) -> str:
     told: dict[str, Any] = (
         {"q_num_heads": found.heads, "kv_num_heads": found.heads} if found.heads else {}
     )
-    site.call("Attention", *given, to=site.result, scale=found.scale, **told)
+    site.call(NAME, *given, to=site.result, scale=found.scale, **told)
     return ""
 
 
@@ -205,7 +205,7 @@ def _multi_head(site: Site) -> str:
 EQUIVALENTS = (
     Equivalent(
         Rule("Attention", "pipeline", OneOf(_WHOLE, _INNER)),
-        (("Attention", _attention), ("MultiHeadAttention", _multi_head)),
+        ((NAME, _attention), ("MultiHeadAttention", _multi_head)),
         ("float32", "float16"),
         f"the first from version {VERSION} of ONNX's operators, to which a model with attention is raised",
     ),

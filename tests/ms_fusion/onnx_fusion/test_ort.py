@@ -122,6 +122,16 @@ def test_attention_is_one_operator_and_the_model_is_raised_for_it(family: str, t
     assert all(difference(name, array, found[name]).agrees for name, array in expected.items())
 
 
+def test_a_model_is_not_raised_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(trying, "_measured", lambda paths, *_: {name: 1.0 + (name == "Attention") for name in paths})  # fmt: skip
+    n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
+    source = n.save(tmp_path / "model.onnx", n.attention("x"))
+    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort")
+    assert "MultiHeadAttention" in operators(tmp_path / "mapped.onnx")
+    assert onnx.load(tmp_path / "mapped.onnx").opset_import[0].version == n.opset
+    assert not any("raised" in note for note in ledger.notes)
+
+
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_queries_and_keys_may_be_scaled_apart(is_whole: bool, tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32), "y": ("n", 4, "t", 8)})
