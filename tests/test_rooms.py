@@ -75,6 +75,8 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_cell/reading.py",
     "ms_fusion/onnx_fusion/as_kernels.py",
     "ms_fusion/onnx_fusion/as_runtime_operators.py",
+    "ms_fusion/onnx_fusion/assuming.py",
+    "ms_fusion/onnx_fusion/auto_fuse.py",
     "ms_fusion/onnx_fusion/cleaning.py",
     "ms_fusion/onnx_fusion/deciding.py",
     "ms_fusion/onnx_fusion/functions.py",

@@ -11,8 +11,9 @@ import onnx_ir as ir
 from ms_fusion import __version__
 from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.cost import Benefit
-from ms_fusion.formats.onnx_graph import Projection, assumed, project
+from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.onnx_fusion import functions
+from ms_fusion.onnx_fusion.assuming import with_sizes
 from ms_fusion.onnx_fusion.deciding import (
     Outcome,
     candidates_in,
@@ -28,7 +29,7 @@ from ms_fusion.onnx_fusion.reproducers import Reproducer, reproducer
 from ms_fusion.onnx_fusion.task import Done, Task
 from ms_fusion.onnx_fusion.telling import ledger_of
 from ms_fusion.onnx_fusion.timing import measured, rows_of
-from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
+from ms_fusion.onnx_fusion.verification import SYMBOL_SIZE, Comparison, Difference, agree, culprit
 from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Rule
 from tbe_impl.errors import FusionError
@@ -48,11 +49,12 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
     def fuse(task: Task, *, verify: bool) -> Done:
         model, native, sizes = task.model, task.native, task.sizes
         projection = project(model)
-        sized = assumed(projection.graph, sizes)
+        sized, known = with_sizes(model, projection, sizes, native)
+        _, tried = with_sizes(model, projection, sizes, native, others=SYMBOL_SIZE)
         candidates = candidates_in(sized, rules, searches, task.kinds)
         worth = worth_of(candidates, sized, task.device)
         outcome = Outcome()
-        selection = decide(sized, projection, model, worth, outcome, native, sizes, task.say)
+        selection = decide(sized, projection, model, worth, outcome, native, tried, task.say)
         fused = _fused(model, selection.chosen, outcome)
         found: tuple[Difference, ...] = ()
         shown: list[Reproducer] = []
@@ -60,7 +62,7 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
             task.say("comparing in ONNX Runtime")
             compared = Comparison(task.source, projection.graph, sizes, native)
             found = compared.with_fused(fused)
-            show = lambda kernel, inputs=None: _shown(shown, kernel, model, projection, sizes, native, inputs)  # noqa: E731  # fmt: skip
+            show = lambda kernel, inputs=None: _shown(shown, kernel, model, projection, tried, native, inputs)  # noqa: E731  # fmt: skip
             for kernel in outcome.wrong:
                 show(kernel)
             while selection.chosen and not agree(found):
@@ -71,7 +73,7 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
                 fused = _fused(model, selection.chosen, outcome)
                 found = compared.with_fused(fused)
         times = _timed(task, selection.chosen, worth, outcome) if verify and task.device.name == "cpu" else {}  # fmt: skip
-        ledger = ledger_of(task.source, sized, task.device, task.cleaned, selection, worth, outcome, sizes, projection, times)  # fmt: skip
+        ledger = ledger_of(task.source, sized, task.device, task.cleaned, selection, worth, outcome, known, projection, times)  # fmt: skip
         return Done(fused, ledger, [outcome.kernels[one] for one in selection.chosen], found, shown)
 
     return fuse

@@ -6,17 +6,21 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import onnx_ir as ir
+
 from ms_fusion.devices import device
 from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.formats.onnx_graph import project
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.as_kernels import as_kernels
 from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
-from ms_fusion.onnx_fusion.cleaning import clean
+from ms_fusion.onnx_fusion.cleaning import Cleaned, clean, untouched
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.reproducers import PLACE
 from ms_fusion.onnx_fusion.task import Progress, Task
 from ms_fusion.onnx_fusion.telling import with_errors
+from ms_fusion.onnx_fusion.verification import Comparison, agree
 from ms_fusion.onnx_fusion.written import KERNELS, checked_place, checked_report, write
 from ms_fusion.rewrite import Rule
 from tbe_impl.errors import InputError
@@ -62,10 +66,11 @@ def auto_fuse(
         device_name: ``cpu`` (measured on the spot), ``ascend910a``, ``ascend910b`` or ``ascend310p``.
         target: ``any`` for a model that every ONNX runtime loads, with kernels beside it; ``ort`` for one of ONNX Runtime's own
             operators, where it has them and they are not slower, without kernels.
-        assume: sizes for the cost model of those that are not known before run time; the others count as 1.
+        assume: sizes for the cost model of those of inputs that are not known before run time; the others count as 1, and
+            sizes inside of the model follow.
         dry_run: decide, and write nothing.
-        verify: run original and fused in ONNX Runtime; a fusion that changes a result is named and dropped. On a CPU
-            kernels are timed besides: what each saves stands beside what was promised.
+        verify: run original and fused in ONNX Runtime; a fusion that changes a result is named and dropped, clean-up that
+            does is left away. On a CPU kernels are timed besides: what each saves stands beside what was promised.
         debug: write maps from generated code to ONNX nodes beside the kernels.
         report: where the report goes, as HTML.
         progress: told what is being done.
@@ -74,7 +79,8 @@ def auto_fuse(
         What was fused, and with numbers and reasons what was not.
 
     Raises:
-        InputError: the model, a rule or a place cannot be used; `AlreadyFusedError` for a model that was fused before.
+        InputError: the model, a rule or a place cannot be used, or the model is to be verified and gives other numbers
+            each time it runs; `AlreadyFusedError` for one that was fused before.
     """
     say = progress or (lambda text: None)
     source = Path(os.path.realpath(input))  # links in a circle are an error when it is opened
@@ -95,7 +101,7 @@ def auto_fuse(
         raise AlreadyFusedError("the model has been fused already", place=str(input), remedy="Fuse the model that it was made from")  # fmt: skip
     with Native() as native:
         say("cleaning up")
-        cleaned = clean(model, native, target_device.name)
+        model, cleaned = _cleaned(model, source, target_device.name, sizes, native, verify=verify)
         task = Task(source, model, cleaned, LEVELS[opt_level], target_device, sizes, native, say)
         say("looking for fusions")
         done = fuse(task, verify=verify)
@@ -107,3 +113,18 @@ def auto_fuse(
     if report is not None:
         ledger.to_html(report)
     return ledger
+
+
+def _cleaned(model: ir.Model, source: Path, device_name: str, sizes: Mapping[str, int], native: Native, *, verify: bool) -> tuple[ir.Model, Cleaned]:  # fmt: skip
+    """The model without what it does not need; as it was where that changes its results."""
+    cleaned = clean(model, native, device_name)
+    if not verify:
+        return model, cleaned
+    compared = Comparison(source, project(model).graph, sizes, native)
+    if agree(compared.with_fused(model)):
+        return model, cleaned
+    again = open_model(source)
+    cleaned = untouched(again, native)
+    if not agree(compared.with_fused(again)):
+        raise InputError("ONNX Runtime gives other numbers for the same operators, so that nothing can be compared", place=str(source), remedy="Fuse it without verifying, if it draws random numbers")  # fmt: skip
+    return again, cleaned

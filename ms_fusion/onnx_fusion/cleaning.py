@@ -81,7 +81,7 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
     for _ in range(ROUNDS):
         _infer(model, native, notes)
         changed = [
-            step("known beforehand", lambda: _fold(model)),
+            step("known beforehand", lambda: fold(model)),
             step("no operation", lambda: _rewritten(model)),
             step("no operation", lambda: _without_same_shapes(model)),
             step("identity", lambda: _without_identities(model)),
@@ -94,12 +94,23 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
     lowered = lower(model, device)
     if lowered:
         # what was written anew has parts that are known beforehand: filters turned, sizes
-        step("known beforehand", lambda: _fold(model))
+        step("known beforehand", lambda: fold(model))
         _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
     return Cleaned(
         before, len(model.graph), tuple(counted.items()), (*lowered, *dict.fromkeys(notes))
     )
+
+
+def untouched(model: ir.Model, native: Native) -> Cleaned:
+    """Prepares a model in place without changing what it computes, for one that clean-up would change."""
+    notes = [
+        "clean-up would change what the model computes, so its operators are taken as they are"
+    ]
+    passes.InlinePass()(model)
+    passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+    _infer(model, native, notes)
+    return Cleaned(len(model.graph), len(model.graph), (), tuple(notes))
 
 
 def _infer(model: ir.Model, native: Native, notes: list[str]) -> None:
@@ -109,7 +120,8 @@ def _infer(model: ir.Model, native: Native, notes: list[str]) -> None:
         notes.append(f"shapes could not be inferred: {error}")
 
 
-def _fold(model: ir.Model) -> None:
+def fold(model: ir.Model) -> None:
+    """Computes in place what is known beforehand, up to a size."""
     fold_constants(model, input_size_limit=FOLDED_ELEMENTS, output_size_limit=FOLDED_INTO_ELEMENTS)
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
 

@@ -130,8 +130,7 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
             continue
         else:
             tensor = given[name]
-            own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
-            symbols.update((size, one) for size, one in zip(value.shape, own, strict=True) if isinstance(size, str))  # fmt: skip
+            symbols |= _sizes_of(tensor, value)
         tensors[name] = _inner(Traced(tensor), value.dtype)
         inputs.append(Argument(tensor, _declared(value), f"x{number}"))
     for name, value in body.values.items():
@@ -140,12 +139,14 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
             tensors[name] = _inner(data, value.dtype)
     values: dict[int, str] = {}
     stages: dict[int, Node] = {}
+    known = dict(symbols)
     for node in body.nodes:
-        results = _results(node, body, tensors, symbols)
+        results = _results(node, body, tensors, known)
         for name, one in zip(node.outputs, results, strict=False):
             tensors[name] = one
             if isinstance(one, Traced):
                 _enter(one.tensor, name, node, values, stages)
+                known = {**_sizes_of(one.tensor, body.values[name]), **known}
     outputs = []
     for number, name in enumerate(body.outputs):
         value = _checked(body.values[name])
@@ -154,6 +155,12 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
         _enter(tensor, name, body.producers[name], values, stages)
         outputs.append(Argument(tensor, _declared(value), f"y{number}"))
     return Said(tuple(inputs), tuple(outputs), symbols, values, stages)
+
+
+def _sizes_of(tensor: Tensor, value: Value) -> dict[str, Any]:
+    """What the symbols in the shape of a value are in its tensor."""
+    own = (size.value if isinstance(size, Const) else size for size in tensor.shape)
+    return {size: one for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)}
 
 
 def _enter(tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]) -> None:  # fmt: skip
@@ -165,7 +172,7 @@ def _enter(tensor: Tensor, name: str, node: Node, values: dict[int, str], stages
         values.setdefault(id(tensor), name)
 
 
-def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Var]) -> tuple[Any, ...]:  # fmt: skip
+def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Any]) -> tuple[Any, ...]:  # fmt: skip
     outputs = tuple(_checked(value) for value in body.outputs_of(node) if value.name)
     sizes = tuple(tuple(_known(size, symbols) for size in value.shape) for value in outputs)
     needed = _needed(node)
@@ -207,8 +214,8 @@ def _met(size: int | str, symbols: dict[str, Var]) -> Any:
     return size if isinstance(size, int) else symbols.setdefault(size, Var(f"n{len(symbols)}"))
 
 
-def _known(size: int | str, symbols: Mapping[str, Var]) -> Any:
-    """A size of a result: a number, or one of an input's; None for one that only the result has."""
+def _known(size: int | str, symbols: Mapping[str, Any]) -> Any:
+    """A size of a result: a number, or one that was met before; None for one that is new."""
     return size if isinstance(size, int) else symbols.get(size)
 
 

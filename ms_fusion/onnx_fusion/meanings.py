@@ -227,7 +227,9 @@ def _shape_of_result(call: Call) -> tuple[Any, ...]:
 
 
 def _reshaped(call: Call) -> Any:
-    return Traced(dsl.ext.reshape(tensor_of(call.inputs[0]), list(_shape_of_result(call))))
+    sizes = call.sizes[0]
+    wanted = [-1 if size is None else size for size in sizes] if sizes.count(None) == 1 else _shape_of_result(call)  # fmt: skip
+    return Traced(dsl.ext.reshape(tensor_of(call.inputs[0]), list(wanted)))
 
 
 def _transpose(call: Call) -> Any:

@@ -68,7 +68,9 @@ def ledger_of_kernels(
         elif node.name == held.nodes[-1]:
             nodes.append(fused_node(graph, held.nodes, held.rule, f"{held.rule}:{node.name}"))
     after = Graph(graph.name, tuple(nodes), graph.values, graph.inputs, graph.outputs)
-    assumptions = [f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in projection.symbols]  # fmt: skip
+    met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
+    follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
+    assumptions = [f"{symbol} is {sizes[symbol]} then" if symbol in follows else f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in projection.symbols]  # fmt: skip
     steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
     return Ledger(
         source.name,

@@ -1,7 +1,7 @@
 """A graph as the Python that builds it: one word of CANN a line, so that both `tbe_impl` and CANN run it.
 
-Words of `tbe_impl.dsl.ext` are written out in words of CANN (`tbe_impl.dsl.expansions`); those that only move elements, and
-stages without a word, become ``tvm.compute``. Tensors without axes have one of a single element, as CANN hands scalars over.
+Words of `tbe_impl.dsl.ext` are written out in words of CANN (`tbe_impl.dsl.expansions`), and convolutions and poolings in those
+that take images as they lie (`tbe_impl.dsl.window_expansions`); words that only move elements, and stages without a word, become ``tvm.compute``. Tensors without axes have one of a single element, as CANN hands scalars over.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tbe_impl.dsl.expansions import EXPANSIONS
 from tbe_impl.dsl.expr import Const, Expr, Reduce
 from tbe_impl.dsl.python_scalars import element_text, number_text, size_text
 from tbe_impl.dsl.tensor import Operation, Tensor, WordUse, stages_of
+from tbe_impl.dsl.window_expansions import WINDOWED
 from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
 
@@ -94,7 +95,7 @@ class _Writer:
         use = op.word
         if len(op.outputs) != 1:
             raise _refused(op)
-        if use is not None and use.name not in WORDS and self._said_otherwise(op, use, origin):
+        if use is not None and self._said_otherwise(op, use, origin):
             return
         handler = None if use is None else _HANDLERS.get("alike" if use.name in _ALIKE else use.name)  # fmt: skip
         if handler is not None:
@@ -108,13 +109,19 @@ class _Writer:
             self._raw(op, origin, self.name_of(origin, is_whole))
 
     def _said_otherwise(self, op: Operation, use: WordUse, origin: Operation) -> bool:
-        """A word of ext in words of CANN, if there are such."""
-        if use.name in _WHOLE and not is_float(op.dtype):
+        """A word of ext, or one of images, in words of CANN that take tensors as they lie, if there are such."""
+        if use.name in WINDOWED:
+            found = WINDOWED[use.name](op)
+        elif use.name in WORDS:
+            return False
+        elif use.name in _WHOLE and not is_float(op.dtype):
             word, more = _WHOLE[use.name]
             found = WORDS[word](*use.inputs, *use.inputs[: 1 - len(more)], *more)
         elif use.name in EXPANSIONS:
             found = EXPANSIONS[use.name](*use.inputs)
         else:
+            return False
+        if found is None:
             return False
         self.all_of([found], origin)
         self.held.append(found)  # nothing else may be given its id

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 
 import ms_fusion
 from ms_fusion.cli import run
+from ms_fusion.onnx_fusion import auto_fuse as module
 from ms_fusion.onnx_fusion import deciding, written
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
@@ -132,6 +136,34 @@ def test_a_fusion_that_changes_a_result_is_found_and_dropped(layer: Path, monkey
     assert len(ledger.kernels) > 1
     assert any(one.reason == "the model differs with it" for one in ledger.rejected)
     assert not any("WRONG" in note for note in ledger.notes)
+
+
+def without_a_softmax(made: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that loses an operator."""
+
+    def wrong(model: ir.Model, *rest: Any) -> Any:
+        done = made(model, *rest)
+        node = next(one for one in model.graph if one.op_type == "Softmax")
+        ir.convenience.replace_all_uses_with(node.outputs[0], node.inputs[0])
+        return done
+
+    return wrong
+
+
+def test_clean_up_that_changes_a_result_is_left_away(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(module, "clean", without_a_softmax(module.clean))
+    ledger = auto_fuse(layer, layer.with_name("fused.onnx"), verify=True)
+    assert any(note.startswith("clean-up would change what the model computes") for note in ledger.notes)  # fmt: skip
+    assert not [note for note in ledger.notes if "WRONG" in note]
+    assert any("Softmax" in kernel.operators for kernel in ledger.kernels)
+
+
+def test_what_differs_without_clean_up_too_is_refused(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    for name in ("clean", "untouched"):
+        monkeypatch.setattr(module, name, without_a_softmax(getattr(module, name)))
+    with pytest.raises(InputError, match="other numbers for the same operators"):
+        auto_fuse(layer, layer.with_name("fused.onnx"), verify=True)
+    assert not layer.with_name("fused.onnx").exists()
 
 
 def test_a_kernel_that_is_wrong_is_not_used(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,175 @@
+"""Convolutions and reductions of windows said in words that take tensors as they lie: windows side by side, and one product.
+
+    y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p],   columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
+
+CANN's own words of convolution and pooling take images and filters in blocks; these forms need no change of layout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.dsl.cube import matmul
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.expr import Expr, as_expr, binary, const, select
+from tbe_impl.dsl.ext_arrays import reshape
+from tbe_impl.dsl.shaping import transpose
+from tbe_impl.dsl.sizes import product
+from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
+from tbe_impl.dsl.words import WORDS
+
+_REDUCTIONS = {"MAX": "reduce_max", "MIN": "reduce_min", "SUM": "reduce_sum"}
+"""Kind of a window's reduction → its word."""
+
+
+def _whole(parts: Sequence[Expr]) -> Expr | None:
+    found: Expr | None = None
+    for one in parts:
+        found = one if found is None else binary("and", found, one)
+    return found
+
+
+def _beside(tensor: Tensor, shape: Sequence[Any], place: Callable[..., tuple[list[Expr], list[Expr]]], outside: Any) -> Tensor:  # fmt: skip
+    """Elements at places that may lie outside of the tensor; `place` gives indices and what has to hold of them."""
+
+    def pick(*index: Expr) -> Expr:
+        at, holds = place(index)
+        inside = _whole(holds)
+        return tensor(*at) if inside is None else select(inside, tensor(*at), const(outside, tensor.dtype))  # fmt: skip
+
+    made: Tensor = compute(list(shape), pick, fresh_name("columns"))
+    return made
+
+
+def _multiplied(filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int) -> Tensor:  # fmt: skip
+    """The product over channels and places of the filter; `kept` axes of `columns` are summed over, the rest are places."""
+    first = 2 if groups > 1 else 1
+    sizes = columns.shape
+    depth, places = product(sizes[first : first + kept]), product(sizes[first + kept :])
+    flat = reshape(columns, [*sizes[:first], depth, places])
+    made = matmul(filters, flat, dst_dtype=op.dtype)
+    found: Tensor = reshape(made, list(shape))
+    return found
+
+
+def _forward(op: Operation) -> Tensor | None:
+    use = op.word
+    assert use is not None
+    told = use.parameters
+    x, weight = use.inputs[:2]
+    groups, spans = told["groups"], told["filter_shape"][2:]
+    rank, each = len(spans), told["filter_shape"][1]
+    places = op.outputs[0].shape[2:]
+    lead = 2 if groups > 1 else 1
+
+    def place(index: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+        channel = index[1] * each + index[2] if groups > 1 else index[1]
+        taps, at = index[lead + 1 : lead + 1 + rank], index[lead + 1 + rank :]
+        found, holds = [index[0], channel], []
+        for tap, one, step, spread, (before, after), size in zip(taps, at, told["strides"], told["dilations"], told["pads"], x.shape[2:], strict=True):  # fmt: skip
+            where = one * step + tap * spread - before
+            found.append(where)
+            holds += [where >= 0] if before else []
+            holds += [where < size] if after else []
+        return found, holds
+
+    front = [x.shape[0], const(groups)] if groups > 1 else [x.shape[0]]
+    columns = _beside(x, [*front, const(each), *map(as_expr, spans), *places], place, 0)
+    outer = told["filter_shape"][0] // groups
+    matrix = [const(outer), product(weight.shape[1:])]
+    filters = reshape(weight, [const(groups), *matrix] if groups > 1 else matrix)
+    return _multiplied(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
+
+
+def _backward(op: Operation) -> Tensor | None:
+    """What a convolution passes back to its input: where a filter lay on a place, its output's share."""
+    use = op.word
+    assert use is not None
+    told = use.parameters
+    given, weight = use.inputs[:2]
+    groups, (outer, each, *spans) = told["groups"], told["filter_shape"]
+    rank, part, lead = len(spans), outer // groups, 2 if groups > 1 else 1
+
+    def place(index: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+        channel = index[1] * part + index[2] if groups > 1 else index[1]
+        taps, at = index[lead + 1 : lead + 1 + rank], index[lead + 1 + rank :]
+        found, holds = [index[0], channel], []
+        for tap, one, step, spread, (before, _), size in zip(taps, at, told["strides"], told["dilations"], told["pads"], given.shape[2:], strict=True):  # fmt: skip
+            where = one + before - tap * spread
+            holds += [where >= 0]
+            if step > 1:
+                holds += [binary("eq", binary("floormod", where, const(step)), const(0))]
+                where = binary("floordiv", where, const(step))
+            holds += [where < size]
+            found.append(where)
+        return found, holds
+
+    front = [given.shape[0], const(groups)] if groups > 1 else [given.shape[0]]
+    columns = _beside(given, [*front, const(part), *map(as_expr, spans), *op.outputs[0].shape[2:]], place, 0)  # fmt: skip
+    taps = product([const(span) for span in spans])
+    apart = reshape(weight, [const(groups), const(part), const(each), taps])
+    matrix = [const(each), const(part) * taps]
+    filters = reshape(transpose(apart, (0, 2, 1, 3)), [const(groups), *matrix] if groups > 1 else matrix)  # fmt: skip
+    return _multiplied(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
+
+
+def _convolution(op: Operation) -> Tensor | None:
+    use = op.word
+    assert use is not None
+    told = use.parameters
+    if any(told["blocked"]) or told.get("offset") or len(use.inputs) > 2:
+        return None
+    return {"forward": _forward, "input": _backward}.get(told["kind"], lambda op: None)(op)
+
+
+def _neutral(kind: str, dtype: str) -> Any:
+    """What the padding holds, so that it counts for nothing."""
+    if kind == "SUM":
+        return 0
+    if is_float(dtype):
+        return -math.inf if kind == "MAX" else math.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min if kind == "MAX" else limits.max)
+
+
+def _windows(op: Operation) -> Tensor | None:
+    use = op.word
+    assert use is not None
+    told = use.parameters
+    if told["kind"] not in _REDUCTIONS:
+        return None
+    (x,) = use.inputs
+    axes, rank = told["axes"], x.ndim
+    steps = list(zip(axes, told["strides"], told["dilations"], told["starts"], told["counts"], told["spans"], strict=True))  # fmt: skip
+
+    def place(index: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+        found, holds = list(index[:rank]), []
+        for number, (axis, step, spread, start, count, span) in enumerate(steps):
+            where = index[axis] * step + index[rank + number] * spread - start
+            found[axis] = where
+            last = (count - 1) * step + (span - 1) * spread - start
+            size = x.shape[axis]
+            holds += [where >= 0] if start else []
+            # whole windows need no look behind the last element
+            holds += [] if isinstance(last, int) and getattr(size, "value", -1) > last else [where < size]  # fmt: skip
+        return found, holds
+
+    shape = [*op.outputs[0].shape, *map(as_expr, told["spans"])]
+    columns = _beside(x, shape, place, _neutral(told["kind"], x.dtype))
+    made: Tensor = WORDS[_REDUCTIONS[told["kind"]]](
+        columns, list(range(rank, rank + len(axes))), False
+    )
+    return made
+
+
+WINDOWED: Mapping[str, Callable[[Operation], Tensor | None]] = {
+    "conv": _convolution,
+    "conv3d": _convolution,
+    "conv2d_backprop_input": _convolution,
+    "reduce_window": _windows,
+}
+"""Word → a stage of it in other words; None for one that only the word itself says."""
