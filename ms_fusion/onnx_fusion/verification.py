@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,8 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 }  # fmt: skip
 """dtype → relative tolerance, and the absolute one as a share of the largest number of the tensor; others are equal."""
 ELEMENTS_MAX = 1 << 28
+PIECE = 1 << 20
+"""Elements that are compared at a time."""
 SYMBOL_SIZE = 3
 """Unknown sizes are tried with this, so that an order of axes that is mixed up shows."""
 
@@ -57,17 +59,31 @@ def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference
     if expected.dtype.kind not in "fV" and expected.dtype.name != "bfloat16":
         return Difference(name, float(np.count_nonzero(expected != found)), 0.0)
     relative, absolute = TOLERANCES[expected.dtype.name]
-    a, b = expected.astype(np.float64), found.astype(np.float64)
-    if not (np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])):  # fmt: skip
-        return Difference(name, np.inf, 0.0)
-    finite = np.isfinite(a)
-    if not finite.any():
-        return Difference(name, 0.0, 0.0)
-    a, b = a[finite], b[finite]
-    gap = np.abs(a - b)
-    allowed = relative * np.abs(a) + absolute * max(float(np.max(np.abs(a))), 1e-30)
-    worst = int(np.argmax(gap - allowed))
-    return Difference(name, float(gap[worst]), float(allowed[worst]))
+    scale = 0.0
+    for a, b in _pieces(expected, found):
+        if not (np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])):  # fmt: skip
+            return Difference(name, np.inf, 0.0)
+        finite = np.abs(a[np.isfinite(a)])
+        scale = max(scale, float(np.max(finite, initial=0.0)))
+    worst: Difference | None = None
+    for a, b in _pieces(expected, found):
+        known = np.isfinite(a)
+        if not known.any():
+            continue
+        gap = np.abs(a[known] - b[known])
+        allowed = relative * np.abs(a[known]) + absolute * max(scale, 1e-30)
+        place = int(np.argmax(gap - allowed))
+        if worst is None or gap[place] - allowed[place] > worst.largest - worst.allowed:
+            worst = Difference(name, float(gap[place]), float(allowed[place]))
+    return worst or Difference(name, 0.0, 0.0)
+
+
+def _pieces(expected: np.ndarray, found: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Both in float64, a part at a time: whole they would take many times the memory of the tensors."""
+    one, other = expected.reshape(-1), found.reshape(-1)
+    for start in range(0, one.size, PIECE):
+        part = slice(start, start + PIECE)
+        yield one[part].astype(np.float64), other[part].astype(np.float64)
 
 
 def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:

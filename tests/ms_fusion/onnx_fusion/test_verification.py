@@ -1,0 +1,52 @@
+"""How far two tensors are from each other, whole and in pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ms_fusion.onnx_fusion import verification
+from ms_fusion.onnx_fusion.verification import difference
+
+BASE = np.array([1.0, -2.0, 100.0, 0.5, np.nan, np.inf, -np.inf, 3.0, -4.0, 5.0], np.float32)
+
+
+def changed(place: int, value: float) -> np.ndarray:
+    made = BASE.copy()
+    made[place] = value
+    return made
+
+
+@pytest.fixture(params=[1 << 20, 3, 1], ids=["whole", "threes", "one by one"])
+def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "PIECE", request.param)
+
+
+@pytest.mark.usefixtures("_pieces")
+@pytest.mark.parametrize(
+    ("found", "largest", "agrees"),
+    [
+        (BASE, 0.0, True),
+        (changed(0, 1.0009), 0.0009, True),  # 1e-4 of 1, and 1e-5 of the largest number, 100
+        (changed(0, 1.002), 0.002, False),
+        (changed(9, 6.0), 1.0, False),
+        (changed(2, 100.005), 0.0, True),  # told is the element that is nearest to its limit
+        (changed(4, 0.0), np.inf, False),
+        (changed(7, np.nan), np.inf, False),
+        (changed(5, -np.inf), np.inf, False),
+        (changed(8, np.inf), np.inf, False),
+        (BASE.astype(np.float64), np.inf, False),
+    ],
+)
+def test_the_element_nearest_to_its_limit_decides(
+    found: np.ndarray, largest: float, agrees: bool
+) -> None:
+    told = difference("y", BASE, found)
+    assert told.agrees == agrees
+    assert told.largest == pytest.approx(largest, abs=1e-5)
+
+
+@pytest.mark.usefixtures("_pieces")
+@pytest.mark.parametrize("array", [np.zeros(0, np.float32), np.full(4, np.nan, np.float32), np.float32(2.0)])  # fmt: skip
+def test_nothing_finite_agrees_with_itself(array: np.ndarray) -> None:
+    assert difference("y", np.asarray(array), np.asarray(array)).agrees
