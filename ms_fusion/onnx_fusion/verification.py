@@ -27,6 +27,8 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 }  # fmt: skip
 """dtype → relative tolerance, and the absolute one as a share of the largest number of the tensor; others are equal."""
 ELEMENTS_MAX = 1 << 28
+SAMPLED = 1_048_573
+"""Larger tensors repeat so many numbers, a prime, so that no two rows are the same."""
 PIECE = 1 << 20
 """Elements that are compared at a time."""
 SYMBOL_SIZE = 3
@@ -99,7 +101,8 @@ def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
         return random.integers(0, 4, shape).astype(value.dtype)
     if value.dtype not in TOLERANCES:
         raise InputError("no numbers can be made up for this input", place=value.name, got=value.dtype or "no dtype")  # fmt: skip
-    return random.standard_normal(shape).astype(numpy_dtype(value.dtype))
+    numbers = random.standard_normal(min(math.prod(shape), SAMPLED)).astype(numpy_dtype(value.dtype))  # fmt: skip
+    return np.resize(numbers, shape)
 
 
 def check_group(

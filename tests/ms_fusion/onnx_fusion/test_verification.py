@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ms_fusion.graph import Value
 from ms_fusion.onnx_fusion import verification
-from ms_fusion.onnx_fusion.verification import difference
+from ms_fusion.onnx_fusion.verification import difference, sample
 
 BASE = np.array([1.0, -2.0, 100.0, 0.5, np.nan, np.inf, -np.inf, 3.0, -4.0, 5.0], np.float32)
 
@@ -50,3 +51,13 @@ def test_the_element_nearest_to_its_limit_decides(
 @pytest.mark.parametrize("array", [np.zeros(0, np.float32), np.full(4, np.nan, np.float32), np.float32(2.0)])  # fmt: skip
 def test_nothing_finite_agrees_with_itself(array: np.ndarray) -> None:
     assert difference("y", np.asarray(array), np.asarray(array)).agrees
+
+
+@pytest.mark.parametrize("shape", [(), (0, 4), (3, 5), (1025, 1024)])
+def test_samples_are_the_same_each_time_and_rows_differ(shape: tuple[int, ...]) -> None:
+    value = Value("x", shape, "float32", "input")
+    found = sample(value, {})
+    assert (found.shape, found.dtype.name) == (shape, "float32")
+    np.testing.assert_array_equal(found, sample(value, {}))
+    if len(shape) == 2 and shape[0]:
+        assert not np.array_equal(found[0], found[-1])
