@@ -59,7 +59,7 @@ def transposed_convolution(use: Use) -> str:
             spans, dilations, extra, pads[::2], pads[1::2], strict=True
         )
     )
-    call = ops.Conv2DTranspose(shape[1] * groups, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+    call = ops.Conv2DTranspose(shape[0], tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
     step = f", {tuple(strides)}"
     bias = f", {use.text(2)}" if use.has(2) else ""
     return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}{step}, {more}, {shape[1] * groups}{bias})"

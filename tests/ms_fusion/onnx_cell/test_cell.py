@@ -146,3 +146,14 @@ def test_the_documentation_lists_the_operators() -> None:
     told = re.search(r"<!-- operators of from_onnx -->\n(.*?)<!-- end -->", DOCS.read_text("utf-8"), re.S)  # fmt: skip
     assert told is not None
     assert told[1].strip() == listed
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_transposed_convolution_has_a_gradient(groups: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": (2, 4, 3, 3)})
+    source = b.save(tmp_path / "net.onnx", b.add("ConvTranspose", "x", b.weight(4, 6 // groups, 2, 2), strides=[2, 2], group=groups))  # fmt: skip
+    net, x, share = mf.from_onnx(source), random(2, 4, 3, 3), random(2, 6, 6, 6)
+    same(net, source, {"x": x}, native)
+    found = ms.grad(lambda x: (net(x) * ms.Tensor(share)).sum())(ms.Tensor(x)).asnumpy()
+    # it is linear in x
+    assert (found * x).sum() == pytest.approx((net(ms.Tensor(x)).asnumpy() * share).sum(), rel=1e-4)
