@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import mindspore
 from mindspore import ops
 
 LOWEST = {
@@ -52,6 +53,14 @@ def instance_norm(x: Any, scale: Any, shift: Any, epsilon: float) -> Any:
     return layer_norm(x, axes, epsilon, ops.reshape(scale, along), ops.reshape(shift, along))
 
 
+def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float) -> Any:
+    """Each group of channels of each image with mean 0 and variance 1, then scale and shift, one of each for a channel."""
+    along = (-1,) + (1,) * (x.ndim - 2)
+    apart = ops.reshape(x, (x.shape[0], groups, -1))
+    found = ops.reshape(layer_norm(apart, (2,), epsilon, 1.0), x.shape)
+    return found * ops.reshape(scale, along) + ops.reshape(shift, along)
+
+
 def elu(x: Any, alpha: float) -> Any:
     """x above 0, alpha · (e^x − 1) below."""
     return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x, 0.0)) - 1.0)
@@ -92,6 +101,53 @@ def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
     for place in places:
         x = ops.expand_dims(x, place)
     return x
+
+
+def place_of(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
+    """Where the largest or smallest element of each row is; of equal ones the first or the last."""
+    given = ops.flip(x, (axis,)) if last else x
+    found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
+    found = ops.cast(found, mindspore.int64)
+    return x.shape[axis] - 1 - found if last else found
+
+
+def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """Sums of all elements up to each one along an axis, itself included or not, from the first or the last on."""
+    x = ops.flip(x, (axis,)) if reverse else x
+    found = ops.cumsum(x, axis)
+    if exclusive:
+        before = ops.zeros_like(ops.narrow(x, axis, 0, 1))
+        found = ops.concat((before, ops.narrow(found, axis, 0, x.shape[axis] - 1)), axis)
+    return ops.flip(found, (axis,)) if reverse else found
+
+
+def one_hot(places: Any, depth: int, values: Any, axis: int) -> Any:
+    """`values` is what stands elsewhere and what stands at each place; places count from the end where they are negative."""
+    along = (depth,) + (1,) * (places.ndim - axis)
+    numbers = ops.reshape(ops.arange(depth), along)
+    places = ops.cast(places, numbers.dtype)
+    wanted = ops.expand_dims(ops.where(places < 0, places + depth, places), axis)
+    return ops.where(ops.equal(wanted, numbers), values[1], values[0])
+
+
+def depth_to_space(x: Any, size: int, depth_first: bool) -> Any:
+    """Channels moved into blocks of `size` × `size` places, which are the slowest axes of the channels or the quickest."""
+    n, c, height, width = x.shape
+    c = c // size**2
+    if depth_first:
+        apart = ops.transpose(ops.reshape(x, (n, size, size, c, height, width)), (0, 3, 4, 1, 5, 2))
+    else:
+        apart = ops.transpose(ops.reshape(x, (n, c, size, size, height, width)), (0, 1, 4, 2, 5, 3))
+    return ops.reshape(apart, (n, c, height * size, width * size))
+
+
+def space_to_depth(x: Any, size: int, depth_first: bool) -> Any:
+    """The reverse of `depth_to_space`."""
+    n, c, height, width = x.shape
+    height, width = height // size, width // size
+    apart = ops.reshape(x, (n, c, height, size, width, size))
+    turned = ops.transpose(apart, (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4))
+    return ops.reshape(turned, (n, c * size**2, height, width))
 
 
 def padded(x: Any, pads: tuple[int, ...], value: float) -> Any:

@@ -14,6 +14,8 @@ from ms_fusion.onnx_cell.use import Use, number
 
 Said = Callable[[Use], str]
 INTEGERS_MAX = (1 << 62) - 1
+ONE_SCALE_A_CHANNEL = 21
+"""Version from which on GroupNormalization has that, before one for a group."""
 
 
 def _call(word: str) -> Said:
@@ -63,11 +65,15 @@ def _divided(use: Use) -> str:
     return f"{use.text()} / {use.text(1)}"
 
 
-def _cast(use: Use) -> str:
-    name = {"bool": "bool_"}.get(use.result().dtype, use.result().dtype)
+def _dtype(use: Use, dtype: str) -> str:
+    name = {"bool": "bool_"}.get(dtype, dtype)
     if not hasattr(mindspore, name):
         raise use.refused(f"MindSpore has no {name}")
-    return f"ops.cast({use.text()}, mindspore.{name})"
+    return f"mindspore.{name}"
+
+
+def _cast(use: Use) -> str:
+    return f"ops.cast({use.text()}, {_dtype(use, use.result().dtype)})"
 
 
 def _clipped(use: Use) -> str:
@@ -140,6 +146,64 @@ def _expanded(use: Use) -> str:
     if not all(isinstance(size, int) and size >= 0 for size in shape):
         raise use.refused("a size is not known before the net runs")
     return f"ops.broadcast_to({use.text()}, {shape})"
+
+
+def _filled(use: Use) -> str:
+    told = use.sizes.get(use.node.inputs[0]) or use.whole("shape", 0)
+    value, dtype = use.numbers("value") or (0.0,), use.result().dtype
+    if isinstance(value[0], str):
+        raise use.refused("its number is not known")
+    return f"ops.full({told}, {number(value[0])}, dtype={_dtype(use, dtype)})"
+
+
+def _range(use: Use) -> str:
+    told = [use.sizes.get(name) or number((use.numbers("", position) or (0,))[0]) for position, name in enumerate(use.node.inputs)]  # fmt: skip
+    return f"ops.cast(ops.arange({', '.join(told)}), {_dtype(use, use.result().dtype)})"
+
+
+def _triangle(use: Use) -> str:
+    word = "triu" if use.attr("upper", 1) else "tril"
+    return f"ops.{word}({use.text()}, {(use.whole('k', 1) or (0,))[0]})"
+
+
+def _place_of(word: str) -> Said:
+    def said(use: Use) -> str:
+        told = use.axis(0), bool(use.attr("keepdims", 1)), bool(use.attr("select_last_index", 0))
+        return f'functions.place_of("{word}", {use.text()}, {", ".join(map(str, told))})'
+
+    return said
+
+
+def _running_sum(use: Use) -> str:
+    axis = (use.whole("axis", 1) or (0,))[0] % use.rank()
+    return f"functions.running_sum({use.text()}, {axis}, {bool(use.attr('exclusive', 0))}, {bool(use.attr('reverse', 0))})"
+
+
+def _group_norm(use: Use) -> str:
+    if use.version < ONE_SCALE_A_CHANNEL:
+        raise use.refused("scales of groups, not of channels")
+    return f"functions.group_norm({use.given(0, 1, 2)}, {use.attr('num_groups')}, {use.attr('epsilon', 1e-5)})"
+
+
+def _one_hot(use: Use) -> str:
+    depth = (use.whole("depth", 1) or (0,))[0]
+    axis = use.axis(-1, use.rank() + 1)
+    return f"functions.one_hot({use.text()}, {depth}, {use.text(2)}, {axis})"
+
+
+def _blocks(use: Use) -> str:
+    size = int(use.attr("blocksize", 1))
+    word = "space_to_depth" if use.op == "SpaceToDepth" else "depth_to_space"
+    return f"functions.{word}({use.text()}, {size}, {use.attr('mode', 'DCR') == 'DCR'})"
+
+
+def _remainder(use: Use) -> str:
+    dtype = use.result().dtype
+    if use.attr("fmod", 0):
+        return f"ops.fmod({use.given(0, 1)})"
+    if not dtype.startswith("int") and dtype != "uint8":
+        raise use.refused(f"remainders of {dtype} with the sign of the divisor")
+    return f"ops.floor_mod({use.given(0, 1)})"
 
 
 def _sliced(use: Use) -> str:
@@ -233,7 +297,7 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
             "Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Sin": "sin", "Cos": "cos", "Tan": "tan",
             "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh", "Sigmoid": "sigmoid",
             "Erf": "erf", "Floor": "floor", "Ceil": "ceil", "Sign": "sign", "Relu": "relu", "Not": "logical_not", "IsNaN": "isnan",
-            "Reciprocal": "reciprocal", "Round": "round",
+            "Reciprocal": "reciprocal", "Round": "round", "Acosh": "acosh", "Asinh": "asinh", "Atanh": "atanh",
         }.items()},
         "Identity": lambda use: use.text(), "Dropout": lambda use: use.text(), "Cast": _cast, "Clip": _clipped,
         "Elu": _own("elu", ("alpha", 1.0)), "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)), "PRelu": _own("leaky_relu"),
@@ -248,20 +312,22 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "Max": _several("maximum"), "Min": _several("minimum"), "Sum": _several("add"),
         "Mean": lambda use: f'functions.several("add", ({", ".join(use.texts)},)) / {float(len(use.texts))}',
         "Equal": _call("equal"), "Greater": _call("greater"), "Less": _call("less"), "GreaterOrEqual": _call("greater_equal"),
-        "LessOrEqual": _call("less_equal"), "And": _call("logical_and"), "Or": _call("logical_or"), "Where": _call("where"),
+        "LessOrEqual": _call("less_equal"), "And": _call("logical_and"), "Or": _call("logical_or"), "Xor": _call("logical_xor"), "Mod": _remainder, "Where": _call("where"),
         # reductions and norms
         "ReduceSum": _reduced("sum"), "ReduceMean": _reduced("mean"), "ReduceMax": _reduced("amax"), "ReduceMin": _reduced("amin"),
         "ReduceProd": _reduced("prod"), "ReduceL1": _reduced("sum", "ops.abs({})"), "ReduceL2": _reduced("sum", "ops.square({})", "ops.sqrt({})"),
-        "ReduceSumSquare": _reduced("sum", "ops.square({})"),
+        "ReduceSumSquare": _reduced("sum", "ops.square({})"), "ReduceLogSum": _reduced("sum", after="ops.log({})"),
+        "ReduceLogSumExp": _reduced("logsumexp"), "ArgMax": _place_of("argmax"), "ArgMin": _place_of("argmin"), "CumSum": _running_sum,
         "GlobalAveragePool": lambda use: f"ops.mean({use.text()}, {tuple(range(2, use.rank()))}, True)",
         "GlobalMaxPool": lambda use: f"ops.amax({use.text()}, {tuple(range(2, use.rank()))}, True)",
         "Softmax": _soft("softmax"), "LogSoftmax": _soft("log_softmax"), "LayerNormalization": _normed("layer_norm"),
         "RMSNormalization": _normed("rms_norm"), "BatchNormalization": _batch_norm,
-        "InstanceNormalization": _own("instance_norm", ("epsilon", 1e-5)),
+        "InstanceNormalization": _own("instance_norm", ("epsilon", 1e-5)), "GroupNormalization": _group_norm,
         # shapes and places
         "Reshape": _reshaped, "Squeeze": _squeezed, "Unsqueeze": _unsqueezed, "Transpose": _transposed, "Expand": _expanded,
         "Flatten": lambda use: f"functions.flatten({use.text()}, {int(use.attr('axis', 1)) % (use.rank() + 1) if use.attr('axis', 1) >= 0 else use.axis(1)})",
         "Slice": _sliced, "Gather": _gathered, "Concat": _joined, "Split": _split, "Tile": _tiled, "Pad": _padded,
+        "ConstantOfShape": _filled, "Range": _range, "Trilu": _triangle, "OneHot": _one_hot, "DepthToSpace": _blocks, "SpaceToDepth": _blocks,
         # products, images, sequences
         "MatMul": _call("matmul"), "Gemm": _gemm, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
         "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LSTM": _lstm, "GRU": _gru,

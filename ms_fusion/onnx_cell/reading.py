@@ -60,7 +60,8 @@ def read(path: Path) -> Opened:
         group = fused_node(projection.graph, inside, function)
         made[group.name] = group
         held |= dict.fromkeys(inside, group.name)
-    units = [made.get(node.name, node) for node in projection.graph.nodes if held.get(node.name, node.name) == node.name]  # fmt: skip
+    # what is known stands beside the operators, also where it is a result of the model
+    units = [made.get(node.name, node) for node in projection.graph.nodes if held.get(node.name, node.name) == node.name and node.op != "Constant"]  # fmt: skip
     tensors = {name: value.const_value.numpy() for name, value in projection.values.items() if value.const_value is not None}  # fmt: skip
     return Opened(projection.graph, tuple(units), tensors)
 

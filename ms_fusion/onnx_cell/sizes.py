@@ -37,6 +37,8 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
         begin, end = node.attr("start", 0), node.attr("end")
         cut = f"[{begin or ''}:{'' if end is None else end}]" if begin or end is not None else ""
         return f"{texts[first]}.shape{cut}" if first in texts else None
+    if op == "Size":
+        return f"{texts[first]}.size" if first in texts else None
     given = [sizes.get(name) or _literal(graph, name) for name in node.inputs]
     rank = len(graph.values[first].shape)
     if op in _ARITHMETIC and rank == 0 and None not in given:

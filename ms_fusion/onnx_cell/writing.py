@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mindspore import Tensor
+
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_cell.operators import OPERATORS
@@ -96,9 +98,15 @@ class _Writer:
             self.made.lines.append(f"            return {self.called(kernel)}")
         for node in units:
             self.line(node)
-        results = [self.text(name) for name in self.graph.outputs]
+        results = [self.result(name) for name in self.graph.outputs]
         self.made.lines.append(f"        return {', '.join(results)}")
         return self.made
+
+    def result(self, name: str) -> str:
+        """What is handed back: a tensor, also where it is a number that is known."""
+        value = self.graph.values[name]
+        known = value.kind == "constant" and not value.shape
+        return self.part("known", Tensor(self.constants.array(name))) if known else self.text(name)
 
     def called(self, group: Node) -> str:
         """The call of a kernel."""
