@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from ms_fusion.formats.onnx_attributes import check_attributes
 from ms_fusion.graph import Graph, Node, Value
 
 ONNX_OP = "onnx_op"
@@ -53,7 +54,11 @@ class Projection:
 
 
 def project(model: ir.Model) -> Projection:
-    """The main graph of a model whose functions are inlined."""
+    """The main graph of a model whose functions are inlined.
+
+    Raises:
+        InputError: an operator has an attribute that ONNX's has not.
+    """
     return _Projector(model).run()
 
 
@@ -142,10 +147,11 @@ class _Projector:
             self.values.setdefault(ABSENT, Value(ABSENT, (), "", "constant"))
         own = node.domain in ("", "ai.onnx")
         op = node.op_type if own else f"{node.domain}.{node.op_type}"
+        version = node.version or self.model.opset_imports.get(node.domain, 0)
+        check_attributes(node, version)
         attributes = {key: _attribute(item) for key, item in node.attributes.items()}
         if own and node.op_type == "Gemm":
             attributes |= {"transpose_a": bool(attributes.get("transA")), "transpose_b": bool(attributes.get("transB"))}  # fmt: skip
-        version = node.version or self.model.opset_imports.get(node.domain, 0)
         attributes |= {ONNX_OP: op, ONNX_VERSION: version}
         return Node(
             name,

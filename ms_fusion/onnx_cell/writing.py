@@ -14,6 +14,7 @@ from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_cell.sizes import is_size, size_text
 from ms_fusion.onnx_cell.use import Use, number
 from ms_fusion.onnx_fusion.kernels import read_inputs
+from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.python_names import Names, identifier, quoted
 from tbe_impl.errors import InputError
 
@@ -60,8 +61,10 @@ class Written:
 
 
 def check_known(units: Sequence[Node], graph: Graph) -> None:
-    """Raises `InputError` that names every operator that a Cell cannot have."""
-    unknown = sorted({str(node.attr(ONNX_OP)) for node in units if node.body is None and node.attr(ONNX_OP) not in OPERATORS and not is_size(node, graph)})  # fmt: skip
+    """Raises `InputError` that names every operator that neither a Cell nor a kernel can have."""
+    alone = {str(node.attr(ONNX_OP)) for node in units if node.body is None and not is_size(node, graph)}  # fmt: skip
+    fused = {str(node.attr(ONNX_OP)) for unit in units if unit.body is not None for node in unit.body.nodes}  # fmt: skip
+    unknown = sorted(alone - OPERATORS.keys() | fused - OPERATORS.keys() - MEANINGS.keys())
     if unknown:
         raise InputError("there is no Cell of this operator" if len(unknown) == 1 else "there is no Cell of these operators", place="from_onnx", got=", ".join(unknown), expected="one of those that docs/onnx.md lists")  # fmt: skip
 
@@ -119,7 +122,7 @@ class _Writer:
         made = self.made.lines
         if node.body is not None:
             inner = ", ".join(str(one.attr(ONNX_OP)) for one in node.body.nodes)
-            made.append(f"        # {inner[:80]}")
+            made.append(f"        # {quoted(inner)}")
             value = self.called(node)
         elif is_size(node, self.graph) and self.size(node):
             return
