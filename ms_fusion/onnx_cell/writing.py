@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mindspore import Tensor
-
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_cell.operators import OPERATORS
@@ -108,8 +106,10 @@ class _Writer:
     def result(self, name: str) -> str:
         """What is handed back: a tensor, also where it is a number that is known."""
         value = self.graph.values[name]
-        known = value.kind == "constant" and not value.shape
-        return self.part("known", Tensor(self.constants.array(name))) if known else self.text(name)
+        if value.kind != "constant" or value.shape:
+            return self.text(name)
+        dtype = {"bool": "bool_"}.get(value.dtype, value.dtype)
+        return f"Tensor({number(value.data)}, mindspore.{dtype})"
 
     def called(self, group: Node) -> str:
         """The call of a kernel."""
