@@ -14,28 +14,17 @@ import onnx
 import pytest
 
 import ms_fusion as mf
-from ms_fusion.onnx_cell import reading
 from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_cell.sizes import OF_SIZES
-from ms_fusion.onnx_fusion import auto_fuse as fusing
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference
 from tbe_impl.errors import InputError
 from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net, transformer_layer
-from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 from tests.ms_fusion.onnx_fusion.test_meanings import case
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
 SHAPES = {"layer": (2, 5, 32), "images": (2, 3, 16, 16)}
 MODELS = {"layer": transformer_layer, "images": convolutional_net}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def native() -> Iterator[Native]:
-    with Native() as found, pytest.MonkeyPatch.context() as patch:
-        for room in (fusing, reading):
-            patch.setattr(room, "Native", Shared(found))
-        yield found
 
 
 @pytest.fixture(params=["graph", "pynative"])

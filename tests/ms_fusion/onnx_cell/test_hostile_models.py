@@ -9,20 +9,8 @@ import onnx
 import pytest
 
 import ms_fusion as mf
-from ms_fusion.onnx_cell import reading
-from ms_fusion.onnx_fusion import auto_fuse as fusing
-from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
-from tests.ms_fusion.onnx_fusion.test_corpus import Shared
-
-
-@pytest.fixture(scope="module", autouse=True)
-def native() -> Iterator[None]:
-    with Native() as found, pytest.MonkeyPatch.context() as patch:
-        for room in (fusing, reading):
-            patch.setattr(room, "Native", Shared(found))
-        yield
 
 
 @pytest.fixture

@@ -16,10 +16,8 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 import ms_fusion as mf
-from ms_fusion.onnx_cell import reading
-from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
-from tests.ms_fusion.onnx_fusion.test_corpus import IR_VERSION, Shared
+from tests.ms_fusion.onnx_fusion.test_corpus import IR_VERSION
 
 KNOWN = {"CumSum": (1,), "Trilu": (1,), "ReduceLogSum": (1,), "ReduceLogSumExp": (1,), "Range": (0, 1, 2), "ConstantOfShape": (0,), "OneHot": (1,)}  # fmt: skip
 """Inputs that a Cell has to know beforehand: numbers of the model here, fed there."""
@@ -39,12 +37,10 @@ def cases() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def native() -> Iterator[None]:
+def pynative() -> Iterator[None]:
     before = ms.get_context("mode")
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    with Native() as found, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "Native", Shared(found))
-        yield
+    yield
     ms.set_context(mode=before)
 
 

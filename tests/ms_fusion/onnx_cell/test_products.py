@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,7 @@ import pytest
 from onnx import TensorProto
 
 import ms_fusion as mf
-from ms_fusion.onnx_cell import reading
-from ms_fusion.onnx_fusion import auto_fuse as fusing
-from ms_fusion.onnx_fusion.native import Native
 from tests.ms_fusion.onnx_fusion.models import Builder
-from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
 STEP = 1e-5
 
@@ -55,14 +51,6 @@ CASES: dict[str, tuple[tuple[int | str, ...], tuple[int, ...], Callable[[Builder
     "Gemm turned": ((3, 4), (3, 4), gemm(1, 5, transA=1, transB=1, alpha=1.5, beta=-1.0)),
 }  # fmt: skip
 """What is multiplied → the shape of x in the model, that of the numbers, and the product."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def native() -> Iterator[Native]:
-    with Native() as found, pytest.MonkeyPatch.context() as patch:
-        for room in (fusing, reading):
-            patch.setattr(room, "Native", Shared(found))
-        yield found
 
 
 @pytest.mark.parametrize("name", CASES)
