@@ -15,7 +15,7 @@ import click
 
 from ms_fusion import __version__
 from ms_fusion.cli_fuse import fuse
-from ms_fusion.cli_shared import check_places, progress_shown
+from ms_fusion.cli_shared import check_places, debugging, progress_shown
 from ms_fusion.cli_tbe import tbe
 from ms_fusion.report.printable import printable
 from tbe_impl.errors import FusionError
@@ -32,7 +32,12 @@ EXIT_CODES = {"already-fused": 3}
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ms-fusion")
-@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+@click.option(
+    "--debug",
+    is_flag=True,
+    callback=debugging,
+    help="Show the whole traceback of an error; with fuse, write line maps, too.",
+)
 def cli(debug: bool) -> None:
     """Operator fusion in MindSpore: see it, prove it, control it."""
 
@@ -315,9 +320,9 @@ def show_diagnosis(found: Diagnosis) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the program and return its exit code; every error becomes one sentence on standard error."""
-    debug = arguments[:1] == ["--debug"]
+    told: dict[str, bool] = {}
     try:
-        return int(cli.main(arguments, prog_name="ms-fusion", standalone_mode=False) or 0)
+        return int(cli.main(arguments, prog_name="ms-fusion", standalone_mode=False, obj=told) or 0)
     except click.exceptions.Abort:
         return fail("interrupted", 130)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -328,14 +333,14 @@ def run(arguments: list[str]) -> int:
         path = context.command_path if context else "ms-fusion"
         return fail(f"{error.format_message().rstrip('.')}. See: {path} --help")
     except FusionError as error:
-        if debug:
+        if told.get("debug"):
             raise
         return fail(str(error), EXIT_CODES.get(error.code, 2))
     except Exception as error:
-        if debug:
+        if told.get("debug"):
             raise
         lines = str(error).splitlines() or [""]
-        return fail(f"{type(error).__name__}: {lines[0]} (run with --debug to see where).")
+        return fail(f"{type(error).__name__}: {lines[0]} (run ms-fusion --debug … to see where).")
 
 
 def fail(sentence: str, code: int = 2) -> int:

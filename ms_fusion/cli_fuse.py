@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ms_fusion.cli_shared import check_places, progress_shown
+from ms_fusion.cli_shared import check_places, debugging, progress_shown
 
 if TYPE_CHECKING:
     from ms_fusion.ledger import Ledger
@@ -64,7 +64,10 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
 @click.option("--verify", is_flag=True, help="Run original and fused in ONNX Runtime, and compare.")
 @click.option("--report", type=FILE, help="Write the report as one HTML file.")
 @click.option(
-    "--debug", is_flag=True, help="Write maps from generated code to ONNX nodes beside the kernels."
+    "--debug",
+    is_flag=True,
+    callback=debugging,
+    help="Write maps from generated code to ONNX nodes beside the kernels; show the whole traceback of an error.",
 )
 def fuse(
     source: Path, target: Path | None, rules: str, opt_level: int, device: str, kind: str, assumptions: tuple[str, ...],

@@ -6,10 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
 from ms_fusion.progress import Step
 from tbe_impl.errors import InputError
 
 Progress = Callable[[str], None]
+
+
+def debugging(context: click.Context, _: click.Parameter, given: bool) -> bool:
+    """Whether ``--debug`` stands here or stood before the command; what the program was called with is told."""
+    told: dict[str, bool] = context.ensure_object(dict)
+    told["debug"] = given or told.get("debug", False)
+    return told["debug"]
 
 
 def check_places(*files: Path | None) -> None:

@@ -14,6 +14,7 @@ import yaml
 from ms_fusion import __version__, cli
 from ms_fusion.doctor import Check, Diagnosis
 from tbe_impl.cache import KernelCache
+from tbe_impl.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = ROOT / "tests" / "data" / "ms_2_10" / "Block_f"
@@ -281,10 +282,28 @@ def test_an_unexpected_error_is_a_sentence_unless_debugging(
     monkeypatch.setattr("ms_fusion.doctor.diagnose", broken)
     assert cli.run(["doctor"]) == 2
     assert capsys.readouterr().err == (
-        "ms-fusion: ZeroDivisionError: deep (run with --debug to see where).\n"
+        "ms-fusion: ZeroDivisionError: deep (run ms-fusion --debug … to see where).\n"
     )
     with pytest.raises(ZeroDivisionError):
         cli.run(["--debug", "doctor"])
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_debugging_means_the_same_before_fuse_and_behind_it(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[bool] = []
+
+    def broken(*_: object, debug: bool, **__: object) -> None:
+        given.append(debug)
+        raise InputError("no good")
+
+    monkeypatch.setattr("ms_fusion.onnx_fusion.auto_fuse.auto_fuse", broken)
+    arguments = ["fuse", "--input", "model.onnx", "--dry-run"]
+    assert cli.run(arguments) == 2
+    with pytest.raises(InputError):
+        cli.run([*arguments[:place], "--debug", *arguments[place:]])
+    assert given == [False, True]
 
 
 def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
