@@ -22,6 +22,7 @@ from ms_fusion.onnx_fusion.deciding import (
     rejected,
     worth_of,
 )
+from ms_fusion.onnx_fusion.foreign_sizes import within_known_sizes
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.native import Native
@@ -51,7 +52,7 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
         projection = project(model)
         sized, known = with_sizes(model, projection, sizes, native)
         _, tried = with_sizes(model, projection, sizes, native, others=SYMBOL_SIZE)
-        candidates = candidates_in(sized, rules, searches, task.kinds)
+        candidates = within_known_sizes(candidates_in(sized, rules, searches, task.kinds), projection.graph)  # fmt: skip
         worth = worth_of(candidates, sized, task.device)
         outcome = Outcome()
         selection = decide(sized, projection, model, worth, outcome, native, tried, task.say)

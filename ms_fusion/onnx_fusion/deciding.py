@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.cost import Benefit, benefit
+from ms_fusion.cost import Benefit, benefit, work_of
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
@@ -76,7 +76,10 @@ def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], 
 
 
 def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], kinds: Sequence[str]) -> list[Candidate]:  # fmt: skip
-    """Every set of operators that may become one kernel, each once, under the first name that found it."""
+    """Every set of operators that may become one kernel, each once, under the first name that found it.
+
+    At least two of them are launched where they stand apart: what only changes a shape saves nothing.
+    """
     order = order_of(graph)
     may = {node.name for node in graph.nodes if has_meaning(node, graph)}
     is_one: Callable[[Node], bool] = lambda node: node.name in may  # noqa: E731
@@ -85,9 +88,10 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
         found += SEARCHES[name](graph, is_one)
     if searches:
         found += [with_layouts(one, graph, is_one) for one in found]
+    launched = {node.name for node in graph.nodes if work_of(node, graph).launches}
     distinct: dict[tuple[str, ...], Candidate] = {}
     for one in found:
-        if one.kind in kinds and len(one.nodes) > 1:
+        if one.kind in kinds and len(launched.intersection(one.nodes)) > 1:
             distinct.setdefault(one.nodes, one)
     return [one for one in distinct.values() if is_closed(graph, one.nodes, order)]
 

@@ -82,6 +82,15 @@ def test_what_was_not_made_has_a_number_and_a_reason(layer: Path) -> None:
     assert ms_fusion.Ledger.from_json(ledger.to_json()).rejected == ledger.rejected
 
 
+def test_an_operator_in_other_shapes_is_no_fusion(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 8, 4, 4)})
+    grouped = b.add("Reshape", "x", b.constant([0, 2, -1], "int64"))
+    normed = b.add("InstanceNormalization", grouped, b.weight(2), b.weight(2))
+    source = b.save(tmp_path / "net.onnx", b.add("Reshape", normed, b.constant([-1, 8, 4, 4], "int64")))  # fmt: skip
+    ledger = auto_fuse(source, dry_run=True)
+    assert (ledger.kernels, ledger.rejected) == ((), ())
+
+
 def test_convolutions_become_kernels_with_what_follows_them(tmp_path: Path) -> None:
     source, output = convolutional_net(tmp_path / "net.onnx"), tmp_path / "fused.onnx"
     ledger = auto_fuse(source, output, verify=True)
