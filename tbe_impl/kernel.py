@@ -149,8 +149,13 @@ class Kernel:
             MissingError: there is no C compiler.
             CompileError: there is no code for it.
         """
+        return self.planned.compiled()
+
+    @cached_property
+    def planned(self) -> cpu.Planned:
+        """What has to be compiled for it; `compiled` does that, `cpu.build_together` for several kernels at once."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
-        return cpu.prepare(
+        return cpu.plan(
             self.computed,
             [item.tensor for item in self.inputs],
             name=self.name,

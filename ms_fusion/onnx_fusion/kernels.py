@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.meanings import said
 from tbe_impl import dsl, environment
+from tbe_impl.backends.cpu.backend import build_together
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
@@ -27,6 +29,11 @@ DTYPES = HALF | {
     "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
 }  # fmt: skip
 NAME_DIGITS = 12
+TOGETHER = 100
+"""Operators that one call of the compiler compiles, where they are several kernels."""
+AHEAD = 2
+"""So many calls for each processor wait to be run, so that none is idle."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,29 +83,72 @@ def build(node: Node) -> GroupKernel:
         InputError: an operator in it, a dtype or a size cannot be built; names it.
         CompileError, MissingError: no compiler, or it failed.
     """
+    return _compiled(_planned(node))
+
+
+def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
+    """The kernel of each, or why there is none.
+
+    Compilers run side by side, one for each processor, and each call compiles several kernels: starting one takes as long as a small
+    kernel. Where a call fails, its kernels are compiled one by one.
+    """
+    threads = environment.threads()
+    waiting: deque[Future[list[GroupKernel | FusionError]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for some in _batches(nodes, threads):
+            waiting.append(pool.submit(_built, [_or_error(_planned, node) for node in some]))
+            if len(waiting) > AHEAD * threads:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
+    """The nodes in their order, so many operators at a time that one call compiles them, and each processor has its share."""
+    sizes = [len(node.body) if node.body else 0 for node in nodes]
+    most = min(TOGETHER, sum(sizes) / shares)
+    some: list[Node] = []
+    held = 0
+    for node, size in zip(nodes, sizes, strict=True):
+        if some and held + size > most:
+            yield some
+            some, held = [], 0
+        some.append(node)
+        held += size
+    if some:
+        yield some
+
+
+def _planned(node: Node) -> GroupKernel:
+    """The kernel of a fused operator, not compiled yet."""
     assert node.body is not None
     group = _said(node.body)
     try:
         graph = Kernel("group", "cpu", group.inputs, group.outputs).graph
         name = f"k_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
         made = Kernel(name, "cpu", group.inputs, group.outputs)
-        _ = made.compiled
+        made.planned.lacking()
     except RecursionError as error:
         raise InputError("too many operators behind each other", place=node.name) from error
     return GroupKernel(name, node, made, group)
 
 
-def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
-    """The kernel of each, or why there is none; compilers run side by side, one for each processor."""
+def _compiled(group: GroupKernel) -> GroupKernel:
+    _ = group.kernel.compiled
+    return group
 
-    def built(node: Node) -> GroupKernel | FusionError:
-        try:
-            return build(node)
-        except FusionError as error:
-            return error
 
-    with ThreadPoolExecutor(environment.threads()) as pool:
-        yield from pool.map(built, nodes)
+def _built(groups: Sequence[GroupKernel | FusionError]) -> list[GroupKernel | FusionError]:
+    """Those that could be planned, compiled."""
+    build_together([one.kernel.planned for one in groups if isinstance(one, GroupKernel)])
+    return [_or_error(_compiled, one) if isinstance(one, GroupKernel) else one for one in groups]
+
+
+def _or_error(make: Callable[[T], GroupKernel], given: T) -> GroupKernel | FusionError:
+    try:
+        return make(given)
+    except FusionError as error:
+        return error
 
 
 def read_inputs(body: Graph) -> tuple[str, ...]:

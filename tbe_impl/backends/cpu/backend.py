@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,72 @@ class CpuKernel:
         return tuple(results)
 
 
+@dataclass(frozen=True)
+class Part:
+    """One part of a graph before it is compiled; an operation that a library runs has no program.
+
+    Attributes:
+        write: writes its program; once.
+        known: its program and library when an earlier process had both.
+        plan: where its plan is kept, empty for nowhere.
+        stage: what a library runs.
+    """
+
+    write: Callable[[], Program] | None = None
+    known: tuple[Program, Path] | None = None
+    plan: str = ""
+    stage: Operation | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A graph whose parts are known and not loaded yet.
+
+    Attributes:
+        inputs, outputs: its tensors.
+        parts: one after the other.
+        options: how code is made.
+        store: where libraries are kept.
+    """
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    parts: tuple[Part, ...]
+    options: Options
+    store: KernelCache
+
+    def lacking(self) -> list[Program]:
+        """The programs that no earlier process has compiled.
+
+        Raises:
+            CompileError: there is no code for something in the graph.
+        """
+        written = [part.write() for part in self.parts if part.write and not part.known]
+        return [one for one in written if compiler.find(self._key(one), self.store) is None]
+
+    def compiled(self) -> CpuKernel:
+        """It compiled and loaded; the errors of `prepare`."""
+        return CpuKernel(self.inputs, self.outputs, tuple(map(self._step, self.parts)))
+
+    def _step(self, part: Part) -> Step:
+        if part.write is None:
+            return Step(stage=part.stage)
+        if part.known is not None:
+            with suppress(CompileError):
+                return Step(load(*part.known))
+        program = part.write()
+        told = self.options.compiler_options()
+        library = compiler.build(program.source, options=told, symbols=program.symbols, cache=self.store)  # fmt: skip
+        loaded = load(program, library)
+        if part.plan:
+            plans.remember(self.store, part.plan, program)
+        return Step(loaded)
+
+    def _key(self, program: Program) -> str:
+        digest = plans.text_digest(program.source)
+        return compiler.recipe(digest, options=self.options.compiler_options()).key
+
+
 def prepare(
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
@@ -135,7 +202,21 @@ def prepare(
         MissingError: there is no C compiler.
         CompileError: it failed, or there is no code for something in the graph.
     """
-    steps: list[Step] = []
+    return plan(outputs, inputs, name=name, options=options, cache=cache, graph=graph).compiled()
+
+
+def plan(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    *,
+    name: str = "kernel",
+    options: Options = DEFAULT,
+    cache: KernelCache | None = None,
+    graph: Callable[[], str] | None = None,
+) -> Planned:
+    """What `prepare` compiles, and what of it is there; the same arguments and errors."""
+    store = cache or compiler.user_cache()
+    found: list[Part] = []
     known = {id(tensor): tensor for tensor in inputs}
 
     def compile_for(wanted: Sequence[Tensor]) -> None:
@@ -145,48 +226,51 @@ def prepare(
             whole = len(used) == len(inputs) and all(map(operator.is_, missing, outputs))
             told = graph if whole and len(missing) == len(outputs) else None
             text = told or functools.partial(graph_text, missing, used)
-            steps.append(Step(_loaded(missing, used, name, options, cache, text)))
+            found.append(_part(missing, used, name, options, store, text))
             known.update({id(tensor): tensor for tensor in missing})
 
     for op in stages_of(outputs):
         if op.kind == "library":
             compile_for(op.input_tensors)
             written = write_numbered_rows(op, name=name, options=options) or write_running(op, name=name, options=options)  # fmt: skip
-            steps.append(Step(_built(written, options, cache)) if written else Step(stage=op))
+            found.append(Part(functools.partial(_itself, written)) if written else Part(stage=op))
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
-    return CpuKernel(tuple(inputs), tuple(outputs), tuple(steps))
+    return Planned(tuple(inputs), tuple(outputs), tuple(found), options, store)
 
 
-def _loaded(
+def build_together(kernels: Sequence[Planned]) -> None:
+    """Compiles what they lack by one call of the compiler, where that can be; whatever it cannot is left to `compiled`.
+
+    Args:
+        kernels: with the same options and store.
+    """
+    lacking = [program for one in kernels for program in one.lacking()]
+    texts = [(program.source, program.symbols) for program in lacking]
+    if len(texts) > 1 and compiler.can_be_together(texts):
+        told = kernels[0].options.compiler_options()
+        with suppress(CompileError):
+            compiler.build_together(texts, options=told, cache=kernels[0].store)
+
+
+def _itself(program: Program) -> Program:
+    return program
+
+
+def _part(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options,
-    cache: KernelCache | None, graph: Callable[[], str],
-) -> Loaded:  # fmt: skip
+    store: KernelCache, graph: Callable[[], str],
+) -> Part:  # fmt: skip
     """The program of a part; when it was written and compiled before, it is found without being written."""
-    store, told = cache or compiler.user_cache(), options.compiler_options()
     mark = plans.mark_of(graph, options)
-
-    def write() -> Program:
-        return write_program(outputs, inputs, name=name, options=options, mark=mark)
-
+    write = functools.cache(functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark))  # fmt: skip
     key = plans.key_of(store, mark, name, options) if mark else ""
-    plan = plans.recall(store, key) if key else None
-    if plan is not None:
-        known = plan.program(outputs, inputs, mark, lambda: write().source)
-        library = store.load(compiler.recipe(plan.text, options=told).key)
-        if known is not None and library is not None:
-            with suppress(CompileError):
-                return load(known, library)
-    program = write()
-    loaded = _built(program, options, store)
-    if key:
-        plans.remember(store, key, program)
-    return loaded
-
-
-def _built(program: Program, options: Options, cache: KernelCache | None) -> Loaded:
-    told = options.compiler_options()
-    return load(program, compiler.build(program.source, options=told, symbols=program.symbols, cache=cache))  # fmt: skip
+    noted = plans.recall(store, key) if key else None
+    if noted is None:
+        return Part(write, plan=key)
+    program = noted.program(outputs, inputs, mark, lambda: write().source)
+    library = compiler.find(compiler.recipe(noted.text, options=options.compiler_options()).key, store)  # fmt: skip
+    return Part(write, (program, library) if program and library else None, key)
 
 
 def _size(size: Var, values: Mapping[int, int | float]) -> int:

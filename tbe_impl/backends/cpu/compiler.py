@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from pathlib import Path
 from tbe_impl import environment
 from tbe_impl.backends.cpu.open_library import check_library
 from tbe_impl.cache import KernelCache
-from tbe_impl.errors import CompileError, MissingError
+from tbe_impl.errors import CompileError, InputError, MissingError
 
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT_S = 60.0
@@ -153,7 +154,8 @@ def build(
         CompileError: it failed, took longer than `TIME_LIMIT_S`, needed more than `MEMORY_LIMIT_BYTES`, or left something
             else; that is not kept.
     """
-    how = recipe(hashlib.sha256(source.encode()).hexdigest(), options=options)
+    how = recipe(_digest(source), options=options)
+    store = cache or user_cache()
 
     def make(target: Path) -> Mapping[str, str]:
         if how.key in _too_slow:
@@ -167,7 +169,63 @@ def build(
         _made.append(how.key)
         return {"flags": " ".join(how.flags)}
 
-    return (cache or user_cache()).get_or_build(how.key, make)
+    return find(how.key, store) or store.get_or_build(how.key, make)
+
+
+def find(key: str, store: KernelCache) -> Path | None:
+    """The library of a recipe, its own or one that it shares with others; None where the cache has none."""
+    found = store.load(key)
+    note = None if found else store.recall(key)
+    with contextlib.suppress(InputError, UnicodeDecodeError):
+        found = found or (store.load(note.decode("ascii")) if note else None)
+    return found
+
+
+def build_together(
+    texts: Sequence[tuple[str, Sequence[str]]],
+    *,
+    options: Sequence[str] = (),
+    cache: KernelCache | None = None,
+) -> None:
+    """Compiles several texts at once into one library, which is that of each of them from then on.
+
+    Starting a compiler and reading the headers takes as long as compiling a small kernel.
+
+    Args:
+        texts: generated texts, each with its symbols; `can_be_together`.
+        options: as for `recipe`.
+        cache: as for `build`.
+
+    Raises:
+        As `build`; nothing is kept then.
+    """
+    store = cache or user_cache()
+    head = _parts(texts[0][0])[0]
+    whole = "\n".join([head, "", *(_parts(source)[1] for source, _ in texts)])
+    build(whole, options=options, symbols=[one for _, own in texts for one in own], cache=store)
+    note = recipe(_digest(whole), options=options).key.encode("ascii")
+    for source, _ in texts:
+        store.remember(recipe(_digest(source), options=options).key, note)
+
+
+def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
+    """Whether no two have a symbol in common, all begin with the same headers, and none defines anything behind them."""
+    symbols = [one for _, own in texts for one in own]
+    heads, bodies = zip(*(_parts(source) for source, _ in texts), strict=True)
+    return len(set(symbols)) == len(symbols) and len(set(heads)) == 1 and not any(map(_DEFINES.search, bodies))  # fmt: skip
+
+
+_DEFINES = re.compile(r"^#\s*(?!pragma)", re.MULTILINE)
+
+
+def _parts(source: str) -> tuple[str, str]:
+    """What a generated text includes, and the rest."""
+    head, _, body = source.partition("\n\n")
+    return head, body
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def count_made() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from onnx import TensorProto
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Node
-from ms_fusion.onnx_fusion import kernels
+from ms_fusion.onnx_fusion import deciding
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import GroupKernel, build
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
+from tbe_impl.errors import FusionError
 from tbe_impl.operator import load_operator
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 
@@ -58,14 +59,15 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
 ) -> None:
     # those kernels agree with ONNX Runtime, else they would not be there
     made: dict[str, GroupKernel] = {}
-    whole = kernels.build
+    whole = deciding.build_all
 
-    def kept(node: Node) -> GroupKernel:
-        found = whole(node)
-        made[found.name] = found
-        return found
+    def kept(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
+        for one in whole(nodes):
+            assert isinstance(one, GroupKernel)
+            made[one.name] = one
+            yield one
 
-    monkeypatch.setattr(kernels, "build", kept)
+    monkeypatch.setattr(deciding, "build_all", kept)
     layer = transformer_layer(tmp_path / "layer.onnx", dtype=getattr(TensorProto, dtype))
     auto_fuse(layer, tmp_path / "fused.onnx")
     told = manifest(tmp_path)

@@ -1,0 +1,72 @@
+"""Many kernels at a time: several for each call of the compiler, in their order, and one that cannot be built is alone in that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx_fusion import kernels
+from ms_fusion.onnx_fusion.kernels import GroupKernel, build_all
+from tbe_impl import environment
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.errors import FusionError
+
+
+def group(columns: int, op: str = "Exp") -> Node:
+    """(x + x) through an operator, for rows of so many numbers."""
+    values = {name: Value(name, (4, columns), "float32", "input" if name == "x" else "result") for name in "xyz"}  # fmt: skip
+    nodes = (
+        Node("sum", "Add", ("x", "x"), ("y",), (("onnx_op", "Add"),)),
+        Node("last", op, ("y",), ("z",), (("onnx_op", op),)),
+    )
+    return Node(f"group_{columns}", "Group", ("x",), ("z",), body=Graph("g", nodes, values, ("x",), ("z",)))  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(environment.CACHE_DIR.name, str(tmp_path))
+
+
+def test_a_call_compiles_several_and_each_computes_what_it_should(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(kernels, "TOGETHER", 8)
+    sizes = range(5, 15)
+    before = compiler.count_made()
+    for columns, found in zip(sizes, build_all([group(one) for one in sizes]), strict=True):
+        assert isinstance(found, GroupKernel)
+        x = np.random.default_rng(columns).standard_normal((4, columns)).astype(np.float32)
+        np.testing.assert_allclose(found.kernel(x), np.exp(2 * x.astype(np.float64)), rtol=3e-7)
+    assert compiler.count_made() - before == 3
+
+
+def test_what_cannot_be_built_is_alone_in_that() -> None:
+    wanted = [group(6), group(7, op="Nothing"), group(8)]
+    first, second, third = build_all(wanted)
+    assert isinstance(second, FusionError)
+    for node, found in zip((wanted[0], wanted[2]), (first, third), strict=True):
+        assert isinstance(found, GroupKernel)
+        assert found.node is node
+
+
+def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = kernels._planned
+
+    def spoilt(node: Node) -> GroupKernel:
+        found = whole(node)
+        if node.name == "group_7":
+            (part,) = found.kernel.planned.parts
+            assert part.write is not None
+            program = part.write()
+            bad = replace(program, text=lambda: program.source + "int k(void) { return absent; }")
+            part.__dict__["write"] = lambda: bad
+        return found
+
+    monkeypatch.setattr(kernels, "_planned", spoilt)
+    monkeypatch.setattr(environment, "threads", lambda: 1)
+    first, second, third = build_all([group(6), group(7), group(8)])
+    assert isinstance(second, FusionError)
+    assert isinstance(first, GroupKernel)
+    assert isinstance(third, GroupKernel)

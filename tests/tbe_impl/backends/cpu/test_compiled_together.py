@@ -1,0 +1,137 @@
+"""Several kernels compiled by one call: each is found by itself afterwards, and a bad one costs only itself."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends.cpu import backend, compiler
+from tbe_impl.cache import KernelCache
+from tbe_impl.errors import CompileError
+
+X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
+
+
+def planned(store: KernelCache, count: int = 3, same: str = "") -> list[backend.Planned]:
+    """Kernels that add 0, 1, 2 …"""
+    found = []
+    for number in range(count):
+        x = dsl.placeholder((6, 8), "float32")
+        made = dsl.vexp(dsl.vadds(x, float(number)))
+        found.append(backend.plan([made], [x], name=same or f"plus_{number}", cache=store))
+    return found
+
+
+def check(kernels: list[backend.Planned]) -> None:
+    for number, one in enumerate(kernels):
+        (found,) = one.compiled().run([X], {}, 1)
+        np.testing.assert_allclose(found, np.exp(X.astype(np.float64) + number), rtol=3e-7)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> KernelCache:
+    return KernelCache(tmp_path / "kernels")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the compiler was called with, in order."""
+    found: list[str] = []
+    whole = compiler._compile
+
+    def noted(*arguments: object) -> None:
+        found.append(str(arguments[2]))
+        whole(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(compiler, "_compile", noted)
+    return found
+
+
+def test_one_call_compiles_them_all_and_each_is_found(cache: KernelCache, calls: list[str]) -> None:
+    backend.build_together(planned(cache))
+    check(planned(cache))
+    assert len(calls) == 1
+    assert len(cache.entries()) == 1
+    again = planned(KernelCache(cache.root))
+    assert [one.lacking() for one in again] == [[], [], []]
+    backend.build_together(again)
+    check(again)
+    assert len(calls) == 1
+
+
+def test_only_what_is_lacking_is_compiled(cache: KernelCache, calls: list[str]) -> None:
+    check(planned(cache, 1))
+    backend.build_together(planned(cache))
+    check(planned(cache))
+    assert len(calls) == 2
+    assert "plus_0" not in calls[1]
+
+
+def spoilt(kernel: backend.Planned) -> backend.Planned:
+    """With a text that no compiler takes."""
+
+    def write(part: backend.Part) -> backend.Part:
+        assert part.write is not None
+        program = part.write()
+        bad = replace(
+            program, text=lambda: program.source + "\nint nonsense(void) { return absent; }\n"
+        )
+        return replace(part, write=lambda: bad)
+
+    return replace(kernel, parts=tuple(map(write, kernel.parts)))
+
+
+def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> None:
+    first, second, third = planned(cache)
+    backend.build_together([first, spoilt(second), third])
+    assert len(cache.entries()) == 0
+    check([first])
+    with pytest.raises(CompileError, match="absent"):
+        spoilt(second).compiled()
+    check(planned(cache))
+    assert len(calls) == 5
+
+
+def test_those_of_one_name_are_compiled_apart(cache: KernelCache, calls: list[str]) -> None:
+    kernels = planned(cache, 2, same="twin")
+    backend.build_together(kernels)
+    assert calls == []
+    check(kernels)
+
+
+def texts(*bodies: str, head: str = "#include <math.h>") -> list[tuple[str, list[str]]]:
+    return [(f"{head}\n\n{body}", [f"k{number}"]) for number, body in enumerate(bodies)]
+
+
+def cases() -> Iterator[tuple[list[tuple[str, list[str]]], bool]]:
+    yield texts("int k0;", "#pragma omp simd\nint k1;"), True
+    yield texts("int k0;", "# define START 1\nint k1;"), False
+    yield texts("int k0;", '#include "running.h"\nint k1;'), False
+    yield texts("int k0;") + texts("int k1;", head="#define LANES 8"), False
+    yield texts("int k0;") + texts("int k0;"), False
+
+
+@pytest.mark.parametrize(("given", "wanted"), list(cases()))
+def test_what_may_stand_in_one_text(given: list[tuple[str, list[str]]], wanted: bool) -> None:
+    assert compiler.can_be_together(given) == wanted
+
+
+def test_when_their_library_is_gone_each_is_compiled_again(cache: KernelCache, calls: list[str]) -> None:  # fmt: skip
+    backend.build_together(planned(cache))
+    (entry,) = cache.entries()
+    shutil.rmtree(entry.path)
+    check(planned(cache))
+    assert len(calls) == 4
+    assert len(cache.entries()) == 3
+
+
+@pytest.mark.parametrize("content", [b"no key", b"\xff" * 64, b"0" * 64])
+def test_a_note_that_names_no_library_is_none(content: bytes, cache: KernelCache) -> None:
+    cache.remember("a" * 64, content)
+    assert compiler.find("a" * 64, cache) is None
