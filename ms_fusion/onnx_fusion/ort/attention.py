@@ -1,6 +1,7 @@
-"""Scaled dot-product attention of several heads: softmax(q kᵀ · scale + mask) v.
+"""Scaled dot-product attention of several heads: softmax(q kᵀ · scale + mask) v; the mask may also select.
 
-With the layouts around it, from (batch, tokens, heads · size) and back, or between heads that are apart already.
+With the layouts around it, from (batch, tokens, heads · size) and back, or between heads that are apart already. There keys and
+values may have fewer heads, each repeated for several of the queries.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 NAME, VERSION = "Attention", 23
 """An operator that ONNX has from this version on."""
 _APART, _TURNED, _SWAPPED = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
+FAR = -1e9
+"""A score that is replaced by so little, or is that much less, weighs nothing; and scores are lost in it when nothing else is left."""
 
 
 def _attended(q: Pattern, k: Pattern, v: Pattern) -> Op:
     scores = Op("MatMul", q, k)
     scaled = OneOf(Op("Mul|Div", scores, "scale"), scores)
-    return Op("MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *scaled.patterns)), v)
+    selected = (Op("Select", "kept", scaled, "fill"), Op("Select", "left", "fill", scaled))
+    return Op("MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *selected, *scaled.patterns)), v)  # fmt: skip
 
 
 def _layouts(name: str) -> Op:
@@ -34,10 +38,16 @@ _KEYS = OneOf(Op("Transpose", _layouts("k")), _layouts("k"))
 _WHOLE = Op("Reshape", Op("Transpose", _attended(
     OneOf(Op("Mul|Div", _layouts("q"), "q_scale"), _layouts("q")), OneOf(Op("Mul|Div", _KEYS, "k_scale"), *_KEYS.patterns), _layouts("v"),
 )))  # fmt: skip
-_TURN = Op("Transpose", "k")
+
+
+def _repeated(name: str) -> OneOf:
+    return OneOf(Op("Reshape", Op("BroadcastTo", Op("ExpandDims", name))), name)
+
+
+_TURN = Op("Transpose", _repeated("k"))
 _INNER = _attended(
-    OneOf(Op("Mul|Div", "q", "q_scale"), "q"), OneOf(Op("Mul|Div", _TURN, "k_scale"), _TURN), "v"
-)
+    OneOf(Op("Mul|Div", "q", "q_scale"), "q"), OneOf(Op("Mul|Div", _TURN, "k_scale"), _TURN), _repeated("v")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,9 @@ class _Heads:
         q, k, v: names of values; (batch, tokens, heads · size), or heads apart.
         heads: how many; 0 where they are apart.
         scale: of the scores.
-        mask: name of what is added to the scores, empty for nothing; broadcast to them.
+        mask: name of what is added to the scores, or selects among them, empty for nothing; broadcast to them.
+        fill: what stands where the mask selects no score; None where it is added.
+        keeps: whether the mask is true where scores are kept.
     """
 
     q: str
@@ -57,6 +69,8 @@ class _Heads:
     heads: int
     scale: float
     mask: str
+    fill: float | None = None
+    keeps: bool = False
 
 
 def _found(site: Site) -> _Heads | str:
@@ -74,15 +88,37 @@ def _found(site: Site) -> _Heads | str:
         return "the softmax goes over another axis"
     if any(len(graph.values[name].shape) != 4 for name in (product.outputs[0], *product.inputs)):
         return "what is multiplied has no axes of batch and heads"
-    mask = bound.get("mask", "")
+    mask = next((bound[name] for name in ("mask", "kept", "left") if name in bound), "")
+    fill = None
+    if "fill" in bound:
+        fill = site.number("fill")
+        if fill is None or fill > (FAR if site.value(bound["q"]).dtype == "float32" else -np.inf):
+            return "what the mask leaves out might weigh something"
     if mask and (graph.values[mask].shape == UNKNOWN_RANK or graph.values[mask].shape[-2:-1] not in ((), (1,), rows)):  # fmt: skip
         return "the mask has another shape than the scores"
     if not is_whole:
-        if not _turns(graph, softmax, _SWAPPED):
+        if _bare(graph, _scores(site).inputs[1]).attr("perm") != _SWAPPED:
             return "keys are not turned over"
-        return _Heads(bound["q"], bound["k"], bound["v"], 0, scale, mask)
-    heads = _count_of_heads(site, product, softmax)
-    return heads if isinstance(heads, str) else _Heads(bound["q"], bound["k"], bound["v"], heads, scale, mask)  # fmt: skip
+        if not all(_is_repeat(graph, node) for node in site.match.nodes if node.op == "BroadcastTo"):  # fmt: skip
+            return "heads are not repeated one after the other"
+        heads: int | str = 0
+    else:
+        heads = _count_of_heads(site, product)
+    if isinstance(heads, str):
+        return heads
+    return _Heads(bound["q"], bound["k"], bound["v"], heads, scale, mask, fill, "kept" in bound)
+
+
+def _is_repeat(graph: Graph, wide: Node) -> bool:
+    """Whether (batch, heads, tokens, size) goes through (batch, heads, 1, tokens, size) and what is widened there to more heads."""
+    (reader,) = graph.consumers[wide.outputs[0]]
+    before = graph.values[_maker(graph, wide.inputs[0]).inputs[0]].shape
+    narrow, spread, after = (graph.values[name].shape for name in (wide.inputs[0], wide.outputs[0], reader.outputs[0]))  # fmt: skip
+    if len(before) != 4 or len(spread) != 5 or -1 in (*before, *spread):
+        return False
+    times, heads = spread[2], before[1]
+    as_heads = isinstance(times, int) and isinstance(heads, int) and after == (before[0], heads * times, *before[2:])  # fmt: skip
+    return as_heads and narrow == (*before[:2], 1, *before[2:]) and spread == (*before[:2], times, *before[2:])  # fmt: skip
 
 
 def _scale(site: Site) -> float | None:
@@ -113,23 +149,15 @@ def _bare(graph: Graph, value: str) -> Node:
     return next(graph.producers[name] for name in node.inputs if graph.producers.get(name) is not None)  # fmt: skip
 
 
-def _scores(graph: Graph, softmax: Node) -> Node:
+def _scores(site: Site) -> Node:
     """The product under the softmax."""
-    node = _maker(graph, softmax.inputs[0])
-    while node.op != "MatMul":
-        makers = (graph.producers.get(name) for name in node.inputs)
-        node = next(one for one in makers if one is not None and one.op in ("MatMul", "Mul", "Div"))
-    return node
+    return next(node for node in site.match.nodes if node.op == "MatMul")
 
 
-def _turns(graph: Graph, softmax: Node, perm: tuple[int, ...]) -> bool:
-    return _bare(graph, _scores(graph, softmax).inputs[1]).attr("perm") == perm
-
-
-def _count_of_heads(site: Site, product: Node, softmax: Node) -> int | str:
+def _count_of_heads(site: Site, product: Node) -> int | str:
     """How many heads all layouts agree on; or which of them does not fit."""
     graph = site.match.graph
-    scores = _scores(graph, softmax)
+    scores = _scores(site)
     keys = _bare(graph, scores.inputs[1])
     if keys.attr("perm") == _SWAPPED:
         keys, turned = _maker(graph, keys.inputs[0]), _APART
@@ -158,19 +186,24 @@ def _splits(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
 
 
 def _mask(site: Site, found: _Heads) -> str:
-    """Name of a mask that has an axis for the tokens of queries, empty for none."""
+    """Name of what is added to the scores, with an axis for the tokens of queries; empty for none."""
     if not found.mask:
         return ""
     axis = 1 if found.heads else 2
     shape, tokens = site.value(found.mask).shape, site.value(found.q).shape[axis]
+    mask = found.mask
+    if found.fill is not None:
+        dtype = site.value(found.q).dtype
+        kept, left = (site.constant(np.asarray(number, dtype)) for number in (0.0, found.fill))
+        mask = site.call("Where", mask, *((kept, left) if found.keeps else (left, kept)))
     if len(shape) > 1 and shape[-2] == tokens:
-        return found.mask
+        return mask
     if isinstance(tokens, int) and tokens > 0:
         size = site.constant(np.array([1, 1, tokens, 1], np.int64))
     else:
         ones = (site.constant(np.ones(count, np.int64)) for count in (2, 1))
         size = site.call("Concat", next(ones), site.call("Shape", found.q, start=axis, end=axis + 1), next(ones), axis=0)  # fmt: skip
-    return site.call("Expand", found.mask, size)
+    return site.call("Expand", mask, size)
 
 
 def _attention(site: Site) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ms_fusion.graph import Value
 from ms_fusion.rewrite import Match, Rule
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 CONTRIB = "com.microsoft"
 """Domain of the operators that ONNX Runtime has besides ONNX's."""
@@ -41,14 +44,18 @@ class Site:
     Attributes:
         match: the operators that go.
         version: of ONNX's operators in the model.
+        sources: values of the graph → of the model.
         calls: what comes instead.
         constants: what the calls read besides values of the graph.
+        halved: values of which both halves along the last axis are the same.
     """
 
     match: Match
     version: int
+    sources: Mapping[str, ir.Value]
     calls: list[Call] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
+    halved: set[str] = field(default_factory=set)
 
     @property
     def result(self) -> str:
@@ -58,6 +65,17 @@ class Site:
     def value(self, name: str) -> Value:
         """A value of the graph."""
         return self.match.graph.values[name]
+
+    def array(self, name: str) -> np.ndarray | None:
+        """The numbers of a value; None where they are not known beforehand."""
+        source = self.sources.get(name)
+        held = source.const_value if source is not None else None
+        return None if held is None else np.asarray(held.numpy())
+
+    def whole(self, name: str) -> int | None:
+        """The one whole number that is the value; None where it is none, or not known beforehand."""
+        found = self.array(name)
+        return int(found.reshape(-1)[0]) if found is not None and found.size == 1 and found.dtype.kind == "i" else None  # fmt: skip
 
     def number(self, name: str) -> float | None:
         """The single number that a name of the pattern stands for; None where it is none, or not known beforehand."""

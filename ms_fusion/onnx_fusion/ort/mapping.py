@@ -31,7 +31,7 @@ RAISED_FROM = 18
 """Models from this version of ONNX's operators on are raised where a newer operator is needed."""
 
 
-ONLY_FITTING = frozenset({"Cast", "Shape", "Concat", "Expand"})
+ONLY_FITTING = frozenset({"Cast", "Shape", "Concat", "Expand", "Reshape", "Slice", "Where"})
 """Operators that only make inputs fit; they are not named."""
 
 
@@ -133,7 +133,7 @@ def decide(
         decided.candidates += 1
         group = fused_node(graph, names, one.rule.name)
         assert group.body is not None
-        written, reasons = _written(one, match, version, group)
+        written, reasons = _written(one, Site(match, version, projection.values), group)
         if not written:
             decided.rejected.append(rejected(candidate, graph, 0.0, "; ".join(reasons)))
             continue
@@ -167,14 +167,15 @@ def _dtype(match: Match) -> str:
     return match.graph.values[match.nodes[-1].outputs[0]].dtype
 
 
-def _written(one: Equivalent, match: Match, version: int, group: Node) -> tuple[dict[str, Site], list[str]]:  # fmt: skip
-    """What its writers write, by name, and why the others do not."""
+def _written(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, Site], list[str]]:
+    """What its writers write at a place, by name, and why the others do not."""
     found: dict[str, Site] = {}
     reasons: list[str] = []
-    if _dtype(match) not in one.dtypes:
-        return {}, [f"ONNX Runtime has none in {_dtype(match) or 'an unknown dtype'}"]
+    dtype = _dtype(place.match)
+    if dtype not in one.dtypes:
+        return {}, [f"ONNX Runtime has none in {dtype or 'an unknown dtype'}"]
     for name, write in one.writers:
-        site = Site(match, version)
+        site = Site(place.match, place.version, place.sources)
         reason = write(site)
         made = {output for call in site.calls for output in call.outputs}
         if not reason and not made.issuperset(group.outputs):

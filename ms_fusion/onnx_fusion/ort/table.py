@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ms_fusion.onnx_fusion.ort import activations, attention, norms, softmax
+from ms_fusion.onnx_fusion.ort import activations, attention, norms, rotary, softmax
 from ms_fusion.onnx_fusion.ort.equivalent import Equivalent
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     *attention.EQUIVALENTS,
     *norms.EQUIVALENTS,
     *activations.EQUIVALENTS,
+    *rotary.EQUIVALENTS,
     *softmax.EQUIVALENTS,
 )
 """Large ones first."""
@@ -19,7 +20,6 @@ _AS_GEMM = "ONNX Runtime makes Gemm or FusedGemm of it itself where sizes are kn
 _NOTHING = "ONNX Runtime has no operator for it"
 WITHOUT: Mapping[str, str] = {
     "ScaleMaskSoftmax": "ONNX Runtime has none on a CPU; within attention it is part of Attention",
-    "RotaryEmbedding": "its own takes tables of half the width, which a model seldom has",
     "SwiGLU": "ONNX Runtime has none; its SiLU becomes QuickGelu",
     "ConvBNActivation": _BY_ITSELF,
     "ConvResidual": _BY_ITSELF,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.formats.onnx_graph import Projection
-from ms_fusion.graph import Node
+from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_fusion.functions import Fused, graph_of
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.ort.equivalent import Site
@@ -65,7 +65,7 @@ def tried(group: Node, written: Mapping[str, Site], model: ir.Model, projection:
     try:
         before = ir.Model(graph_of(model, Fused("group", group), projection.nodes, projection.values), ir_version=model.ir_version)  # fmt: skip
         ir.save(before, paths[""])
-        inputs = {f"x{number}": array for number, array in enumerate(group_inputs(group.body, projection.values, sizes))}  # fmt: skip
+        inputs = _inputs(group.body, set[str]().union(*(site.halved for site in written.values())), projection, sizes)  # fmt: skip
         expected = list(native.run(paths[""], inputs).outputs.values())
         reasons = {}
         for name, site in written.items():
@@ -80,6 +80,15 @@ def tried(group: Node, written: Mapping[str, Site], model: ir.Model, projection:
     finally:
         for path in paths.values():
             path.unlink(missing_ok=True)
+
+
+def _inputs(body: Graph, halved: Container[str], projection: Projection, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:  # fmt: skip
+    """What the group is tried with; of values that are `halved` one half stands twice."""
+    found = {}
+    for number, (name, array) in enumerate(zip(body.inputs, group_inputs(body, projection.values, sizes), strict=True)):  # fmt: skip
+        whole = np.concatenate([np.split(array, 2, axis=-1)[0]] * 2, axis=-1) if name in halved else array  # fmt: skip
+        found[f"x{number}"] = np.ascontiguousarray(whole)
+    return found
 
 
 def _why_not(path: Path, inputs: Mapping[str, np.ndarray], names: Sequence[str], expected: Sequence[np.ndarray], native: Native) -> str:  # fmt: skip

@@ -149,6 +149,70 @@ def test_queries_and_keys_may_be_scaled_apart(is_whole: bool, tmp_path: Path) ->
     assert "Softmax" not in found
 
 
+def inner_attention(n: transformers.Net, masked: Callable[[str], str], kv: int = 4) -> str:
+    """Attention between heads that are apart, keys and values of `kv` heads repeated for 4 of the queries."""
+    q, k, v = "q", "k", "v"
+    if kv < 4:
+        size = n.constant((2, kv, 4 // kv, 6, 8), "int64")
+        k, v = (n.add("Reshape", n.add("Expand", n.add("Unsqueeze", x, n.whole(2)), size), n.constant((2, 4, 6, 8), "int64")) for x in (k, v))  # fmt: skip
+    scores = n.add("MatMul", q, n.add("Transpose", k, perm=[0, 1, 3, 2]))
+    return str(n.add("MatMul", n.add("Softmax", masked(n.add("Mul", scores, n.number(0.25))), axis=-1), v))  # fmt: skip
+
+
+def heads_apart(kv: int = 4, *, half: bool = False) -> transformers.Net:
+    shapes = {"q": (2, 4, 6, 8), "k": (2, kv, 6, 8), "v": (2, kv, 6, 8), "mask": (2, 1, 1, 6)}
+    return transformers.Net(transformers.Sizes(half=half), shapes)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("fill", "half", "taken"), [
+    (-np.inf, False, True), (float(np.finfo(np.float32).min), False, True), (-1e4, False, False), (0.0, False, False),
+    (-np.inf, True, True), (-65504.0, True, False),
+])  # fmt: skip
+def test_a_mask_that_selects_is_added(fill: float, half: bool, taken: bool, turned: bool, tmp_path: Path) -> None:  # fmt: skip
+    n = heads_apart(half=half)
+    keep = n.add("Greater", "mask", n.number(-0.5))
+    order = lambda scores: (n.number(fill), scores) if turned else (scores, n.number(fill))  # noqa: E731  # fmt: skip
+    found = mapped(n, tmp_path, inner_attention(n, lambda scores: n.add("Where", keep, *order(scores))))  # fmt: skip
+    assert ("Attention" in found) == taken
+
+
+@pytest.mark.parametrize("kv", [1, 2])
+def test_heads_that_are_repeated_are_read_once(kv: int, tmp_path: Path) -> None:
+    n = heads_apart(kv)
+    found = mapped(n, tmp_path, inner_attention(n, lambda scores: n.add("Add", scores, "mask"), kv))
+    assert "Attention" in found
+    assert "Softmax" not in found
+
+
+def tables(n: transformers.Net, *, same: bool = True, known: bool = False) -> list[str]:
+    """cos and sin of 6 places, 8 numbers each."""
+    if known:
+        half = np.random.default_rng(2).standard_normal((6, 4)).astype(n.numpy_type)
+        return [n.constant(np.concatenate([half, half if same else 2 * half], -1)) for _ in range(2)]  # fmt: skip
+    angles = n.add("MatMul", "places", n.weight(1, 4))
+    both = n.add("Concat", angles, angles if same else n.add("Neg", angles), axis=-1)
+    return [n.add("Mul", n.add("Unsqueeze", n.add(op, both), n.whole(0)), n.number(1.5)) for op in ("Cos", "Sin")]  # fmt: skip
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_rotary_embedding_takes_half_the_table_where_halves_are_the_same(same: bool, known: bool, half: bool, tmp_path: Path) -> None:  # fmt: skip
+    n = transformers.Net(transformers.Sizes(d=32, heads=4, half=half), {"x": (2, 4, 6, 8), "places": (6, 1)})  # fmt: skip
+    found = mapped(n, tmp_path, n.rotary("x", *tables(n, same=same, known=known)))
+    assert ("RotaryEmbedding" in found) == same
+
+
+def test_what_is_turned_the_other_way_round_is_no_rotary_embedding(tmp_path: Path) -> None:
+    n = transformers.Net(transformers.Sizes(), {"x": (2, 4, 6, 8)})
+    cos, sin = tables(n, known=True)
+    first, second = n.add("Split", "x", outputs=2, axis=-1, num_outputs=2)
+    turned = n.add("Concat", n.add("Neg", first), second, axis=-1)
+    found = mapped(n, tmp_path, n.add("Add", n.add("Mul", "x", cos), n.add("Mul", turned, sin)))
+    assert "RotaryEmbedding" not in found
+
+
 def test_a_model_of_an_old_version_gets_the_operator_of_its_own_domain(tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     n.opset = 17
