@@ -15,12 +15,12 @@ import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
+from tbe_impl.backends.cpu.binaries import binary, quotient_of
 from tbe_impl.backends.cpu.kept_rows import kept_row
 from tbe_impl.backends.cpu.loads import load, load_flat
 from tbe_impl.backends.cpu.marks import mark_of
 from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
-from tbe_impl.backends.cpu.quotients import quotient_of
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
 from tbe_impl.backends.cpu.scope import (
@@ -504,7 +504,7 @@ class Elaborator:
         if isinstance(node, Select):
             return self.let(vectors.select(tag, *texts), tag, depth)
         if isinstance(node, Binary):
-            return self.let(_text_of(node, parts[0].tag, *texts), tag, depth)
+            return binary(self, node, tag, *parts)
         if isinstance(node, Call):
             is_short = parts[0].tag == "f32" and id(node) in self.short and node.name in SHORT
             name = f"{node.name}_to_half" if is_short else node.name
@@ -587,13 +587,3 @@ class Elaborator:
         else:
             line = f"{prefix}_store({place}, {value.text});"
         self.chain[depth].lines.append(line + mark_of(tensor.op))
-
-
-def _text_of(node: Binary, tag: str, a: str, b: str) -> str:
-    """An operation on two vectors; extremes of a vector and a number are quicker."""
-    for value, other in ((a, node.b), (b, node.a)):
-        if isinstance(other, Const) and not isinstance(other.value, str):
-            found = vectors.beside_number(node.op, tag, value, float(other.value))
-            if found is not None:
-                return found
-    return vectors.binary(node.op, tag, a, b)

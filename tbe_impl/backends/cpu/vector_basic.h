@@ -272,36 +272,40 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
         return p##_select(p##_abs(x - y) >= (one) / 2, y + more, y);                                     \
     }                                                                                                    \
     VF p p##_sign(p x) { return p##_select((x == x) & (x != 0), p##_copysign(p##_splat(one), x), x + 0); }   \
-    /* Both orders differ only in NaN and in the sign of 0; +0 is the larger: the bits of both, or of either. NaN with  \
-     * any bits added is NaN; with bits taken away it is not. */                                         \
-    VF p p##_maximum(p a, p b) {                                                                         \
-        return (p)(((i)p##_above(a, b) & (i)p##_above(b, a)) | p##_unordered(a, b));                     \
-    }                                                                                                    \
+    /* Both orders differ only in NaN and in the sign of 0; -0 is the smaller: the bits of either. NaN with any bits    \
+     * added is NaN. */                                                                                  \
     VF p p##_minimum(p a, p b) {                                                                         \
         return (p)((i)p##_below(a, b) | (i)p##_below(b, a));                                             \
     }
-/* t_unordered: a mask of where one is NaN. */
+/* t_maximum: +0 is the larger; NaN where one is. By an instruction that knows zeros and passes NaN over; elsewhere both orders
+ * as above: the bits of both, and since NaN with bits taken away is none, all bits where one is NaN. */
+#define VECTOR_MAXIMUM_512(p, s, mask)                                                                   \
+    VF p p##_maximum(p a, p b) {                                                                         \
+        mask nan = __builtin_ia32_cmp##s##512_mask(a, b, 3, (mask)-1, 4);                                \
+        p larger = __builtin_ia32_range##s##512_mask(a, b, 5, a, (mask)-1, 4);                           \
+        return __builtin_ia32_add##s##512_mask(a, b, larger, nan, 4);                                    \
+    }
+#define VECTOR_MAXIMUM(p, i, unordered)                                                                  \
+    VF p p##_maximum(p a, p b) {                                                                         \
+        return (p)(((i)p##_above(a, b) & (i)p##_above(b, a)) | (i)unordered);                            \
+    }
 #if VECTOR_X86 && PART32_BYTES == 64
-VF i32p f32p_unordered(f32p a, f32p b) {
-    return (i32p)__builtin_ia32_cvtmask2d512(__builtin_ia32_cmpps512_mask(a, b, 3, (uint16_t)-1, 4));
-}
+VECTOR_MAXIMUM_512(f32p, ps, uint16_t)
 #elif VECTOR_X86 && PART32_BYTES == 32
-VF i32p f32p_unordered(f32p a, f32p b) { return (i32p)__builtin_ia32_cmpps256(a, b, 3); }
+VECTOR_MAXIMUM(f32p, i32p, __builtin_ia32_cmpps256(a, b, 3))
 #elif VECTOR_X86
-VF i32p f32p_unordered(f32p a, f32p b) { return (i32p)__builtin_ia32_cmpunordps(a, b); }
+VECTOR_MAXIMUM(f32p, i32p, __builtin_ia32_cmpunordps(a, b))
 #else
-VF i32p f32p_unordered(f32p a, f32p b) { return (a != a) | (b != b); }
+VECTOR_MAXIMUM(f32p, i32p, ((a != a) | (b != b)))
 #endif
 #if VECTOR_X86 && PART64_BYTES == 64
-VF i64p f64p_unordered(f64p a, f64p b) {
-    return (i64p)__builtin_ia32_cvtmask2q512(__builtin_ia32_cmppd512_mask(a, b, 3, (uint8_t)-1, 4));
-}
+VECTOR_MAXIMUM_512(f64p, pd, uint8_t)
 #elif VECTOR_X86 && PART64_BYTES == 32
-VF i64p f64p_unordered(f64p a, f64p b) { return (i64p)__builtin_ia32_cmppd256(a, b, 3); }
+VECTOR_MAXIMUM(f64p, i64p, __builtin_ia32_cmppd256(a, b, 3))
 #elif VECTOR_X86
-VF i64p f64p_unordered(f64p a, f64p b) { return (i64p)__builtin_ia32_cmpunordpd(a, b); }
+VECTOR_MAXIMUM(f64p, i64p, __builtin_ia32_cmpunordpd(a, b))
 #else
-VF i64p f64p_unordered(f64p a, f64p b) { return (a != a) | (b != b); }
+VECTOR_MAXIMUM(f64p, i64p, ((a != a) | (b != b)))
 #endif
 VECTOR_FORMULAS(f32p, i32p, 1.0f)
 VECTOR_FORMULAS(f64p, i64p, 1.0)
@@ -325,6 +329,21 @@ VECTOR_LIFT_BOTH_2(scale)
 VECTOR_LIFT_BOTH_2(copysign)
 VECTOR_LIFT_BOTH_2(maximum)
 VECTOR_LIFT_BOTH_2(minimum)
+
+/* a / y, where 1 / y is known: rounded like a quotient (Markstein), as the inverse is. What is infinite, or has an inverse
+ * that is no normal number, comes out as NaN and is divided; a zero keeps its sign. */
+#if VECTOR_FMA
+#define VECTOR_OVER(v, p, p_any)                                                                         \
+    VF v p##_over(v a, v y, v inverse) {                                                                 \
+        v q = a * inverse, z = p##_fma(p##_fma(-q, y, a), inverse, q);                                   \
+        return __builtin_expect(p_any(z != z), 0) ? a / y : p##_copysign(z, q);                          \
+    }
+#else
+#define VECTOR_OVER(v, p, p_any) \
+    VF v p##_over(v a, v y, v inverse) { return (void)inverse, a / y; }
+#endif
+VECTOR_OVER(f32v, f32, i32_any)
+VECTOR_OVER(f64v, f64, i64_any)
 
 VF i32v f32_isnan(f32v x) { return x != x; }
 VF i32v f32_isinf(f32v x) { return f32_abs(x) == __builtin_inff(); }

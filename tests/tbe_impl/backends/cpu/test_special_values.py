@@ -212,3 +212,29 @@ def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: Ker
         one = np.full_like(x, number)
         assert_same(beside[2 * place], extreme("max", x, one))
         assert_same(beside[2 * place + 1], extreme("min", x, one))
+
+
+@pytest.mark.parametrize("options", WIDTHS, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
+    """Rounded like NumPy's quotients, though computed from the row's inverse; but for subnormal numbers, which may be a unit off."""
+    values = np.unique(pairs(dtype)[0])
+    limits = np.finfo(dtype)
+    random = np.random.default_rng(3)
+    exponents = random.integers(limits.minexp + 40, limits.maxexp - 40, (2, 4000))
+    below, above = np.ldexp(random.uniform(-2, 2, exponents.shape), exponents).astype(dtype)
+    y = np.concatenate([values, [-0.0], below]).astype(dtype)[:, None]
+    x = np.broadcast_to(np.concatenate([values, [-0.0], above[:100]]), (len(y), len(values) + 101))
+    x = np.ascontiguousarray(x.astype(dtype))
+
+    def build(a: Any, b: Any) -> list[Any]:
+        return [dsl.vdiv(a, dsl.broadcast(b, a.shape)), dsl.vdiv(a, dsl.broadcast(3.0, a.shape, dtype))]  # fmt: skip
+
+    kernel, _, _ = prepare(build, x, y, cache=cache, **options)
+    assert f"f{limits.bits}_over(" in kernel.source
+    with np.errstate(all="ignore"):
+        for found, wanted in zip(kernel.run([x, y], {}, 1), (x / y, x / x.dtype.type(3)), strict=True):  # fmt: skip
+            subnormal = (np.abs(wanted) < limits.smallest_normal) | (np.abs(x) < limits.smallest_normal * 2.0**60)  # fmt: skip
+            assert_same(found[~subnormal], wanted[~subnormal])
+            np.testing.assert_allclose(found[subnormal], wanted[subnormal], rtol=limits.eps, atol=limits.smallest_subnormal)  # fmt: skip
+            np.testing.assert_array_equal(np.signbit(found[subnormal]), np.signbit(wanted[subnormal]))  # fmt: skip
