@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.dsl.words import WORDS
 from tbe_impl.kernel import Argument, Kernel

@@ -6,43 +6,18 @@ import ctypes
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Described, InC, WholeKernel, in_c, outputs_of
+from custom_ops.in_row import InC, InRow, Record, record, scratch_places
+from custom_ops.kernels import Described, WholeKernel, in_c, outputs_of
 from custom_ops.onednn import Prepared
-from tbe_impl import environment
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
-from tbe_impl.backends.cpu.open_library import open_library
+from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.kernel import Kernel
-
-SOURCE = Path(__file__).with_name("chain.c")
-ALIGNMENT = 64
-
-
-class _Step(ctypes.Structure):
-    _fields_ = (
-        ("function", ctypes.c_void_p),
-        ("state", ctypes.c_void_p),
-        ("numbers", ctypes.POINTER(ctypes.c_int64)),
-        ("operands", ctypes.POINTER(ctypes.c_int64)),
-        ("count", ctypes.c_int64),
-        ("threads", ctypes.c_int64),
-    )
-
-
-class _Chain(ctypes.Structure):
-    _fields_ = (
-        ("steps", ctypes.c_int64),
-        ("scratch_bytes", ctypes.c_int64),
-        ("step", ctypes.POINTER(_Step)),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,58 +102,25 @@ class Chain:
     @property
     def whole(self) -> InC | None:
         """The chain as C calls it; None where a step of it has to be called as it is."""
-        if self._record is None:
-            return None
-        state = ctypes.addressof(self._record[0])
-        return InC(_run(), list(range(len(self.given) + len(self.wanted))), state=state)
+        return None if self._record is None else self._record.whole
 
     @cached_property
     def scratch_bytes(self) -> int:
         """Memory that a call holds besides its buffers."""
-        return self._places[1]
+        return scratch_places(self._row, (*self.given, *self.wanted))[1]
+
+    @property
+    def _row(self) -> list[InRow]:
+        return [InRow(step.reads, step.writes, tuple(map(_bytes, step.made))) for step in self.steps]  # fmt: skip
 
     @cached_property
-    def _places(self) -> tuple[dict[str, int], int]:
-        """Offset of each array that is neither input nor output, and the bytes of all: the lowest gap that is free."""
-        last = {name: at for at, step in enumerate(self.steps) for name in (*step.reads, *step.writes)}  # fmt: skip
-        found: dict[str, int] = {}
-        held: list[tuple[int, int, int]] = []
-        for at, step in enumerate(self.steps):
-            held = [one for one in held if one[2] >= at]
-            for name, made in zip(step.writes, step.made, strict=True):
-                if name in self.wanted or name in self.given:
-                    continue
-                bytes_held = -(-max(_bytes(made), 1) // ALIGNMENT) * ALIGNMENT
-                offset = 0
-                for begin, end, _ in sorted(held):
-                    if offset + bytes_held <= begin:
-                        break
-                    offset = max(offset, end)
-                found[name] = offset
-                held.append((offset, offset + bytes_held, last[name]))
-        ends = [found[name] + _bytes(made) for step in self.steps for name, made in zip(step.writes, step.made, strict=True) if name in found]  # fmt: skip
-        return found, max(ends, default=0)
-
-    @cached_property
-    def _record(self) -> tuple[Any, ...] | None:
+    def _record(self) -> Record | None:
         """What C reads; None where a step is no function in C."""
-        names = (*self.given, *self.wanted)
-        kept: list[Any] = []
-        records = (_Step * len(self.steps))()
-        offsets, scratch_bytes = self._places
-        for record, step in zip(records, self.steps, strict=True):
-            whole = step.in_c
-            if whole is None:
-                return None
-            own = (*step.reads, *step.writes)
-            operands = [names.index(name) if name in names else -1 - offsets[name] for name in (own[i] for i in whole.order)]  # fmt: skip
-            record.function = ctypes.cast(whole.function, ctypes.c_void_p)
-            record.state = whole.state or None
-            record.numbers = (ctypes.c_int64 * max(len(whole.numbers), 1))(*whole.numbers)
-            record.operands = (ctypes.c_int64 * max(len(operands), 1))(*operands)
-            record.count, record.threads = len(operands), usable_threads(environment.threads())
-            kept.append(whole)
-        return _Chain(len(records), scratch_bytes, records), records, kept
+        kernels = [step.in_c for step in self.steps]
+        known = [kernel for kernel in kernels if kernel is not None]
+        if len(known) < len(kernels):
+            return None
+        return record((*self.given, *self.wanted), self._row, known)
 
     def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
         """The output array, or a tuple of them.
@@ -219,16 +161,3 @@ class Chain:
 
 def _bytes(one: Described) -> int:
     return math.prod(one.shape) * dtype_of(one.dtype).numpy.itemsize
-
-
-@cache
-def _run() -> Any:
-    """The function that runs chains.
-
-    Raises:
-        MissingError: there is no C compiler.
-    """
-    library = compiler.build(SOURCE.read_text("utf-8"), symbols=("chain_run",))
-    function = open_library(library, ("chain_run",)).chain_run
-    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int
-    return function

@@ -22,7 +22,7 @@ from custom_ops import dispatch
 from custom_ops.computation import Computation
 from custom_ops.kernels import Described
 from custom_ops.recent import Recent
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.dsl.dtypes import dtype_of
 
 try:  # names that MindSpore does not promise

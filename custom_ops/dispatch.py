@@ -17,7 +17,7 @@ from custom_ops.kernels import AnyKernel, Described, in_c
 from custom_ops.varying import Bound
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.call import usable_threads
+from tbe_impl.backends.cpu.buffers import usable_threads
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, FusionError

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from custom_ops.in_row import InC
 from custom_ops.specs import OpSpec
 from tbe_impl.backends.cpu.call import Loaded
 from tbe_impl.dsl.dtypes import dtype_of
@@ -60,22 +61,6 @@ class Procedure:
         assert self.spec.procedure is not None
         self.spec.procedure(*arrays, *out, **self.attributes)
         return out[0] if len(out) == 1 else tuple(out)
-
-
-class InC(NamedTuple):
-    """A kernel as C calls it: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``, 0 when all is well.
-
-    Attributes:
-        function: that, or its address.
-        order: the parameter that each of its buffers is, inputs first.
-        numbers: what it is told besides.
-        state: where it is not 0, the function is ``int function(void *state, void **buffers)`` instead.
-    """
-
-    function: Any
-    order: list[int]
-    numbers: tuple[int, ...] = ()
-    state: int = 0
 
 
 class WholeKernel(Protocol):

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Described, InC, program_of, several
+from custom_ops.in_row import InC
+from custom_ops.kernels import Described, program_of, several
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu.call import Loaded
 from tbe_impl.dsl.dtypes import dtype_of, is_float

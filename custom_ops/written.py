@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.kernels import Described, InC
+from custom_ops.in_row import InC
+from custom_ops.kernels import Described
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
+from tbe_impl.backends.cpu.buffers import aligned_empty, usable_threads
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError

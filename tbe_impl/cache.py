@@ -194,18 +194,24 @@ class KernelCache:
 
     key = staticmethod(make_key)
 
-    def load(self, key: str) -> Path | None:
-        """The kernel of `key` after every check, or None when there is none that can be trusted."""
+    def load(self, key: str, *, sha256: str = "") -> Path | None:
+        """The kernel of `key` after every check, or None when there is none that can be trusted.
+
+        Args:
+            sha256: of its content, for whom no other will do.
+        """
         prefix = self._prefix(key)
         entry = f"{prefix}/{key}"
         try:
             check_owner(self.root.stat(), self._place)
             check_owner(os.lstat(prefix), prefix)
-            read_entry(entry, key)
+            found = read_entry(entry, key)
+            if sha256 not in ("", found.sha256):
+                raise CacheError("is another kernel", place=entry)
         except (CacheError, OSError) as error:
             if os.path.lexists(entry):
                 _log.info("cache entry refused: %s", error)
-            return self._fallback.load(key) if self._fallback else None
+            return self._fallback.load(key, sha256=sha256) if self._fallback else None
         with contextlib.suppress(OSError):
             os.utime(f"{entry}/{META}")
         return Path(entry, KERNEL)

@@ -16,7 +16,7 @@ from tbe_impl.cache_entry import check_owner, open_directory, read_file
 from tbe_impl.errors import CacheError
 
 SUFFIX = ".note"
-BYTES_MAX = 1 << 14
+BYTES_MAX = 1 << 18
 _DIGITS = 64
 
 
@@ -42,14 +42,17 @@ def write_note(place: Path, key: str, content: bytes) -> None:
     """Puts a note into a directory of ours, whole or not at all.
 
     Raises:
-        CacheError: the directory is another's.
+        CacheError: the directory is another's, or the note too large to be read again.
         OSError: it cannot be written.
     """
+    whole = _sealed(key, content)
+    if len(whole) > BYTES_MAX:
+        raise CacheError("is too large", place=f"{place}/{key}{SUFFIX}", got=f"{len(whole)} bytes")
     check_owner(place.lstat(), place)
     handle, made = tempfile.mkstemp(prefix=f".stage-{key[:16]}-", dir=place)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_sealed(key, content))
+            file.write(whole)
         Path(made).replace(place / f"{key}{SUFFIX}")
     except BaseException:
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tbe_impl import environment
 from tbe_impl.backends.cpu.backend import CpuKernel, prepare
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.command import Request, build, split_target
 from tbe_impl.dsl.tensor import compute, placeholder, static_shape
 from tbe_impl.errors import InputError

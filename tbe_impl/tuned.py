@@ -192,11 +192,11 @@ def key_of(kernel: Kernel) -> str:
 def processor() -> str:
     """The processor's name, where the system tells it."""
     try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+            named = (line.partition(":") for line in lines)
+            return next((value.strip() for name, _, value in named if name.strip() == "model name"), "")  # fmt: skip
     except OSError:
         return ""
-    named = (line.partition(":") for line in lines)
-    return next((value.strip() for name, _, value in named if name.strip() == "model name"), "")
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -33,7 +33,7 @@ ORDER = {
         ("timing",),
     ),
     "custom_ops": (
-        ("specs", "framework", "recent"),
+        ("specs", "framework", "recent", "in_row"),
         ("kernels", "varying", "computation", "onednn"),
         ("gradient", "dispatch", "written", "chain"),
         ("arrays", "bprops"),

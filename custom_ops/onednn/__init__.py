@@ -1,15 +1,33 @@
 """Convolutions and matrix products by the oneDNN that comes with MindSpore, from plain pointers.
 
 ``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and ``prepare_max_pool_gradient`` give a `Prepared` operator for fixed shapes, dtypes
-and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.state`` run it from C.
+and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.state`` run it from C. Each name is fetched from
+its module when it is first used.
 """
 
-from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
-from custom_ops.onednn.pooling import prepare_max_pool_gradient
-from custom_ops.onednn.prepared import Prepared, TensorType
-from custom_ops.onednn.probing import quick_channels_last
-from custom_ops.onednn.products import prepare_matmul
-from custom_ops.onednn.tried_library import why_missing
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
+    from custom_ops.onednn.pooling import prepare_max_pool_gradient
+    from custom_ops.onednn.prepared import Prepared, TensorType
+    from custom_ops.onednn.probing import quick_channels_last
+    from custom_ops.onednn.products import prepare_matmul
+    from custom_ops.onednn.tried_library import why_missing
+
+_HOMES = {
+    "Prepared": "prepared",
+    "TensorType": "prepared",
+    "prepare_conv2d": "convolution",
+    "prepare_conv2d_backward": "convolution",
+    "prepare_matmul": "products",
+    "prepare_max_pool_gradient": "pooling",
+    "quick_channels_last": "probing",
+    "why_missing": "tried_library",
+}
 
 __all__ = [
     "Prepared",
@@ -21,3 +39,13 @@ __all__ = [
     "quick_channels_last",
     "why_missing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch a name from its home (PEP 562) and keep it."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

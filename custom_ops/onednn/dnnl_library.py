@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import platform
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.errors import CompileError, MissingError
 
 HERE = Path(__file__).resolve().parent
-FILE = "libdnnl.so.3"
 VERSIONS = ((3, 1), (3, 13))
 """From and up to which its C interface and its class of threads were read."""
 SOURCES = ("threads.c", "passes.c", "runtime.c")
@@ -105,29 +103,6 @@ class Library:
         """What ``dnnl_<name>`` returns, as a ctypes type."""
         function = getattr(self._functions, f"dnnl_{name}")
         return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(*arguments)  # fmt: skip
-
-
-def find() -> Path:
-    """The file beside the installed MindSpore, which is not imported for that.
-
-    Other builds of oneDNN are not looked for: those of Python packages bring threads of their own, or are part of another
-    library, and MindSpore loads this one anyway.
-
-    Raises:
-        MissingError: there is none.
-    """
-    try:
-        found = importlib.util.find_spec("mindspore")
-    except ValueError:  # a stand-in without a place
-        found = None
-    for place in (found.submodule_search_locations or []) if found else []:
-        path = Path(place) / "lib" / FILE
-        if path.is_file():
-            return path
-    raise MissingError(
-        f"{FILE} of MindSpore is not there",
-        remedy="Run: pip install 'ms_fusion[cpu]', or choose lowering=\"im2col\"",
-    )
 
 
 def load(path: Path) -> Library:

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from custom_ops.onednn.statuses import describe
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.errors import CompileError, InputError
 
 DTYPES = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 
-from custom_ops.onednn.dnnl_library import Library, find, load
+from custom_ops.onednn.dnnl_library import Library, load
+from custom_ops.onednn.place import find
 from custom_ops.onednn.trial import try_out
 from tbe_impl.errors import FusionError
 

@@ -25,7 +25,7 @@ from custom_ops.pointwise import HALVES
 from custom_ops.specs import OpSpec
 from custom_ops.tbe_steps import TbeStep, TbeSteps
 from tbe_impl import dsl, environment
-from tbe_impl.backends.cpu.call import usable_threads
+from tbe_impl.backends.cpu.buffers import usable_threads
 from tbe_impl.errors import InputError
 
 SAMPLES = (((6, 24), (17, 24)), ((2, 3, 9), (4, 9)), ((33, 64), (96, 64)), ((7,), (5, 7)), ((0, 4), (3, 4)))  # fmt: skip

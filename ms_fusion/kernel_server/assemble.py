@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 from custom_ops.chain import Chain, Step
-from custom_ops.kernels import Described
+from custom_ops.kernels import Described, program_of
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Value
 from ms_fusion.kernel_server import choose
+from ms_fusion.kernel_server.answers import Library, OwnKernel, Place, Row
 from ms_fusion.kernel_server.channels_last import channels_last
+from ms_fusion.kernel_server.library_call import LibraryCall
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
 from ms_fusion.kernel_server.parts import Region, alone, parts, reads
 from ms_fusion.kernel_server.stored_constants import stored
-from ms_fusion.kernel_server.translate import IN_PLACE, Group, translate
+from ms_fusion.kernel_server.translate import IN_PLACE, Group, size_bytes, translate
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, layout_of
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
-from tbe_impl.errors import InputError
+from tbe_impl.errors import CacheError, InputError
 from tbe_impl.kernel import Kernel
 
 
@@ -30,21 +33,56 @@ def needs_library(graph: Graph) -> bool:
     return any(is_called(node, graph) for node in graph)
 
 
-def compile_own(kernel: Composite) -> tuple[BuildStep, ...]:
-    """Compiles what is ours in a group, so that it lies in the cache when the group is first called; its steps.
+class Compiled(NamedTuple):
+    """What is ours in a group, compiled.
+
+    Attributes:
+        steps: of the whole group, for the ledger.
+        row: the group as it will be called; None where something in it is no function in C.
+    """
+
+    steps: tuple[BuildStep, ...]
+    row: Row | None
+
+
+def compile_own(kernel: Composite) -> Compiled:
+    """Compiles what is ours in a group, so that it lies in the cache when the group is first called.
 
     Raises:
         FusionError: as `assemble`, or the compiler's.
     """
-    own = [
-        step.kernel for step in _steps(kernel, prepared=False) if isinstance(step.kernel, Kernel)
-    ]
+    graph = _ready(kernel.graph)
+    members = _members(kernel, graph)
+    own = [member.kernel for member in members if isinstance(member.kernel, Kernel)]
     for made in own:
         assert made.compiled
     # the kernels of the regions come first, in their order; behind them stand copies
     layouts = (made.layout for made in own)
-    graph = _ready(kernel.graph)
-    return tuple(_told(part, graph, layouts) for part in parts(graph))
+    return Compiled(tuple(_told(part, graph, layouts) for part in parts(graph)), _row(kernel, members, graph))  # fmt: skip
+
+
+def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | None:
+    names = (*kernel.graph.inputs, *kernel.graph.outputs)
+    if len(set(names)) < len(names):
+        return None
+    found = []
+    for member in members:
+        if isinstance(member.kernel, LibraryCall):
+            size = ready.values[member.writes[0]].bytes
+            found.append(Place(member.kernel, member.reads, member.writes, (size,)))
+            continue
+        program = program_of(member.kernel)
+        if program is None or program[0].program.sizes:
+            return None
+        loaded, order = program
+        try:
+            library = Library.of(loaded.file)
+        except CacheError:  # gone already
+            return None
+        own = OwnKernel(library, loaded.program.symbol, tuple(order))
+        sizes = tuple(size_bytes(item.tensor) for item in member.kernel.outputs)
+        found.append(Place(own, member.reads, member.writes, sizes))
+    return Row(names, tuple(found))
 
 
 def _told(part: Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
@@ -63,7 +101,7 @@ def assemble(kernel: Composite) -> Chain:
     graph = kernel.graph
     given = {name: _described(graph.values[name]) for name in graph.inputs}
     wanted = {name: _described(graph.values[name]) for name in graph.outputs}
-    steps = tuple(_steps(kernel, prepared=True))
+    steps = tuple(map(_step, _members(kernel, _ready(graph))))
     made = {name for step in steps for name in step.writes}
     made |= {node.outputs[0] for node in graph if node.op in IN_PLACE}
     if not made >= wanted.keys():
@@ -71,21 +109,38 @@ def assemble(kernel: Composite) -> Chain:
     return Chain(kernel.name, given, wanted, steps)
 
 
-def _steps(kernel: Composite, *, prepared: bool) -> list[Step]:
-    """The kernels in a row; what is written in place and read later is copied to its place at the end."""
-    kernel = replace(kernel, graph=_ready(kernel.graph))
-    found = parts(kernel.graph)
-    steps: list[Step] = []
-    last: list[Step] = []
+class _Member(NamedTuple):
+    """A kernel of a chain: ours, or a call of the library that is not prepared yet, and the names of its arrays."""
+
+    kernel: Kernel | LibraryCall
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+def _step(member: _Member) -> Step:
+    kernel = member.kernel
+    return Step(kernel.prepare() if isinstance(kernel, LibraryCall) else kernel, member.reads, member.writes)  # fmt: skip
+
+
+def _members(kernel: Composite, ready: Graph) -> list[_Member]:
+    """The kernels in a row; what is written in place and read later is copied to its place at the end.
+
+    Args:
+        ready: the kernel's graph as `_ready` has it.
+    """
+    kernel = replace(kernel, graph=ready)
+    found = parts(ready)
+    members: list[_Member] = []
+    last: list[_Member] = []
     for number, part in enumerate(found):
         if isinstance(part, LibraryStep):
-            steps += [Step(part.prepare(), part.reads, (part.writes,))] if prepared else []
+            members.append(_Member(part.call, part.reads, (part.writes,)))
             continue
         later = {name for other in found[number + 1 :] for name in reads(other)}
         own, copies = _own(part, kernel, later)
-        steps.append(own)
+        members.append(own)
         last += copies
-    return steps + last
+    return members + last
 
 
 def _ready(graph: Graph) -> Graph:
@@ -108,7 +163,7 @@ def own_kernels(kernel: Composite) -> Iterator[tuple[Kernel, Group, Graph]]:
         yield choose.plain(group, graph.inputs), group, graph
 
 
-def _own(region: Region, kernel: Composite, later: Container[str]) -> tuple[Step, list[Step]]:
+def _own(region: Region, kernel: Composite, later: Container[str]) -> tuple[_Member, list[_Member]]:
     """A kernel of ours for a region, and the copies that come last.
 
     Args:
@@ -131,17 +186,17 @@ def _own(region: Region, kernel: Composite, later: Container[str]) -> tuple[Step
         writes.append(target)
         copies += [_copy(tensor, target, names[other]) for other in others]
     outputs = tuple(map(choose.argument, group.results, writes))
-    return Step(replace(own, outputs=outputs), tuple(inputs), tuple(writes)), copies
+    return _Member(replace(own, outputs=outputs), tuple(inputs), tuple(writes)), copies
 
 
-def _copy(like: Tensor, source: str, target: str) -> Step:
+def _copy(like: Tensor, source: str, target: str) -> _Member:
     """One array to the place of another."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(
         "copy", "cpu", (choose.argument(given, "source"),), (choose.argument(made, "target"),)
     )
-    return Step(kernel, (source,), (target,))
+    return _Member(kernel, (source,), (target,))
 
 
 def _described(value: Value) -> Described:

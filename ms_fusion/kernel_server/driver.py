@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import os
-import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from ms_fusion.accuracy.replay import unknown_operators
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import choose, records
+from ms_fusion.kernel_server import answers, choose
+from ms_fusion.kernel_server.answers import Row
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
 from ms_fusion.kernel_server.entry import entry, stub
+from ms_fusion.kernel_server.publishing import is_name, publish
 from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment
@@ -25,8 +24,6 @@ from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.kernel import Kernel
 
 log = logging.getLogger("ms_fusion")
-
-SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
 class AkgV2Driver:
@@ -56,16 +53,18 @@ class AkgV2Driver:
 
 
 def build(text: str, directory: Path) -> None:
-    """Builds the kernel of a description, and puts it where MindSpore looks for it.
+    """Builds the kernel of a description, and puts it where MindSpore looks for it; what it became is kept as an answer.
 
     Raises:
         FusionError: as `library`; `ParseError` for a text that is no kernel.
     """
     kernel = parse_kernel(text, file="the kernel's description")
-    started, compiled = time.perf_counter(), compiler.count_made()
-    built, steps = library(kernel)
+    started, compiled, key = time.perf_counter(), compiler.count_made(), answers.key_of(text)
+    made = library(kernel)
     seconds = round(time.perf_counter() - started, 3)
-    publish(built, kernel.name, directory, Build(steps, seconds, compiler.count_made() == compiled))
+    publish(made.built, kernel.name, directory, Build(made.steps, seconds, compiler.count_made() == compiled))  # fmt: skip
+    if made.lasting:
+        answers.remember(text, key, made.built, made.steps, made.row)
 
 
 def stand_in(text: str, directory: Path, why: str) -> None:
@@ -87,13 +86,24 @@ def stand_in(text: str, directory: Path, why: str) -> None:
     publish(built, kernel.name, directory, Build(steps, why=why))
 
 
-def is_name(name: str) -> bool:
-    """Whether it can be a function's name in C."""
-    return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()
+class Made(NamedTuple):
+    """A compiled kernel.
+
+    Attributes:
+        built: its library, which exports a function of the kernel's name.
+        steps: for the ledger.
+        row: what it calls, where it is a stub.
+        lasting: whether it would come out so again: not where the compiler failed, or the row is no function in C.
+    """
+
+    built: Path
+    steps: tuple[BuildStep, ...]
+    row: Row | None = None
+    lasting: bool = True
 
 
-def library(kernel: Composite) -> tuple[Path, tuple[BuildStep, ...]]:
-    """The compiled kernel, from the cache or made now, and its steps; it exports a function of the kernel's name.
+def library(kernel: Composite) -> Made:
+    """The compiled kernel, from the cache or made now.
 
     Raises:
         InputError: something in it is not built; CompileError, MissingError: the compiler.
@@ -102,8 +112,9 @@ def library(kernel: Composite) -> tuple[Path, tuple[BuildStep, ...]]:
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
     if needs_library(kernel.graph):
         # what cannot be built is known here, not at the first call
-        steps = compile_own(kernel)
-        return compiler.build(stub(kernel.name), symbols=(kernel.name,)), steps
+        ours = compile_own(kernel)
+        built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
+        return Made(built, ours.steps, ours.row, lasting=ours.row is not None)
     with compat.installed(soc="cpu"):
         group = translate(kernel)
         graph = kernel.graph
@@ -112,39 +123,13 @@ def library(kernel: Composite) -> tuple[Path, tuple[BuildStep, ...]]:
             return _compiled(group, graph, choose.chosen(own, group, graph))
         except CompileError as error:
             log.info("kernel %s is cut into its operators: %s", kernel.name, error)
-            return _compiled(group, graph, choose.apart(own, group, graph))
+            return _compiled(group, graph, choose.apart(own, group, graph))._replace(lasting=False)  # fmt: skip
 
 
-def _compiled(group: Group, graph: Graph, own: Kernel) -> tuple[Path, tuple[BuildStep, ...]]:
-    """Its library and its steps, made as the options of `own` say."""
+def _compiled(group: Group, graph: Graph, own: Kernel) -> Made:
+    """It, made as the options of `own` say."""
     program = write_program(group.results, group.inputs, name=group.name, options=own.options)
     layout = layout_of(group.results, group.inputs, own.options)
     source = program.source + entry(group, program, layout, own.threads or environment.threads())
     steps = (BuildStep("c", tuple(node.op for node in graph), len(layout.nests)),)
-    return compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps  # fmt: skip
-
-
-def publish(built: Path, name: str, directory: Path, record: Build) -> None:
-    """Puts a library where MindSpore looks for it; its JSON, by which MindSpore knows that it is there, comes last.
-
-    Args:
-        record: how it was built; the ledger looks for it there.
-    """
-    content = built.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    told = {"kernelName": f"{name}_kernel", "sha256": digest, "objSha256": digest, "threadNumber": "null"}  # fmt: skip
-    _put(directory / f"{name}.so", content)
-    _put(directory / records.file_name(name), records.content(record))
-    _put(directory / f"{name}.json", json.dumps(told).encode())
-
-
-def _put(path: Path, content: bytes) -> None:
-    file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    draft = Path(name)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(content)
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+    return Made(compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps)  # fmt: skip

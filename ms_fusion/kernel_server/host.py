@@ -12,9 +12,12 @@ import os
 import threading
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tbe_impl.backends.cpu import compiler
+
+if TYPE_CHECKING:
+    from ms_fusion.kernel_server.rows import Prepared
 
 SOURCE = Path(__file__).with_name("host.c")
 SYMBOLS = ("ms_fusion_host_set", "ms_fusion_host_prepare")
@@ -55,22 +58,41 @@ class Host:
         _library().ms_fusion_host_set(self._callback)
 
     def _prepare(self, name: bytes, result: Any) -> int:
-        from ms_fusion.formats.composite import parse_kernel
-        from ms_fusion.kernel_server import records
-        from ms_fusion.kernel_server.hosted import prepared
-
         try:
-            file = self.directory / f"{name.decode()}.info"
-            kernel = parse_kernel(file.read_text("utf-8"), file=file.name)
-            built = records.read_one(self.directory, kernel.name)
-            with self._lock:
-                found = prepared(kernel, failed=built is not None and bool(built.why))
-                self._kept.append(found)
+            found = self._prepared(name.decode())
+            self._kept.append(found)
             result.contents.function, result.contents.state = found.function, found.state
         except Exception:
             log.exception("kernel %s cannot be prepared", name)
             return 1
         return 0
+
+    def _prepared(self, name: str) -> Prepared:
+        """From its answer, without the generator; else from its description."""
+        from ms_fusion.kernel_server import records
+
+        text = (self.directory / f"{name}.info").read_text("utf-8")
+        built = records.read_one(self.directory, name)
+        failed = built is not None and bool(built.why)
+        with self._lock:
+            found = None if failed else _answered(text)
+            if found is None:
+                from ms_fusion.formats.composite import parse_kernel
+                from ms_fusion.kernel_server.hosted import prepared
+
+                found = prepared(parse_kernel(text, file=f"{name}.info"), failed=failed)
+            return found
+
+
+def _answered(text: str) -> Prepared | None:
+    from ms_fusion.kernel_server import rows
+
+    try:
+        return rows.answered(text)
+    except Exception as error:  # noqa: BLE001
+        # whatever is amiss with an answer, the kernel can be assembled
+        log.info("a kernel is assembled anew: %s", error)
+        return None
 
 
 @cache

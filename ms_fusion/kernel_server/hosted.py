@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,26 +14,13 @@ from custom_ops.chain import Chain
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server.assemble import assemble
+from ms_fusion.kernel_server.rows import Prepared, address
 from ms_fusion.kernel_server.translate import IN_PLACE
 from tbe_impl.dsl.dtypes import dtype_of
 
 log = logging.getLogger("ms_fusion")
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What a kernel's library calls.
-
-    Attributes:
-        function, state: addresses.
-        kept: lives as long as they are called.
-    """
-
-    function: int
-    state: int
-    kept: object
 
 
 def prepared(kernel: Composite, *, failed: bool = False) -> Prepared:
@@ -47,17 +34,13 @@ def prepared(kernel: Composite, *, failed: bool = False) -> Prepared:
         chain = None if failed else assemble(kernel)
         whole = chain.whole if chain is not None else None
         if whole is not None:
-            return Prepared(_address(whole.function), whole.state, (chain, whole))
+            return Prepared(address(whole.function), whole.state, (chain, whole))
         call = chain_called(chain) if chain is not None else call
     except Exception as error:  # noqa: BLE001
         # MindSpore has launched the kernel: whatever is amiss, it has to be computed
         log.warning("kernel %s is slow, computed by its formulas: %s", kernel.name, error)
     run = RUN(_without_exceptions(kernel, call))
-    return Prepared(_address(run), 1, run)
-
-
-def _address(function: Any) -> int:
-    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+    return Prepared(address(run), 1, run)
 
 
 Call = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]

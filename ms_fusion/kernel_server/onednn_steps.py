@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
-from custom_ops.onednn import (
-    Prepared,
-    prepare_conv2d,
-    prepare_conv2d_backward,
-    prepare_matmul,
-    prepare_max_pool_gradient,
-    why_missing,
-)
+from custom_ops.onednn import why_missing
 from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.following import following
+from ms_fusion.kernel_server.library_call import LibraryCall, Plain
 
 
 @dataclass(frozen=True)
@@ -29,12 +22,13 @@ class LibraryStep:
         covered: names of the nodes that it computes, the library's own first.
         reads: names of the values that it reads, in the order of the call.
         writes: name of the value that it makes.
+        call: what the library is asked for.
     """
 
     covered: tuple[str, ...]
     reads: tuple[str, ...]
     writes: str
-    prepare: Callable[[], Prepared]
+    call: LibraryCall
 
 
 def is_called(node: Node, graph: Graph) -> bool:
@@ -50,42 +44,40 @@ def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> Librar
 
     Args:
         taken: names of nodes that are computed with another call.
-
-    Raises:
-        InputError: as the library's; names operator, argument, expected and got.
     """
     reads, joins, call = LIBRARY[node.op](node, graph)
     result = node.outputs[0]
     if not joins:
-        return LibraryStep((node.name,), reads, result, lambda: call())
+        return LibraryStep((node.name,), reads, result, call())
     image = node.op == "Conv2D"
     axis = 1 if image and "y" not in node.attr("channels_last", ()) else -1
     biased = len(reads) == 3
     found = following(result, graph, axis=axis, taken=taken, scaled=image, biased=biased)
-    more: dict[str, Any] = dict.fromkeys(found.reads, True)
+    more: dict[str, Plain] = dict.fromkeys(found.reads, True)
     more |= {"bias": True} if biased else {}
     more |= {"activation": "relu"} if found.relu else {}
     operands = [found.reads[name] for name in ("bias", "residual", "scale") if name in found.reads]
-    return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, lambda: call(**more))  # fmt: skip
+    return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, call(**more))  # fmt: skip
 
 
 def _shape(value: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in value.shape)
 
 
-_Found = tuple[tuple[str, ...], bool, Callable[..., Prepared]]
+_Found = tuple[tuple[str, ...], bool, Callable[..., LibraryCall]]
 
 
 def _product(node: Node, graph: Graph) -> _Found:
     given = graph.inputs_of(node)
-    flags: dict[str, Any] = {
-        name: bool(node.attr(name, False)) for name in ("transpose_a", "transpose_b")
+    told: dict[str, Plain] = {
+        "a_shape": _shape(given[0]),
+        "b_shape": _shape(given[1]),
+        "dtype": given[0].dtype,
+        "operator": node.op,
+        "transpose_a": bool(node.attr("transpose_a", False)),
+        "transpose_b": bool(node.attr("transpose_b", False)),
     }
-
-    def call(**more: Any) -> Prepared:
-        return prepare_matmul(_shape(given[0]), _shape(given[1]), dtype=given[0].dtype, operator=node.op, **flags, **more)  # fmt: skip
-
-    return tuple(node.inputs), True, call
+    return tuple(node.inputs), True, lambda **more: LibraryCall("prepare_matmul", told | more)
 
 
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
@@ -97,12 +89,19 @@ def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
 def _convolution(node: Node, graph: Graph) -> _Found:
     x, weight = (graph.values[name] for name in node.inputs[:2])
     last = node.attr("channels_last", ())
+    told = _images(x, weight, node, last="x" in last)
 
-    def call(**more: Any) -> Prepared:
+    def call(**more: Plain) -> LibraryCall:
         ways = (*last, "residual") if "y" in last and more.get("residual") else last
-        return prepare_conv2d(_image_shape(x, "x" in last), _shape(weight), dtype=x.dtype, operator=node.op, channels_last=ways, **spatial(node), **more)  # fmt: skip
+        return LibraryCall("prepare_conv2d", told | {"channels_last": ways} | more)
 
     return tuple(node.inputs), True, call
+
+
+def _images(x: Value, weight: Value, node: Node, *, last: bool) -> dict[str, Plain]:
+    """What a convolution and its gradients are told."""
+    shapes = {"x_shape": _image_shape(x, last), "weight_shape": _shape(weight)}
+    return {**shapes, "dtype": x.dtype, "operator": node.op, **spatial(node)}
 
 
 def _convolution_gradient(node: Node, graph: Graph) -> _Found:
@@ -111,23 +110,25 @@ def _convolution_gradient(node: Node, graph: Graph) -> _Found:
     last = node.attr("channels_last", ())
     result, other = graph.outputs_of(node)[0], graph.values[node.inputs[1]]
     x, weight = (result, other) if of_x else (other, result)
-    name = "grad_x" if of_x else "x"
-
-    def call() -> Prepared:
-        return prepare_conv2d_backward(_image_shape(x, name in last), _shape(weight), dtype=x.dtype, operator=node.op, wanted=("x" if of_x else "weight",), channels_last=last, **spatial(node))  # fmt: skip
-
-    return tuple(node.inputs[:2]), False, call
+    told = _images(x, weight, node, last=("grad_x" if of_x else "x") in last)
+    told |= {"wanted": ("x" if of_x else "weight",), "channels_last": last}
+    return tuple(node.inputs[:2]), False, lambda: LibraryCall("prepare_conv2d_backward", told)
 
 
 def _pooling_gradient(node: Node, graph: Graph) -> _Found:
     """(x, y, gradient)."""
     x, y, gradient = graph.inputs_of(node)
     where, last = windows(node, x.shape, y.shape), node.attr("format", "NCHW") == "NHWC"
-
-    def call() -> Prepared:
-        return prepare_max_pool_gradient(_image_shape(x, last), _image_shape(gradient, last), channels_last=last, window=where.spans, stride=where.strides, before=where.starts, dtype=x.dtype)  # fmt: skip
-
-    return (node.inputs[0], node.inputs[2]), False, call
+    told: dict[str, Plain] = {
+        "x_shape": _image_shape(x, last),
+        "y_shape": _image_shape(gradient, last),
+        "window": where.spans,
+        "stride": where.strides,
+        "before": where.starts,
+        "dtype": x.dtype,
+        "channels_last": last,
+    }
+    return (node.inputs[0], node.inputs[2]), False, lambda: LibraryCall("prepare_max_pool_gradient", told)  # fmt: skip
 
 
 LIBRARY: Mapping[str, Callable[[Node, Graph], _Found]] = MappingProxyType(

@@ -71,7 +71,7 @@ def _each(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
 def _steps(graph: Graph) -> Iterator[Step]:
     for part in parts(graph):
         if isinstance(part, LibraryStep):
-            yield Step(part.prepare(), part.reads, (part.writes,))
+            yield Step(part.call.prepare(), part.reads, (part.writes,))
             continue
         own = alone(part, graph)
         kernel = build(Node(part.nodes[-1].name, graph.name, own.inputs, own.outputs, body=own))

@@ -16,7 +16,7 @@ from ms_fusion.formats.onnx_graph import ONNX_OP, assumed
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.assembled import assembled
 from ms_fusion.onnx_fusion.verification import sample
-from tbe_impl.backends.cpu.call import aligned_empty
+from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.errors import FusionError
 
 LARGEST_BYTES = 64 << 20

@@ -1,31 +1,48 @@
-"""Presets that take effect and prove it: the table, the scopes in which one is in force, and MindSpore's own switches."""
+"""Presets that take effect and prove it: the table, the scopes in which one is in force, and MindSpore's own switches.
 
-from ms_fusion.presets.in_force import FusionWarning, InForce, fuses
-from ms_fusion.presets.mindspore_state import (
-    compile_lock,
-    device_target,
-    environment_flags,
-    failed_graphs_in,
-    kernel_directory,
-    save_graphs,
-    set_mode,
-    version,
-)
-from ms_fusion.presets.scopes import (
-    check,
-    disable,
-    enable,
-    findings_of_call,
-    findings_of_graph,
-    flags_of,
-    fusion,
-    in_force,
-    named_generator,
-    patch,
-    refuse,
-    unpatch,
-)
-from ms_fusion.presets.table import resolve
+Each name is fetched from its module when it is first used: the compile server, a process of its own, needs few of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ms_fusion.presets.mindspore_state import (
+        compile_lock,
+        device_target,
+        environment_flags,
+        failed_graphs_in,
+        kernel_directory,
+        save_graphs,
+        set_mode,
+        version,
+    )
+    from ms_fusion.presets.record import FusionWarning, InForce, fuses
+    from ms_fusion.presets.scopes import (
+        check,
+        disable,
+        enable,
+        findings_of_call,
+        findings_of_graph,
+        flags_of,
+        fusion,
+        in_force,
+        named_generator,
+        patch,
+        refuse,
+        unpatch,
+    )
+    from ms_fusion.presets.table import resolve
+
+_OF_HOME = {
+    "mindspore_state": "compile_lock device_target environment_flags failed_graphs_in kernel_directory save_graphs set_mode version",
+    "record": "FusionWarning InForce fuses",
+    "scopes": "check disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch refuse unpatch",
+    "table": "resolve",
+}  # fmt: skip
+_HOMES = {name: home for home, names in _OF_HOME.items() for name in names.split()}
 
 __all__ = [
     "FusionWarning",
@@ -53,3 +70,13 @@ __all__ = [
     "unpatch",
     "version",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch a name from its home (PEP 562) and keep it."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from ms_fusion.generator_limits import Refusal, generator_of
 from ms_fusion.presets import first_compile
 from ms_fusion.presets.compile_server import refusals
-from ms_fusion.presets.in_force import fuses
 from ms_fusion.presets.net_choices import NetChoice
+from ms_fusion.presets.record import fuses
 
 MOST = 8
 """Operators that are taken out one by one; a net that has more of them is compiled without fusion."""

@@ -13,7 +13,7 @@ from typing import Any
 from ms_fusion.generator_limits import Refusal
 from ms_fusion.presets import net_checks
 from ms_fusion.presets.compile_server import refusals
-from ms_fusion.presets.in_force import FusionWarning
+from ms_fusion.presets.record import FusionWarning
 from tbe_impl.errors import UnsafeError
 
 BFLOAT16 = "Use float32 or float16 on CPU, or `mf.disable()`."

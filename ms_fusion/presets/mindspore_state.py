@@ -19,7 +19,7 @@ from typing import Any
 
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import private_directory
-from ms_fusion.presets.in_force import fuses
+from ms_fusion.presets.record import fuses
 from ms_fusion.target import INSTALL
 from tbe_impl.errors import InputError, MissingError, UnsafeError
 

@@ -13,7 +13,7 @@ from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.graph import Graph
-from ms_fusion.presets.in_force import PYNATIVE_REMEDY
+from ms_fusion.presets.record import PYNATIVE_REMEDY
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024

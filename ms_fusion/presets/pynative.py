@@ -8,7 +8,6 @@ from typing import Any
 
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import again
-from ms_fusion.presets.in_force import fuses
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     mindspore_module,
@@ -16,6 +15,7 @@ from ms_fusion.presets.mindspore_state import (
     variable,
     variable_set,
 )
+from ms_fusion.presets.record import fuses
 from tbe_impl.errors import InputError
 
 

@@ -34,14 +34,6 @@ from ms_fusion.presets import (
     pynative,
     served,
 )
-from ms_fusion.presets.in_force import (
-    O1_ON_CPU,
-    PYNATIVE,
-    PYNATIVE_REMEDY,
-    FusionWarning,
-    InForce,
-    fuses,
-)
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     KERNELS_VARIABLE,
@@ -57,6 +49,14 @@ from ms_fusion.presets.mindspore_state import (
     variable,
     variable_set,
     version,
+)
+from ms_fusion.presets.record import (
+    O1_ON_CPU,
+    PYNATIVE,
+    PYNATIVE_REMEDY,
+    FusionWarning,
+    InForce,
+    fuses,
 )
 from ms_fusion.presets.table import PRESETS, resolve
 from tbe_impl.environment import is_off

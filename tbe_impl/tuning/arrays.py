@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tbe_impl.backends.cpu.backend import CpuKernel
-from tbe_impl.backends.cpu.call import aligned_empty, usable_threads
+from tbe_impl.backends.cpu.buffers import aligned_empty, usable_threads
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError
 from tbe_impl.kernel import Kernel

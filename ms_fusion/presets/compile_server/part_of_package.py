@@ -40,5 +40,7 @@ def _empty(name: str) -> ModuleType:
     if spec is None:
         raise ImportError(f"there is no package {name}")
     module = ModuleType(name)
+    # who looks for the package's files finds them: oneDNN lies beside MindSpore
+    module.__spec__ = spec
     module.__path__ = list(spec.submodule_search_locations or ())
     return module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import re
 import sys
@@ -13,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ms_fusion.generator_limits import Refusal, kernel_refusal
 from ms_fusion.presets.compile_server import refusals
@@ -21,6 +22,7 @@ from ms_fusion.presets.compile_server.part_of_package import import_alone
 from ms_fusion.presets.compile_server.workers import Ended, build_apart
 from tbe_impl.errors import FusionError
 
+log = logging.getLogger("ms_fusion")
 SERVER = "mindspore._extends.remote.kernel_build_server"
 
 
@@ -80,17 +82,18 @@ def _compile_guarded(builder: Any) -> bool:
     builder.ms_fusion_refused = []
     processor = builder.akg_processor
     kernels = [kernel for share in processor.args for kernel in share]
-    stand_ins: set[str] = set()
+    waiting, stand_ins = kernels, set()
     try:
         generator = _generator(processor, builder.attrs)
+        waiting = [text for text in kernels if not generator.answered(text)]
         limits = {"workers": processor.process_num, "seconds": processor.wait_time}
-        failed = build_apart(kernels, generator.build, **limits)
+        failed = build_apart(waiting, generator.builder(), **limits) if waiting else {}
         for text, ended in failed.items():
             with contextlib.suppress(FusionError, OSError):
                 generator.stand_in(text, ended.why)
                 stand_ins.add(text)
     except Exception as error:  # noqa: BLE001 - whatever is amiss, the client needs an answer
-        failed = dict.fromkeys(kernels, Ended(f"{type(error).__name__}: {error}"))
+        failed = dict.fromkeys(waiting, Ended(f"{type(error).__name__}: {error}"))
     # where the disk is full, not even that can be written
     with contextlib.suppress(OSError):
         refusals.record(Path.cwd(), [*refused, *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items())])  # fmt: skip
@@ -104,25 +107,79 @@ def _refusal(text: str, ended: Ended, *, left: bool) -> Refusal:
     return Refusal(culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})", left)  # fmt: skip
 
 
+class _Generator(Protocol):
+    """What builds kernels from their descriptions."""
+
+    def answered(self, text: str) -> bool:
+        """Puts a kernel that was built before where MindSpore looks for it; whether it did."""
+
+    def builder(self) -> Callable[[str], object]:
+        """Loads the generator, and hands back what builds a kernel, as MindSpore does in its own pool."""
+
+    def stand_in(self, text: str, why: str) -> None:
+        """Puts something in the place of a kernel that failed."""
+
+
 @dataclass(frozen=True)
-class _Generator:
-    """Builds a kernel from its description, as MindSpore does in its own pool; puts something in the place of one that failed."""
+class _Ours:
+    """Our generator, which is loaded for kernels that are new.
 
-    build: Callable[[str], object]
-    stand_in: Callable[[str, str], object] = lambda text, why: None
+    Attributes:
+        directory: where MindSpore looks for libraries.
+    """
+
+    directory: Path
+
+    def answered(self, text: str) -> bool:
+        from ms_fusion.kernel_server.answers import published
+
+        try:
+            return published(text, self.directory)
+        except Exception:
+            # whatever is amiss with an answer, it can be built
+            log.exception("an answer cannot be given")
+            return False
+
+    def builder(self) -> Callable[[str], object]:
+        build = self._plug().build
+        return lambda text: build(text, self.directory)
+
+    def stand_in(self, text: str, why: str) -> None:
+        self._plug().stand_in(text, self.directory, why)
+
+    @staticmethod
+    def _plug() -> Any:
+        return importlib.import_module("akg_v2")
 
 
-def _generator(processor: Any, attrs: str) -> _Generator:
+@dataclass(frozen=True)
+class _MindSpores:
+    """MindSpore's own generator.
+
+    Attributes:
+        attributes: what MindSpore tells it.
+    """
+
+    attributes: str
+
+    def answered(self, text: str) -> bool:
+        return False
+
+    def builder(self) -> Callable[[str], object]:
+        from mindspore._extends.parallel_compile.akg_compiler import akg_process
+
+        sys.path.append(akg_process.get_akg_path())
+        function = importlib.import_module("akg.ms").compilewithjson
+        return lambda text: akg_process._compile_akg_task_default([text], self.attributes, function)
+
+    def stand_in(self, text: str, why: str) -> None:
+        pass
+
+
+def _generator(processor: Any, attributes: str) -> _Generator:
     from mindspore._extends.parallel_compile.akg_compiler import akg_process
     from mindspore._extends.parallel_compile.akg_compiler.util import get_kernel_meta_parent_dir
 
     if isinstance(processor, akg_process.AkgV2Process):
-        directory = Path(get_kernel_meta_parent_dir(attrs)) / "akg_kernel_meta"
-        ours = importlib.import_module("akg_v2")
-        return _Generator(
-            lambda text: ours.build(text, directory),
-            lambda text, why: ours.stand_in(text, directory, why),
-        )
-    sys.path.append(akg_process.get_akg_path())
-    function = importlib.import_module("akg.ms").compilewithjson
-    return _Generator(lambda text: akg_process._compile_akg_task_default([text], attrs, function))
+        return _Ours(Path(get_kernel_meta_parent_dir(attributes)) / "akg_kernel_meta")
+    return _MindSpores(attributes)

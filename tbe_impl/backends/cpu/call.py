@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,34 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.backends.cpu.nest_function import MAX_THREADS
+from tbe_impl.backends.cpu.buffers import aligned_empty, usable_threads
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.backends.cpu.poly import Poly
 from tbe_impl.backends.cpu.program import Program
 from tbe_impl.errors import CompileError
-
-ALIGNMENT = 64
-
-
-class _Process:
-    """Whether this process is a forked child: there the threads of OpenMP are gone, and starting them hangs."""
-
-    is_forked = False
-
-
-def _mark_child() -> None:
-    _Process.is_forked = True
-
-
-os.register_at_fork(after_in_child=_mark_child)
-
-
-def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """A new array that starts at a cache line."""
-    count = math.prod(shape)
-    raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -67,11 +42,6 @@ class Loaded:
         numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
         if self.function(buffers, numbers, ctypes.c_int64(usable_threads(threads))):
             raise CompileError("a kernel ran out of memory", place=self.program.symbol)
-
-
-def usable_threads(threads: int) -> int:
-    """What a program is told: one thread where those of OpenMP are gone, never more than there is room for."""
-    return 0 if _Process.is_forked else min(threads, MAX_THREADS)
 
 
 def load(program: Program, library: Path) -> Loaded:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.backends.cpu.access import elements_of
+from tbe_impl.backends.cpu.buffers import MAX_THREADS
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import Poly
@@ -15,8 +16,6 @@ from tbe_impl.backends.cpu.sharing import shared_out
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor
-
-MAX_THREADS = 256
 
 
 @dataclass(frozen=True)

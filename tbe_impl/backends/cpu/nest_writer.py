@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import elements_of, merged
+from tbe_impl.backends.cpu.buffers import MAX_THREADS
 from tbe_impl.backends.cpu.elaborate import Elaborator
 from tbe_impl.backends.cpu.loop_orders import Level
-from tbe_impl.backends.cpu.nest_function import MAX_THREADS, NestFunction, Surroundings
+from tbe_impl.backends.cpu.nest_function import NestFunction, Surroundings
 from tbe_impl.backends.cpu.nests import Nest, Root
 from tbe_impl.backends.cpu.open_levels import (
     block_loop,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import size_poly
-from tbe_impl.backends.cpu.nest_function import MAX_THREADS
+from tbe_impl.backends.cpu.buffers import MAX_THREADS
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.program import NARROW, Program, includes, result_shapes, symbol_of

@@ -20,8 +20,9 @@ from tbe_impl.backends.cpu.access import (
     size_poly,
     strides_of,
 )
+from tbe_impl.backends.cpu.buffers import MAX_THREADS
 from tbe_impl.backends.cpu.exact_writer import ExactWriter
-from tbe_impl.backends.cpu.nest_function import MAX_THREADS, Surroundings
+from tbe_impl.backends.cpu.nest_function import Surroundings
 from tbe_impl.backends.cpu.nest_writer import NestWriter
 from tbe_impl.backends.cpu.nests import (
     Nest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.nest_function import MAX_THREADS
+from tbe_impl.backends.cpu.buffers import MAX_THREADS
 from tbe_impl.backends.cpu.numbered_rows import (
     arithmetic,
     number_text,

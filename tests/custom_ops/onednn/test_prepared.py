@@ -18,6 +18,7 @@ import pytest
 
 from custom_ops.onednn import dnnl_library as own
 from custom_ops.onednn import (
+    place,
     prepare_conv2d,
     prepare_conv2d_backward,
     prepare_matmul,
@@ -230,12 +231,12 @@ def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch
     stand_in = types.ModuleType("mindspore")
     monkeypatch.setitem(sys.modules, "mindspore", stand_in)
     with pytest.raises(MissingError, match=r"libdnnl.so.3 of MindSpore is not there.*im2col"):
-        own.find()
+        place.find()
 
 
 @pytest.mark.parametrize("content", [None, b"not a library"])
 def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / own.FILE
+    path = tmp_path / place.FILE
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(MissingError, match="oneDNN cannot be loaded as it is expected"):
@@ -246,7 +247,7 @@ def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
 def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "VERSIONS", ((2, 0), (2, 6)))
     with pytest.raises(MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."):  # fmt: skip
-        own.load(own.find())
+        own.load(place.find())
 
 
 @needs_onednn

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from custom_ops.onednn import Prepared, why_missing
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server.assemble import assemble
+from ms_fusion.kernel_server import hosted, rows
+from ms_fusion.kernel_server.answers import Row
+from ms_fusion.kernel_server.assemble import assemble, compile_own
 from ms_fusion.kernel_server.driver import library
 from ms_fusion.kernel_server.translate import IN_PLACE
 from tbe_impl.dsl.dtypes import dtype_of
@@ -40,7 +44,25 @@ def check(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> list[str]:
         written = node.op in IN_PLACE
         array = held[node.inputs[0]] if written else found[name]
         close(array, wanted[name], str(array.dtype), what=name)
+    check_row(kernel, given, [*held.values(), *(found[name] for name in graph.outputs)])
     return [step.kernel.operator if isinstance(step.kernel, Prepared) else "own" for step in chain.steps]  # fmt: skip
+
+
+def check_row(kernel: Composite, given: Mapping[str, np.ndarray], wanted: Sequence[np.ndarray]) -> None:  # fmt: skip
+    """What is kept for the user's process computes the same as the chain, bit by bit, in every buffer that has a meaning."""
+    row = compile_own(kernel).row
+    assert row is not None
+    made = rows.prepared(msgspec.json.decode(msgspec.json.encode(row), type=Row))
+    assert made is not None
+    buffers = [array.copy() for array in given.values()]
+    buffers += [np.zeros_like(array) for array in wanted[len(buffers) :]]
+    addresses = (ctypes.c_void_p * len(buffers))(*(one.ctypes.data for one in buffers))
+    assert hosted.RUN(made.function)(made.state, addresses) == 0
+    names = (*kernel.graph.inputs, *kernel.graph.outputs)
+    for name, buffer, array in zip(names, buffers, wanted, strict=True):
+        node = kernel.graph.producers.get(name)
+        if node is None or node.op not in IN_PLACE:
+            np.testing.assert_array_equal(buffer, array, err_msg=name)
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -200,7 +222,7 @@ def test_without_the_process_that_prepares_it_it_says_so() -> None:
     text = Text("Fused_alone")
     a, b = text.input((4, 6), "float32"), text.input((6, 5), "float32")
     product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)
-    built, _ = library(text.kernel(product))
+    built = library(text.kernel(product)).built
     done = subprocess.run([sys.executable, "-c", CALL, str(built)], capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode < 0
     assert "ms_fusion: kernel Fused_alone needs the process that built it" in done.stderr

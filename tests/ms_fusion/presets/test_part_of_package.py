@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,13 @@ def test_what_lies_above_is_not_imported(package: Path) -> None:
     (package / "inner" / "part.py").write_text("from big_package.other import NUMBER\n")
     assert import_alone("big_package.inner.part").NUMBER == 7
     assert not any(hasattr(sys.modules[name], "IMPORTED") for name in ("big_package", "big_package.inner"))  # fmt: skip
+
+
+def test_where_the_package_lies_is_known(package: Path) -> None:
+    (package / "inner" / "part.py").write_text("NUMBER = 7\n")
+    import_alone("big_package.inner.part")
+    found = importlib.util.find_spec("big_package")
+    assert found is not None and found.submodule_search_locations == [str(package)]
 
 
 def test_a_module_that_needs_its_package_gets_it(package: Path) -> None:

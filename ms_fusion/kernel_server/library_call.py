@@ -1,0 +1,35 @@
+"""A call of oneDNN as plain values: which of the functions of `custom_ops.onednn` prepares it, and from what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from custom_ops.onednn import Prepared
+
+Plain = bool | int | str | tuple[int | str, ...]
+
+
+class LibraryCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="onednn"):
+    """A call of the library.
+
+    Attributes:
+        function: of `custom_ops.onednn`.
+        arguments: its own.
+    """
+
+    function: Literal["prepare_conv2d", "prepare_conv2d_backward", "prepare_matmul", "prepare_max_pool_gradient"]  # fmt: skip
+    arguments: dict[str, Plain]
+
+    def prepare(self) -> Prepared:
+        """It, ready to be called.
+
+        Raises:
+            InputError: as that function; names operator, argument, expected and got.
+        """
+        from custom_ops import onednn
+
+        made: Prepared = getattr(onednn, self.function)(**self.arguments)
+        return made

@@ -1,0 +1,309 @@
+"""What a description became is found again without the generator, and never where anything that decides it has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from custom_ops.onednn import place, why_missing
+from ms_fusion.kernel_server import answers, choose, circumstances, driver, records
+from ms_fusion.kernel_server.answers import published, recall
+from ms_fusion.ledger import BuildStep
+from tbe_impl import machine, tuned
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.cache_entry import KERNEL, META, Meta
+from tbe_impl.errors import CompileError, MissingError
+from tests.ms_fusion.kernel_server.composites import Text
+
+ROOT = Path(__file__).resolve().parents[3]
+needs_onednn = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
+
+
+@cache
+def softmax(name: str = "Fused_answered") -> str:
+    text, shape = Text(name), (6, 40)
+    x = text.input(shape, "float32")
+    total = text.step("ReduceSum", [x, text.constant([1], "int64")], (6, 1), "float32", keep_dims=True)  # fmt: skip
+    return text.text(text.step("RealDiv", [x, total], shape, "float32"))
+
+
+@cache
+def layer() -> str:
+    text = Text("Fused_answered_layer")
+    x, weight = (text.input(shape, "float32") for shape in ((4, 8), (8, 16)))
+    wide = text.step("Exp", [x], (4, 8), "float32")
+    product = text.step("MatMul", [wide, weight], (4, 16), "float32")
+    return text.text(text.step("Sin", [product], (4, 16), "float32"))
+
+
+@pytest.fixture(name="cache")
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def built(text: str, tmp_path: Path) -> Path:
+    """The directory in which a kernel was built."""
+    directory = tmp_path / "first"
+    directory.mkdir()
+    driver.build(text, directory)
+    return directory
+
+
+def again(text: str, tmp_path: Path) -> Path | None:
+    """The directory in which an answer was put; None where there was none."""
+    directory = tmp_path / "again"
+    directory.mkdir()
+    return directory if published(text, directory) else None
+
+
+@pytest.mark.parametrize("text", [softmax(), pytest.param(layer(), marks=needs_onednn)], ids=["own", "library"])  # fmt: skip
+def test_an_answer_is_the_kernel_that_was_built(text: str, tmp_path: Path, cache: Path) -> None:
+    first = built(text, tmp_path)
+    second = again(text, tmp_path)
+    assert second is not None
+    name = json.loads(text)["op"]
+    assert sorted(os.listdir(first)) == sorted(os.listdir(second))
+    for ending in ("so", "json"):
+        assert (first / f"{name}.{ending}").read_bytes() == (second / f"{name}.{ending}").read_bytes()  # fmt: skip
+    was, now = (records.read_one(place, name) for place in (first, second))
+    assert was is not None and now is not None
+    assert now.steps == was.steps and now.cached and not now.why
+
+
+def test_who_answers_has_not_loaded_the_generator(tmp_path: Path, cache: Path) -> None:
+    built(softmax(), tmp_path)
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from ms_fusion.presets.compile_server import serve\n"
+        "answered = serve._Ours(Path(sys.argv[1])).answered(sys.argv[2])\n"
+        "print(answered, [name for name in sys.argv[3:] if name in sys.modules])\n"
+    )
+    heavy = ("numpy", "tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.kernel_server.driver", "ms_fusion.presets.scopes")  # fmt: skip
+    (tmp_path / "other").mkdir()
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "other"), softmax(), *heavy], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    assert done.stdout.split("\n")[0] == "True []", done.stderr
+    assert (tmp_path / "other" / "Fused_answered.so").is_file()
+
+
+Changed = Callable[[pytest.MonkeyPatch, Path], object]
+
+
+def _tuned(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    tuned.store().root.mkdir(parents=True)
+    (tuned.store().root / f"{'0' * 64}.json").write_text("{}")
+
+
+def _other_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    script = place / "cc"
+    script.write_text(f'#!/bin/sh\nexec {compiler.find_compiler().command[0]} "$@"\n')
+    script.chmod(0o700)
+    monkeypatch.setenv("MS_FUSION_CC", str(script))
+
+
+def _other_numpy(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    monkeypatch.setattr(circumstances.importlib.util, "find_spec", lambda name: None)
+
+
+def _other_onednn(monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
+    (where / "libdnnl.so").touch()
+    monkeypatch.setattr(place, "find", lambda: where / "libdnnl.so")
+
+
+def _without_onednn(monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
+    def missing() -> Path:
+        raise MissingError("there is none")
+
+    monkeypatch.setattr(place, "find", missing)
+
+
+CHANGES: dict[str, Changed] = {
+    "our files": lambda patch, _: patch.setattr(circumstances, "_AT_START", "others"),
+    "what was tuned": _tuned,
+    "threads": lambda patch, _: patch.setenv("MS_FUSION_THREADS", "7"),
+    "compiler": _other_compiler,
+    "processor's features": lambda patch, _: patch.setattr(machine, "identity", lambda: {"cpu_features": "other"}),
+    "processor": lambda patch, _: patch.setattr(tuned, "processor", lambda: "another"),
+    "setting of oneDNN": lambda patch, _: patch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"),
+    "older setting of oneDNN": lambda patch, _: patch.setenv("DNNL_MAX_CPU_ISA", "AVX2"),
+    "oneDNN": _other_onednn,
+    "no oneDNN": _without_onednn,
+    "Python": lambda patch, _: patch.setattr(circumstances.sys, "version", "4.0"),
+    "NumPy": _other_numpy,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_was_built_otherwise_is_no_answer(change: Changed, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    built(softmax(), tmp_path)
+    _forget()
+    assert recall(softmax()) is not None
+    with monkeypatch.context() as patch:
+        change(patch, tmp_path)
+        _forget()
+        assert recall(softmax()) is None
+    _forget()
+
+
+def _forget() -> None:
+    """What a process finds out once."""
+    circumstances._library.cache_clear()
+    circumstances._numpy.cache_clear()
+
+
+@pytest.mark.parametrize("suffix", circumstances.SUFFIXES)
+def test_a_file_of_ours_that_changes_is_seen(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    inner = tmp_path / "package" / "inner"
+    inner.mkdir(parents=True)
+    (inner / f"file{suffix}").write_text("1")
+    monkeypatch.setattr(circumstances, "PACKAGES", (tmp_path / "package",))
+    before = circumstances.sources()
+    assert circumstances.sources() == before
+    (inner / f"file{suffix}").write_text("22")
+    assert circumstances.sources() != before
+
+
+def test_the_files_of_all_packages_count() -> None:
+    assert {place.name for place in circumstances.PACKAGES} == {"tbe_impl", "custom_ops", "ms_fusion"}  # fmt: skip
+    assert all((place / "__init__.py").is_file() for place in circumstances.PACKAGES)
+
+
+def test_a_process_with_old_files_keeps_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(circumstances, "sources", lambda: "newer")
+    built(softmax(), tmp_path)
+    assert recall(softmax()) is None
+
+
+def test_what_was_tuned_meanwhile_keeps_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    was = choose.chosen
+
+    def chosen(*arguments: Any) -> Any:
+        _tuned(monkeypatch, tmp_path)
+        return was(*arguments)
+
+    monkeypatch.setattr(choose, "chosen", chosen)
+    built(softmax(), tmp_path)
+    assert recall(softmax()) is None
+
+
+def test_what_the_compiler_did_not_take_is_tried_again(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    def failed(*_: object) -> None:
+        raise CompileError("the C compiler took longer than 60 s")
+
+    monkeypatch.setattr(choose, "chosen", failed)
+    directory = built(softmax(), tmp_path)
+    assert (directory / "Fused_answered.so").is_file()
+    assert recall(softmax()) is None
+
+
+def changed(text: str, **others: Any) -> str:
+    return json.dumps({**json.loads(text), **others})
+
+
+def test_what_mindspore_counts_up_makes_no_difference(tmp_path: Path, cache: Path) -> None:
+    text = json.loads(softmax())
+    for number, step in enumerate(text["op_desc"]):
+        step["ptr_address"] = f"Default/Op_{number}"
+    text |= {"composite_graph": "_anonymous__590", "node_name": "GraphKernel_7"}
+    built(softmax(), tmp_path)
+    assert recall(json.dumps(text)) == recall(softmax()) is not None
+
+
+@pytest.mark.parametrize("others", [{"op": "Fused_other"}, {"process": "cuda"}, {"target_info": {"arch": "aarch64"}}, {"op_desc": []}], ids=str)  # fmt: skip
+def test_another_description_has_another_answer(others: dict[str, Any], tmp_path: Path, cache: Path) -> None:  # fmt: skip
+    built(softmax(), tmp_path)
+    assert recall(changed(softmax(), **others)) is None
+
+
+@pytest.mark.parametrize("where", [("shape", [6, 41]), ("data_type", "float16"), ("value", [0])])
+def test_a_tensor_that_is_another_has_another_answer(where: tuple[str, Any], tmp_path: Path, cache: Path) -> None:  # fmt: skip
+    built(softmax(), tmp_path)
+    text = json.loads(softmax())
+    text["op_desc"][0]["input_desc"][1][0][where[0]] = where[1]
+    assert recall(json.dumps(text)) is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "7", '{"op": 7, "op_desc": []}', '{"op": "Fused_x"}', '{"op": "a b", "op_desc": []}', '{"op": "Fused_x", "op_desc": [[]]}', "[" * 100000, "\ud800"])  # fmt: skip
+def test_what_is_no_description_has_no_answer(text: str, tmp_path: Path, cache: Path) -> None:
+    assert answers.key_of(text) is None
+    assert not published(text, tmp_path)
+
+
+def note_of(text: str, cache: Path) -> Path:
+    key = answers.key_of(text)
+    assert key is not None
+    return cache / "kernels" / key[:2] / f"{key}.note"
+
+
+def entry_of(library: answers.Library, cache: Path) -> Path:
+    return cache / "kernels" / library.key[:2] / library.key
+
+
+def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, cache: Path) -> None:
+    built(softmax(), tmp_path)
+    driver.build(softmax("Fused_other"), tmp_path / "first")
+    note, other = note_of(softmax(), cache), note_of(softmax("Fused_other"), cache)
+    whole = note.read_bytes()
+    for content in (whole[:-9], whole.replace(b'"nests":1', b'"nests":2'), other.read_bytes()):
+        note.write_bytes(content)
+        assert recall(softmax()) is None
+    note.write_bytes(whole)
+    assert recall(softmax()) is not None
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"\xff", b'{"library":{"key":"../x","sha256":"0"},"steps":[]}'])  # fmt: skip
+def test_a_sealed_note_with_something_else_in_it_is_no_answer(content: bytes, tmp_path: Path, cache: Path) -> None:  # fmt: skip
+    built(softmax(), tmp_path)
+    key = answers.key_of(softmax())
+    assert key is not None
+    compiler.user_cache().remember(key, content)
+    assert again(softmax(), tmp_path) is None
+
+
+def _damaged(entry: Path) -> None:
+    content = bytearray((entry / KERNEL).read_bytes())
+    content[len(content) // 2] ^= 1
+    (entry / KERNEL).write_bytes(content)
+
+
+def _another(entry: Path) -> None:
+    """A whole entry with another kernel in it."""
+    content = (entry / KERNEL).read_bytes() + b"more"
+    meta = msgspec.json.decode((entry / META).read_bytes(), type=Meta)
+    meta = Meta(meta.schema, meta.key, len(content), hashlib.sha256(content).hexdigest())
+    (entry / KERNEL).write_bytes(content)
+    (entry / META).write_bytes(msgspec.json.encode(meta))
+    assert compiler.user_cache().load(entry.name) is not None
+
+
+@pytest.mark.parametrize("spoil", [_damaged, _another, shutil.rmtree])
+@pytest.mark.parametrize("which", ["kernel", pytest.param("called", marks=needs_onednn)])
+def test_a_library_that_is_damaged_another_or_gone_is_no_answer(which: str, spoil: Callable[[Path], object], tmp_path: Path, cache: Path) -> None:  # fmt: skip
+    text = softmax() if which == "kernel" else layer()
+    built(text, tmp_path)
+    answer = recall(text)
+    assert answer is not None
+    spoil(entry_of(answer.library if which == "kernel" else answer.called()[0], cache))
+    assert again(text, tmp_path) is None
+    assert list((tmp_path / "again").iterdir()) == []
+
+
+@needs_onednn
+def test_a_library_calls_are_told_and_what_is_called_is_looked_for(tmp_path: Path, cache: Path) -> None:  # fmt: skip
+    built(layer(), tmp_path)
+    answer = recall(layer())
+    assert answer is not None
+    assert len(answer.called()) == 2
+    assert answer.steps == (BuildStep("c", ("Exp",), 1), BuildStep("onednn", ("MatMul",)), BuildStep("c", ("Sin",), 1))  # fmt: skip
