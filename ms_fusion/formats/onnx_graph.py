@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -45,21 +45,27 @@ class Projection:
         nodes: node of the graph → of the model.
         values: value of the graph → of the model.
         symbols: sizes that are not known before run time, in the order in which they were met.
+        bodies: operator → name of an attribute → the graph that it is, where those were asked for.
     """
 
     graph: Graph
     nodes: Mapping[str, ir.Node]
     values: Mapping[str, ir.Value]
     symbols: tuple[str, ...] = ()
+    bodies: Mapping[str, Mapping[str, Graph]] = field(default_factory=dict)
 
 
-def project(model: ir.Model) -> Projection:
+def project(model: ir.Model, *, bodies: bool = False) -> Projection:
     """The main graph of a model whose functions are inlined.
+
+    Args:
+        model: the model.
+        bodies: whether graphs of operators are projected, too; `values` of the main graph then has theirs as well.
 
     Raises:
         InputError: an operator has an attribute that ONNX's has not.
     """
-    return _Projector(model).run()
+    return _Projector(model, bodies).run()
 
 
 def assumed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
@@ -75,42 +81,50 @@ def assumed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 
 
 class _Projector:
-    def __init__(self, model: ir.Model):
+    def __init__(self, model: ir.Model, with_bodies: bool):
         self.model = model
+        self.with_bodies = with_bodies
+        self.nodes: dict[str, ir.Node] = {}
+        self.bodies: dict[str, Mapping[str, Graph]] = {}
         self.values: dict[str, Value] = {}
         self.sources: dict[str, ir.Value] = {}
         self.names: dict[ir.Value, str] = {}
         self.symbols: dict[str, None] = {}
 
     def run(self) -> Projection:
-        graph = self.model.graph
+        made = self.project(self.model.graph)
+        return Projection(
+            made,
+            MappingProxyType(self.nodes),
+            MappingProxyType(self.sources),
+            tuple(self.symbols),
+            MappingProxyType(self.bodies),
+        )
+
+    def project(self, graph: ir.Graph) -> Graph:
         for value in graph.inputs:
             self.add(value, "input")
         for value in graph.initializers.values():
             if value not in self.names:
                 self.add(value, "parameter")
         nodes: list[Node] = []
-        sources: dict[str, ir.Node] = {}
         for number, node in enumerate(graph):
             for value in node.outputs:
                 self.add(value, "result")
             name = node.name or f"{node.op_type}_{number}"
-            while name in sources:
+            while name in self.nodes:
                 name = f"{name}_{number}"
-            sources[name] = node
+            self.nodes[name] = node
+            if self.with_bodies:
+                inner = {key: self.project(item.value) for key, item in node.attributes.items() if item.type == ir.AttributeType.GRAPH}  # fmt: skip
+                self.bodies |= {name: inner} if inner else {}
             nodes.append(self.node(name, node))
-        made = Graph(
+        return Graph(
             graph.name or "graph",
             tuple(nodes),
             self.values,
             tuple(self.names[value] for value in (*graph.inputs, *graph.initializers.values())),
             tuple(self.names[value] for value in graph.outputs),
-        )
-        return Projection(
-            made,
-            MappingProxyType(sources),
-            MappingProxyType(self.sources),
-            tuple(self.symbols),
         )
 
     def add(self, value: ir.Value, kind: str) -> None:

@@ -21,6 +21,7 @@ from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.graph import Node
 from ms_fusion.onnx_cell.groups import is_differentiable, spec_of
 from ms_fusion.onnx_cell.reading import Opened, read
+from ms_fusion.onnx_cell.use import DTYPES
 from ms_fusion.onnx_cell.writing import HEAD, Constants, Written, check_known, written
 from tbe_impl.errors import InputError
 
@@ -47,15 +48,15 @@ def from_onnx(path: Path | str) -> nn.Cell:
         opened = read(place)
     except WorkerError as error:
         raise InputError("the shapes of the model cannot be inferred", place=str(path), got=str(error)) from error  # fmt: skip
-    check_known(opened.units, opened.graph)
+    check_known(opened.units, opened.graph, opened.bodies)
     classes: list[Written] = []
     constants = Constants(opened.tensors.get, lambda name: _constant(opened, name))
-    net = written("Net", opened.graph, opened.units, constants)
+    net = written("Net", opened.graph, opened.units, constants, bodies=opened.bodies)
     apart = {}
     for number, (name, group) in enumerate(net.groups.items()):
         if not is_differentiable(group):
             assert group.body is not None
-            check_known(group.body.nodes, group.body)
+            check_known(group.body.nodes, group.body, {})
             made = written(f"Group{number}", group.body, group.body.nodes, constants, group)
             apart[name] = made
             classes.append(made)
@@ -72,7 +73,7 @@ def _instance(module: ModuleType, made: Written, opened: Opened) -> nn.Cell:
         setattr(cell, name, item)
     for name, value in made.weights.items():
         own = value if re.fullmatch(r"[A-Za-z0-9_.:/]+", value) else name
-        setattr(cell, name, Parameter(_tensor(opened.tensors[value]), name=own))
+        setattr(cell, name, Parameter(_tensor(opened.tensors[value], value), name=own))
     if made.name != "Net":
         for name, group in made.groups.items():
             setattr(cell, name, _kernel(group))
@@ -88,15 +89,17 @@ def _constant(opened: Opened, name: str) -> Any:
     """A constant that is no weight, as a tensor; None for weights, which become parameters."""
     value = opened.graph.values[name]
     if value.kind == "constant":
-        return _tensor(opened.tensors[name])
+        return _tensor(opened.tensors[name], name)
     array = opened.tensors[name]
     is_float = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
-    return None if is_float else _tensor(array)
+    return None if is_float else _tensor(array, name)
 
 
-def _tensor(array: np.ndarray) -> Tensor:
+def _tensor(array: np.ndarray, name: str) -> Tensor:
     if array.dtype.name == "bfloat16":
         return Tensor(array.astype(np.float32), mindspore.bfloat16)
+    if array.dtype.name not in DTYPES:
+        raise InputError("MindSpore has no tensors of this dtype", place=name, got=array.dtype.name)
     return Tensor(np.array(array))
 
 

@@ -9,9 +9,11 @@ import mindspore
 from mindspore import ops
 
 LOWEST = {
-    "Float16": -65504.0,
-    "Float32": -3.4028234663852886e38,
-    "Float64": -1.7976931348623157e308,
+    "float16": -65504.0,
+    "float32": -3.4028234663852886e38,
+    "float64": -1.7976931348623157e308,
+    "int8": -128,
+    "uint8": 0,
 }
 
 
@@ -53,17 +55,70 @@ def instance_norm(x: Any, scale: Any, shift: Any, epsilon: float) -> Any:
     return layer_norm(x, axes, epsilon, ops.reshape(scale, along), ops.reshape(shift, along))
 
 
-def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float) -> Any:
-    """Each group of channels of each image with mean 0 and variance 1, then scale and shift, one of each for a channel."""
+def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_groups: bool) -> Any:  # fmt: skip
+    """Each group of channels of each image with mean 0 and variance 1, then scale and shift, one of each for a channel or a group."""
+    found = layer_norm(ops.reshape(x, (x.shape[0], groups, -1)), (2,), epsilon, 1.0)
+    if of_groups:
+        return ops.reshape(found * ops.reshape(scale, (-1, 1)) + ops.reshape(shift, (-1, 1)), x.shape)  # fmt: skip
     along = (-1,) + (1,) * (x.ndim - 2)
-    apart = ops.reshape(x, (x.shape[0], groups, -1))
-    found = ops.reshape(layer_norm(apart, (2,), epsilon, 1.0), x.shape)
-    return found * ops.reshape(scale, along) + ops.reshape(shift, along)
+    return ops.reshape(found, x.shape) * ops.reshape(scale, along) + ops.reshape(shift, along)
+
+
+def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
+    """The mean over axes, which stay as one element."""
+    return ops.mean(x, axes, True)
+
+
+def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+    """1 / √(variance + epsilon) over axes, which stay as one element."""
+    centred = x - ops.mean(x, axes, True)
+    return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
+
+
+def batch_norm_step(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float) -> Any:  # fmt: skip
+    """A batch norm by mean and variance of the batch itself; and the moving ones after it."""
+    axes = (0, *tuple(range(2, x.ndim)))
+    own = ops.mean(x, axes)
+    centred = x - ops.reshape(own, (-1,) + (1,) * (x.ndim - 2))
+    spread = ops.mean(centred * centred, axes)
+    made = batch_norm(x, scale, shift, own, spread, epsilon)
+    return made, mean * momentum + own * (1 - momentum), variance * momentum + spread * (1 - momentum)  # fmt: skip
+
+
+def hard_max(x: Any, axis: int, flat: bool) -> Any:
+    """1 at the first of the largest elements along an axis, or along all from it on, 0 elsewhere."""
+    given = flatten(x, axis) if flat else x
+    axis = 1 if flat else axis
+    along = ops.reshape(ops.arange(given.shape[axis]), (-1,) + (1,) * (given.ndim - 1 - axis))
+    best = ops.cast(ops.argmax(given, axis, True), along.dtype)
+    return ops.reshape(ops.cast(ops.equal(best, along), x.dtype), x.shape)
+
+
+def unit(x: Any, axis: int, p: int) -> Any:
+    """x divided by the sum of its absolute values along an axis, or the root of that of its squares; 0 stays 0."""
+    size = ops.sum(ops.abs(x), axis, True) if p == 1 else ops.sqrt(ops.sum(x * x, axis, True))
+    return x / ops.where(ops.equal(size, 0.0), ops.ones_like(size), size)
+
+
+def beside_channels(x: Any, size: int, alpha: float, beta: float, bias: float) -> Any:
+    """x / (bias + alpha / size · Σ x² over channels beside it)ᵝ, so many with its own."""
+    before, behind = (size - 1) // 2, size - 1 - (size - 1) // 2
+    edge = ops.zeros_like(ops.narrow(x, 1, 0, 1))
+    squares = ops.concat((edge,) * before + (x * x,) + (edge,) * behind, 1)
+    total = ops.zeros_like(x)
+    for place in range(size):
+        total = total + ops.narrow(squares, 1, place, x.shape[1])
+    return x / ops.pow(bias + alpha / size * total, beta)
 
 
 def elu(x: Any, alpha: float) -> Any:
     """x above 0, alpha · (e^x − 1) below."""
     return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x, 0.0)) - 1.0)
+
+
+def celu(x: Any, alpha: float) -> Any:
+    """x above 0, alpha · (e^(x / alpha) − 1) below."""
+    return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x / alpha, 0.0)) - 1.0)
 
 
 def softplus(x: Any) -> Any:
@@ -103,12 +158,30 @@ def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
     return x
 
 
+def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+    """ln Σ e^x over axes; −∞ where all of them are."""
+    top = ops.amax(x, axes, True)
+    top = ops.where(ops.isfinite(top), top, ops.zeros_like(top))
+    found = ops.log(ops.sum(ops.exp(x - top), axes, True)) + top
+    return found if keep else ops.sum(found, axes, False)
+
+
 def place_of(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
     """Where the largest or smallest element of each row is; of equal ones the first or the last."""
     given = ops.flip(x, (axis,)) if last else x
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
     found = ops.cast(found, mindspore.int64)
     return x.shape[axis] - 1 - found if last else found
+
+
+def shifted(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
+    """The bits of whole numbers moved; by their number and more nothing is left but the sign."""
+    by = ops.cast(by, mindspore.int64)
+    inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
+    if not left and not unsigned:
+        return ops.bitwise_right_shift(x, inside)
+    found = ops.bitwise_left_shift(x, inside) if left else ops.bitwise_right_shift(x, inside)
+    return ops.where(by < bits, found, ops.zeros_like(found))
 
 
 def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -118,6 +191,16 @@ def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     if exclusive:
         before = ops.zeros_like(ops.narrow(x, axis, 0, 1))
         found = ops.concat((before, ops.narrow(found, axis, 0, x.shape[axis] - 1)), axis)
+    return ops.flip(found, (axis,)) if reverse else found
+
+
+def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """Products of all elements up to each one along an axis, itself included or not, from the first or the last on."""
+    x = ops.flip(x, (axis,)) if reverse else x
+    if exclusive:
+        first = ops.ones_like(ops.narrow(x, axis, 0, 1))
+        x = ops.concat((first, ops.narrow(x, axis, 0, x.shape[axis] - 1)), axis)
+    found = ops.cumprod(x, axis)
     return ops.flip(found, (axis,)) if reverse else found
 
 
@@ -199,54 +282,6 @@ def repeated(x: Any, times: tuple[int, int]) -> Any:
     n, c, height, width = x.shape
     found = ops.broadcast_to(ops.reshape(x, (n, c, height, 1, width, 1)), (n, c, height, times[0], width, times[1]))  # fmt: skip
     return ops.reshape(found, (n, c, height * times[0], width * times[1]))
-
-
-def lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, cell: Any) -> tuple[Any, Any, Any]:  # fmt: skip
-    """A long short-term memory in one direction: all steps, the last one, and its cell; gates in the order i o f c."""
-    size = recurrent.shape[2]
-    turned, again = ops.transpose(weight[0], (1, 0)), ops.transpose(recurrent[0], (1, 0))
-    both = bias[0][: 4 * size] + bias[0][4 * size :]
-    hidden, memory = start[0], cell[0]
-    steps = []
-    for step in range(x.shape[0]):
-        gates = ops.matmul(x[step], turned) + ops.matmul(hidden, again) + both
-        share = ops.sigmoid(gates[:, : 3 * size])
-        memory = share[:, 2 * size :] * memory + share[:, :size] * ops.tanh(gates[:, 3 * size :])
-        hidden = share[:, size : 2 * size] * ops.tanh(memory)
-        steps.append(ops.expand_dims(hidden, 0))
-    return ops.stack(steps), ops.expand_dims(hidden, 0), ops.expand_dims(memory, 0)
-
-
-def gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, reset_last: bool) -> tuple[Any, Any]:  # fmt: skip
-    """A gated recurrent unit in one direction: all steps, and the last one; gates in the order z r h."""
-    size = recurrent.shape[2]
-    turned, again = ops.transpose(weight[0], (1, 0)), ops.transpose(recurrent[0], (1, 0))
-    own, other = bias[0][: 3 * size], bias[0][3 * size :]
-    hidden = start[0]
-    steps = []
-    for step in range(x.shape[0]):
-        given = ops.matmul(x[step], turned) + own
-        before = ops.matmul(hidden, again[:, : 2 * size]) + other[: 2 * size]
-        share = ops.sigmoid(given[:, : 2 * size] + before)
-        reset = share[:, size:]
-        if reset_last:
-            inner = reset * (ops.matmul(hidden, again[:, 2 * size :]) + other[2 * size :])
-        else:
-            inner = ops.matmul(reset * hidden, again[:, 2 * size :]) + other[2 * size :]
-        made = ops.tanh(given[:, 2 * size :] + inner)
-        hidden = (1.0 - share[:, :size]) * made + share[:, :size] * hidden
-        steps.append(ops.expand_dims(hidden, 0))
-    return ops.stack(steps), ops.expand_dims(hidden, 0)
-
-
-def zeros_beside(x: Any, size: int) -> Any:
-    """Where a recurrent net starts when nobody says."""
-    return ops.zeros((1, x.shape[1], size), x.dtype)
-
-
-def no_bias(recurrent: Any) -> Any:
-    """The biases of a recurrent net that has none."""
-    return ops.zeros((1, 2 * recurrent.shape[1]), recurrent.dtype)
 
 
 def several(word: str, values: Sequence[Any]) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from mindspore import ops
 
-from ms_fusion.onnx_cell.functions import LOWEST
+from ms_fusion.onnx_cell import functions, resizing, windows
 from ms_fusion.onnx_cell.use import Use
 
 
@@ -65,36 +66,63 @@ def transposed_convolution(use: Use) -> str:
     return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}{step}, {more}, {shape[1] * groups}{bias})"
 
 
-def _pooled(use: Use) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def _pooled(use: Use) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+    """Spans, strides and pads of windows that MindSpore's primitives know."""
     spans = use.whole("kernel_shape") or ()
     strides, dilations, pads = _windows(use, spans)
-    if len(spans) != 2 or use.attr("ceil_mode", 0) or set(dilations) != {1} or len(use.node.outputs) > 1:  # fmt: skip
-        raise use.refused("only dense windows in two axes that stay inside of the padding")
+    if len(spans) != 2 or use.attr("ceil_mode", 0) or set(dilations) != {1} or _results(use) > 1:
+        return None
     return spans, tuple(strides), tuple(pads)
 
 
+def _results(use: Use) -> int:
+    return len([name for name in use.node.outputs if name])
+
+
+def _table(use: Use) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    spans = use.whole("kernel_shape") or ()
+    strides, dilations, pads = _windows(use, spans)
+    return windows.table(use.known_shape()[2:], spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0)))  # fmt: skip
+
+
 def max_pool(use: Use) -> str:
-    """`functions.max_pool` with a primitive."""
-    spans, strides, pads = _pooled(use)
+    """`functions.max_pool` with a primitive, else its windows."""
+    dtype = use.value().dtype
+    lowest = functions.LOWEST.get(dtype, functions.LOWEST["float32"])
+    known = _pooled(use) if dtype.startswith("float") else None
+    if known is None:
+        places, _, counts = _table(use)
+        return windows.largest(use, places, counts, lowest)
+    spans, strides, pads = known
     call = ops.MaxPool(kernel_size=spans, strides=strides, pad_mode="valid")
-    lowest = LOWEST.get(use.value().dtype.capitalize(), LOWEST["Float32"])
     return f"functions.max_pool({use.part('pool', call)}, {use.text()}, {pads}, {lowest})"
 
 
 def average_pool(use: Use) -> str:
-    """`functions.average_pool` with a primitive."""
-    spans, strides, pads = _pooled(use)
+    """`functions.average_pool` with a primitive, else its windows."""
+    known = _pooled(use)
+    if known is None:
+        return windows.mean(use, *_table(use))
+    spans, strides, pads = known
     call = ops.AvgPool(kernel_size=spans, strides=strides, pad_mode="valid")
     return f"functions.average_pool({use.part('pool', call)}, {use.text()}, {pads}, {bool(use.attr('count_include_pad', 0))})"
 
 
+def power_pool(use: Use) -> str:
+    """``LpPool``."""
+    places, _, counts = _table(use)
+    return windows.power(use, places, counts)
+
+
 def resized(use: Use) -> str:
-    """The nearest place, of images that become a whole number of times as large."""
+    """The nearest place of images that become a whole number of times as large; other ways by `resizing`."""
+    if use.version < resizing.SEPARATE_SIZES or use.attr("axes"):
+        return resizing.resized(use)
     factors = use.numbers("scales", 2)
     mode, place, nearest = (use.attr(*one) for one in (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))  # fmt: skip
     if not factors and use.has(3):
         factors = tuple(new / old for new, old in zip(use.whole("sizes", 3) or (), use.known_shape(), strict=True))  # fmt: skip
     known = (place, nearest) in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"))  # fmt: skip
     if mode != "nearest" or not known or use.rank() != 4 or not factors or tuple(factors[:2]) != (1, 1) or any(one % 1 for one in factors):  # fmt: skip
-        raise use.refused("only whole factors of the nearest place")
+        return resizing.resized(use)
     return f"functions.repeated({use.text()}, {tuple(map(int, factors[2:]))})"

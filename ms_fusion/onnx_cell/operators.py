@@ -9,10 +9,13 @@ from typing import Any
 import mindspore
 from mindspore import Tensor
 
-from ms_fusion.onnx_cell import images
+from custom_ops import LogSoftmax, Softmax
+from ms_fusion.onnx_cell import boxes, images, places, quantized, recurrent
 from ms_fusion.onnx_cell.use import Use, number
 
 Said = Callable[[Use], str]
+MODULES = ("boxes", "functions", "places", "quantized", "recurrent", "resizing", "windows")
+"""Modules of this package that nets call."""
 INTEGERS_MAX = (1 << 62) - 1
 ONE_SCALE_A_CHANNEL = 21
 """Version from which on GroupNormalization has that, before one for a group."""
@@ -40,21 +43,24 @@ def _own(word: str, *attributes: tuple[str, Any]) -> Said:
     return said
 
 
-def _reduced(word: str, before: str = "{}", after: str = "{}") -> Said:
+def _reduced(word: str, before: str = "{}", after: str = "{}", room: str = "ops") -> Said:
     def said(use: Use) -> str:
-        axes, keep = use.axes(), bool(use.attr("keepdims", 1))
+        axes, keep = use.filled().axes(), bool(use.attr("keepdims", 1))
         given = before.format(use.text())
-        return after.format(f"ops.{word}({given}, {axes}, {keep})" if axes else given)
+        return after.format(f"{room}.{word}({given}, {axes}, {keep})" if axes else given)
 
     return said
 
 
-def _soft(word: str) -> Said:
+def _soft(made: Callable[[int], Any]) -> Said:
+    """By our kernel: where a row is −∞, MindSpore's own leaves wrong numbers in the row behind it."""
+
     def said(use: Use) -> str:
         axis = use.axis(-1 if use.version >= 13 else 1)
         if use.version < 13 and axis != use.rank() - 1:
-            raise use.refused("several axes at once")
-        return f"ops.{word}({use.text()}, {axis})"
+            # the axes from the named one on are one
+            return f"ops.reshape({use.part('softmax', made(-1))}(functions.flatten({use.text()}, {axis})), {use.text()}.shape)"
+        return f"{use.part('softmax', made(axis))}({use.text()})"
 
     return said
 
@@ -65,15 +71,8 @@ def _divided(use: Use) -> str:
     return f"{use.text()} / {use.text(1)}"
 
 
-def _dtype(use: Use, dtype: str) -> str:
-    name = {"bool": "bool_"}.get(dtype, dtype)
-    if not hasattr(mindspore, name):
-        raise use.refused(f"MindSpore has no {name}")
-    return f"mindspore.{name}"
-
-
 def _cast(use: Use) -> str:
-    return f"ops.cast({use.text()}, {_dtype(use, use.result().dtype)})"
+    return f"ops.cast({use.text()}, {use.dtype(use.result().dtype)})"
 
 
 def _clipped(use: Use) -> str:
@@ -97,19 +96,24 @@ def _gemm(use: Use) -> str:
 
 def _normed(word: str) -> Said:
     def said(use: Use) -> str:
-        if len([name for name in use.node.outputs if name and use.graph.consumers.get(name)]) > 1:
-            raise use.refused("mean and deviation are results of it, too")
         axes = tuple(range(use.axis(-1), use.rank()))
-        made = f"functions.{word}({use.text()}, {axes}, {use.attr('epsilon', 1e-5)}, {use.given(1, 2)})"  # fmt: skip
-        return made + ", None, None"[: 6 * (len(use.node.outputs) - 1)]
+        epsilon = use.attr("epsilon", 1e-5)
+        made = f"functions.{word}({use.text()}, {axes}, {epsilon}, {use.given(1, 2)})"
+        if len(use.node.outputs) == 1:
+            return made
+        results = [made, *(f"functions.{one}" for one in (f"mean_of({use.text()}, {axes})", f"deviation_of({use.text()}, {axes}, {epsilon})"))]  # fmt: skip
+        return ", ".join(results[: len(use.node.outputs)])
 
     return said
 
 
 def _batch_norm(use: Use) -> str:
-    if use.attr("training_mode", 0) or len(use.node.outputs) > 1:
-        raise use.refused("a training step")
-    return f"functions.batch_norm({use.given(0, 1, 2, 3, 4)}, {use.attr('epsilon', 1e-5)})"
+    told = f"{use.given(0, 1, 2, 3, 4)}, {use.attr('epsilon', 1e-5)}"
+    if use.attr("training_mode", 0):
+        return f"functions.batch_norm_step({told}, {use.attr('momentum', 0.9)})[:{len(use.node.outputs)}]" + "[0]" * (len(use.node.outputs) == 1)  # fmt: skip
+    if len(use.node.outputs) > 1:
+        raise use.refused("results of a training step")
+    return f"functions.batch_norm({told})"
 
 
 def _reshaped(use: Use) -> str:
@@ -153,17 +157,17 @@ def _filled(use: Use) -> str:
     value, dtype = use.numbers("value") or (0.0,), use.result().dtype
     if isinstance(value[0], str):
         raise use.refused("its number is not known")
-    return f"ops.full({told}, {number(value[0])}, dtype={_dtype(use, dtype)})"
+    return f"ops.full({told}, {number(value[0])}, dtype={use.dtype(dtype)})"
 
 
 def _range(use: Use) -> str:
     told = [use.sizes.get(name) or number((use.numbers("", position) or (0,))[0]) for position, name in enumerate(use.node.inputs)]  # fmt: skip
-    return f"ops.cast(ops.arange({', '.join(told)}), {_dtype(use, use.result().dtype)})"
+    return f"ops.cast(ops.arange({', '.join(told)}), {use.dtype(use.result().dtype)})"
 
 
 def _triangle(use: Use) -> str:
     word = "triu" if use.attr("upper", 1) else "tril"
-    return f"ops.{word}({use.text()}, {(use.whole('k', 1) or (0,))[0]})"
+    return f"ops.{word}({use.filled().text()}, {(use.whole('k', 1) or (0,))[0]})"
 
 
 def _place_of(word: str) -> Said:
@@ -180,9 +184,8 @@ def _running_sum(use: Use) -> str:
 
 
 def _group_norm(use: Use) -> str:
-    if use.version < ONE_SCALE_A_CHANNEL:
-        raise use.refused("scales of groups, not of channels")
-    return f"functions.group_norm({use.given(0, 1, 2)}, {use.attr('num_groups')}, {use.attr('epsilon', 1e-5)})"
+    of_groups = use.version < ONE_SCALE_A_CHANNEL
+    return f"functions.group_norm({use.given(0, 1, 2)}, {use.attr('num_groups')}, {use.attr('epsilon', 1e-5)}, {of_groups})"
 
 
 def _one_hot(use: Use) -> str:
@@ -195,6 +198,39 @@ def _blocks(use: Use) -> str:
     size = int(use.attr("blocksize", 1))
     word = "space_to_depth" if use.op == "SpaceToDepth" else "depth_to_space"
     return f"functions.{word}({use.text()}, {size}, {use.attr('mode', 'DCR') == 'DCR'})"
+
+
+def _dropped(use: Use) -> str:
+    training = use.has(2) and (use.numbers("training_mode", 2) or (0,))[0]
+    if training and (use.numbers("ratio", 1) or (0.5,))[0]:
+        raise use.refused("a training step, which is random")
+    if len(use.node.outputs) == 1:
+        return use.text()
+    return f"{use.text()}, ops.ones({use.text()}.shape, mindspore.bool_)"
+
+
+def _infinite(use: Use) -> str:
+    below, above = use.attr("detect_negative", 1), use.attr("detect_positive", 1)
+    sign = {(1, 1): "", (1, 0): " < 0", (0, 1): " > 0"}.get((below, above))
+    if sign is None:
+        return f"ops.zeros({use.text()}.shape, mindspore.bool_)"
+    return f"ops.logical_and(ops.isinf({use.text()}), {use.text()}{sign})" if sign else f"ops.isinf({use.text()})"  # fmt: skip
+
+
+def _shifted(use: Use) -> str:
+    dtype = use.result().dtype
+    told = use.attr("direction") == "LEFT", int(dtype.lstrip("uint")), dtype.startswith("uint")
+    return f"functions.shifted({use.given(0, 1)}, {', '.join(map(str, told))})"
+
+
+def _inverted(use: Use) -> str:
+    dtype = use.result().dtype
+    return f"{(1 << int(dtype[4:])) - 1} - {use.text()}" if dtype.startswith("uint") else f"-1 - {use.text()}"  # fmt: skip
+
+
+def _running_product(use: Use) -> str:
+    axis = (use.whole("axis", 1) or (0,))[0] % use.rank()
+    return f"functions.running_product({use.text()}, {axis}, {bool(use.attr('exclusive', 0))}, {bool(use.attr('reverse', 0))})"
 
 
 def _remainder(use: Use) -> str:
@@ -211,12 +247,20 @@ def _sliced(use: Use) -> str:
     axes = use.whole("axes", 3) or tuple(range(len(starts)))
     steps = use.whole("steps", 4) or (1,) * len(starts)
     at = [":"] * use.rank()
+    text = use.text()
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step < 0:
-            raise use.refused("steps backwards")
+            size = use.value().shape[axis % use.rank()]
+            if not isinstance(size, int) or size < 0:
+                raise use.refused("steps backwards from a size that is not known")
+            found = range(size)[slice(start, None if end < -size else end, step)]
+            if not found:
+                raise use.refused("MindSpore has no tensors without elements")
+            text = f"ops.gather({text}, {use.part('places', Tensor(list(found), mindspore.int64))}, {axis % use.rank()})"
+            continue
         last = "" if end >= INTEGERS_MAX // 2 else str(end)
         at[axis % use.rank()] = f"{start or ''}:{last}" + (f":{step}" if step != 1 else "")
-    return f"{use.text()}[{', '.join(at)}]"
+    return text if set(at) <= {":"} else f"{text}[{', '.join(at)}]"
 
 
 def _gathered(use: Use) -> str:
@@ -227,9 +271,9 @@ def _gathered(use: Use) -> str:
             return f"{use.text()}[{':, ' * axis}{int(found[0])}]"
         if min(found, default=0) < 0 and not isinstance(size, int):
             raise use.refused("places from the end of an axis that is not known")
-        places = [int(one) + (int(size) if one < 0 else 0) for one in found]
+        listed_places = [int(one) + (int(size) if one < 0 else 0) for one in found]
         shape = indices.shape
-        listed = Tensor(places, mindspore.int64).reshape(tuple(map(int, shape)))
+        listed = Tensor(listed_places, mindspore.int64).reshape(tuple(map(int, shape)))
         return f"ops.gather({use.text()}, {use.part('places', listed)}, {axis})"
     index = use.text(1)
     return f"ops.gather({use.text()}, ops.where({index} < 0, {index} + {use.text()}.shape[{axis}], {index}), {axis})"  # fmt: skip
@@ -259,35 +303,10 @@ def _padded(use: Use) -> str:
     pads, axes = use.whole("pads", 1) or (), use.whole("axes", 3)
     value = use.numbers("value", 2) or (0.0,)
     if use.attr("mode", "constant") != "constant" or min(pads, default=0) < 0 or axes:
-        raise use.refused("only a padding with a number, of all axes")
+        return places.padded(use)
     half = len(pads) // 2
     told = tuple(one for pair in zip(pads[:half], pads[half:], strict=True) for one in pair)
     return f"functions.padded({use.text()}, {told}, {number(value[0])})"
-
-
-def _recurrent(use: Use) -> tuple[str, str, str]:
-    """Weights, biases, and where it starts."""
-    size = int(use.attr("hidden_size", 0))
-    if use.attr("direction", "forward") != "forward" or use.has(4) or use.attr("activations") or use.attr("clip") or use.attr("layout", 0) or use.has(7):  # fmt: skip
-        raise use.refused("only one direction, whole sequences, and its own activations")
-    bias = use.text(3) or f"functions.no_bias({use.text(2)})"
-    return f"{use.given(0, 1, 2)}, {bias}", use.text(5) or f"functions.zeros_beside({use.text()}, {size})", f"functions.zeros_beside({use.text()}, {size})"  # fmt: skip
-
-
-def _lstm(use: Use) -> str:
-    weights, start, zeros = _recurrent(use)
-    return _as_results(use, f"functions.lstm({weights}, {start}, {use.text(6) or zeros})")
-
-
-def _gru(use: Use) -> str:
-    weights, start, _ = _recurrent(use)
-    return _as_results(use, f"functions.gru({weights}, {start}, {bool(use.attr('linear_before_reset', 0))})")  # fmt: skip
-
-
-def _as_results(use: Use, made: str) -> str:
-    """The first results, where fewer are asked for."""
-    count = len(use.node.outputs)
-    return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
 
 
 OPERATORS: Mapping[str, Said] = MappingProxyType(
@@ -299,8 +318,10 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
             "Erf": "erf", "Floor": "floor", "Ceil": "ceil", "Sign": "sign", "Relu": "relu", "Not": "logical_not", "IsNaN": "isnan",
             "Reciprocal": "reciprocal", "Round": "round", "Acosh": "acosh", "Asinh": "asinh", "Atanh": "atanh",
         }.items()},
-        "Identity": lambda use: use.text(), "Dropout": lambda use: use.text(), "Cast": _cast, "Clip": _clipped,
-        "Elu": _own("elu", ("alpha", 1.0)), "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)), "PRelu": _own("leaky_relu"),
+        "Identity": lambda use: use.text(), "Dropout": _dropped, "IsInf": _infinite, "Cast": _cast, "Clip": _clipped,
+        "Elu": _own("elu", ("alpha", 1.0)), "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)), "Celu": _own("celu", ("alpha", 1.0)),
+        "Selu": lambda use: f"{number(float(use.attr('gamma', 1.0507009873554805)))} * functions.elu({use.text()}, {number(float(use.attr('alpha', 1.6732632423543772)))})",
+        "ThresholdedRelu": lambda use: f"ops.where({use.text()} > {number(float(use.attr('alpha', 1.0)))}, {use.text()}, 0.0)", "PRelu": _own("leaky_relu"),
         "Softplus": _own("softplus"), "HardSigmoid": _own("hard_sigmoid", ("alpha", 0.2), ("beta", 0.5)),
         "HardSwish": lambda use: f"{use.text()} * functions.hard_sigmoid({use.text()}, {1 / 6}, 0.5)",
         "Gelu": lambda use: f"functions.gelu({use.text()}, {use.attr('approximate', 'none') == 'tanh'})",
@@ -311,16 +332,22 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "Add": _infix("+"), "Sub": _infix("-"), "Mul": _infix("*"), "Div": _divided, "Pow": _call("pow"),
         "Max": _several("maximum"), "Min": _several("minimum"), "Sum": _several("add"),
         "Mean": lambda use: f'functions.several("add", ({", ".join(use.texts)},)) / {float(len(use.texts))}',
-        "Equal": _call("equal"), "Greater": _call("greater"), "Less": _call("less"), "GreaterOrEqual": _call("greater_equal"),
-        "LessOrEqual": _call("less_equal"), "And": _call("logical_and"), "Or": _call("logical_or"), "Xor": _call("logical_xor"), "Mod": _remainder, "Where": _call("where"),
+        "Equal": _call("equal"), "Greater": _infix(">"), "Less": _infix("<"), "GreaterOrEqual": _infix(">="),
+        "LessOrEqual": _infix("<="), "And": _call("logical_and"), "Or": _call("logical_or"), "Xor": _call("logical_xor"),
+        "BitwiseAnd": _call("bitwise_and"), "BitwiseOr": _call("bitwise_or"), "BitwiseXor": _call("bitwise_xor"), "BitwiseNot": _inverted, "BitShift": _shifted,
+        "Mod": _remainder, "Where": _call("where"),
         # reductions and norms
         "ReduceSum": _reduced("sum"), "ReduceMean": _reduced("mean"), "ReduceMax": _reduced("amax"), "ReduceMin": _reduced("amin"),
         "ReduceProd": _reduced("prod"), "ReduceL1": _reduced("sum", "ops.abs({})"), "ReduceL2": _reduced("sum", "ops.square({})", "ops.sqrt({})"),
         "ReduceSumSquare": _reduced("sum", "ops.square({})"), "ReduceLogSum": _reduced("sum", after="ops.log({})"),
-        "ReduceLogSumExp": _reduced("logsumexp"), "ArgMax": _place_of("argmax"), "ArgMin": _place_of("argmin"), "CumSum": _running_sum,
+        "ReduceLogSumExp": _reduced("log_sum_exp", room="functions"), "ArgMax": _place_of("argmax"), "ArgMin": _place_of("argmin"), "CumSum": _running_sum, "CumProd": _running_product,
+        "Hardmax": lambda use: f"functions.hard_max({use.text()}, {use.axis(-1 if use.version >= 13 else 1)}, {use.version < 13})",
+        "LpNormalization": lambda use: f"functions.unit({use.text()}, {use.axis(-1)}, {use.attr('p', 2)})",
+        "LRN": lambda use: f"functions.beside_channels({use.text()}, {use.attr('size')}, {use.attr('alpha', 1e-4)}, {use.attr('beta', 0.75)}, {use.attr('bias', 1.0)})",
+        "Det": _call("det"),
         "GlobalAveragePool": lambda use: f"ops.mean({use.text()}, {tuple(range(2, use.rank()))}, True)",
         "GlobalMaxPool": lambda use: f"ops.amax({use.text()}, {tuple(range(2, use.rank()))}, True)",
-        "Softmax": _soft("softmax"), "LogSoftmax": _soft("log_softmax"), "LayerNormalization": _normed("layer_norm"),
+        "Softmax": _soft(Softmax), "LogSoftmax": _soft(LogSoftmax), "LayerNormalization": _normed("layer_norm"),
         "RMSNormalization": _normed("rms_norm"), "BatchNormalization": _batch_norm,
         "InstanceNormalization": _own("instance_norm", ("epsilon", 1e-5)), "GroupNormalization": _group_norm,
         # shapes and places
@@ -328,9 +355,16 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "Flatten": lambda use: f"functions.flatten({use.text()}, {int(use.attr('axis', 1)) % (use.rank() + 1) if use.attr('axis', 1) >= 0 else use.axis(1)})",
         "Slice": _sliced, "Gather": _gathered, "Concat": _joined, "Split": _split, "Tile": _tiled, "Pad": _padded,
         "ConstantOfShape": _filled, "Range": _range, "Trilu": _triangle, "OneHot": _one_hot, "DepthToSpace": _blocks, "SpaceToDepth": _blocks,
+        "GatherElements": places.gather_elements, "GatherND": places.gather_nd, "ScatterElements": places.scatter_elements, "Scatter": places.scatter_elements,
+        "ScatterND": places.scatter_nd, "TopK": places.top, "Compress": places.compress, "ReverseSequence": places.reverse_sequence, "EyeLike": places.diagonal,
+        "NonZero": lambda use: f"places.not_zero({use.text()})",
         # products, images, sequences
         "MatMul": _call("matmul"), "Gemm": _gemm, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
-        "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LSTM": _lstm, "GRU": _gru,
+        "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized,
+        "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn,
+        # numbers on a grid, boxes
+        "QuantizeLinear": quantized.to_grid, "DequantizeLinear": quantized.from_grid, "NonMaxSuppression": boxes.suppression,
+        "MatMulInteger": quantized.product, "QLinearMatMul": quantized.product_on_grid,
     }
 )  # fmt: skip
 """ONNX's own operators that a net from ONNX may have besides its fused groups."""

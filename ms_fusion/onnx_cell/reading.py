@@ -13,10 +13,16 @@ from onnx_ir.passes import common as passes
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_cell.inlining import inline
+from ms_fusion.onnx_cell.operators import OPERATORS
+from ms_fusion.onnx_cell.sizes import OF_SIZES
 from ms_fusion.onnx_fusion.cleaning import clean
 from ms_fusion.onnx_fusion.functions import DOMAIN, is_fused
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.native import Native
+
+WORDS = OPERATORS.keys() | OF_SIZES | {"Shape", "Size", "Constant", "If"}
+"""Operators that a Cell has a line for, or several."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,13 @@ class Opened:
         graph: all operators, those in groups too.
         units: what is computed, in order: single operators, and groups with a body.
         tensors: the model's constants by name.
+        bodies: operator → name of an attribute → the graph that it is.
     """
 
     graph: Graph
     units: tuple[Node, ...]
     tensors: Mapping[str, np.ndarray]
+    bodies: Mapping[str, Mapping[str, Graph]]
 
 
 def read(path: Path) -> Opened:
@@ -45,13 +53,17 @@ def read(path: Path) -> Opened:
     with Native() as native:
         groups: list[tuple[str, list[ir.Node]]] = []
         if is_fused(model):
+            inline(model, native, WORDS)
             groups = _inlined(model)
             passes.InlinePass()(model)
             passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
             native.infer_shapes(model)
         else:
             clean(model, native, "cpu")
-        projection = project(model)
+            if inline(model, native, WORDS):
+                clean(model, native, "cpu")
+        passes.LiftSubgraphInitializersToMainGraphPass()(model)
+        projection = project(model, bodies=True)
     names = {id(node): name for name, node in projection.nodes.items()}
     held: dict[str, str] = {}
     made: dict[str, Node] = {}
@@ -63,7 +75,7 @@ def read(path: Path) -> Opened:
     # what is known stands beside the operators, also where it is a result of the model
     units = [made.get(node.name, node) for node in projection.graph.nodes if held.get(node.name, node.name) == node.name and node.op != "Constant"]  # fmt: skip
     tensors = {name: value.const_value.numpy() for name, value in projection.values.items() if value.const_value is not None}  # fmt: skip
-    return Opened(projection.graph, tuple(units), tensors)
+    return Opened(projection.graph, tuple(units), tensors, projection.bodies)
 
 
 def _inlined(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:

@@ -11,6 +11,12 @@ from ms_fusion.formats.onnx_graph import ONNX_OP, ONNX_VERSION, UNKNOWN_RANK
 from ms_fusion.graph import Graph, Node, Value
 from tbe_impl.errors import InputError
 
+DTYPES = frozenset({
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
+    "complex64", "complex128",
+})  # fmt: skip
+"""Those of MindSpore's tensors that ONNX has."""
+
 
 @dataclass(frozen=True)
 class Use:
@@ -74,6 +80,16 @@ class Use:
             raise self.refused("the number of axes is not known")
         return len(shape)
 
+    def filled(self) -> Use:
+        """Itself, where its input may have elements.
+
+        Raises:
+            InputError: it has none, and MindSpore's operator makes wrong numbers of that.
+        """
+        if 0 in self.value().shape:
+            raise self.refused("a tensor without elements")
+        return self
+
     def known_shape(self, position: int = 0) -> tuple[int, ...]:
         """A shape in numbers."""
         shape = self.value(position).shape
@@ -110,6 +126,16 @@ class Use:
         if not found:
             return () if self.attr("noop_with_empty_axes", 0) else tuple(range(rank))
         return tuple(sorted({axis % rank for axis in found}))
+
+    def dtype(self, name: str) -> str:
+        """MindSpore's own of that name.
+
+        Raises:
+            InputError: it has none.
+        """
+        if name not in DTYPES:
+            raise self.refused(f"MindSpore has no {name or 'dtype for it'}")
+        return f"mindspore.{'bool_' if name == 'bool' else name}"
 
     def refused(self, why: str) -> InputError:
         return InputError(f"{self.op} has no Cell here: {why}", place=self.node.name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node
-from ms_fusion.onnx_cell.operators import OPERATORS
+from ms_fusion.onnx_cell.operators import MODULES, OPERATORS
 from ms_fusion.onnx_cell.sizes import is_size, size_text
 from ms_fusion.onnx_cell.use import Use, number
 from ms_fusion.onnx_fusion.kernels import read_inputs
@@ -16,13 +17,17 @@ from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.python_names import Names, identifier, quoted
 from tbe_impl.errors import InputError
 
-_TAKEN = ("self", "mindspore", "ops", "nn", "functions", "Tensor", "construct", "training")
-HEAD = '''"""A net from an ONNX model, written by ms_fusion: what is fused runs as a kernel, the rest is MindSpore's own."""
+_TAKEN = ("self", "mindspore", "ops", "nn", *MODULES, "Tensor", "construct", "training")
+BLOCKS = frozenset({"If", "Loop"})
+"""Operators that become several lines, with those of their graphs."""
+Bodies = Mapping[str, Mapping[str, Graph]]
+"""Operator → name of an attribute → the graph that it is."""
+HEAD = f'''"""A net from an ONNX model, written by ms_fusion: what is fused runs as a kernel, the rest is MindSpore's own."""
 
 import mindspore
 from mindspore import Tensor, nn, ops
 
-from ms_fusion.onnx_cell import functions
+from ms_fusion.onnx_cell import {", ".join(MODULES)}
 '''
 
 
@@ -58,16 +63,25 @@ class Written:
     groups: dict[str, Node] = field(default_factory=dict)
 
 
-def check_known(units: Sequence[Node], graph: Graph) -> None:
+def check_known(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None:
     """Raises `InputError` that names every operator that neither a Cell nor a kernel can have."""
-    alone = {str(node.attr(ONNX_OP)) for node in units if node.body is None and not is_size(node, graph)}  # fmt: skip
+    alone = set(_alone(units, graph, bodies))
     fused = {str(node.attr(ONNX_OP)) for unit in units if unit.body is not None for node in unit.body.nodes}  # fmt: skip
-    unknown = sorted(alone - OPERATORS.keys() | fused - OPERATORS.keys() - MEANINGS.keys())
+    unknown = sorted(alone - OPERATORS.keys() - BLOCKS | fused - OPERATORS.keys() - MEANINGS.keys())
     if unknown:
         raise InputError("there is no Cell of this operator" if len(unknown) == 1 else "there is no Cell of these operators", place="from_onnx", got=", ".join(unknown), expected="one of those that docs/onnx.md lists")  # fmt: skip
 
 
-def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants, kernel: Node | None = None) -> Written:  # fmt: skip
+def _alone(units: Iterable[Node], graph: Graph, bodies: Bodies) -> Iterator[str]:
+    """The operators that are in no group, those of graphs within them too."""
+    for node in units:
+        if node.body is None and not is_size(node, graph):
+            yield str(node.attr(ONNX_OP))
+        for inner in bodies.get(node.name, {}).values():
+            yield from _alone(inner.nodes, inner, bodies)
+
+
+def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants, kernel: Node | None = None, bodies: Bodies = {}) -> Written:  # fmt: skip # noqa: B006
     """A class whose ``construct`` computes a graph.
 
     Args:
@@ -76,14 +90,15 @@ def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants
         units: its operators and groups, in order.
         constants: of the model.
         kernel: the same as one group: then its kernel is called, and the operators only in training.
+        bodies: graphs of operators.
     """
-    return _Writer(name, graph, constants).run(units, kernel)
+    return _Writer(name, graph, constants, bodies).run(units, kernel)
 
 
 class _Writer:
-    def __init__(self, name: str, graph: Graph, constants: Constants):
-        self.graph, self.constants = graph, constants
-        self.made = Written(name)
+    def __init__(self, name: str, graph: Graph, constants: Constants, bodies: Bodies):
+        self.graph, self.constants, self.bodies = graph, constants, bodies
+        self.made, self.indent = Written(name), " " * 8
         self.names, self.attributes = Names(_TAKEN), Names(_TAKEN)
         self.texts: dict[str, str] = {ABSENT: ""}
         self.sizes: dict[str, str] = {}
@@ -95,13 +110,27 @@ class _Writer:
         head = ["", "", f"class {self.made.name}(nn.Cell):", f"    def construct({', '.join(['self', *(self.texts[name] for name in inputs)])}):"]  # fmt: skip
         self.made.lines += head
         if kernel is not None:
-            self.made.lines.append("        if not self.training:")
-            self.made.lines.append(f"            return {self.called(kernel)}")
+            self.say("if not self.training:")
+            self.say(f"    return {self.called(kernel)}")
         for node in units:
             self.line(node)
-        results = [self.result(name) for name in self.graph.outputs]
-        self.made.lines.append(f"        return {', '.join(results)}")
+        self.say(f"return {self.results(self.graph.outputs)}")
         return self.made
+
+    def say(self, line: str) -> None:
+        self.made.lines.append(f"{self.indent}{line}")
+
+    @contextmanager
+    def inside(self, graph: Graph) -> Iterator[None]:
+        """A block with the lines of an operator's graph."""
+        outside, self.graph, self.indent = self.graph, graph, f"{self.indent}    "
+        for node in graph.nodes:
+            self.line(node)
+        yield
+        self.graph, self.indent = outside, self.indent[:-4]
+
+    def results(self, names: Iterable[str]) -> str:
+        return ", ".join(map(self.result, names))
 
     def result(self, name: str) -> str:
         """What is handed back: a tensor, also where it is a number that is known."""
@@ -119,19 +148,55 @@ class _Writer:
         return f"self.{name}({', '.join(self.text(one) for one in read_inputs(group.body))})"
 
     def line(self, node: Node) -> None:
-        made = self.made.lines
         if node.body is not None:
             inner = ", ".join(str(one.attr(ONNX_OP)) for one in node.body.nodes)
-            made.append(f"        # {quoted(inner)}")
+            self.say(f"# {quoted(inner)}")
             value = self.called(node)
         elif is_size(node, self.graph) and self.size(node):
             return
+        elif node.attr(ONNX_OP) in BLOCKS:
+            self.say(f"# {node.attr(ONNX_OP)} {quoted(node.name)}")
+            (self.branches if node.attr(ONNX_OP) == "If" else self.rounds)(node, self.bodies[node.name])  # fmt: skip
+            return
         else:
             value = OPERATORS[str(node.attr(ONNX_OP))](Use(node, self.graph, tuple(map(self.text, node.inputs)), self.sizes, self.constants.array, self.part))  # fmt: skip
-            made.append(f"        # {node.attr(ONNX_OP)} {quoted(node.name)}")
-        for name in node.outputs:
-            self.texts[name] = self.names.new(name)
-        made.append(f"        {', '.join(self.texts[name] for name in node.outputs)} = {value}")
+            self.say(f"# {node.attr(ONNX_OP)} {quoted(node.name)}")
+        self.say(f"{self.named(node.outputs)} = {value}")
+
+    def named(self, values: Iterable[str]) -> str:
+        """New names for values that are computed here."""
+        own = {name: self.names.new(name) for name in values}
+        self.texts |= own
+        return ", ".join(own.values())
+
+    def branches(self, node: Node, bodies: Mapping[str, Graph]) -> None:
+        """``If``: the lines of both graphs, of which one is run."""
+        made = {name: self.names.new(name) for name in node.outputs}
+        for head, body in ((f"if {self.result(node.inputs[0])}:", bodies["then_branch"]), ("else:", bodies["else_branch"])):  # fmt: skip
+            self.say(head)
+            with self.inside(body):
+                self.say(f"{', '.join(made.values())} = {self.results(body.outputs)}")
+        self.texts |= made
+
+    def rounds(self, node: Node, bodies: Mapping[str, Graph]) -> None:
+        """``Loop``: as many rounds as its number or its condition says, which is known when the net runs."""
+        body = bodies["body"]
+        first, again, *state = (name for name in body.inputs if body.values[name].kind == "input")
+        most, going, *starts = node.inputs[: 2 + len(state)]
+        if len(body.outputs) > 1 + len(state):
+            raise InputError(f"{node.attr(ONNX_OP)} has no Cell here: it collects results of rounds whose number is not known before the net runs", place=node.name)  # fmt: skip
+        number, more = self.named([first]), self.named([again])
+        self.say(f"{number} = Tensor(0, mindspore.int64)")
+        self.say(f"{more} = {self.result(going) if going else 'Tensor(True)'}")
+        for name, start in zip(state, starts, strict=True):
+            self.say(f"{self.named([name])} = {self.result(start)}")
+        own = [more, *(self.texts[name] for name in state)]
+        limit = f"ops.logical_and({more}, {number} < {self.result(most)})" if most else more
+        self.say(f"while {limit}:")
+        with self.inside(body):
+            self.say(f"{', '.join(own)} = {self.results(body.outputs)}")
+            self.say(f"{number} = {number} + 1")
+        self.texts |= dict(zip(node.outputs, own[1:], strict=True))
 
     def size(self, node: Node) -> bool:
         """Enters what is known while the net is compiled; False when it is not."""
@@ -139,7 +204,7 @@ class _Writer:
         if found is not None:
             (name,) = node.outputs
             own = self.names.new(name)
-            self.made.lines.append(f"        {own} = {found}")
+            self.say(f"{own} = {found}")
             self.sizes[name] = own
         return found is not None
 

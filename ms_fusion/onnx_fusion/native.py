@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx_ir as ir
+from onnx_ir.passes import common as passes
 
 from ms_fusion.accuracy.worker import Worker, WorkerError
 from tbe_impl.errors import InputError
@@ -66,6 +67,49 @@ class Native:
             raise WorkerError(f"{type(error).__name__}: {error}") from error
         for file in (question, answer):
             file.unlink()
+
+    def function_of(self, node: ir.Node, version: int) -> ir.Graph | None:
+        """The function by which ONNX defines an operator, for its inputs as they are here; None where it has none.
+
+        Inputs of the graph are those of the operator, each once; its outputs are those that have a name.
+
+        Args:
+            node: the operator, without graphs of its own.
+            version: of ONNX's operators in its model.
+
+        Raises:
+            WorkerError: it could not be found out.
+        """
+        known: dict[ir.Value | None, ir.Value | None] = {None: None}
+        for number, value in enumerate(
+            one for one in dict.fromkeys(node.inputs) if one is not None
+        ):
+            known[value] = ir.Value(name=f"x{number}", shape=value.shape, type=value.type)
+        alone = ir.Node("", node.op_type, [known[one] for one in node.inputs], list(node.attributes.values()), num_outputs=len(node.outputs))  # fmt: skip
+        for number, (own, value) in enumerate(zip(alone.outputs, node.outputs, strict=True)):
+            own.name, own.shape, own.type = (
+                f"y{number}" if value.name else "",
+                value.shape,
+                value.type,
+            )
+        inputs = [value for value in known.values() if value is not None]
+        outputs = [value for value in alone.outputs if value.name]
+        graph = ir.Graph(inputs, outputs, nodes=[alone], opset_imports={"": version}, name="alone")
+        question, answer = self.place(".onnx"), self.place(".onnx")
+        try:
+            model = ir.Model(graph, ir_version=10)
+            passes.AddDefaultAttributesPass()(model)  # functions refer to those, too
+            ir.save(model, question)
+            self._shapes.ask({"model": str(question), "into": str(answer), "operator": node.op_type}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
+            found = ir.load(answer).graph
+        except WorkerError:
+            raise
+        except Exception as error:
+            raise WorkerError(f"{type(error).__name__}: {error}") from error
+        finally:
+            for file in (question, answer):
+                file.unlink(missing_ok=True)
+        return None if any(one.op_type == node.op_type for one in found) else found
 
     def run(
         self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0

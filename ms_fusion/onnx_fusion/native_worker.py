@@ -40,11 +40,15 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def infer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Shapes and dtypes of a model without its large weights, as a model."""
+    """Shapes and dtypes of a model without its large weights, as a model; or one with the function of an operator in its place."""
     import onnx
+    import onnx.inliner
 
     proto = onnx.ModelProto.FromString(Path(request["model"]).read_bytes())
-    found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+    if "operator" in request:
+        found = onnx.inliner.inline_selected_functions(proto, [("", request["operator"])], inline_schema_functions=True)  # fmt: skip
+    else:
+        found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
     Path(request["into"]).write_bytes(found.SerializeToString())
     return {}
 

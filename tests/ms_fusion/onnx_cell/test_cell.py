@@ -16,6 +16,8 @@ import pytest
 import ms_fusion as mf
 from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_cell.sizes import OF_SIZES
+from ms_fusion.onnx_cell.writing import BLOCKS
+from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference
 from tbe_impl.errors import InputError
@@ -93,18 +95,13 @@ def test_gradients_are_what_finite_differences_say(name: str, mode: str, tmp_pat
         assert along == pytest.approx(slope, rel=0.1, abs=0.1)
 
 
-WITHOUT_CASE = {
-    "Conv", "ConvTranspose", "MaxPool", "AveragePool", "LSTM", "GRU", "Resize", "Gather", "Dropout",
-    # in test_node_models
-    "Acosh", "ArgMax", "ArgMin", "ConstantOfShape", "CumSum", "DepthToSpace", "GroupNormalization", "OneHot", "Range",
-    "ReduceLogSum", "SpaceToDepth", "Trilu",
-}  # fmt: skip
+WITHOUT_CASE = {"Conv", "ConvTranspose", "Dropout", "Swish", "RMSNormalization", "Gelu"}
 
 
 def test_each_operator_is_what_onnx_runtime_says(native: Native, tmp_path: Path) -> None:
     before = ms.get_context("mode")
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    for op in sorted(set(OPERATORS) - WITHOUT_CASE - {"Swish", "RMSNormalization", "Gelu"}):
+    for op in sorted(MEANINGS.keys() - WITHOUT_CASE):
         b = Builder({"x": (2, 3, 4), "y": (2, 3, 4)})
         made = case(op, b)
         source = b.save(tmp_path / f"{op}.onnx", *(made if isinstance(made, list) else [made]))
@@ -145,13 +142,13 @@ def test_weights_are_parameters_under_their_names(tmp_path: Path) -> None:
 
 def test_operators_that_are_not_known_are_one_error(tmp_path: Path) -> None:
     b = Builder({"x": (3, 3)})
-    b.save(tmp_path / "model.onnx", b.add("Det", b.add("Selu", b.add("Hardmax", "x"))))
-    with pytest.raises(InputError, match="Det, Hardmax"):
+    b.save(tmp_path / "model.onnx", b.add("RandomNormalLike", b.add("Selu", b.add("Multinomial", "x"))))  # fmt: skip
+    with pytest.raises(InputError, match="Multinomial, RandomNormalLike"):
         mf.from_onnx(tmp_path / "model.onnx")
 
 
 def test_the_documentation_lists_the_operators() -> None:
-    listed = textwrap.fill(", ".join(f"`{one}`" for one in sorted({*OPERATORS, *OF_SIZES, "Shape"})) + ".", 130)  # fmt: skip
+    listed = textwrap.fill(", ".join(f"`{one}`" for one in sorted({*OPERATORS, *BLOCKS, *OF_SIZES, "Scan", "Shape"})) + ".", 130)  # fmt: skip
     told = re.search(r"<!-- operators of from_onnx -->\n(.*?)<!-- end -->", DOCS.read_text("utf-8"), re.S)  # fmt: skip
     assert told is not None
     assert told[1].strip() == listed
@@ -166,3 +163,44 @@ def test_a_transposed_convolution_has_a_gradient(groups: int, native: Native, tm
     found = ms.grad(lambda x: (net(x) * ms.Tensor(share)).sum())(ms.Tensor(x)).asnumpy()
     # it is linear in x
     assert (found * x).sum() == pytest.approx((net(ms.Tensor(x)).asnumpy() * share).sum(), rel=1e-4)
+
+
+def test_a_row_of_nothing_harms_no_other_row(mode: str, native: Native, tmp_path: Path) -> None:
+    for op in ("Softmax", "LogSoftmax"):
+        b = Builder({"x": (2, 3)})
+        source = b.save(tmp_path / f"{op}.onnx", b.add(op, "x", axis=-1))
+        same(mf.from_onnx(source), source, {"x": np.float32([[-np.inf] * 3, [1, 2, 3]])}, native)
+
+
+@pytest.mark.parametrize("version", [18, 21])
+def test_scales_of_groups_and_of_channels(version: int, mode: str, tmp_path: Path) -> None:
+    count = 2 if version == 18 else 4
+    b = Builder({"x": (2, 4, 3)}, opset=version)
+    scale, shift = b.weight(count), b.weight(count)
+    source = b.save(tmp_path / "model.onnx", b.add("GroupNormalization", "x", scale, shift, num_groups=2))  # fmt: skip
+    x = random(2, 4, 3).astype(np.float64)
+    apart = x.reshape(2, 2, 6)
+    normed = (apart - apart.mean(2, keepdims=True)) / np.sqrt(apart.var(2, keepdims=True) + 1e-5)
+    parts = [onnx.numpy_helper.to_array(one).astype(np.float64) for one in b.weights]
+    factor, added = (np.repeat(one, 4 // count)[:, None] for one in parts)
+    found = mf.from_onnx(source)(ms.Tensor(x.astype(np.float32))).asnumpy()
+    assert difference("y", (normed.reshape(2, 4, 3) * factor + added).astype(np.float32), found).agrees  # fmt: skip
+
+
+@pytest.mark.parametrize("by_middle", [0, 1])
+def test_boxes_that_overlap_are_left_out(by_middle: int, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"boxes": (2, 20, 4), "scores": (2, 3, 20)})
+    told = b.constant(5, "int64"), b.constant(0.3, "float32"), b.constant(0.2, "float32")
+    made = b.add("NonMaxSuppression", "boxes", "scores", *told, center_point_box=by_middle)
+    source = b.save(tmp_path / "model.onnx", made, dtypes={made: 7})
+    boxes, scores = np.abs(random(2, 20, 4)), random(2, 3, 20)
+    same(mf.from_onnx(source), source, {"boxes": boxes, "scores": scores}, native)
+
+
+def test_numbers_go_onto_a_grid_and_back(mode: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": (3, 4, 5)}, opset=21)
+    per_channel = b.constant([0.1, 0.02, 0.05, 0.3], "float32"), b.constant([0, 3, -5, 7], "int8")
+    whole = b.add("DequantizeLinear", b.add("QuantizeLinear", "x", *per_channel, axis=1), *per_channel, axis=1)  # fmt: skip
+    one = b.constant(0.03, "float32"), b.constant(128, "uint8")
+    source = b.save(tmp_path / "model.onnx", b.add("DequantizeLinear", b.add("QuantizeLinear", whole, *one), *one))  # fmt: skip
+    same(mf.from_onnx(source), source, {"x": random(3, 4, 5)}, native)

@@ -1,0 +1,179 @@
+"""Elements at places that are computed: gathered, scattered, the largest ones, those that are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, ops
+
+from ms_fusion.onnx_cell.use import Use, number
+
+SCATTERED = ("none", "add", "mul", "min", "max")
+
+
+def gather_elements(use: Use) -> str:
+    """``GatherElements``."""
+    return f"places.gathered_elements({use.given(0, 1)}, {use.axis(0)})"
+
+
+def gather_nd(use: Use) -> str:
+    """``GatherND``."""
+    return f"places.gathered_at({use.given(0, 1)}, {use.attr('batch_dims', 0)})"
+
+
+def scatter_elements(use: Use) -> str:
+    """``ScatterElements``, and ``Scatter``, as it was called."""
+    return f'places.scattered_elements({use.given(0, 1, 2)}, {use.axis(0)}, "{_reduction(use)}")'
+
+
+def scatter_nd(use: Use) -> str:
+    """``ScatterND``."""
+    return f'places.scattered_at({use.given(0, 1, 2)}, "{_reduction(use)}")'
+
+
+def _reduction(use: Use) -> str:
+    found = str(use.attr("reduction", "none"))
+    if found not in SCATTERED:
+        raise use.refused("its reduction is none of " + ", ".join(SCATTERED))
+    return found
+
+
+def top(use: Use) -> str:
+    """``TopK``."""
+    count = (use.whole("k", 1) or (1,))[0]
+    made = f"places.largest({use.text()}, {count}, {use.axis(-1)}, {bool(use.attr('largest', 1))})"
+    return made if len(use.node.outputs) > 1 else f"{made}[0]"
+
+
+def compress(use: Use) -> str:
+    """``Compress``."""
+    axis = use.axis(0) if use.attr("axis") is not None else None
+    return f"places.compressed({use.given(0, 1)}, {axis})"
+
+
+def reverse_sequence(use: Use) -> str:
+    """``ReverseSequence``."""
+    return f"ops.reverse_sequence({use.text()}, ops.cast({use.text(1)}, mindspore.int64), {use.attr('time_axis', 0)}, {use.attr('batch_axis', 1)})"
+
+
+def diagonal(use: Use) -> str:
+    """``EyeLike``."""
+    dtype = use.result().dtype
+    return f"ops.cast(places.on_diagonal({use.text()}, {use.attr('k', 0)}), {use.dtype(dtype)})"
+
+
+def taken(use: Use, axis: int, places: Sequence[int]) -> str:
+    """Known places of an axis."""
+    return f"ops.gather({use.text()}, {use.part('places', Tensor(list(places), mindspore.int64))}, {axis})"
+
+
+def padded(use: Use) -> str:
+    """``Pad`` that repeats or mirrors what is there, or takes something away."""
+    pads = use.whole("pads", 1) or ()
+    axes = tuple(axis % use.rank() for axis in use.whole("axes", 3) or range(use.rank()))
+    mode, text = str(use.attr("mode", "constant")), use.text()
+    for axis, before, behind in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+        size = use.value().shape[axis]
+        if not before and not behind:
+            continue
+        if not isinstance(size, int) or size <= 0:
+            raise use.refused("a size is not known before the net runs")
+        found = around(mode, size, before, behind)
+        places = use.part("places", Tensor(np.maximum(found, 0)))
+        text = f"ops.gather({text}, {places}, {axis})"
+        if (found < 0).any():
+            value = (use.numbers("value", 2) or (0.0,))[0]
+            along = [-1 if other == axis else 1 for other in range(use.rank())]
+            text = f"ops.where({use.part('inside', Tensor((found >= 0).reshape(along)))}, {text}, {number(value)})"
+    return text
+
+
+def around(mode: str, size: int, before: int, behind: int) -> np.ndarray:
+    """The place of an axis of so many that stands at each place of the padded one; −1 for the number that it is padded with."""
+    at = np.arange(-before, size + behind)
+    if mode == "edge":
+        return np.clip(at, 0, size - 1)
+    if mode == "wrap":
+        return at % size
+    if mode == "reflect":
+        period = max(2 * (size - 1), 1)
+        at = at % period
+        return np.minimum(at, period - at) if size > 1 else at * 0
+    return np.where((at >= 0) & (at < size), at, -1)
+
+
+def counted_from_end(places: Any, size: Any) -> Any:
+    """Places from 0 on; negative ones count from the end."""
+    places = ops.cast(places, mindspore.int64)
+    return ops.where(places < 0, places + size, places)
+
+
+def gathered_elements(x: Any, places: Any, axis: int) -> Any:
+    """The element of each place along an axis, the other places being its own."""
+    return ops.gather_elements(x, axis, counted_from_end(places, x.shape[axis]))
+
+
+def gathered_at(x: Any, places: Any, batches: int) -> Any:
+    """Parts of x at rows of places; the first axes of both are the same ones."""
+    sizes = mindspore.Tensor(x.shape[batches : batches + places.shape[-1]], mindspore.int64)
+    places = counted_from_end(places, sizes)
+    for axis in range(batches - 1, -1, -1):
+        along = ops.reshape(ops.arange(x.shape[axis]), (1,) * axis + (-1,) + (1,) * (places.ndim - 1 - axis))  # fmt: skip
+        own = ops.broadcast_to(along, (*places.shape[:-1], 1))
+        places = ops.concat((ops.cast(own, mindspore.int64), places), -1)
+    return ops.gather_nd(x, places)
+
+
+def scattered_elements(x: Any, places: Any, updates: Any, axis: int, reduction: str) -> Any:
+    """x with elements changed at places along an axis, the other places being their own."""
+    rows = []
+    for other in range(x.ndim):
+        if other == axis:
+            rows.append(counted_from_end(places, x.shape[axis]))
+        else:
+            along = ops.reshape(ops.arange(places.shape[other]), (1,) * other + (-1,) + (1,) * (x.ndim - 1 - other))  # fmt: skip
+            rows.append(ops.cast(ops.broadcast_to(along, places.shape), mindspore.int64))
+    return scattered_at(x, ops.stack(rows, -1), updates, reduction)
+
+
+def scattered_at(x: Any, places: Any, updates: Any, reduction: str) -> Any:
+    """x with parts changed at rows of places: set, or added, multiplied, the smaller or the larger one taken."""
+    sizes = mindspore.Tensor(x.shape[: places.shape[-1]], mindspore.int64)
+    places = counted_from_end(places, sizes)
+    if reduction == "add":
+        return ops.tensor_scatter_add(x, places, updates)
+    if reduction == "mul":
+        return ops.tensor_scatter_mul(x, places, updates)
+    if reduction == "min":
+        return ops.tensor_scatter_min(x, places, updates)
+    if reduction == "max":
+        return ops.tensor_scatter_max(x, places, updates)
+    return ops.TensorScatterUpdate()(x, places, updates)
+
+
+def largest(x: Any, count: int, axis: int, is_largest: bool) -> tuple[Any, Any]:
+    """The largest elements along an axis, or the smallest, in order, and where they are; of equal ones the first."""
+    order = ops.argsort(x, axis, is_largest)
+    places = ops.cast(ops.narrow(order, axis, 0, count), mindspore.int64)
+    return ops.gather_elements(x, axis, places), places
+
+
+def on_diagonal(x: Any, beside: int) -> Any:
+    """A matrix as large as x that holds True on a diagonal, so many places right of the main one."""
+    rows = ops.expand_dims(ops.arange(x.shape[0]), 1)
+    return ops.equal(ops.expand_dims(ops.arange(x.shape[1]), 0), rows + beside)
+
+
+def not_zero(x: Any) -> Any:
+    """Where elements are not 0: a row for each axis."""
+    return ops.transpose(ops.cast(ops.nonzero(x), mindspore.int64), (1, 0))
+
+
+def compressed(x: Any, is_kept: Any, axis: int | None) -> Any:
+    """Parts of x along an axis for which something holds; of all elements in a row where none is named."""
+    if axis is None:
+        x, axis = ops.reshape(x, (-1,)), 0
+    return ops.gather(x, ops.reshape(ops.nonzero(is_kept), (-1,)), axis)
