@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,7 +14,7 @@ _known: dict[str, tuple[Callable[[], Any], str]] = {}
 
 def modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
     """Names of those modules whose file, or first directory, begins with one of the places."""
-    if len(_known) > 2 * len(loaded) + 1000:
+    if len(_known) > 2 * len(sys.modules) + 1000:
         _known.clear()  # names that nobody has any more
     found = []
     for name, module in loaded.items():

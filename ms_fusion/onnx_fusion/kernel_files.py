@@ -59,7 +59,7 @@ def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> tuple[dict[str, An
         return {"file": None, "refused": error.what}, ()
     file = place / f"{kernel.name}.py"
     file.write_text(source.text, "utf-8")
-    refused = {one: _refusal(file, kernel, one) for one in (soc, "cpu")}
+    refused = _refusals(file, kernel, (soc, "cpu"))
     if refused["cpu"]:
         file.unlink()
         return {"file": None, "refused": refused["cpu"]}, ()
@@ -71,16 +71,22 @@ def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> tuple[dict[str, An
     return told, source.lines
 
 
-def _refusal(file: Path, kernel: GroupKernel, soc: str) -> str:
-    """Why an operator file does not build for a chip; empty when it does."""
+def _refusals(file: Path, kernel: GroupKernel, socs: Sequence[str]) -> dict[str, str]:
+    """Chip → why an operator file does not build for it; empty when it does."""
     body = kernel.node.body
     assert body is not None
-    values = [body.values[name] for name in (*body.inputs, *body.outputs)]
+    told = descriptions([body.values[name] for name in (*body.inputs, *body.outputs)], _tried)
+    found = dict.fromkeys(socs, "")
     try:
-        load_operator(file).build(*descriptions(values, _tried), soc=soc)
+        operator = load_operator(file)
     except FusionError as error:
-        return error.what
-    return ""
+        return dict.fromkeys(socs, error.what)
+    for soc in socs:
+        try:
+            operator.build(*told, soc=soc)
+        except FusionError as error:
+            found[soc] = error.what
+    return found
 
 
 def _tried(size: int | str) -> int:

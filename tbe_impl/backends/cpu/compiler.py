@@ -37,9 +37,10 @@ _too_slow: set[str] = set()
 """Keys of kernels that took too long in this process: nobody waits for one twice."""
 FLAGS = (
     "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-Wno-psabi", "-Werror=implicit-function-declaration",
+    "-fno-trapping-math", "-fno-ipa-cp-clone", "-Wno-psabi", "-Werror=implicit-function-declaration",
 )  # fmt: skip
-"""No -ffast-math: NaN, inf and signed zeros have to survive."""
+"""No -ffast-math: NaN, inf and signed zeros have to survive. A nest that is called with other constants by one thread than by
+several would be compiled twice, which takes half as long again and makes nothing quicker."""
 
 
 @dataclass(frozen=True)
