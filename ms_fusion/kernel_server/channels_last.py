@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from custom_ops.onednn import quick_channels_last
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.kernel_server.last_pays import Kinds, worth_it
+from ms_fusion.kernel_server.last_pays import Kinds, is_one_place, worth_it
 
 TO_LAST, TO_PLAIN = (0, 2, 3, 1), (0, 3, 1, 2)
 CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -30,9 +30,13 @@ LARGEST = frozenset({"MaxPool", "MaxPoolGrad"})
 MEANS = frozenset({"AvgPool", "AvgPoolGrad"})
 """Behind their images stand window, strides, kind of padding and order of axes."""
 POOLING = LARGEST | MEANS
+RESIZING = frozenset(
+    "AdaptiveAvgPool2D AdaptiveAvgPool2DGrad ResizeNearestNeighbor ResizeNearestNeighborGrad".split()
+)
+"""Their image comes first."""
 PLAIN_ORDER, LAST_ORDER = (0, (0,)), 1
 """As AvgPool is told it: NCHW, NHWC."""
-KINDS = Kinds({op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()}, ELEMENTWISE, POOLING, REDUCTIONS)  # fmt: skip
+KINDS = Kinds({op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()}, ELEMENTWISE, POOLING | RESIZING, REDUCTIONS)  # fmt: skip
 
 
 def channels_last(graph: Graph) -> Graph:
@@ -75,6 +79,8 @@ class _Rewriter:
             return self._reduction(node)
         if node.op in MEANS:
             return self._mean_pooling(node)
+        if node.op in RESIZING:
+            return self._resizing(node)
         return node.op in LARGEST and self._max_pooling(node)
 
     # -- operators
@@ -138,6 +144,13 @@ class _Rewriter:
         self._add(node, (*images, *node.inputs[-4:-1], order), output)
         return True
 
+    def _resizing(self, node: Node) -> bool:
+        image, *others = node.inputs
+        if image not in self.last or node.attr("format", "NCHW") != "NCHW":
+            return False
+        self._add(node, (self.last[image], *others), self._new_last(node.outputs[0]), format="NHWC")
+        return True
+
     # -- values
 
     def _add(self, node: Node, inputs: tuple[str, ...], output: str, **attributes: object) -> None:
@@ -171,7 +184,11 @@ class _Rewriter:
     def _need_plain(self, name: str) -> None:
         """Makes the first form of a value that has but the second."""
         if name in self.last and name not in self.plain:
-            self._moved("Transpose", self.last[name], name, self.graph.values[name].shape, TO_PLAIN)
+            shape = self.graph.values[name].shape
+            if is_one_place(shape):
+                self._moved("Reshape", self.last[name], name, shape, shape)
+            else:
+                self._moved("Transpose", self.last[name], name, shape, TO_PLAIN)
             self.plain.add(name)
 
     def _moved(self, op: str, source: str, target: str, shape: Sequence[int | str], told: Sequence[int | str]) -> str:  # fmt: skip

@@ -6,7 +6,7 @@ other, but what meets it there, and came into the group from outside, or leaves 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ms_fusion.graph import Graph, Node
@@ -47,6 +47,11 @@ def worth_it(graph: Graph, kinds: Kinds) -> frozenset[str]:
         if _saved(family, graph, kinds) > len(set(_turned(family, graph, kinds, held)))
         for name in family.seeds
     )
+
+
+def is_one_place(shape: Sequence[int | str]) -> bool:
+    """Whether an image has one place, so that its elements lie alike in both forms."""
+    return all(size == 1 for size in shape[2:])
 
 
 def _families(graph: Graph, kinds: Kinds) -> list[_Family]:
@@ -91,7 +96,8 @@ def _turned(family: _Family, graph: Graph, kinds: Kinds, held: Collection[str]) 
     for name in family.members:
         readers = graph.consumers.get(name, ())
         known = (*kinds.convolutions, *kinds.elementwise, *kinds.pooling, *kinds.content)
-        if name in graph.outputs or any(reader.op not in known for reader in readers):
+        moves = name in graph.outputs or any(reader.op not in known for reader in readers)
+        if moves and not is_one_place(graph.values[name].shape):
             yield name
 
 

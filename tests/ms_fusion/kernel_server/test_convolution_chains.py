@@ -14,6 +14,8 @@ from tests.ms_fusion.kernel_server.test_library_groups import CONVOLUTION, check
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
 POOLED = {"kernel_size": [1, 1, 3, 3], "strides": [1, 1, 2, 2], "pad_mode": "SAME", "format": "NCHW"}  # fmt: skip
 F = "float32"
+FLAG = {"tensor_name": "input_flag", "shape": [1], "data_type": "bool"}
+"""As MindSpore hands over a flag that is not set."""
 
 
 class Net(Text):
@@ -112,6 +114,38 @@ def test_their_gradient_between_gradients_of_convolutions() -> None:
     spread = averaged(net, "AvgPoolGrad", [x, y, back], large)
     kernel = net.kernel(net.step("Conv2DBackpropInput", [spread, first, shapes[1]], large, F, **CONVOLUTION))  # fmt: skip
     assert check(kernel, net.given).count("Conv2DBackpropInput") == 2
+    assert moves(kernel.graph) == 0
+
+
+def test_sizes_change_between_convolutions() -> None:
+    net = Net("Fused_sizes")
+    y = net.normed(net.array(2, 3, 9, 9), 3, 5, 9, relu=True)
+    shares = net.step("AdaptiveAvgPool2D", [y], (2, 5, 4, 4), F, output_size=[4, 4])
+    z = net.normed(shares, 5, 6, 4)
+    size = net.constant([8, 8], "int64")
+    large = net.step("ResizeNearestNeighbor", [z, size, FLAG, FLAG], (2, 6, 8, 8), F)
+    last = net.step("AdaptiveAvgPool2D", [net.normed(large, 6, 7, 8)], (2, 7, 1, 1), F, output_size=[1, 1])  # fmt: skip
+    flat = net.step("Reshape", [last, net.constant([2, 7], "int64")], (2, 7), F)
+    kernel = net.kernel(flat)
+    assert check(kernel, net.given).count("Conv2D") == 3
+    assert moves(kernel.graph) == 0
+
+
+def test_their_gradients_between_gradients_of_convolutions() -> None:
+    net, large, small = Net("Fused_sizes_backwards"), (2, 4, 8, 8), (2, 4, 4, 4)
+    shapes = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)]  # fmt: skip
+    size = {"tensor_name": "input_size", "shape": [2], "data_type": "int64"}
+
+    def back(gradient: str, number: int, shape: tuple[int, ...]) -> str:
+        return net.step("Conv2DBackpropInput", [gradient, net.array(4, 4, 3, 3), shapes[number]], shape, F, **CONVOLUTION)  # fmt: skip
+
+    first = back(net.array(*small), 0, small)
+    spread = net.step("AdaptiveAvgPool2DGrad", [first], large, F)
+    drawn = net.step(
+        "ResizeNearestNeighborGrad", [back(spread, 1, large), size, FLAG, FLAG], small, F
+    )
+    kernel = net.kernel(back(drawn, 2, small))
+    assert check(kernel, net.given).count("Conv2DBackpropInput") == 3
     assert moves(kernel.graph) == 0
 
 
