@@ -38,7 +38,7 @@ CPU_CLUSTERABLE_ELSEWHERE = frozenset(
 
 CPU_EXPANDABLE = frozenset(
     """Sigmoid SigmoidGrad ReluGrad SquaredDifference Squeeze Slice ReduceMean Softmax LogSoftmax LayerNorm LayerNormGrad
-    Erfc SiLU HSigmoid HSwish Sinh Cosh Erf Tanh SquareSumAll FastGeLU""".split()
+    Erfc SiLU HSigmoid HSwish Sinh Cosh Erf Tanh SquareSumAll FastGeLU AdamWeightDecay""".split()
 )
 """Expanded into basic operators on CPU when asked (`--enable_expand_ops`)."""
 

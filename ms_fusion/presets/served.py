@@ -35,7 +35,7 @@ TAKEN_OUT = ("ReduceAll",)
 """Of what is kept out, what MindSpore clusters by itself when it is not its own generator that builds."""
 
 EXPANDED = tuple(
-    "LayerNorm LayerNormGrad ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split()
+    "AdamWeightDecay LayerNorm LayerNormGrad ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split()
 )
 """Added to what MindSpore spells out in basic operators by itself."""
 

@@ -26,7 +26,7 @@ LIBRARY = frozenset(
 VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
 """Operators that only change the shape; alone they move no byte."""
 
-IN_PLACE = frozenset("Adam AssignAdd Assign AssignSub".split())
+IN_PLACE = frozenset("Adam AdamWeightDecay AssignAdd Assign AssignSub".split())
 """Expanded or clustered, they still stay alone: they overwrite an input."""
 
 LEVEL_1 = frozenset("ReduceSum ReduceMax Reshape Transpose".split())

@@ -66,7 +66,10 @@ NOT_OFFERED: Mapping[str, str] = MappingProxyType(
         "Slice": "becomes a StridedSlice in a kernel of its own",
         "OneHot": "becomes a kernel of its own",
         "CumSum": "becomes a kernel of its own",
-        "LayerNormGrad": "was measured with our generator only, which has it by itself",
+        **dict.fromkeys(
+            ("LayerNormGrad", "AdamWeightDecay"),
+            "was measured with our generator only, which has it by itself",
+        ),
         "Squeeze": "is not expanded on CPU",
         "SiLU": "reaches the compiler as Sigmoid and Mul: enable Sigmoid",
         "Tanh": "is clustered by default",
