@@ -57,7 +57,7 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
     "--assume",
     "assumptions",
     multiple=True,
-    metavar="NAME=SIZE",
+    metavar="NAME=SIZE[,…]",
     help="A size that is only known when the model runs, for the estimate.  [default: 1]",
 )
 @click.option("--dry-run", is_flag=True, help="Decide, and write nothing.")
@@ -88,7 +88,7 @@ def fuse(
             opt_level=opt_level,
             device_name=device,
             target=kind,
-            assume=dict(map(_assumption, assumptions)),
+            assume=dict(_assumption(one) for text in assumptions for one in _each(text)),
             dry_run=dry_run,
             verify=verify,
             debug=debug,
@@ -98,6 +98,11 @@ def fuse(
     click.echo(_sentence(ledger, None if dry_run else target))
     for note in ledger.notes:
         click.echo(f"[INFO] {note}")
+
+
+def _each(text: str) -> list[str]:
+    """``n=2,t=16`` as two; a name may hold a comma itself."""
+    return text.split(",") if text.count("=") > 1 else [text]
 
 
 def _assumption(text: str) -> tuple[str, int]:

@@ -16,8 +16,8 @@ from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.as_kernels import as_kernels
 from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
 from ms_fusion.onnx_fusion.cleaning import Cleaned, clean, untouched
+from ms_fusion.onnx_fusion.kept_kernels import REPRODUCERS
 from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.reproducers import PLACE
 from ms_fusion.onnx_fusion.task import Progress, Task
 from ms_fusion.onnx_fusion.telling import with_errors
 from ms_fusion.onnx_fusion.verification import Comparison, agree
@@ -108,7 +108,9 @@ def auto_fuse(
         if place is not None:
             say("writing")
             write(done.model, place, done.kernels, device_name, done.shown, debug=debug)
-    places = [f"{KERNELS}/{PLACE}/{one.name}" for one in done.shown] if place is not None else []
+    places = (
+        [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if place is not None else []
+    )
     ledger = with_errors(done.ledger, done.found, places)
     if report is not None:
         ledger.to_html(report)

@@ -19,7 +19,6 @@ from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from ms_fusion.onnx_fusion.verification import group_inputs
 from tbe_impl.errors import FusionError
 
-PLACE = "reproducers"
 _SCRIPT = '''"""A group of {count} ONNX operators beside the numbers that it should give: python reproduce.py
 
 {nodes}

@@ -8,17 +8,18 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx_ir as ir
 
 from ms_fusion import __version__
+from ms_fusion.onnx_fusion.kept_kernels import MANIFEST, REPRODUCERS, keep_others
 from ms_fusion.onnx_fusion.kernel_files import write_kernel
 from ms_fusion.onnx_fusion.kernels import GroupKernel
-from ms_fusion.onnx_fusion.reproducers import PLACE, Reproducer
+from ms_fusion.onnx_fusion.reproducers import Reproducer
 from tbe_impl.errors import InputError
 
 KERNELS = "kernels"
-MANIFEST = "manifest.json"
 INLINE_BYTES_MAX = 1 << 30
 """Weights beyond this lie in a file of their own, since one message holds 2 GiB at most."""
 
@@ -62,14 +63,15 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, 
     try:
         _save(model, staged / target.name)
         if kernels is not None:
-            _write_kernels(staged / KERNELS, target.name, kernels, device, debug=debug)
-        for broken in shown:
-            place = staged / KERNELS / PLACE / broken.name
-            place.mkdir(parents=True, exist_ok=True)
-            for name, content in broken.files.items():
-                (place / name).write_bytes(content)
-        if kernels is not None:
-            _put(staged / KERNELS, target.parent / KERNELS)
+            place = staged / KERNELS
+            told = _write_kernels(place, kernels, device, debug=debug)
+            for broken in shown:
+                _write_reproducer(place / REPRODUCERS / broken.name, broken)
+            names = [broken.name for broken in shown]
+            manifest = {"version": __version__, "model": target.name, "kernels": told, "reproducers": names}  # fmt: skip
+            others = keep_others(target.parent / KERNELS, place, target.name)
+            (place / MANIFEST).write_text(json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8")  # fmt: skip
+            _put(place, target.parent / KERNELS)
         for one in (staged / f"{target.name}.data", staged / target.name):
             if one.exists():
                 os.replace(one, target.parent / one.name)  # noqa: PTH105
@@ -101,14 +103,18 @@ def _save(model: ir.Model, place: Path) -> None:
         ir.save(ir.external_data.load_to_model(model), place)
 
 
-def _write_kernels(place: Path, model: str, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> None:  # fmt: skip
+def _write_kernels(place: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> list[dict[str, Any]]:  # fmt: skip
     place.mkdir()
     alike: dict[str, list[GroupKernel]] = {}
     for kernel in kernels:
         alike.setdefault(kernel.name, []).append(kernel)
-    told = [write_kernel(place, same, device, debug=debug) for same in alike.values()]
-    manifest = {"version": __version__, "model": model, "kernels": told}
-    (place / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+    return [write_kernel(place, same, device, debug=debug) for same in alike.values()]
+
+
+def _write_reproducer(place: Path, broken: Reproducer) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in broken.files.items():
+        (place / name).write_bytes(content)
 
 
 def _put(staged: Path, place: Path) -> None:

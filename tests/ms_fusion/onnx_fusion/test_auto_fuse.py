@@ -236,6 +236,41 @@ def test_a_directory_of_the_users_is_left_alone(layer: Path) -> None:
     assert not layer.with_name("fused.onnx").exists()
 
 
+def test_kernels_of_other_models_stay(layer: Path, tmp_path: Path) -> None:
+    def files() -> set[str]:
+        return {path.name for path in (tmp_path / "kernels").iterdir()} - {"manifest.json"}
+
+    auto_fuse(convolutional_net(tmp_path / "images.onnx"), tmp_path / "one.onnx", debug=True)
+    first = files()
+    auto_fuse(layer, tmp_path / "two.onnx")
+    both = files()
+    assert first < both
+    told = json.loads((tmp_path / "kernels" / "manifest.json").read_text())
+    assert (told["model"], [one["model"] for one in told["others"]]) == ("two.onnx", ["one.onnx"])
+    (tmp_path / "one.onnx").unlink()
+    auto_fuse(layer, tmp_path / "two.onnx")
+    assert files() == both - first
+    assert json.loads((tmp_path / "kernels" / "manifest.json").read_text())["others"] == []
+
+
+def test_names_in_a_manifest_lead_nowhere(layer: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "kernels").mkdir()
+    entry = {"name": "../secret"}
+    others = [{"model": "layer.onnx", "kernels": [entry], "reproducers": ["..", "/", 3]}, 7, {"model": "../x", "kernels": []}]  # fmt: skip
+    (tmp_path / "kernels" / "manifest.json").write_text(json.dumps({"model": "layer.onnx", "kernels": [entry, 1], "others": others}))  # fmt: skip
+    auto_fuse(layer, tmp_path / "fused.onnx")
+    assert not list((tmp_path / "kernels").rglob("*secret*"))
+
+
+def test_several_sizes_are_assumed_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    b = Builder({"x": ("n", "t")})
+    source = b.save(tmp_path / "net.onnx", b.add("Relu", b.add("Neg", "x")))
+    assert run(["fuse", "--input", str(source), "--dry-run", "--assume", "n=2,t=16"]) == 0
+    said = capsys.readouterr().out
+    assert "n is assumed to be 2" in said and "t is assumed to be 16" in said
+
+
 @pytest.mark.parametrize("report", ["layer.onnx", "fused.onnx", "link.html"])
 def test_a_report_over_a_model_is_refused(layer: Path, report: str) -> None:
     before = layer.read_bytes()

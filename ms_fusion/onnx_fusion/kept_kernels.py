@@ -1,0 +1,63 @@
+"""Kernels of other models that lie in the same ``kernels/``: they stay when one more model is written beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+MANIFEST, REPRODUCERS = "manifest.json", "reproducers"
+_NAME = re.compile(r"k_[0-9a-f]{1,64}")
+"""Manifests are read back from disk: a name that is none of ours reaches no path."""
+
+
+def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
+    """Copies what belongs to other models beside `old` into the directory that replaces it.
+
+    Args:
+        old: ``kernels/`` as it stands, or nothing.
+        staged: what takes its place, the files of this model in it.
+        model: the name of this model's file; its earlier kernels go.
+
+    Returns:
+        The manifests of the others. Kernels that two models share lie there once, as this model needs them.
+    """
+    kept = [one for one in _manifests(old) if one["model"] != model and (old.parent / one["model"]).is_file()]  # fmt: skip
+    for one in kept:
+        for name in _names(entry.get("name") for entry in one["kernels"] if isinstance(entry, dict)):  # fmt: skip
+            for file in old.glob(f"{name}.*"):
+                if file.is_file() and not file.is_symlink() and not (staged / file.name).exists():
+                    shutil.copy2(file, staged)
+        for name in _names(one.get("reproducers")):
+            place = old / REPRODUCERS / name
+            if (
+                place.is_dir()
+                and not place.is_symlink()
+                and not (staged / REPRODUCERS / name).exists()
+            ):
+                shutil.copytree(place, staged / REPRODUCERS / name, symlinks=True)
+    return kept
+
+
+def _manifests(place: Path) -> Iterator[dict[str, Any]]:
+    """Of each model that the directory says it serves; none where it says nothing that we would."""
+    try:
+        told = json.loads((place / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return
+    others = told.pop("others", ()) if isinstance(told, dict) else ()
+    for one in (told, *(others if isinstance(others, list) else ())):
+        if not isinstance(one, dict) or not isinstance(one.get("kernels"), list):
+            continue
+        name = one.get("model")
+        if isinstance(name, str) and name and "\0" not in name and Path(name).name == name:
+            yield one
+
+
+def _names(found: object) -> Iterator[str]:
+    for one in found if isinstance(found, Iterable) else ():
+        if isinstance(one, str) and _NAME.fullmatch(one):
+            yield one
