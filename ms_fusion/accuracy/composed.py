@@ -46,6 +46,12 @@ def _as(x: Array, factor: Any) -> Any:
     return factor.astype(x.dtype) if x.dtype.kind in "iub" else factor
 
 
+def _less(x: Array, y: Array, factor: Any) -> Any:
+    """x − factor · y; of truth values, whether that is not 0."""
+    away = _as(x, factor) * y
+    return x != away if x.dtype == bool else x - away
+
+
 def _larger(x: Array, y: Array) -> Any:
     """The one that is a number, where the other is not."""
     return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
@@ -101,7 +107,7 @@ COMPOSED: Mapping[str, Of] = MappingProxyType(
         "Addcmul": of_all(lambda x, y, z, factor: x + _as(x, factor) * y * z),
         "Addcdiv": of_all(lambda x, y, z, factor: x + _as(x, factor) * y / z),
         "AddExt": of_all(lambda x, y, factor: x + _as(x, factor) * y),
-        "SubExt": of_all(lambda x, y, factor: x - _as(x, factor) * y),
+        "SubExt": of_all(_less),
         "Lerp": of_all(lambda x, y, weight: x + weight * (y - x)),
         "MaskedFill": of_all(lambda x, mask, value: np.where(mask, value, x)),
         "LogicalXor": of_all(lambda x, y: (x != 0) != (y != 0)),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server import remembered
-from ms_fusion.kernel_server.plan import each_apart, numbers, planned
+from ms_fusion.kernel_server.plan import between, each_apart, numbers, planned
 from ms_fusion.kernel_server.translate import Group, known_size
 from tbe_impl import tuned
 from tbe_impl.dsl.tensor import Tensor
@@ -45,7 +45,7 @@ def chosen(kernel: Kernel, group: Group, graph: Graph) -> Kernel:
 
 def _planned(group: Group, graph: Graph) -> remembered.Places:
     try:
-        return numbers(planned(group, graph).stored, group)
+        return between(planned(group, graph), group)
     except CompileError:
         return numbers(each_apart(group, graph), group)
 

@@ -7,7 +7,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ms_fusion.accuracy.replay import unknown_operators
+import numpy as np
+
+from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server import answers, choose
@@ -19,7 +22,7 @@ from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment
 from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.program import layout_of, write_program
+from tbe_impl.backends.cpu.program import write_laid_out
 from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.kernel import Kernel
 
@@ -70,7 +73,7 @@ def build(text: str, directory: Path) -> None:
 def stand_in(text: str, directory: Path, why: str) -> None:
     """Puts in the place of a kernel that could not be built one that is computed by its formulas, in the process that calls it.
 
-    MindSpore takes some groups back and dies of others. One with an operator that has no formula is left to it.
+    MindSpore takes some groups back and dies of others. One with an operator that has no formula for these inputs is left to it.
 
     Args:
         why: what stood in the way.
@@ -79,11 +82,21 @@ def stand_in(text: str, directory: Path, why: str) -> None:
         ParseError, CompileError, MissingError: that cannot be done either.
     """
     kernel = parse_kernel(text, file="the kernel's description")
-    if unknown_operators(kernel.graph) or not is_name(kernel.name):
+    if not is_name(kernel.name) or not _has_formulas(kernel.graph):
         return
     steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
     built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
     publish(built, kernel.name, directory, Build(steps, why=why))
+
+
+def _has_formulas(graph: Graph) -> bool:
+    """Whether NumPy computes it: tried before anybody calls it, since a call that fails ends the process."""
+    values = [graph.values[name] for name in graph.inputs]
+    try:
+        replay(graph, {one.name: np.zeros(tuple(map(int, one.shape)), numpy_dtype(one.dtype)) for one in values})  # fmt: skip
+    except (FusionError, TypeError, ValueError):
+        return False
+    return True
 
 
 class Made(NamedTuple):
@@ -128,8 +141,7 @@ def library(kernel: Composite) -> Made:
 
 def _compiled(group: Group, graph: Graph, own: Kernel) -> Made:
     """It, made as the options of `own` say."""
-    program = write_program(group.results, group.inputs, name=group.name, options=own.options)
-    layout = layout_of(group.results, group.inputs, own.options)
+    program, layout = write_laid_out(group.results, group.inputs, name=group.name, options=own.options)  # fmt: skip
     source = program.source + entry(group, program, layout, own.threads or environment.threads())
     steps = (BuildStep("c", tuple(node.op for node in graph), len(layout.nests)),)
     return Made(compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps)  # fmt: skip

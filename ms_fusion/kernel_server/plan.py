@@ -118,6 +118,12 @@ def numbers(names: Iterable[str], group: Group) -> tuple[int, ...]:
     return tuple(sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places}))  # fmt: skip
 
 
+def between(plan: Plan, group: Group) -> tuple[int, ...]:
+    """The numbers of all that lies between its nests: whoever is told them need not find out what has to."""
+    places = _places(group)
+    return tuple(sorted(places[at] for at in plan.layout.stored if at in places))
+
+
 def _places(group: Group) -> dict[int, int]:
     """``id`` of what can be stored without being asked for → its number."""
     found = storable(group.results, group.inputs)

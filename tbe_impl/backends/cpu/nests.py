@@ -104,14 +104,14 @@ def made_of(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tens
 
 
 def totals_beside(tensor: Tensor, nest: Nest, stored: Container[int]) -> Iterator[Tensor]:
-    """When a nest asks for a total, the others that it will ask for next: all of its loops would compute each of them again.
+    """When a nest asks for a total, the others that it will ask for next: none is summed up inside of another nest.
 
     Args:
         tensor: what it asks for.
-        nest: it, with loops.
+        nest: it.
         stored: ``id`` of what is there before it.
     """
-    if not nest.levels or not _is_total(tensor):
+    if not _is_total(tensor):
         return
     roots = {id(root.tensor) for root in nest.roots}
     for one in nest.computed(stored).values():

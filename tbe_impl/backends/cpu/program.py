@@ -122,15 +122,27 @@ def write_program(
     Raises:
         CompileError: there is no code for something in it.
     """
-    return _written(outputs, inputs, name, options, mark)[0]
+    return write_laid_out(outputs, inputs, name=name, options=options, mark=mark)[0]
 
 
 def layout_of(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], options: Options = DEFAULT
 ) -> Layout:
     """How the program of a graph is laid out; the arguments and errors of `write_program`."""
-    writer = _written(outputs, inputs, "kernel", options, "")[1]
-    return Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles)
+    return write_laid_out(outputs, inputs, options=options)[1]
+
+
+def write_laid_out(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    *,
+    name: str = "kernel",
+    options: Options = DEFAULT,
+    mark: str = "",
+) -> tuple[Program, Layout]:
+    """The program of a graph and how it is laid out, which take as long as one of them; as `write_program`."""
+    program, writer = _written(outputs, inputs, name, options, mark)
+    return program, Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles)  # fmt: skip
 
 
 def _written(

@@ -201,6 +201,8 @@ COMPOSED_CASES = [
     ("Addcdiv", [X, Y, X, c(0.5, F)], {}, X + 0.5 * Y / X),
     ("AddExt", [X, Y, c(2)], {}, X + 2 * Y),
     ("SubExt", [X, Y, c(2)], {}, X - 2 * Y),
+    ("SubExt", [X > 0, Y > 0, c(2)], {}, (X > 0) ^ (Y > 0)),
+    ("SubExt", [X > 0, Y > 0, c(0)], {}, X > 0),
     ("Lerp", [X, Y, c(0.25, F)], {}, 0.75 * X + 0.25 * Y),
     ("MaskedFill", [X, Y > 0, c(7.0, F)], {}, np.where(Y > 0, 7.0, X)),
     ("LogicalXor", [X > 0, Y > 0], {}, (X > 0) ^ (Y > 0)),

@@ -96,6 +96,15 @@ def test_every_operator_alone_with_a_broadcast_and_before_a_reduction(dtype: str
     check(text.kernel(*outputs), inputs)
 
 
+@pytest.mark.parametrize("factor", [0, 1, 2])
+def test_differences_of_truth_values(factor: int) -> None:
+    text, inputs = Text(f"Fused_truth_{factor}"), {}
+    for number in range(2):
+        inputs[text.input(SHAPE, "bool")] = _numbers("SubExt", "bool", SHAPE, number)
+    made = text.step("SubExt", [*inputs, text.constant(factor, "int64")], SHAPE, "bool")
+    check(text.kernel(made), inputs)
+
+
 @pytest.mark.parametrize("source", [*FLOATS, *WHOLE, "bool"])
 def test_casts(source: str) -> None:
     text, outputs = Text(f"Fused_casts_{source}"), []

@@ -68,6 +68,17 @@ def test_a_group_that_nobody_knows_is_not_published(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_group_whose_formulas_do_not_take_its_inputs_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Text("Fused_odd")
+    truth = text.input((4,), "bool")
+    kernel = text.kernel(text.step("Sub", [truth, truth], (4,), "bool"))
+    monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
+    driver.stand_in("{}", tmp_path, "Sub of bool is not built")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["", "1st", "Fused;system", "a b", "名"])
 def test_names_that_are_none_in_c(name: str, tmp_path: Path) -> None:
     text = Text(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server import choose, plan
 from ms_fusion.kernel_server.translate import Group, translate
 from tbe_impl import compat, tuned
+from tbe_impl.backends.cpu import program
+from tbe_impl.backends.cpu.options import DEFAULT
 from tbe_impl.errors import CompileError
 from tests.ms_fusion.kernel_server.composites import Text, check
 
@@ -147,3 +150,19 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
     found = choose.chosen(choose.plain(again, kernel.graph.inputs), again, kernel.graph)
     assert found.options.accumulators == 2 and found.options.stored == ()
     np.testing.assert_equal(found.tuning, record)
+
+
+def test_who_is_told_a_plan_writes_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Text("Fused_share_of_all")
+    x = text.input((ROWS, COLUMNS), "float32")
+    total = text.step("ReduceSum", [x, text.constant([0, 1], "int64")], (1, 1), "float32", keep_dims=True)  # fmt: skip
+    kernel = text.kernel(text.step("RealDiv", [x, total], (ROWS, COLUMNS), "float32"))
+    group, tries, nests_of = translated(kernel), [], program.nests_of
+    monkeypatch.setattr(program, "nests_of", lambda *given: tries.append(1) or nests_of(*given))
+    found = plan.planned(group, kernel.graph)
+    assert found.stored == () and len(tries) > 1
+    tries.clear()
+    told = replace(DEFAULT, stored=plan.between(found, group))
+    written = program.write_program(group.results, group.inputs, options=told).source
+    assert len(tries) == 1
+    assert written == program.write_program(group.results, group.inputs).source

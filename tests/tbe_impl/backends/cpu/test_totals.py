@@ -1,4 +1,5 @@
-"""Totals over many arrays that all results need, as gradients do that are clipped by their norm: planned in a few steps."""
+"""Totals over many arrays that all results need, as gradients do that are clipped by their norm, or that make one number, as a
+loss of several: planned in a few steps."""
 
 from __future__ import annotations
 
@@ -24,9 +25,15 @@ def clipped(*gradients: Any) -> list[Any]:
     return [dsl.vmul(one, dsl.broadcast(dsl.ext.reshape(scale, (1,) * one.ndim), one.shape)) for one in gradients]  # fmt: skip
 
 
-def test_gradients_clipped_by_their_norm(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    written, plan = [], program.nests_of
-    monkeypatch.setattr(program, "nests_of", lambda *given: written.append(1) or plan(*given))
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each plan."""
+    found, plan = [], program.nests_of
+    monkeypatch.setattr(program, "nests_of", lambda *given: found.append(1) or plan(*given))
+    return found
+
+
+def test_gradients_clipped_by_their_norm(cache: KernelCache, written: list[int]) -> None:
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape).astype(np.float32) for shape in SHAPES]
     norm = np.sqrt(sum((one.astype(np.float64) ** 2).sum() for one in arrays))
@@ -35,3 +42,21 @@ def test_gradients_clipped_by_their_norm(cache: KernelCache, monkeypatch: pytest
         assert_same(other, found)
     # one by one it would be a plan for each of the totals
     assert len(written) <= 4
+
+
+def loss(*parts: Any) -> list[Any]:
+    whole = dsl.reduce_sum(parts[0], list(range(parts[0].ndim)))
+    for number, one in enumerate(parts[1:]):
+        total = dsl.reduce_sum(dsl.vabs(one), list(range(one.ndim)))
+        whole = dsl.vadd(whole, dsl.vmuls(total, 0.5 + number))
+    return [whole]
+
+
+def test_a_loss_of_many_sums(cache: KernelCache, written: list[int]) -> None:
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in SHAPES]
+    first, *others = (one.astype(np.float64) for one in arrays)
+    wanted = [first.sum() + sum((0.5 + number) * np.abs(one).sum() for number, one in enumerate(others))]  # fmt: skip
+    ((found, other),) = run_both(loss, *arrays, cache=cache)
+    np.testing.assert_allclose([found, other], [wanted, wanted], rtol=3e-6)
+    assert len(written) <= 2
