@@ -435,7 +435,8 @@ def value_problem(name: str, value: Any) -> str:
 
 
 def _is_word(text: str) -> bool:
-    return text.isprintable() and not any(letter.isspace() for letter in text)
+    # of white space nothing else is printable
+    return text.isprintable() and " " not in text
 
 
 def _lint_remedy(text: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ms_fusion import operators
-from ms_fusion.graph import Graph, Node
+
+if TYPE_CHECKING:
+    from ms_fusion.graph import Graph, Node
 
 GENERATOR = "AKG_V2"
 """What MindSpore calls a generator that it imports as the module `akg_v2`; here that is ours."""

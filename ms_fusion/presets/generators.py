@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from ms_fusion.flag_lint import Finding
+from typing import TYPE_CHECKING
+
 from ms_fusion.generator_limits import GENERATOR
 from ms_fusion.presets import handshake, mindspore_state
 from ms_fusion.presets.table import is_served
 from tbe_impl.errors import InputError
+
+if TYPE_CHECKING:
+    from ms_fusion.flag_lint import Finding
 
 OURS, MINDSPORE = "ms_fusion", "mindspore"
 GENERATORS = (MINDSPORE, OURS)
@@ -40,7 +44,7 @@ def choose(
     if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
         return MINDSPORE, ()
     if not is_served(preset):
-        return MINDSPORE, ((Finding("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ())  # fmt: skip
+        return MINDSPORE, ((_found("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ())  # fmt: skip
     if mindspore_state.builder() == MINDSPORE:
         return MINDSPORE, (instead(mindspore_state.SWITCHED, EARLIER),)
     reason = handshake.why_not(mindspore_state.version())
@@ -48,14 +52,20 @@ def choose(
         return MINDSPORE, (instead(reason, "Run `ms-fusion doctor`."),)
     mindspore_state.host_kernels()
     library = handshake.without_library(mindspore_state.version())
-    return OURS, ((Finding("note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"),) if library else ())  # fmt: skip
+    return OURS, ((_found("note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"),) if library else ())  # fmt: skip
 
 
 def instead(reason: str, remedy: str) -> Finding:
     """What is said where MindSpore's own generator takes the place of ours."""
-    return Finding(
+    return _found(
         "warning",
         "generator",
         f"MindSpore's own generator builds the kernels, since ours cannot be used: {reason}.",
         remedy=remedy,
     )
+
+
+def _found(severity: str, code: str, message: str, *, remedy: str = "") -> Finding:
+    from ms_fusion.flag_lint import Finding  # where nothing is to be said, it is not loaded
+
+    return Finding(severity, code, message, remedy=remedy)

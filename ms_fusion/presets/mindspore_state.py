@@ -20,7 +20,6 @@ from typing import Any
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import private_directory
 from ms_fusion.presets.record import fuses
-from ms_fusion.target import INSTALL
 from tbe_impl.errors import InputError, MissingError, UnsafeError
 
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
@@ -52,6 +51,8 @@ def mindspore_module() -> Any:
     try:
         import mindspore
     except ImportError as error:
+        from ms_fusion.target import INSTALL
+
         raise MissingError(
             f"MindSpore cannot be imported ({error})", remedy=f"Run: {INSTALL}"
         ) from error

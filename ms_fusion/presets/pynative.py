@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.presets import again
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     mindspore_module,
@@ -61,6 +60,8 @@ def _under(original: Callable[..., Any], flags: Callable[[], str]) -> Callable[.
         text = flags() or variable(FLAGS_VARIABLE) or ""
         # MindSpore forgets what it was about when this fails, so that it cannot be tried again
         if fuses(text) and generator_of(text) == "ms_fusion" and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args):  # fmt: skip
+            from ms_fusion.presets import again
+
             text = again.WITHOUT_BFLOAT16.over(text)
         if not text:
             return original(self, *args, **kwargs)

@@ -15,25 +15,12 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ms_fusion.flag_lint import Finding, lint
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.graph import Graph
-from ms_fusion.presets import (
-    again,
-    first_compile,
-    generators,
-    handshake,
-    mindspore_state,
-    net_checks,
-    net_choices,
-    pynative,
-    served,
-)
+from ms_fusion.presets import generators, handshake, mindspore_state, pynative, served
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     KERNELS_VARIABLE,
@@ -47,7 +34,6 @@ from ms_fusion.presets.mindspore_state import (
     quiet,
     set_variable,
     variable,
-    variable_set,
     version,
 )
 from ms_fusion.presets.record import (
@@ -62,6 +48,10 @@ from ms_fusion.presets.table import PRESETS, resolve
 from tbe_impl.environment import is_off
 from tbe_impl.errors import InputError, UnsafeError
 
+if TYPE_CHECKING:
+    from ms_fusion.flag_lint import Finding
+    from ms_fusion.graph import Graph
+
 CELL_FLAGS = "_ms_fusion_flags"
 
 
@@ -70,7 +60,7 @@ Net = TypeVar("Net")
 
 
 @dataclass(frozen=True)
-class _Setting:
+class Setting:
     """A preset as flags.
 
     Attributes:
@@ -91,15 +81,14 @@ class _Setting:
 class _State:
     """What this process set, and what was there before."""
 
-    process: _Setting | None = None
-    blocks: list[_Setting] = field(default_factory=list)
+    process: Setting | None = None
+    blocks: list[Setting] = field(default_factory=list)
     user_value: str | None = None
     holding: bool = False
     jit_level: str | None = None
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
     """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
     said_off: bool = False
-    no_kernels: set[str] = field(default_factory=set)
 
 
 _state = _State()
@@ -286,6 +275,8 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     if value is not None and top is not None and top.flags == value:
         return top.preset, value, "block" if _state.blocks else "process", "environment", []
     if value is not None:
+        from ms_fusion.flag_lint import lint
+
         remarks = [str(item) for item in lint(value, device=device) if item.severity == "error"]
         if top is not None:
             remarks.append(
@@ -309,6 +300,8 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
     Raises:
         InputError: MindSpore cannot compile `net` on `inputs`.
     """
+    from ms_fusion.presets import net_checks
+
     now = in_force(net)
     text = now.flags if now.route != "none" else flags_of("auto")[0]
     graph = net_checks.front_end_graph(net, inputs, front_end_only)
@@ -317,17 +310,23 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
 
 def findings_of_call(net: Any, inputs: Sequence[Any]) -> tuple[Finding, ...]:
     """The findings of `check` that need no operators: compiled already, mode, dynamic shapes, size."""
+    from ms_fusion.presets import net_checks
+
     return tuple(net_checks.of_call(net, inputs, graph_mode=is_graph_mode()))
 
 
 def findings_of_graph(graph: Graph, text: str, device: str) -> tuple[Finding, ...]:
     """The findings of `check` about operators and dtypes under the flags `text`."""
+    from ms_fusion.presets import net_checks
+
     flags = None if lint_errors(text) else GraphKernelFlags.parse(text)
     return tuple(net_checks.of_graph(graph, flags, device))
 
 
 def lint_errors(text: str) -> tuple[Finding, ...]:
     """Errors of a flag string."""
+    from ms_fusion.flag_lint import lint
+
     return tuple(item for item in lint(text) if item.severity == "error" and item.code != "fatal")
 
 
@@ -353,7 +352,7 @@ def _nothing(preset: str, step: Callable[..., Any] | None) -> InForce:
 
 def _setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
-) -> tuple[_Setting, tuple[Finding, ...]]:
+) -> tuple[Setting, tuple[Finding, ...]]:
     """Flags of a preset, checked, after `_prepare`; raises what `enable` raises."""
     if preset not in PRESETS:
         resolve(preset)  # says so before MindSpore is loaded
@@ -364,6 +363,8 @@ def _setting(
     _prepare()
     chosen, remarks = generators.choose(preset, device, wanted=asked, flags=explicit)
     if isinstance(flags, str):
+        from ms_fusion.flag_lint import lint
+
         found = tuple(
             item
             for item in lint(flags, device=device, generator=chosen)
@@ -377,14 +378,16 @@ def _setting(
                 remedy=wrong[0].remedy or None,
             )
     found += remarks
-    refuse(GraphKernelFlags.of(flags), device, chosen)
-    return _Setting(preset, _rendered(preset, explicit, device, chosen), explicit, asked), found
+    if flags is not None:
+        refuse(GraphKernelFlags.of(flags), device, chosen)
+    return Setting(preset, rendered(preset, explicit, device, chosen), explicit, asked), found
 
 
-def _rendered(preset: str, explicit: str, device: str, generator: str) -> str:
-    """The flag string of a preset with what the user wrote over it; raises UnsafeError as `refuse`."""
+def rendered(preset: str, explicit: str, device: str, generator: str) -> str:
+    """The flag string of a preset with what the user wrote over it; raises UnsafeError as `refuse`, of which no preset alone is in need."""
     flags = resolve(preset, device=device, version=version(), flags=explicit, generator=generator)
-    refuse(flags, device, generator)
+    if explicit:
+        refuse(flags, device, generator)
     if generator == generators.OURS:
         flags = served.without_kept_out(flags, library=not handshake.without_library(version()))
     return flags.render()
@@ -410,6 +413,8 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None =
     """Raises UnsafeError for flags that are known to kill the process on this device, with this generator."""
     if device != "CPU":
         return
+    from ms_fusion.flag_lint import lint
+
     text = flags.render()
     fatal = [
         item for item in lint(text, device=device, generator=generator) if item.code == "fatal"
@@ -422,30 +427,11 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None =
         )
 
 
-def _still_possible(flags: str, setting: _Setting | None) -> str:
-    """`flags`, or those for MindSpore's own generator where it has built kernels since they were set."""
-    if generator_of(flags) != generators.OURS or mindspore_state.builder() != generators.MINDSPORE:
-        return flags
-    if setting is None or setting.flags != flags:
-        return flags
-    first_compile.say(generators.instead(mindspore_state.SWITCHED, generators.EARLIER).message)
-    return _rendered(setting.preset, setting.explicit, device_target(), generators.MINDSPORE)
-
-
-def _spelled_out(flags: str) -> contextlib.AbstractContextManager[None]:
-    """What MindSpore cannot hand over whole, in basic operators, where our generator builds the kernels."""
-    if not fuses(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
-        return contextlib.nullcontext()
-    from ms_fusion.presets import batch_norm
-
-    return batch_norm.spelling_out()
-
-
-def _top() -> _Setting | None:
+def _top() -> Setting | None:
     return _state.blocks[-1] if _state.blocks else _state.process
 
 
-def _forget(setting: _Setting) -> None:
+def _forget(setting: Setting) -> None:
     for index in range(len(_state.blocks) - 1, -1, -1):
         if _state.blocks[index] is setting:
             del _state.blocks[index]
@@ -525,68 +511,23 @@ def _flags_of_gradients() -> str:
     return next(reversed(list(_state.in_pynative.values())), "")
 
 
-def _buildable(flags: str, name: str) -> str:
-    """The flags, when kernels can be built; else those of an unfused net, which is said once."""
-    why = mindspore_state.why_no_kernels()
-    if why:
-        if why not in _state.no_kernels:
-            first_compile.say(f"{name} is compiled without fusion, and so is what follows: {why}.")
-        _state.no_kernels.add(why)
-        return GraphKernelFlags(opt_level=0).render()
-    mindspore_state.use_generator(flags)
-    return flags
-
-
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def compile(self: Any, net: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        def once(attempt: again.Attempt) -> Any:
-            with _as_set(net, tuple(inputs), attempt):
-                return original(self, net, inputs, *args, **kwargs)
+        from ms_fusion.presets import (
+            compiling,  # who enables waits for nothing that compiling alone needs
+        )
 
         with compile_lock:
-            return again.until_compiled(once, net)
+            own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
+            flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
+            return compiling.compiled(
+                lambda: original(self, net, inputs, *args, **kwargs),
+                net,
+                tuple(inputs),
+                flags=flags,
+                setting=own or _top(),
+            )
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]
     return compile
-
-
-@contextlib.contextmanager
-def _as_set(net: Any, inputs: tuple[Any, ...], attempt: again.Attempt) -> Iterator[None]:
-    """A patched Cell's own flags hold inside; what our flags did to a net is said afterwards.
-
-    Args:
-        net: a Cell, a function, or the object whose method is compiled.
-        inputs: what it is called with.
-        attempt: what it goes without this time.
-    """
-    own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
-    flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
-    place = Path(variable(KERNELS_VARIABLE) or "")
-    if flags_are_fixed():
-        fixed = variable(FLAGS_VARIABLE) or ""
-        with (
-            again.looked_over(attempt, fixed, place),
-            variable_set(FLAGS_VARIABLE, attempt.over(fixed)),
-            _spelled_out(fixed),
-        ):
-            yield
-        return
-    if is_off() or not flags:
-        yield
-        return
-    method = getattr(net, "__parse_method__", "construct")
-    user = net if method == "construct" else getattr(type(net), method)
-    flags = net_choices.applied(_still_possible(flags, own or _top()), user, inputs)
-    name = getattr(user, "__name__", type(user).__name__)
-    if fuses(flags) and device_target() == "CPU":
-        flags = _buildable(flags, name)
-    with (
-        again.looked_over(attempt, flags, place, name),
-        variable_set(FLAGS_VARIABLE, attempt.over(flags)),
-        _spelled_out(flags),
-        first_compile.told(user, name, inputs, place, own=generator_of(flags) == "mindspore")
-        if fuses(flags) and device_target() == "CPU"
-        else contextlib.nullcontext(),
-    ):
-        yield

@@ -9,7 +9,6 @@ import pytest
 from tests.ms_fusion.presets.mindspore_child import run
 
 STEP = """
-from ms_fusion.kernel_server import records
 ms.set_context(mode=ms.GRAPH_MODE)
 
 class Loss(nn.Cell):
@@ -43,7 +42,9 @@ def servers():
 
 RESULT["unfused"] = losses()
 RESULT["generator"] = mf.enable().generator
+RESULT["to enable"] = [name for name in ("ms_fusion.graph", "ms_fusion.flag_lint", "ms_fusion.target", "ms_fusion.presets.compiling", "ms_fusion.presets.net_checks") if name in sys.modules]
 RESULT["fused"] = losses()
+from ms_fusion.kernel_server import records
 built = records.read(presets.kernel_directory() / "akg_kernel_meta")
 RESULT["cached"] = [one.cached for one in built.values()]
 RESULT["steps"] = sorted([name, step.by, *step.operators] for name, one in built.items() for step in one.steps)
@@ -80,6 +81,11 @@ def test_the_generator_is_loaded_by_nobody_who_needs_it_not(seen: list[dict[str,
     cold, warm = seen
     assert (cold["server"], warm["server"]) == ([True], [False])
     assert cold["own"] == warm["own"] == []
+
+
+@pytest.mark.mindspore
+def test_enabling_loads_nothing_that_compiling_or_messages_need(seen: list[dict[str, Any]]) -> None:
+    assert seen[1]["to enable"] == []
 
 
 @pytest.mark.mindspore

@@ -1,0 +1,116 @@
+"""What stands around each compilation while flags of ours hold: those of the net itself, kernels that can be built, what is said."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.generator_limits import generator_of
+from ms_fusion.presets import again, first_compile, generators, mindspore_state, net_choices
+from ms_fusion.presets.mindspore_state import (
+    FLAGS_VARIABLE,
+    KERNELS_VARIABLE,
+    device_target,
+    flags_are_fixed,
+    variable,
+    variable_set,
+)
+from ms_fusion.presets.record import fuses
+from ms_fusion.presets.scopes import Setting, rendered
+from tbe_impl.environment import is_off
+
+Result = TypeVar("Result")
+_said: set[str] = set()
+"""Why kernels could not be put where MindSpore looks for them."""
+
+
+def compiled(
+    compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], *, flags: str, setting: Setting | None
+) -> Result:  # fmt: skip
+    """What `compile` returns, under the flags that hold; where MindSpore's fusion fails, once more without what stood in the way.
+
+    Args:
+        net: a Cell, a function, or the object whose method is compiled.
+        inputs: what it is called with.
+        flags: of ours, that hold for it; empty for none.
+        setting: what they come from.
+    """
+
+    def once(attempt: again.Attempt) -> Result:
+        with _as_set(net, inputs, attempt, flags, setting):
+            return compile()
+
+    return again.until_compiled(once, net)
+
+
+@contextlib.contextmanager
+def _as_set(
+    net: Any, inputs: tuple[Any, ...], attempt: again.Attempt, flags: str, setting: Setting | None
+) -> Iterator[None]:
+    """Inside, the flags hold; what they did to a net is said afterwards.
+
+    Args:
+        attempt: what it goes without this time.
+    """
+    place = Path(variable(KERNELS_VARIABLE) or "")
+    if flags_are_fixed():
+        fixed = variable(FLAGS_VARIABLE) or ""
+        with (
+            again.looked_over(attempt, fixed, place),
+            variable_set(FLAGS_VARIABLE, attempt.over(fixed)),
+            _spelled_out(fixed),
+        ):
+            yield
+        return
+    if is_off() or not flags:
+        yield
+        return
+    method = getattr(net, "__parse_method__", "construct")
+    user = net if method == "construct" else getattr(type(net), method)
+    flags = net_choices.applied(_still_possible(flags, setting), user, inputs)
+    name = getattr(user, "__name__", type(user).__name__)
+    if fuses(flags) and device_target() == "CPU":
+        flags = _buildable(flags, name)
+    with (
+        again.looked_over(attempt, flags, place, name),
+        variable_set(FLAGS_VARIABLE, attempt.over(flags)),
+        _spelled_out(flags),
+        first_compile.told(user, name, inputs, place, own=generator_of(flags) == "mindspore")
+        if fuses(flags) and device_target() == "CPU"
+        else contextlib.nullcontext(),
+    ):
+        yield
+
+
+def _still_possible(flags: str, setting: Setting | None) -> str:
+    """`flags`, or those for MindSpore's own generator where it has built kernels since they were set."""
+    if generator_of(flags) != generators.OURS or mindspore_state.builder() != generators.MINDSPORE:
+        return flags
+    if setting is None or setting.flags != flags:
+        return flags
+    first_compile.say(generators.instead(mindspore_state.SWITCHED, generators.EARLIER).message)
+    return rendered(setting.preset, setting.explicit, device_target(), generators.MINDSPORE)
+
+
+def _buildable(flags: str, name: str) -> str:
+    """The flags, when kernels can be built; else those of an unfused net, which is said once."""
+    why = mindspore_state.why_no_kernels()
+    if why:
+        if why not in _said:
+            first_compile.say(f"{name} is compiled without fusion, and so is what follows: {why}.")
+        _said.add(why)
+        return GraphKernelFlags(opt_level=0).render()
+    mindspore_state.use_generator(flags)
+    return flags
+
+
+def _spelled_out(flags: str) -> contextlib.AbstractContextManager[None]:
+    """What MindSpore cannot hand over whole, in basic operators, where our generator builds the kernels."""
+    if not fuses(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
+        return contextlib.nullcontext()
+    from ms_fusion.presets import batch_norm
+
+    return batch_norm.spelling_out()
