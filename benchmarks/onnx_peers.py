@@ -13,7 +13,7 @@ import json
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,18 @@ def of_peers(python: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
     return [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("told ")]
 
 
+def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+    """For each family the median of its models, in Markdown; a model at which a peer fails keeps its operators."""
+    names = ("models", "before", *columns)
+    yield "| family | " + " | ".join(names) + " |"
+    yield "|---|" + "--:|" * len(names)
+    families = [row["model"].partition("_")[0] for row in rows]
+    for family in (*dict.fromkeys(families), "all"):
+        own = [row for row, one in zip(rows, families, strict=True) if family in (one, "all")]
+        medians = (statistics.median(row[name] if isinstance(row[name], int) else row["before"] for row in own) for name in names[1:])  # fmt: skip
+        yield f"| {family} | {len(own)} | " + " | ".join(f"{one:g}" for one in medians) + " |"
+
+
 def main() -> None:
     """A line for each family, the medians, and ``build/bench/onnx_peers.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,9 +87,7 @@ def main() -> None:
             rows.append(row | ({"kernels": ledger.after.launches} if given.level else {}))
     columns = [name for name in ("ours", "onnxsim", "onnxslim", "kernels") if name in rows[0]]
     less = {name: [1 - row[name] / row["before"] for row in rows if isinstance(row[name], int)] for name in columns}  # fmt: skip
-    for family in dict.fromkeys(row["model"].partition("_")[0] for row in rows):
-        own = [row for row in rows if row["model"].partition("_")[0] == family]
-        print(f"{family:10s}", *(f"{name} {statistics.median(row[name] if isinstance(row[name], int) else row['before'] for row in own):7.1f}" for name in ("before", *columns)))  # fmt: skip
+    print("\n".join(table(rows, columns)))
     summary = {name: {"median less": round(statistics.median(found), 4), "mean less": round(statistics.fmean(found), 4), "models": len(found)} for name, found in less.items()}  # fmt: skip
     for name, found in summary.items():
         print(name, found)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import measuring
+from benchmarks import measuring, prediction_misses
 from benchmarks.scatter import scatter
 from ms_fusion.cost import Benefit, measure_cpu
 from ms_fusion.formats.onnx_file import open_model
@@ -110,7 +110,7 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def main() -> None:
-    """Measures, says the share of right signs and the rank correlation, and writes ``build/bench/onnx_predictions.json``."""
+    """Measures, says the share of right signs, the rank correlation and what was wrong, and writes ``build/bench/onnx_predictions.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prepare", action="store_true", help="only compile")
     parser.add_argument("--each", type=int, default=16, help="candidates of a model, at most")
@@ -133,7 +133,7 @@ def main() -> None:
                      "measured_us": apart - fused, "apart_us": apart, "fused_us": fused,
                      "saved_bytes": case.predicted.saved_bytes, "saved_launches": case.predicted.saved_launches})  # fmt: skip
     summary = summarised(rows)
-    print(summary)
+    print(summary, *prediction_misses.table(rows), sep="\n")
     drawing = scatter([(row["predicted_us"], row["measured_us"], f"{row['case']}: {', '.join(row['operators'])}") for row in rows], "predicted saving, µs", "measured saving, µs")  # fmt: skip
     measuring.PLACE.mkdir(parents=True, exist_ok=True)
     (measuring.PLACE / "onnx_predictions.svg").write_text(drawing, "utf-8")

@@ -1,13 +1,17 @@
 """What one fused kernel saves over its operators apart, as one number in µs, with each of its terms.
 
-    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − tiling loss ÷ bandwidth − recomputation ÷ rate − hidden
+    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − loss ÷ bandwidth − recomputation ÷ rate − hidden
 
 - *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost.work` for what counts.
-- *tiling loss*: bytes that one kernel reads again because of how its tiles have to lie; see `ms_fusion.cost.tiling`.
+- *loss*: bytes that one kernel reads again because of how its tiles have to lie; see `ms_fusion.cost.tiling`. Where products are
+  calls of a library, relu and a residual sum are passes over the result behind the call, and count as such.
 - *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it.
-- *hidden*: where products are calls of a library, their bytes move while they compute. A call takes as long as the slower of the two, so
-  a byte that it does not move saves time only if it waited for bytes, and one that it moves besides costs time only then:
-  hidden = moved − taken, for what is saved, where moved counts bytes ÷ bandwidth and taken max(bytes ÷ bandwidth, FLOPs ÷ rate).
+- *hidden*: where products are calls of a library, bytes move while it or a kernel of ours computes. A kernel takes as long as the slower
+  of the two, so a byte that it does not move saves time only if it waited for bytes, and one that it moves besides costs time
+  only then: hidden = moved − taken, for what is saved, where moved counts bytes ÷ bandwidth and taken max(bytes ÷ bandwidth,
+  computing). A call computes its FLOPs, and what it takes along costs none; a kernel of ours its `ms_fusion.cost.vector_steps`.
+  The sum behind a matrix product goes over tiles that the nearest cache still holds, so that its pass is that much quicker.
+- *bandwidth*: that of the memory which holds what the largest of the operators moves; scratch memory is used again.
 - *on-chip need*: what the smallest tile holds. More than 80 % of the on-chip memory is refused.
 - matrix products that wait for none of each other have to share an input.
 """
@@ -15,16 +19,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ms_fusion.cost.tiling import CAPACITY_SHARE, tiling, waited_for
+from ms_fusion.cost.tiling import CAPACITY_SHARE, IMAGES, tiling, waited_for
+from ms_fusion.cost.vector_steps import vector_steps
 from ms_fusion.cost.work import is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
 
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
 """Operators whose windows overlap."""
+RELU = frozenset({"ReLU", "Maximum"})
+"""As a model has it, and as those have it who call a library."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +41,10 @@ class Benefit:
     Attributes:
         saved_bytes: bytes not moved.
         saved_launches: launches not paid.
-        loss_bytes: bytes read again because tiles hold whole rows.
+        loss_bytes: bytes read again because tiles hold whole rows, or by passes behind a call.
         recomputed_flops: done again because windows overlap.
         on_chip_bytes: what one tile needs.
-        hidden_us: of the time of what is not moved, what library calls compute meanwhile.
+        hidden_us: of the time of what is not moved, what is computed meanwhile.
         us: the benefit; negative where the kernel is slower.
         refused: why it cannot be, whatever it would save; else empty.
     """
@@ -85,13 +92,18 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     tiled = [tiling(part, device) for part in parts]
     need = max(one.on_chip_bytes for one in tiled)
     loss = sum(one.loss_bytes for one in tiled)
-    rate = device.rate_of_bytes(sum(body.values[name].bytes for name in _held(body)))
+    rate = device.rate_of_bytes(max(work.bytes for work in apart))
     again = sum(_recomputed(part) for part in parts)
     hidden = 0.0
     if split is not _as_one and sum(len(_products(part)) for part in parts) == len(products):
-        alone = (_computing_us([node], body, work.bytes, device, rate) for node, work in zip(body.nodes, apart, strict=True))  # fmt: skip
-        calls = (_computing_us(_products(part), part, work.bytes, device, rate) for part, work in zip(parts, whole, strict=True))  # fmt: skip
-        hidden = sum(calls) - sum(alone)
+        passes = [_passed(part) for part in parts]
+        alone = (_takes_us([node], body, work.bytes, device, rate) for node, work in zip(body.nodes, apart, strict=True))  # fmt: skip
+        kernels = (_takes_us(part.nodes, part, work.bytes - one.read_bytes, device, rate) for part, work, one in zip(parts, whole, passes, strict=True))  # fmt: skip
+        near = device.rate_of_bytes(0)
+        passing = (one.read_bytes / rate + one.more_bytes / (near if one.is_tiled else rate) for one in passes)  # fmt: skip
+        taken_us = sum(alone) - sum(kernels) - (loss / rate + sum(passing)) * 1e6
+        loss += sum(one.more_bytes for one in passes)
+        hidden = (saved - loss) / rate * 1e6 - taken_us
     us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6 - hidden  # fmt: skip
     limit = int(CAPACITY_SHARE * device.on_chip_bytes)
     refused = ""
@@ -106,10 +118,45 @@ def _products(part: Graph) -> list[Node]:
     return [node for node in part.nodes if is_matrix_product(node.op)]
 
 
-def _computing_us(nodes: Iterable[Node], part: Graph, moved: int, device: Device, rate: float) -> float:  # fmt: skip
-    """µs that the products among the operators still compute when so many bytes have moved; what a call takes along costs none."""
-    flops = sum(work_of(node, part).flops for node in nodes if is_matrix_product(node.op))
-    return max(flops / device.rate(matrix=True) - moved / rate, 0.0) * 1e6
+def _takes_us(nodes: Sequence[Node], part: Graph, moved: int, device: Device, rate: float) -> float:
+    """µs that a kernel takes which moves so many bytes; what a call takes along costs none."""
+    products = [node for node in nodes if is_matrix_product(node.op)]
+    if products:
+        computing = sum(work_of(node, part).flops for node in products) / device.rate(matrix=True)
+        return max(computing, moved / rate) * 1e6
+    computing = sum(vector_steps(node, part) for node in nodes) / device.rate(matrix=False)
+    return max(computing, moved / rate) * 1e6
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What is a pass over the result of a call.
+
+    Attributes:
+        more_bytes: of the result, read and written once more for each.
+        read_bytes: of what is added, which the pass reads and not the call.
+        is_tiled: whether the pass goes over tiles that the nearest cache still holds.
+    """
+
+    more_bytes: int = 0
+    read_bytes: int = 0
+    is_tiled: bool = False
+
+
+def _passed(part: Graph) -> _Passed:
+    """Of a call of a library, relu and the sum with something of the same shape."""
+    if not _products(part):
+        return _Passed()
+    more = read = 0
+    is_tiled = all(node.op not in IMAGES for node in _products(part))
+    for node in part.nodes:
+        result = part.outputs_of(node)[0]
+        residual = node.op == "Add" and all(value.shape == result.shape for value in part.inputs_of(node))  # fmt: skip
+        if residual or node.op in RELU:
+            more += 2 * result.bytes
+            read += result.bytes * residual
+            is_tiled = is_tiled and residual
+    return _Passed(more, read, is_tiled)
 
 
 def _recomputed(part: Graph) -> int:
@@ -124,11 +171,6 @@ def _recomputed(part: Graph) -> int:
         times |= {name: max(times.get(name, 1.0), reached) for name in node.inputs}
     inside = ((times.get(node.outputs[0], 1.0), node) for node in part.nodes if not is_matrix_product(node.op))  # fmt: skip
     return round(sum((count - 1) * work_of(node, part).flops for count, node in inside))
-
-
-def _held(body: Graph) -> Iterable[str]:
-    """Every tensor that the operators read or write."""
-    return dict.fromkeys(name for node in body.nodes for name in (*node.inputs, *node.outputs))
 
 
 def _are_strangers(products: Sequence[Node], body: Graph) -> bool:

@@ -1,0 +1,68 @@
+"""Predictions that are wrong by more than a factor of 2, and why: the first cause that holds for a candidate, in Markdown.
+
+Causes are asked of what was measured and of the operators, never of one model.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+"""A candidate: ``case``, ``operators``, ``predicted_us``, ``measured_us``, ``apart_us``, ``fused_us``."""
+SMALL = 0.05
+"""A saving below this share of the time of the operators one by one is lost in what disturbs them."""
+PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
+MOVED = frozenset({"Transpose", "Concat", "Split", "Slice", "Gather", "Pad"})
+REDUCED = frozenset({"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "InstanceNormalization"})  # fmt: skip
+
+
+def _is_small(row: Row) -> bool:
+    return bool(abs(row["measured_us"]) < SMALL * row["apart_us"])
+
+
+def _has(*kinds: frozenset[str]) -> Callable[[Row], bool]:
+    return lambda row: all(kind.intersection(row["operators"]) for kind in kinds)
+
+
+def _reduces(row: Row) -> bool:
+    return any(one in REDUCED or one.startswith("Reduce") for one in row["operators"])
+
+
+CAUSES: Sequence[tuple[str, Callable[[Row], bool]]] = (
+    ("the saving is less than 5 % of the time: what is promised and what is measured are differences of two long times", _is_small),
+    ("a call of oneDNN with what it takes along, or with its layouts, takes another time than its FLOPs and bytes say", _has(PRODUCTS)),
+    ("elements change places inside of a kernel: what stands before is computed for each place that reads it, and vectors are put together by elements", _has(MOVED)),
+    ("a row is summed up or normalised: how often it is read, and what waits for its sum, depends on its length", _reduces),
+    ("a chain of operators: bytes come from a nearer or farther cache than the one that holds all of them", lambda row: True),
+)  # fmt: skip
+"""Why a prediction may be wrong, and whether that holds for a candidate; the first that holds is given."""
+
+
+def is_miss(row: Row) -> bool:
+    """Whether more or less than half, or twice, of what was promised was saved."""
+    saved = row["measured_us"]
+    return not saved or not 0.5 < row["predicted_us"] / saved < 2
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """For each cause how many predictions it made wrong, of them those that promised too much, and one of them."""
+    misses = [row for row in rows if is_miss(row)]
+    left = list(misses)
+    yield "| cause | candidates | too much promised | median of promised − saved | one of them |"
+    yield "|---|--:|--:|--:|---|"
+    for cause, holds in CAUSES:
+        own = [row for row in left if holds(row)]
+        left = [row for row in left if not holds(row)]
+        if own:
+            too_much = sum(row["predicted_us"] > row["measured_us"] for row in own)
+            gap = statistics.median(abs(row["predicted_us"] - row["measured_us"]) for row in own)
+            typical = min(own, key=lambda row: abs(abs(row["predicted_us"] - row["measured_us"]) - gap))  # fmt: skip
+            yield f"| {cause} | {len(own)} | {too_much} | {gap:.1f} µs | {_told(typical)} |"
+    yield f"| all | {len(misses)} of {len(rows)} | {sum(row['predicted_us'] > row['measured_us'] for row in misses)} | | |"
+
+
+def _told(row: Row) -> str:
+    operators = ", ".join(row["operators"][:6]) + (" …" if len(row["operators"]) > 6 else "")
+    return f"{row['case']} ({operators}): {row['predicted_us']:.1f} promised, {row['measured_us']:.1f} saved of {row['apart_us']:.1f} µs"
