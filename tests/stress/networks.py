@@ -1,24 +1,33 @@
-"""Rows 24 and 25: operators and random networks of MindSpore, fused by our generator."""
+"""Rows 24 to 26: operators, random networks and random Cells of MindSpore, fused by our generator."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.random_networks import OLD
 from tests.stress.parts import ROOT, Row, Stress
 
-NETWORKS, PART = 500, 50
+NETWORKS, CELLS, PART = 500, 60, 25
+AT_ONCE = min(os.cpu_count() or 1, 8)
+"""Processes; each compiles in several more for a part of its time."""
 ONLY_FULL = "nothing: in short the tests of ms_fusion run a part"
 
 
-def said(stress: Stress, module: str, *arguments: str) -> str:
-    """What a module prints when it runs in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=stress.place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+def said(stress: Stress, module: str, parts: Sequence[Sequence[str]]) -> list[str]:
+    """What a module prints when it runs with the arguments of each part, in processes of its own."""
+
+    def one(part: Sequence[str]) -> str:
+        done = subprocess.run([sys.executable, "-m", f"tests.ms_fusion.kernel_server.{module}", *part], cwd=stress.place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(one, parts))
 
 
 def tables(stress: Stress) -> str:
@@ -26,26 +35,38 @@ def tables(stress: Stress) -> str:
     if not stress.full:
         return ONLY_FULL
     right = 0
-    for dtype in DTYPES:
-        told = said(stress, "tests.ms_fusion.kernel_server.table_runs", dtype)
+    for told in said(stress, "table_runs", [[dtype] for dtype in DTYPES]):
         assert ", 0 wrong, " in told.splitlines()[0], told
         right += int(told.split()[1])
     return f"{right} expressions of {len(DTYPES)} dtypes right"
 
 
 def networks(stress: Stress) -> str:
-    """Networks of 2 to 40 operators with gradients, in processes of 50."""
+    """Networks of 2 to 40 operators with gradients."""
+    # below it networks are drawn from less, as they were before there was more
+    return _seeds(stress, "network_runs", OLD + stress.seed * NETWORKS, NETWORKS)
+
+
+def cells(stress: Stress) -> str:
+    """Cells of 4 to 24 operators and layers, trained or called with several sizes."""
+    return _seeds(stress, "cell_runs", stress.seed * CELLS, CELLS)
+
+
+def _seeds(stress: Stress, module: str, first: int, count: int) -> str:
     if not stress.full:
         return ONLY_FULL
-    # below it networks are drawn from less, as they were before there was more
-    start = OLD + stress.seed * NETWORKS
-    for first in range(start, start + NETWORKS, PART):
-        told = said(stress, "tests.ms_fusion.kernel_server.network_runs", str(first), str(first + PART))  # fmt: skip
-        assert ", 0 wrong, " in told.splitlines()[-1], told
-    return f"{NETWORKS} networks right"
+    starts = range(first, first + count, PART)
+    parts = [[str(start), str(min(start + PART, first + count))] for start in starts]
+    skipped = 0
+    for told in said(stress, module, parts):
+        last = told.splitlines()[-1]
+        assert ", 0 wrong, " in last, told
+        skipped += int(last.split()[-2])
+    return f"{count - skipped} right, {skipped} that MindSpore does not run"
 
 
 ROWS = (
     Row(24, "operators of MindSpore in our kernels × dtype × alone, summed, broadcast", "as exact as unfused, by NumPy's float64", tables),
-    Row(25, "500 random networks with gradients in our kernels", "as exact as unfused, by float64", networks),
+    Row(25, f"{NETWORKS} random networks with gradients in our kernels", "as exact as unfused, by float64", networks),
+    Row(26, f"{CELLS} random Cells in our kernels: trained, by amp, with batches of several sizes", "as exact as unfused, by float64", cells),
 )  # fmt: skip

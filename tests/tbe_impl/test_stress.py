@@ -70,4 +70,4 @@ def test_a_row_that_does_not_hold_is_told(check, seen: str, capsys: pytest.Captu
 
 
 def test_every_row_of_the_list_is_there() -> None:
-    assert [row.number for row in ROWS] == [*range(1, 16), 17, 18, 19, 21, 24, 25]
+    assert [row.number for row in ROWS] == [*range(1, 16), 17, 18, 19, 21, 24, 25, 26]

@@ -11,7 +11,7 @@ import logging
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ FIRST = 100.0
 WORSE = 6.0
 """How much farther from float64 than the unfused network is no mistake yet: both are a few roundings, by chance."""
 
+UNFUSED = "--opt_level=0"
 NARROW = ("ops.fmax(", "ops.fmin(")
 """MindSpore says their gradients in float32, also where everything else is float64."""
 
@@ -50,25 +51,42 @@ class Run:
 
 
 def results(
-    network: Network, place: Path, flags: str, *, exact: bool, off: float = 0.0
+    network: Network,
+    place: Path,
+    flags: str,
+    *,
+    exact: bool,
+    off: float = 0.0,
+    compiled: bool = True,
 ) -> list[Any]:
-    """Outputs, then gradients, of inputs each up to `off` of its size away; equal ones stay equal."""
+    """Outputs, then gradients, of inputs each up to `off` of its size away; equal ones stay equal.
+
+    Args:
+        compiled: as one graph, or else operator by operator, as the mode in force says.
+    """
     import mindspore
 
-    file = place / f"net_{network.seed}_{network.dtype}_{'exact' if exact else len(flags)}.py"
-    file.write_text(network.text(exact=exact), "utf-8")
+    name = f"net_{network.seed}_{network.dtype}_{'exact' if exact else len(flags)}"
+    module = loaded(place / f"{name}.py", network.text(exact=exact))
+    given = tensors(network, "float64" if exact else network.dtype, off)
+    with presets.environment_flags(flags), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step = mindspore.jit(module.step) if compiled else module.step
+        (_, *outputs), gradients = step(*given)
+    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+    return [one.asnumpy() for one in (*outputs, *gradients)]
+
+
+def loaded(file: Path, text: str) -> Any:
+    """A module of that text."""
+    file.write_text(text, "utf-8")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # MindSpore looks for it by name
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    given = tensors(network, "float64" if exact else network.dtype, off)
-    with presets.environment_flags(flags), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        (_, *outputs), gradients = mindspore.jit(module.step)(*given)
-    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
-    return [one.asnumpy() for one in (*outputs, *gradients)]
+    return module
 
 
 def tensors(network: Network, dtype: str, off: float = 0.0) -> list[Any]:
@@ -82,7 +100,7 @@ def tensors(network: Network, dtype: str, off: float = 0.0) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[list[str]]:
+def told() -> Iterator[list[str]]:
     """What is said inside of kernels that are right, but slow."""
     told: list[str] = []
     handler = logging.Handler()
@@ -102,31 +120,69 @@ def _told() -> Iterator[list[str]]:
 def run(network: Network, place: Path, flags: str) -> Run:
     """One network; `flags` are those of our generator."""
     try:
-        unfused = results(network, place, "--opt_level=0", exact=False)
-        exact = results(network, place, "--opt_level=0", exact=True)
+        plain = unfused_and_exact(network, place)
     except Exception as error:  # noqa: BLE001 - MindSpore itself does not take this network
         return Run(network, skipped=" ".join(str(error).split())[:200])
+    return beside(*plain, network, place, flags)
+
+
+def unfused_and_exact(network: Network, place: Path) -> tuple[list[Any], list[Any]]:
+    """What MindSpore's own operators say, in the network's dtype and in float64."""
+    return (
+        results(network, place, UNFUSED, exact=False),
+        results(network, place, UNFUSED, exact=True),
+    )
+
+
+def beside(unfused: list[Any], exact: list[Any], network: Network, place: Path, flags: str) -> Run:
+    """The fused network, beside what the same says unfused and in float64."""
+    slopes = "float32" if network.dtype == "float64" and any(word in line for word in NARROW for line in network.body) else network.dtype  # fmt: skip
+    outputs = len(network.wanted)
+    dtypes = [network.dtype] * outputs + [slopes] * (len(exact) - outputs)
+    return compared(
+        network,
+        unfused,
+        exact,
+        dtypes,
+        lambda: results(network, place, flags, exact=False),
+        lambda: results(network, place, UNFUSED, exact=True, off=4 * EPSILON[network.dtype]),
+    )
+
+
+def compared(
+    network: Network,
+    unfused: list[Any],
+    exact: list[Any],
+    dtypes: Sequence[str],
+    fuse: Callable[[], list[Any]],
+    move: Callable[[], list[Any]],
+) -> Run:
+    """What is wrong with what is fused.
+
+    Args:
+        unfused, exact: what MindSpore's own operators say, and what they say in float64; the first are the network's outputs.
+        dtypes: how exact each result can be.
+        fuse: runs it fused.
+        move: runs it unfused in float64, with inputs a rounding off.
+    """
     try:
-        with _told() as told:
-            fused = results(network, place, flags, exact=False)
+        with told() as said:
+            fused = fuse()
     except Exception as error:  # noqa: BLE001 - it runs unfused, so this is ours
         return Run(network, wrong=f"it does not run: {' '.join(str(error).split())[:500]}")
-    if told:
-        return Run(network, wrong="; ".join(told))
+    if said:
+        return Run(network, wrong="; ".join(said))
     wanted = [*network.wanted, *exact[len(network.wanted) :]]
-    slopes = "float32" if network.dtype == "float64" and any(word in line for word in NARROW for line in network.body) else network.dtype  # fmt: skip
-    dtypes = [network.dtype] * len(network.wanted) + [slopes] * (len(fused) - len(network.wanted))
-    found = [_judged(*five) for five in zip(fused, unfused, exact, wanted, dtypes, strict=True)]
+    found = [judged(*five) for five in zip(fused, unfused, exact, wanted, dtypes, strict=True)]
     if any(why for why, _ in found):
         # a result that hangs on the last bit of its inputs may be as far off as that bit moves it
-        moved = results(network, place, "--opt_level=0", exact=True, off=4 * EPSILON[network.dtype])  # fmt: skip
-        noise = [distance(*two) if is_float(two[0].dtype.name) else 0.0 for two in zip(moved, exact, strict=True)]  # fmt: skip
-        found = [_judged(*six) for six in zip(fused, unfused, exact, wanted, dtypes, noise, strict=True)]  # fmt: skip
+        noise = [distance(*two) if is_float(two[0].dtype.name) else 0.0 for two in zip(move(), exact, strict=True)]  # fmt: skip
+        found = [judged(*six) for six in zip(fused, unfused, exact, wanted, dtypes, noise, strict=True)]  # fmt: skip
     wrong = [f"result {number}: {why}" for number, (why, _) in enumerate(found) if why]
     return Run(network, "; ".join(wrong), gain=min(gain for _, gain in found))
 
 
-def _judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise: float = 0.0) -> tuple[str, float]:  # fmt: skip
+def judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise: float = 0.0) -> tuple[str, float]:  # fmt: skip
     """What is wrong with a result, and how much nearer to float64 it is than unfused.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -86,7 +86,7 @@ class Network:
             f"F, H, W = ms.{dtype + '_' * (dtype == 'bool')}, ms.{other}, ms.{wide}",
             *(EXACT[name] for name in spelled),
             f"def forward({names}):",
-            *(f"    {_replaced(line, spelled)}" for line in self.body),
+            *(f"    {replaced(line, spelled)}" for line in self.body),
         ]
         if self.gradients:
             lines += [
@@ -105,22 +105,31 @@ class Network:
         return "\n".join(lines) + "\n"
 
 
-def _replaced(line: str, names: Collection[str]) -> str:
+def replaced(line: str, names: Collection[str]) -> str:
     """A line with functions of the module in the place of MindSpore's."""
     return re.sub(rf"ops\.({'|'.join(names)})\(", r"\1(", line) if names else line
 
+
+Kind = Callable[["Maker"], None]
+"""Draws a line, or nothing where nothing fits."""
 
 ROUNDED = (("ops.floor({0})", "np.floor({0})"), ("ops.round({0})", "np.rint({0})"), ("ops.sign({0})", "np.sign({0})"))  # fmt: skip
 OLD = 500
 """Seeds from here on draw from all of the vocabulary."""
 
 
-class _Maker:
-    """Draws one operator after the other."""
+class Maker:
+    """Draws one operator after the other.
 
-    def __init__(self, seed: int, dtype: str, operators: int):
+    Attributes:
+        kinds: what is drawn from.
+        weights, layers: parameters and layers of a Cell.
+        names: what the formulas in NumPy may name.
+    """
+
+    def __init__(self, seed: int, dtype: str, operators: int, kinds: Sequence[Kind]):
         self.chance, self.draws = random.Random(seed), np.random.default_rng(seed)
-        self.dtype, self.operators = dtype, operators
+        self.dtype, self.operators, self.kinds = dtype, operators, kinds
         old = seed < OLD
         self.unary = UNARY if old else UNARY + MORE_UNARY
         self.binary = BINARY if old else BINARY + MORE_BINARY
@@ -128,28 +137,24 @@ class _Maker:
         self.body: list[str] = []
         self.read: set[str] = set()
         self.inputs: dict[str, Any] = {}
-        rows, columns = (
-            self.chance.choice([1, 3, 8, 17, 33]),
-            self.chance.choice([2, 7, 16, 40, 65]),
-        )
-        shapes = [(rows, columns), (columns,), (rows, 1), (self.chance.choice([1, 2, 3]), rows, columns), (columns, self.chance.choice([4, 9]))]  # fmt: skip
-        for number, shape in enumerate([shapes[0], *self.chance.sample(shapes, 2)]):
-            # eighths: exact in every float
-            array = self.draws.integers(-24, 25, shape) / 8 + 1 / 16
-            self._input(f"x{number}", "float", array)
-        whole = self.chance.choice(WHOLE)
-        self._input("n0", whole, self.draws.integers(0 if whole == "uint8" else -6, 7, shapes[0]).astype(whole))  # fmt: skip
+        self.weights: dict[str, Any] = {}
+        self.layers: list[str] = []
+        self.names = dict(NAMES)
 
-    def _input(self, name: str, kind: str, array: Any) -> None:
+    def input(self, name: str, kind: str, array: Any) -> None:
+        """One more input."""
         self.inputs[name] = array
         self.values.append(Value(name, kind, array, True))
+
+    def eighths(self, shape: Sequence[int]) -> Any:
+        """Numbers that are exact in every float."""
+        return self.draws.integers(-24, 25, shape) / 8 + 1 / 16
 
     def network(self, seed: int) -> Network:
         tries = 0
         while len(self.body) < self.operators and tries < 50 * self.operators:
             tries += 1
-            kind = self.chance.choice(_KINDS)
-            kind(self)
+            self.chance.choice(self.kinds)(self)
         unread = [one for one in self.values if one.name not in self.read and one.name.startswith("v")]  # fmt: skip
         handed = [one for one in unread if one.kind == "float"][-3:] + [one for one in unread if one.kind != "float"][-1:]  # fmt: skip
         if not any(one.kind == "float" for one in handed):
@@ -183,7 +188,7 @@ class _Maker:
         """One more line, unless its result is out of bounds."""
         names = [one.name for one in given]
         with np.errstate(all="ignore"):
-            array = np.asarray(eval(wanted.format(*names), dict(NAMES), {one.name: one.array for one in given}))  # noqa: S307 - our own text  # fmt: skip
+            array = np.asarray(eval(wanted.format(*names), self.names, {one.name: one.array for one in given}))  # noqa: S307 - our own text  # fmt: skip
         if kind == "float":
             array = array.astype(np.float64)
             if not np.isfinite(array).all() or np.abs(array).max() > LARGEST:
@@ -196,14 +201,14 @@ class _Maker:
         self.values.append(Value(name, kind, array, exact))
 
 
-def _unary(make: _Maker) -> None:
+def _unary(make: Maker) -> None:
     x = make.pick()
     ours, wanted, allowed = make.chance.choice(make.unary)
     if x is not None and x.shape and allowed(x.array):
         make.put(ours, wanted, x)
 
 
-def _binary(make: _Maker) -> None:
+def _binary(make: Maker) -> None:
     x = make.pick()
     y = make.beside(x) if x is not None else None
     ours, wanted, allowed = make.chance.choice(make.binary)
@@ -214,13 +219,13 @@ def _binary(make: _Maker) -> None:
             make.put(ours, wanted, x, y)
 
 
-def _rounded(make: _Maker) -> None:
+def _rounded(make: Maker) -> None:
     x = make.pick(exact=True)
     if x is not None:
         make.put(*make.chance.choice(ROUNDED), x, exact=True)
 
 
-def _reduction(make: _Maker) -> None:
+def _reduction(make: Maker) -> None:
     x = make.pick(among=lambda one: len(one.shape) > 0)
     if x is None:
         return
@@ -237,14 +242,15 @@ def _reduction(make: _Maker) -> None:
     make.put(f"ops.{word}({{0}}, {axis}={axes}, {flag}={keep})", f"np.{name}({{0}}, axis={axes}, keepdims={keep})", x)  # fmt: skip
 
 
-def _product(make: _Maker) -> None:
+def _product(make: Maker) -> None:
     x = make.pick(among=lambda one: len(one.shape) >= 2)
     y = make.pick(among=lambda one: x is not None and len(one.shape) == 2 and one.shape[0] == x.shape[-1])  # fmt: skip
     if x is not None and y is not None:
         make.put("ops.matmul({0}, {1}) * 0.125", "({0} @ {1}) * 0.125", x, y)
 
 
-def _moved(make: _Maker) -> None:
+def moved(make: Maker) -> None:
+    """Another order or another shape, which may name every size."""
     x = make.pick(among=lambda one: len(one.shape) >= 2)
     if x is None:
         return
@@ -265,7 +271,7 @@ def _moved(make: _Maker) -> None:
         make.put("ops.concat(({0}, {0}), -1)", "np.concatenate(({0}, {0}), -1)", x, exact=x.exact)
 
 
-def _compared(make: _Maker) -> None:
+def _compared(make: Maker) -> None:
     x = make.pick(make.chance.choice(["float", "whole"]), exact=True)
     y = make.beside(x, exact=True) if x is not None else None
     word = make.chance.choice(COMPARED)
@@ -273,7 +279,7 @@ def _compared(make: _Maker) -> None:
         make.put(f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True)  # fmt: skip
 
 
-def _logical(make: _Maker) -> None:
+def _logical(make: Maker) -> None:
     x = make.pick("bool")
     y = make.beside(x) if x is not None else None
     if x is None or y is None:
@@ -288,7 +294,7 @@ def _logical(make: _Maker) -> None:
         make.put(f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True)  # fmt: skip
 
 
-def _chosen(make: _Maker) -> None:
+def _chosen(make: Maker) -> None:
     x = make.pick()
     y = make.pick(among=lambda one: x is not None and one.shape == x.shape)
     choice = make.pick("bool", among=lambda one: x is not None and one.shape == x.shape)
@@ -296,7 +302,7 @@ def _chosen(make: _Maker) -> None:
         make.put("ops.select({0}, {1}, {2})", "np.where({0}, {1}, {2})", choice, x, y, exact=x.exact and y.exact)  # fmt: skip
 
 
-def _whole(make: _Maker) -> None:
+def _whole(make: Maker) -> None:
     x = make.pick("whole")
     y = make.beside(x) if x is not None else None
     if x is None or y is None:
@@ -313,26 +319,41 @@ def _whole(make: _Maker) -> None:
         make.put(ours, f"({wanted}).astype(np.{x.kind})", *given, kind=x.kind, exact=True)
 
 
-def _to_float(make: _Maker) -> None:
+def _to_float(make: Maker) -> None:
     x = make.pick(make.chance.choice(["bool", "whole"]), among=lambda one: one.kind == "bool" or np.abs(one.array.astype(np.float64)).max() < 60)  # fmt: skip
     if x is not None:
         make.put("ops.cast({0}, F)", "({0}).astype(np.float64)", x, exact=True)
 
 
-def _to_whole(make: _Maker) -> None:
+def _to_whole(make: Maker) -> None:
     x = make.pick(exact=True)
     if x is not None:
         make.put("ops.cast({0}, ms.int32)", "({0}).astype(np.int32)", x, kind="int32", exact=True)
 
 
-_KINDS = (
-    *[_unary] * 8, *[_binary] * 6, *[_reduction] * 3, *[_moved] * 2, _product, _rounded, _compared, _logical, _chosen,
+KINDS: tuple[Kind, ...] = (
+    *[_unary] * 8, *[_binary] * 6, *[_reduction] * 3, *[moved] * 2, _product, _rounded, _compared, _logical, _chosen,
     _chosen, _whole, _to_float, _to_whole,
 )  # fmt: skip
+
+
+def _inputs(make: Maker) -> None:
+    """Three of floats that are broadcast with one another, and one of whole numbers."""
+    rows, columns = (
+        make.chance.choice([1, 3, 8, 17, 33]),
+        make.chance.choice([2, 7, 16, 40, 65]),
+    )
+    shapes = [(rows, columns), (columns,), (rows, 1), (make.chance.choice([1, 2, 3]), rows, columns), (columns, make.chance.choice([4, 9]))]  # fmt: skip
+    for number, shape in enumerate([shapes[0], *make.chance.sample(shapes, 2)]):
+        make.input(f"x{number}", "float", make.eighths(shape))
+    whole = make.chance.choice(WHOLE)
+    make.input("n0", whole, make.draws.integers(0 if whole == "uint8" else -6, 7, shapes[0]).astype(whole))  # fmt: skip
 
 
 def draw(seed: int) -> Network:
     """The network of a seed: 2 to 40 operators; most are float32, some float16 or float64."""
     chance = random.Random(seed * 7919 + 1)
     dtype = chance.choice(["float32", "float32", "float32", "float16", "float64"])
-    return _Maker(seed, dtype, chance.randint(2, 40)).network(seed)
+    make = Maker(seed, dtype, chance.randint(2, 40), KINDS)
+    _inputs(make)
+    return make.network(seed)

@@ -22,15 +22,14 @@ from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.network_runs import (
     EPSILON,
     FIRST,
+    UNFUSED,
+    beside,
     distance,
     results,
-    run,
-    tensors,
+    unfused_and_exact,
 )
 from tests.ms_fusion.kernel_server.random_networks import Network
 from tests.ms_fusion.kernel_server.tables import networks
-
-NARROWEST = {**EPSILON, "float16": 2.0**-10}
 
 
 @dataclass
@@ -59,10 +58,11 @@ def seen(table: Iterable[Network]) -> Seen:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         for network in table:
-            for part in _runnable(_probed(network, found), place, found):
-                wrong = _wrong(part, place, flags)
-                found.wrong += [f"{part.dtype} {part.seed}: {one}" for one in wrong]
-                found.right += len(part.body) if not wrong else 0
+            for whole in _probed(network, place, found):
+                for part, *plain in _runnable(whole, place, found):
+                    wrong = _wrong(part, place, flags, *plain)
+                    found.wrong += [f"{part.dtype} {part.seed}: {one}" for one in wrong]
+                    found.right += len(part.body) if not wrong else 0
     return found
 
 
@@ -76,23 +76,33 @@ def handed_over() -> set[tuple[str, str]]:
     return found
 
 
-def _probed(network: Network, found: Seen) -> Network:
-    """Without the expressions that MindSpore does not take one by one; they cost a compilation each otherwise."""
+def _probed(network: Network, place: Path, found: Seen) -> Iterator[Network]:
+    """What MindSpore takes of it line by line, with gradients where it has them; a line that it refuses costs compilations."""
     import mindspore as ms
-    from mindspore import mint, ops
 
-    given = dict(zip(network.inputs, tensors(network, network.dtype), strict=True))
-    names = {"ms": ms, "ops": ops, "mint": mint, "F": getattr(ms, network.dtype + "_" * (network.dtype == "bool")), "H": ms.float32, **given}  # fmt: skip
-    kept = []
+    with_gradients, without = [], []
     ms.set_context(mode=ms.PYNATIVE_MODE)
     for at, line in enumerate(network.body):
-        try:
-            eval(line.partition(" = ")[2], names).asnumpy()  # noqa: S307 - our own text
-            kept.append(at)
-        except Exception as error:  # noqa: BLE001 - it does not take it
-            found.refused.append(f"{line}: {' '.join(str(error).split())[:80]}")
+        one = _part(network, [at])
+        if network.gradients and not _refusal(one, place):
+            with_gradients.append(at)
+        elif not (why := _refusal(replace(one, gradients=False), place)):
+            without.append(at)
+        else:
+            found.refused.append(f"{line}: {why}")
     ms.set_context(mode=ms.GRAPH_MODE)
-    return _part(network, kept)
+    yield _part(network, with_gradients)
+    yield replace(_part(network, without), gradients=False)
+
+
+def _refusal(network: Network, place: Path) -> str:
+    """Why MindSpore does not take it operator by operator; empty where it does."""
+    try:
+        for exact in (False, True) if network.gradients else (False,):
+            results(network, place, UNFUSED, exact=exact, compiled=False)
+        return ""
+    except Exception as error:  # noqa: BLE001 - whatever it is, it does not take it
+        return " ".join(str(error).split())[:80]
 
 
 def _part(network: Network, kept: Iterable[int]) -> Network:
@@ -103,15 +113,15 @@ def _part(network: Network, kept: Iterable[int]) -> Network:
     return replace(network, body=lines, operators=len(lines), outputs=outputs, wanted=tuple(network.wanted[old] for old in kept))  # fmt: skip
 
 
-def _runnable(network: Network, place: Path, found: Seen) -> Iterator[Network]:
-    """The parts of it that MindSpore compiles and runs unfused."""
+def _runnable(network: Network, place: Path, found: Seen) -> Iterator[tuple[Network, list[Any], list[Any]]]:  # fmt: skip
+    """The parts of it that MindSpore compiles and runs unfused, with what they say, and with gradients what they say in float64."""
     if not network.body:
         return
     try:
-        results(network, place, "--opt_level=0", exact=False)
         if network.gradients:
-            results(network, place, "--opt_level=0", exact=True)
-        yield network
+            plain = unfused_and_exact(network, place)
+        else:
+            plain = results(network, place, UNFUSED, exact=False), []
     except Exception as error:  # noqa: BLE001 - it does not take it
         count = len(network.body)
         if count > 1:
@@ -121,23 +131,25 @@ def _runnable(network: Network, place: Path, found: Seen) -> Iterator[Network]:
             yield from _runnable(replace(network, gradients=False), place, found)
         else:
             found.refused.append(f"{network.body[0]}: {' '.join(str(error).split())[:80]}")
+        return
+    yield network, *plain
 
 
-def _wrong(network: Network, place: Path, flags: str) -> list[str]:
+def _wrong(network: Network, place: Path, flags: str, unfused: list[Any], exact: list[Any]) -> list[str]:  # fmt: skip
     """What is wrong with a network that runs unfused, each with its line."""
     if network.gradients:
-        told = run(network, place, flags).wrong
+        told = beside(unfused, exact, network, place, flags).wrong
         lines = "; ".join(f"{at}: {line}" for at, line in enumerate(network.body) if f"result {at}:" in told)  # fmt: skip
         return [f"{told}: {lines}"] if told else []
-    unfused = results(network, place, "--opt_level=0", exact=False)
     try:
         fused = results(network, place, flags, exact=False)
     except Exception as error:  # noqa: BLE001 - it runs unfused, so this is ours
         if len(network.body) == 1:
             return [f"{network.body[0]} does not run: {' '.join(str(error).split())[:300]}"]
         half = len(network.body) // 2
-        both = (range(half), range(half, len(network.body)))
-        return [one for part in both for one in _wrong(_part(network, part), place, flags)]
+        both = (slice(half), slice(half, None))
+        whole = range(len(network.body))
+        return [one for at in both for one in _wrong(_part(network, whole[at]), place, flags, unfused[at], [])]  # fmt: skip
     found = zip(network.body, fused, unfused, network.wanted, strict=True)
     return [f"{line}: {why}" for line, *three in found if (why := _unlike(*three))]
 

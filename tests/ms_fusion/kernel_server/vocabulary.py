@@ -167,5 +167,5 @@ def selu(x):
 }
 """Functions whose operator MindSpore computes in float32, whatever it is given, in operators that float64 goes through."""
 
-NOT_FLOAT64 = frozenset("number fast_gelu relu6 softshrink hardshrink lerp".split())
+NOT_FLOAT64 = tuple("number fast_gelu relu6 softshrink hardshrink lerp".split())
 """Refused by MindSpore in float64: those of `EXACT` stand for them."""

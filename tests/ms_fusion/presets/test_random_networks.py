@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
+from tests.ms_fusion.kernel_server.random_cells import LEVELS, WAYS, draw_cell
 from tests.ms_fusion.kernel_server.random_networks import draw
 from tests.ms_fusion.kernel_server.tables import networks
 from tests.ms_fusion.presets.mindspore_child import run
@@ -18,8 +19,13 @@ SEEDS = (3, 7, 11, 45, 46, 65, 166, 284)
 """Among them one of each dtype of floats, softmax under a sum of everything, a sigmoid in float64, `x + -x` of integers, and a
 product with a number."""
 
+CELLS = (1, 2, 5, 7)
+"""Among them one of each way."""
+
 BODY = f"""
 from ms_fusion.presets.served import served
+from tests.ms_fusion.kernel_server.cell_runs import run as run_cell
+from tests.ms_fusion.kernel_server.random_cells import draw_cell
 from tests.ms_fusion.kernel_server.network_runs import run as run_one
 from tests.ms_fusion.kernel_server.random_networks import draw
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -33,6 +39,7 @@ for dtype, at in (("uint16", 1), ("bool", 1), ("int8", 2), ("int32", 5), ("int32
 found = seen(sample)
 RESULT["table"] = [found.right, found.wrong, [[*one] for one in handed_over()]]
 RESULT["seen"] = [[one.network.seed, one.wrong, one.skipped] for one in (run_one(draw(seed), Path.cwd(), flags) for seed in {SEEDS})]
+RESULT["cells"] = [[one.network.seed, one.wrong, one.skipped] for one in (run_cell(draw_cell(seed), Path.cwd(), flags) for seed in {CELLS})]
 """
 
 
@@ -44,6 +51,11 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.mindspore
 def test_random_networks_are_right(result: dict[str, Any]) -> None:
     assert result["seen"] == [[seed, "", ""] for seed in SEEDS]
+
+
+@pytest.mark.mindspore
+def test_random_cells_are_right(result: dict[str, Any]) -> None:
+    assert result["cells"] == [[seed, "", ""] for seed in CELLS]
 
 
 @pytest.mark.mindspore
@@ -66,3 +78,22 @@ def test_a_seed_always_draws_the_same_network() -> None:
     first, again = draw(65), draw(65)
     assert first.text(exact=False) == again.text(exact=False)
     assert 2 <= first.operators <= 40 and "softmax" in first.text(exact=False)
+
+
+def test_cells_are_of_every_kind() -> None:
+    cells = [draw_cell(seed) for seed in range(60)]
+    assert {one.way for one in map(draw_cell, CELLS)} == set(WAYS)
+    assert {one.level for one in cells} == {"O0", *LEVELS}
+    text = "".join(one.text(exact=False) for one in cells)
+    for part in (
+        "self.l",
+        "recurrent(",
+        "one_by_one(",
+        "until(",
+        "attended(",
+        "polynomial(",
+        "ops.gather_elements(",
+        "ops.stack(",
+        "ops.masked_fill(",
+    ):
+        assert part in text, part

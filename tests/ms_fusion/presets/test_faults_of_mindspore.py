@@ -1,0 +1,101 @@
+"""What MindSpore computes otherwise than it says on CPU, unfused as fused: no fault of a kernel of ours, and told in docs/presets.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from tests.ms_fusion.presets.mindspore_child import run
+
+BODY = """
+from ms_fusion.presets.served import served
+ms.set_context(mode=ms.GRAPH_MODE)
+
+class Selu(nn.Cell):
+    def construct(self, x):
+        return ops.sum(ops.selu(x) * 2.0)
+
+class Larger(nn.Cell):
+    def construct(self, x):
+        return ops.sum(ops.square(ops.fmax(x, x * 0.5)) * 0.1)
+
+def changes(make, size):
+    parameter = ms.Parameter(Tensor(np.zeros(size, np.float32)), name="p")
+    step = make([parameter])
+    found = []
+    for _ in range(2):
+        step((Tensor(np.full(size, 0.125, np.float32)),))
+        found.append(parameter.asnumpy().tolist())
+    return found
+
+x = Tensor(np.array([-2.5625, -0.5, 0.3125, 1.4375], np.float32))
+for way, flags in (("unfused", "--opt_level=0"), ("fused", served(2).render())):
+    with presets.environment_flags(flags):
+        RESULT[f"selu {way}"] = ms.grad(Selu())(x).asnumpy().tolist()
+        RESULT[f"larger {way}"] = ms.grad(Larger())(Tensor(np.array([0.3, 0.7, 1.1]))).asnumpy().tolist()
+        RESULT[f"nesterov {way}"] = changes(lambda one: nn.Momentum(one, 0.1, 0.5, use_nesterov=True), 4)
+        RESULT[f"rmsprop {way}"] = changes(lambda one: nn.RMSProp(one, 0.1, epsilon=0.25), 17)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return run(BODY, tmp_path_factory.mktemp("faults") / "work").result
+
+
+WAYS = pytest.mark.parametrize("way", ["unfused", "fused"])
+
+
+def told(sentence: str) -> bool:
+    page = Path(ROOT, "docs", "presets.md").read_text("utf-8")
+    return sentence in " ".join(page.split())
+
+
+@WAYS
+@pytest.mark.mindspore
+def test_the_gradient_of_selu(found: Any, way: str) -> None:
+    def selu(x: Any) -> Any:
+        return 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))  # fmt: skip
+
+    x, step = np.float64([-2.5625, -0.5, 0.3125, 1.4375]), 1e-6
+    slope = 2 * (selu(x + step) - selu(x - step)) / (2 * step)
+    seen = np.float64(found[f"selu {way}"])
+    np.testing.assert_allclose(seen[2:], slope[2:], rtol=1e-6)
+    # selu + 1 where it should be selu + 1.758
+    np.testing.assert_allclose(seen[:2], 2 * 1.0507009873554805 * (selu(x[:2]) + 1), rtol=1e-5)
+    assert (seen[:1] < 0).all() and (slope > 0).all()
+    assert told("`ops.selu` has a wrong gradient below 0")
+
+
+@WAYS
+@pytest.mark.mindspore
+def test_momentum_by_nesterov(found: Any, way: str) -> None:
+    first = np.float64(found[f"nesterov {way}"][0])
+    np.testing.assert_allclose(first, -0.1 * 0.125, rtol=1e-6)
+    assert abs(first[0] + 0.1 * (0.125 + 0.5 * 0.125)) > 0.005
+    assert told("`nn.Momentum` does not look ahead where `use_nesterov` asks for it")
+
+
+@WAYS
+@pytest.mark.mindspore
+def test_the_epsilon_of_rmsprop(found: Any, way: str) -> None:
+    seen, square = np.float64(found[f"rmsprop {way}"][0]), 0.9 + 0.1 * 0.125**2
+    within, behind = -0.1 * 0.125 / np.sqrt(square + 0.25), -0.1 * 0.125 / (np.sqrt(square) + 0.25)
+    np.testing.assert_allclose(seen[16:], within, rtol=1e-5)
+    np.testing.assert_allclose(seen[:16], behind, rtol=1e-5)
+    assert told(
+        "`nn.RMSProp` adds epsilon to the root for elements that fill whole vectors, and below it for the rest"
+    )
+
+
+@WAYS
+@pytest.mark.mindspore
+def test_gradients_of_the_larger_are_float32(found: Any, way: str) -> None:
+    x = np.float64([0.3, 0.7, 1.1])
+    off = np.abs(np.float64(found[f"larger {way}"]) / (0.2 * x) - 1).max()
+    assert 1e-10 < off < 1e-6
+    assert told("gradients of `ops.fmax` and `ops.fmin` are float32 in float64 nets")
