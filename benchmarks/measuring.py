@@ -120,6 +120,19 @@ def in_turns(
     return found
 
 
+def settle(call: Callable[[], object], *, calls: int = 60, at_most_s: float = 2.0) -> None:
+    """Calls a net until MindSpore knows how to run it, or for that long.
+
+    In a net's first 30 calls its kernels try how many threads to use, and in the next 20 it tries whether one thread launches them
+    all; by then they lie as a script that trains for longer than a moment has them.
+    """
+    begin = time.perf_counter()
+    for _ in range(calls):
+        if time.perf_counter() - begin > at_most_s:
+            return
+        call()
+
+
 def _nothing() -> None:
     pass
 
