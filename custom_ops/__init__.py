@@ -5,8 +5,7 @@ Importing it loads no framework; each public name is fetched from its module whe
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from tbe_impl.late_names import late_names
 
 _HOMES = {
     "Adam": "optimizers",
@@ -65,14 +64,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    """Fetch a public name from its home (PEP 562) and keep it."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"custom_ops.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(__name__, {name: f".{home}" for name, home in _HOMES.items()})
 
 
 def __dir__() -> list[str]:

@@ -9,10 +9,10 @@ Importing it loads no framework: each public name is fetched from its module whe
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tbe_impl import __version__ as __version__
+from tbe_impl.late_names import late_names
 
 if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read
@@ -61,14 +61,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Fetch a public name from its home (PEP 562) and keep it."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

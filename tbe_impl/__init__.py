@@ -5,8 +5,9 @@ Importing it loads nothing else: each public name is fetched from its module whe
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tbe_impl.late_names import late_names
 
 if TYPE_CHECKING:
     from tbe_impl import compat
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = ["FusionError", "Kernel", "Operator", "compat", "load_operator", "tune"]
 
 _HOMES = {
+    "compat": "tbe_impl.compat",
     "FusionError": "tbe_impl.errors",
     "Kernel": "tbe_impl.kernel",
     "Operator": "tbe_impl.operator",
@@ -29,16 +31,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Fetch a public name from its home (PEP 562) and keep it."""
-    if name == "compat":
-        return import_module("tbe_impl.compat")
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

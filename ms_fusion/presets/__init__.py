@@ -5,8 +5,9 @@ Each name is fetched from its module when it is first used: the compile server, 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tbe_impl.late_names import late_names
 
 if TYPE_CHECKING:
     from ms_fusion.presets.mindspore_state import (
@@ -72,11 +73,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Fetch a name from its home (PEP 562) and keep it."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(__name__, {name: f".{home}" for name, home in _HOMES.items()})
