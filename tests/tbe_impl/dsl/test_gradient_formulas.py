@@ -42,6 +42,21 @@ def softmax_backward(x: np.ndarray, g: np.ndarray) -> Arrays:
     return (y * (g - (g * y).sum(-1, keepdims=True)),)
 
 
+def softmax_of_columns(x: Tensor) -> Tensor:
+    """Of rows less their largest numbers: each column has those of all rows."""
+    level = dsl.vsub(x, along(dsl.reduce_max(x, -1, True), x))
+    power = dsl.vexp(dsl.vmuls(level, 0.5))
+    return dsl.vdiv(power, along(dsl.reduce_sum(power, 0, True), x))
+
+
+def turned_ratio(x: Tensor) -> Tensor:
+    """Powers of a square by those on the other side of its diagonal."""
+    square = dsl.compute((2, 2), lambda i, j: x(i, j), "square")
+    power = dsl.vexp(dsl.vsub(square, along(dsl.reduce_max(square, -1, True), square)))
+    turned = dsl.compute(power.shape, lambda i, j: power(j, i), "turned")
+    return dsl.vdiv(power, turned)
+
+
 def log_softmax(x: Tensor) -> Tensor:
     shifted = dsl.vsub(x, along(dsl.reduce_max(x, -1, True), x))
     return dsl.vsub(shifted, along(dsl.vlog(dsl.reduce_sum(dsl.vexp(shifted), -1, True)), x))
@@ -191,6 +206,8 @@ def test_a_backward_is_one_nest_and_computes_nothing_for_the_extreme(name: str) 
         lambda x: dsl.vdiv(x, along(dsl.reduce_max(x, -1, True), x)),
         lambda x: dsl.vexp(dsl.vsub(x, along(dsl.reduce_max(x, -1, True), x))),
         lambda x: dsl.vadd(softmax(x), along(dsl.reduce_max(x, -1, True), x)),
+        softmax_of_columns,
+        turned_ratio,
     ],
 )
 def test_an_extreme_that_counts_is_not_left_out(build: Callable[..., Tensor]) -> None:
