@@ -111,6 +111,11 @@ def beside_channels(x: Any, size: int, alpha: float, beta: float, bias: float) -
     return x / ops.pow(bias + alpha / size * total, beta)
 
 
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent, in float64: MindSpore's in float32 is up to 6e-5 off."""
+    return ops.cast(ops.tanh(ops.cast(x, mindspore.float64)), x.dtype)
+
+
 def elu(x: Any, alpha: float) -> Any:
     """x above 0, alpha · (e^x − 1) below."""
     return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x, 0.0)) - 1.0)
@@ -139,7 +144,7 @@ def leaky_relu(x: Any, slope: Any) -> Any:
 def gelu(x: Any, approximate: bool) -> Any:
     """x · Φ(x), or its approximation by tanh."""
     if approximate:
-        return 0.5 * x * (1.0 + ops.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+        return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1.0 + ops.erf(x * 0.7071067811865476))
 
 
@@ -172,6 +177,13 @@ def place_of(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
     found = ops.cast(found, mindspore.int64)
     return x.shape[axis] - 1 - found if last else found
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """What is left of x when whole numbers of y are taken away, with the sign of y."""
+    left = ops.fmod(x, y)
+    is_other = ops.logical_and(ops.not_equal(left, 0.0), ops.not_equal(left < 0.0, y < 0.0))
+    return ops.where(is_other, left + y, left)
 
 
 def shifted(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
@@ -258,10 +270,15 @@ def transposed_convolution(
     call: Any, x: Any, weight: Any, strides: tuple[int, int], more: tuple[int, int], channels: int, bias: Any = None
 ) -> Any:  # fmt: skip
     """What a convolution passes back to its input; each side of the image is `strides` times the old one and `more`."""
+    flat = x.ndim == 3
+    if flat:
+        x, weight = ops.expand_dims(x, 2), ops.expand_dims(weight, 2)
     height = (x.shape[2] - 1) * strides[0] + more[0]
     width = (x.shape[3] - 1) * strides[1] + more[1]
     found = call(x, weight, (x.shape[0], channels, height, width))
-    return found if bias is None else found + ops.reshape(bias, (-1, 1, 1))
+    if flat:
+        found = ops.squeeze(found, 2)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * (found.ndim - 2))
 
 
 def max_pool(call: Any, x: Any, pads: tuple[int, ...], lowest: float) -> Any:

@@ -49,21 +49,36 @@ def convolution(use: Use) -> str:
 def transposed_convolution(use: Use) -> str:
     """`functions.transposed_convolution` with a primitive."""
     shape = use.known_shape(1)
-    if len(shape) != 4 or use.attr("auto_pad", "NOTSET") not in ("NOTSET", "") or use.attr("output_shape"):  # fmt: skip
-        raise use.refused("only explicit paddings in two axes")
+    if len(shape) not in (3, 4):
+        raise use.refused("only one axis or two")
     spans, groups = shape[2:], int(use.attr("group", 1))
-    strides, dilations, pads = _windows(use, spans)
-    extra = use.whole("output_padding") or (0, 0)
-    more = tuple(
-        (span - 1) * apart + 1 + more - before - behind
-        for span, apart, more, before, behind in zip(
-            spans, dilations, extra, pads[::2], pads[1::2], strict=True
-        )
-    )
+    extra = use.whole("output_padding") or (0,) * len(spans)
+    strides, dilations, pads = _transposed_windows(use, spans, extra)
+    more = [(span - 1) * apart + 1 + added - before - behind for span, apart, added, before, behind in zip(spans, dilations, extra, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+    if len(spans) == 1:
+        spans, strides, dilations, pads, more = (1, *spans), [1, *strides], [1, *dilations], [0, 0, *pads], [1, *more]  # fmt: skip
     call = ops.Conv2DTranspose(shape[0], tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
-    step = f", {tuple(strides)}"
     bias = f", {use.text(2)}" if use.has(2) else ""
-    return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}{step}, {more}, {shape[1] * groups}{bias})"
+    return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}, {tuple(strides)}, {tuple(more)}, {shape[1] * groups}{bias})"
+
+
+def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) -> tuple[list[int], list[int], list[int]]:  # fmt: skip
+    """Likewise of a transposed convolution, whose paddings follow from the size of its result where that is told."""
+    mode, told = use.attr("auto_pad", "NOTSET"), use.whole("output_shape")
+    if told is None and mode in ("NOTSET", "", "VALID"):
+        return _windows(use, spans)
+    rank = len(spans)
+    strides, dilations = (list(use.whole(name) or (1,) * rank) for name in ("strides", "dilations"))
+    sizes = use.known_shape()[2:]
+    wanted = told[-rank:] if told else [size * step for size, step in zip(sizes, strides, strict=True)]  # fmt: skip
+    pads = []
+    for size, new, step, apart, span, more in zip(sizes, wanted, strides, dilations, spans, extra, strict=True):  # fmt: skip
+        total = step * (size - 1) + more + (span - 1) * apart + 1 - new
+        if total < 0:
+            raise use.refused("a result that is larger than what its windows reach")
+        less, rest = total // 2, total - total // 2
+        pads += [less, rest] if mode == "SAME_UPPER" else [rest, less]
+    return strides, dilations, pads
 
 
 def _pooled(use: Use) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:

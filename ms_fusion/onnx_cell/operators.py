@@ -10,11 +10,33 @@ import mindspore
 from mindspore import Tensor
 
 from custom_ops import LogSoftmax, Softmax
-from ms_fusion.onnx_cell import boxes, images, places, quantized, recurrent
+from ms_fusion.onnx_cell import (
+    attention,
+    boxes,
+    einsum,
+    images,
+    places,
+    quantized,
+    recurrent,
+    sampling,
+    sequences,
+)
 from ms_fusion.onnx_cell.use import Use, number
 
 Said = Callable[[Use], str]
-MODULES = ("boxes", "functions", "places", "quantized", "recurrent", "resizing", "windows")
+MODULES = (
+    "attention",
+    "boxes",
+    "einsum",
+    "functions",
+    "places",
+    "quantized",
+    "recurrent",
+    "resizing",
+    "sampling",
+    "sequences",
+    "windows",
+)
 """Modules of this package that nets call."""
 INTEGERS_MAX = (1 << 62) - 1
 ONE_SCALE_A_CHANNEL = 21
@@ -118,6 +140,7 @@ def _batch_norm(use: Use) -> str:
 
 def _reshaped(use: Use) -> str:
     told = use.sizes.get(use.node.inputs[1]) if len(use.node.inputs) > 1 else None
+    told = told or (str(use.known_result()) if use.is_computed(1) else None)
     if told is not None:
         return f"ops.reshape({use.text()}, {told})"
     wanted = use.whole("shape", 1) or ()
@@ -143,17 +166,12 @@ def _transposed(use: Use) -> str:
 
 
 def _expanded(use: Use) -> str:
-    told = use.sizes.get(use.node.inputs[1])
-    if told is not None:
-        return f"ops.broadcast_to({use.text()}, {told})"
-    shape = use.result().shape
-    if not all(isinstance(size, int) and size >= 0 for size in shape):
-        raise use.refused("a size is not known before the net runs")
-    return f"ops.broadcast_to({use.text()}, {shape})"
+    told = use.sizes.get(use.node.inputs[1]) or use.known_result()
+    return f"ops.broadcast_to({use.text()}, {told})"
 
 
 def _filled(use: Use) -> str:
-    told = use.sizes.get(use.node.inputs[0]) or use.whole("shape", 0)
+    told = use.sizes.get(use.node.inputs[0]) or (use.known_result() if use.is_computed(0) else use.whole("shape", 0))  # fmt: skip
     value, dtype = use.numbers("value") or (0.0,), use.result().dtype
     if isinstance(value[0], str):
         raise use.refused("its number is not known")
@@ -237,9 +255,10 @@ def _remainder(use: Use) -> str:
     dtype = use.result().dtype
     if use.attr("fmod", 0):
         return f"ops.fmod({use.given(0, 1)})"
-    if not dtype.startswith("int") and dtype != "uint8":
+    if not dtype.startswith(("int", "float")) and dtype != "uint8":
         raise use.refused(f"remainders of {dtype} with the sign of the divisor")
-    return f"ops.floor_mod({use.given(0, 1)})"
+    word = "functions.remainder" if dtype.startswith("float") else "ops.floor_mod"
+    return f"{word}({use.given(0, 1)})"
 
 
 def _sliced(use: Use) -> str:
@@ -314,7 +333,7 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         # one tensor
         **{name: _call(word) for name, word in {
             "Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Sin": "sin", "Cos": "cos", "Tan": "tan",
-            "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh", "Sigmoid": "sigmoid",
+            "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Sigmoid": "sigmoid",
             "Erf": "erf", "Floor": "floor", "Ceil": "ceil", "Sign": "sign", "Relu": "relu", "Not": "logical_not", "IsNaN": "isnan",
             "Reciprocal": "reciprocal", "Round": "round", "Acosh": "acosh", "Asinh": "asinh", "Atanh": "atanh",
         }.items()},
@@ -322,10 +341,10 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "Elu": _own("elu", ("alpha", 1.0)), "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)), "Celu": _own("celu", ("alpha", 1.0)),
         "Selu": lambda use: f"{number(float(use.attr('gamma', 1.0507009873554805)))} * functions.elu({use.text()}, {number(float(use.attr('alpha', 1.6732632423543772)))})",
         "ThresholdedRelu": lambda use: f"ops.where({use.text()} > {number(float(use.attr('alpha', 1.0)))}, {use.text()}, 0.0)", "PRelu": _own("leaky_relu"),
-        "Softplus": _own("softplus"), "HardSigmoid": _own("hard_sigmoid", ("alpha", 0.2), ("beta", 0.5)),
+        "Tanh": _own("tanh"), "Softplus": _own("softplus"), "HardSigmoid": _own("hard_sigmoid", ("alpha", 0.2), ("beta", 0.5)),
         "HardSwish": lambda use: f"{use.text()} * functions.hard_sigmoid({use.text()}, {1 / 6}, 0.5)",
         "Gelu": lambda use: f"functions.gelu({use.text()}, {use.attr('approximate', 'none') == 'tanh'})",
-        "Mish": lambda use: f"{use.text()} * ops.tanh(functions.softplus({use.text()}))",
+        "Mish": lambda use: f"{use.text()} * functions.tanh(functions.softplus({use.text()}))",
         "Softsign": lambda use: f"{use.text()} / (1.0 + ops.abs({use.text()}))",
         "Swish": lambda use: f"{use.text()} * ops.sigmoid({use.text()} * {number(float(use.attr('alpha', 1.0)))})",
         # several
@@ -359,9 +378,12 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "ScatterND": places.scatter_nd, "TopK": places.top, "Compress": places.compress, "ReverseSequence": places.reverse_sequence, "EyeLike": places.diagonal,
         "NonZero": lambda use: f"places.not_zero({use.text()})",
         # products, images, sequences
-        "MatMul": _call("matmul"), "Gemm": _gemm, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
-        "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized,
+        "MatMul": _call("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
+        "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized, "GridSample": sampling.grid_sample,
         "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn,
+        "SequenceConstruct": sequences.constructed, "SequenceEmpty": lambda _: "()", "SequenceAt": sequences.at, "SequenceInsert": sequences.inserted,
+        "SequenceErase": sequences.erased, "SequenceLength": lambda use: f"Tensor(len({use.text()}), mindspore.int64)",
+        "ConcatFromSequence": sequences.joined, "SplitToSequence": sequences.split,
         # numbers on a grid, boxes
         "QuantizeLinear": quantized.to_grid, "DequantizeLinear": quantized.from_grid, "NonMaxSuppression": boxes.suppression,
         "MatMulInteger": quantized.product, "QLinearMatMul": quantized.product_on_grid,

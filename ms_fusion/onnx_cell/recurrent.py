@@ -6,6 +6,7 @@ from typing import Any
 
 from mindspore import ops
 
+from ms_fusion.onnx_cell.functions import tanh
 from ms_fusion.onnx_cell.use import Use, number
 
 OWN = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
@@ -67,17 +68,17 @@ def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str
         for step in range(x.shape[0]):
             at = x.shape[0] - 1 - step if is_back else step
             gates = ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both
-            fresh = ops.tanh(limited(gates[:, 3 * size :], clip))
+            fresh = tanh(limited(gates[:, 3 * size :], clip))
             if peep is None:
                 share = ops.sigmoid(limited(gates[:, : 3 * size], clip))
                 memory = share[:, 2 * size :] * memory + share[:, :size] * fresh
-                hidden = share[:, size : 2 * size] * ops.tanh(memory)
+                hidden = share[:, size : 2 * size] * tanh(memory)
             else:
                 enter = ops.sigmoid(limited(gates[:, :size] + peep[one][:size] * memory, clip))
                 keep = ops.sigmoid(limited(gates[:, 2 * size : 3 * size] + peep[one][2 * size :] * memory, clip))  # fmt: skip
                 memory = keep * memory + enter * fresh
                 leave = gates[:, size : 2 * size] + peep[one][size : 2 * size] * memory
-                hidden = ops.sigmoid(limited(leave, clip)) * ops.tanh(memory)
+                hidden = ops.sigmoid(limited(leave, clip)) * tanh(memory)
             own.append(hidden)
         steps.append(in_order(own, is_back))
         last.append(hidden)
@@ -107,7 +108,7 @@ def by_gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str,
                 inner = reset * (ops.matmul(hidden, again[:, 2 * size :]) + other[2 * size :])
             else:
                 inner = ops.matmul(reset * hidden, again[:, 2 * size :]) + other[2 * size :]
-            fresh = ops.tanh(limited(given[:, 2 * size :] + inner, clip))
+            fresh = tanh(limited(given[:, 2 * size :] + inner, clip))
             hidden = (1.0 - share[:, :size]) * fresh + share[:, :size] * hidden
             made.append(hidden)
         steps.append(in_order(made, is_back))
@@ -129,7 +130,7 @@ def by_rnn(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str,
         made = []
         for step in range(x.shape[0]):
             at = x.shape[0] - 1 - step if is_back else step
-            hidden = ops.tanh(limited(ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both, clip))  # fmt: skip
+            hidden = tanh(limited(ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both, clip))  # fmt: skip
             made.append(hidden)
         steps.append(in_order(made, is_back))
         last.append(hidden)

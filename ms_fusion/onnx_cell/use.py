@@ -97,6 +97,17 @@ class Use:
             raise self.refused("a size is not known before the net runs")
         return tuple(size for size in shape if isinstance(size, int))
 
+    def known_result(self) -> tuple[int, ...]:
+        """The shape of the result in numbers."""
+        shape = self.result().shape
+        if not all(isinstance(size, int) and size >= 0 for size in shape):
+            raise self.refused("a size is not known before the net runs")
+        return tuple(size for size in shape if isinstance(size, int))
+
+    def is_computed(self, position: int) -> bool:
+        """Whether an input is neither left out nor a constant."""
+        return self.has(position) and self.array(self.value(position).name) is None
+
     def numbers(self, name: str, position: int | None = None) -> tuple[Any, ...] | None:
         """Numbers from an input that is a constant, or from an attribute; None where neither is there."""
         found = self.attr(name)

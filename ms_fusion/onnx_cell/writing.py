@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -115,6 +116,9 @@ class _Writer:
         for node in units:
             self.line(node)
         self.say(f"return {self.results(self.graph.outputs)}")
+        # a constant that is only looked at, such as the scales of a Resize, is no weight
+        read = set(re.findall(r"self\.(\w+)", "\n".join(self.made.lines)))
+        self.made.weights = {own: name for own, name in self.made.weights.items() if own in read}
         return self.made
 
     def say(self, line: str) -> None:

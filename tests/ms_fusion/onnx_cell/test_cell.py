@@ -204,3 +204,20 @@ def test_numbers_go_onto_a_grid_and_back(mode: str, native: Native, tmp_path: Pa
     one = b.constant(0.03, "float32"), b.constant(128, "uint8")
     source = b.save(tmp_path / "model.onnx", b.add("DequantizeLinear", b.add("QuantizeLinear", whole, *one), *one))  # fmt: skip
     same(mf.from_onnx(source), source, {"x": random(3, 4, 5)}, native)
+
+
+def test_sequences_are_tuples(mode: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": (4, 3)})
+    parts = b.add("SplitToSequence", "x", b.constant(2, "int64"), axis=0)
+    longer = b.add("SequenceInsert", parts, b.add("Relu", b.add("SequenceAt", parts, b.constant(1, "int64"))))  # fmt: skip
+    shorter = b.add("SequenceErase", longer, b.constant(0, "int64"))
+    both = b.add("SequenceConstruct", b.add("ConcatFromSequence", shorter, axis=0), b.add("Tanh", "x"))  # fmt: skip
+    source = b.save(tmp_path / "model.onnx", b.add("ConcatFromSequence", both, axis=1, new_axis=1))
+    same(mf.from_onnx(source), source, {"x": random(4, 3)}, native)
+
+
+@pytest.mark.parametrize("op", ["Tanh", "Sigmoid", "Erf", "Mish", "Softplus"])
+def test_activations_are_exact_where_mindspores_are_not(op: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": (4001,)})
+    source = b.save(tmp_path / "model.onnx", b.add(op, "x"))
+    same(mf.from_onnx(source), source, {"x": np.linspace(-6, 6, 4001, dtype=np.float32)}, native)

@@ -1,0 +1,110 @@
+"""Sums of products by labels of axes: operands are taken together in turn, each time as one matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindspore import ops
+
+from ms_fusion.onnx_cell.use import Use
+
+Labels = tuple[str, ...]
+
+
+def einsum(use: Use) -> str:
+    """``Einsum``."""
+    terms, result = labels_of(use)
+    text, labels = _diagonal(use.text(), terms[0])
+    for place, term in enumerate(terms[1:], 1):
+        later = {*result, *(one for other in terms[place + 1 :] for one in other)}
+        other, own = _diagonal(use.text(place), term)
+        text, labels = _summed(text, labels, {*later, *own})
+        other, own = _summed(other, own, {*later, *labels})
+        text, labels = _together(text, labels, other, own, later)
+    text, labels = _summed(text, labels, set(result))
+    order = tuple(labels.index(one) for one in result)
+    return text if order == tuple(range(len(order))) else f"ops.transpose({text}, {order})"
+
+
+def labels_of(use: Use) -> tuple[list[Labels], Labels]:
+    """The label of each axis of the operands, and of the result; those of ``...`` are numbers, counted from the last one."""
+    equation = str(use.attr("equation")).replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms: list[Labels] = []
+    for place, term in enumerate(left.split(",")):
+        named = len(term.replace("...", ""))
+        hidden = tuple(str(one) for one in range(use.rank(place) - named - 1, -1, -1))
+        before, dots, behind = term.partition("...")
+        terms.append((*before, *hidden, *behind) if dots else tuple(term))
+    used = [one for labels in terms for one in labels]
+    count = max((int(one) + 1 for one in used if one.isdigit()), default=0)
+    shared = tuple(str(one) for one in range(count - 1, -1, -1))
+    if arrow:
+        before, dots, behind = right.partition("...")
+        result = (*before, *shared, *behind) if dots else tuple(right)
+    else:
+        result = (*shared, *sorted(one for one in set(used) if used.count(one) == 1 and not one.isdigit()))  # fmt: skip
+    sizes: dict[str, int] = {}
+    for place, labels in enumerate(terms):
+        for label, size in zip(labels, use.value(place).shape, strict=True):
+            if isinstance(size, int) and sizes.setdefault(label, size) != size:
+                raise use.refused("axes of one label and of several sizes")
+    return terms, result
+
+
+def _diagonal(text: str, labels: Labels) -> tuple[str, Labels]:
+    """Axes of one label as one."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            order = (*(one for one in range(len(labels)) if one not in (first, second)), first, second)  # fmt: skip
+            text = f"einsum.diagonal(ops.transpose({text}, {order}))"
+            labels = (*(labels[one] for one in order[:-2]), label)
+    return text, labels
+
+
+def _summed(text: str, labels: Labels, kept: set[str]) -> tuple[str, Labels]:
+    """Summed up over what is not kept."""
+    gone = tuple(place for place, one in enumerate(labels) if one not in kept)
+    return (f"ops.sum({text}, {gone})" if gone else text), tuple(one for one in labels if one in kept)  # fmt: skip
+
+
+def _together(text: str, labels: Labels, other: str, own: Labels, kept: set[str]) -> tuple[str, Labels]:  # fmt: skip
+    both = [one for one in labels if one in own]
+    shared, summed = [one for one in both if one in kept], [one for one in both if one not in kept]
+    left, right = [one for one in labels if one not in own], [one for one in own if one not in labels]  # fmt: skip
+    orders = _order(labels, [*shared, *left, *summed]), _order(own, [*shared, *summed, *right])
+    counts = len(shared), len(left), len(summed)
+    return f"einsum.contracted({text}, {other}, {orders[0]}, {orders[1]}, {counts})", (*shared, *left, *right)  # fmt: skip
+
+
+def _order(labels: Labels, wanted: Sequence[str]) -> tuple[int, ...]:
+    return tuple(labels.index(one) for one in wanted)
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonal of the last two axes."""
+    size = x.shape[-1]
+    flat = ops.reshape(x, (*x.shape[:-2], size * size))
+    return ops.gather(flat, ops.arange(size) * (size + 1), flat.ndim - 1)
+
+
+def contracted(a: Any, b: Any, order_a: tuple[int, ...], order_b: tuple[int, ...], counts: tuple[int, int, int]) -> Any:  # fmt: skip
+    """Axes in these orders: as many shared ones, ones of a and summed ones as `counts` says; then those of b."""
+    a = ops.transpose(a, order_a) if order_a else a
+    b = ops.transpose(b, order_b) if order_b else b
+    shared, own, summed = counts
+    sizes = a.shape[: shared + own] + b.shape[shared + summed :]
+    a = ops.reshape(a, (*a.shape[:shared], product(a.shape[shared : shared + own]), product(a.shape[shared + own :])))  # fmt: skip
+    b = ops.reshape(b, (*b.shape[:shared], product(b.shape[shared : shared + summed]), product(b.shape[shared + summed :])))  # fmt: skip
+    return ops.reshape(ops.matmul(a, b), sizes)
+
+
+def product(sizes: tuple[int, ...]) -> int:
+    """Of sizes; 1 of none."""
+    found = 1
+    for size in sizes:
+        found = found * size
+    return found
