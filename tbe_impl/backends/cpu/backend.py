@@ -240,17 +240,32 @@ def plan(
 
 
 def build_together(kernels: Sequence[Planned]) -> None:
-    """Compiles what they lack by one call of the compiler, where that can be; whatever it cannot is left to `compiled`.
+    """Compiles what they lack by few calls of the compiler, where that can be; whatever it cannot is left to `compiled`.
 
     Args:
         kernels: with the same options and store.
     """
-    lacking = [program for one in kernels for program in one.lacking()]
-    texts = [(program.source, program.symbols) for program in lacking]
-    if len(texts) > 1 and compiler.can_be_together(texts):
-        told = kernels[0].options.compiler_options()
-        with suppress(CompileError):
-            compiler.build_together(texts, options=told, cache=kernels[0].store)
+    told = kernels[0].options.compiler_options() if kernels else []
+    for texts in _apart([program for one in kernels for program in one.lacking()]):
+        if len(texts) > 1 and compiler.can_be_together(texts):
+            with suppress(CompileError):
+                compiler.build_together(texts, options=told, cache=kernels[0].store)
+
+
+def _apart(programs: Sequence[Program]) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """Their texts, each once; those with a symbol in common, as the parts of one kernel, are not in one list."""
+    found: list[dict[tuple[str, tuple[str, ...]], None]] = []
+    for program in programs:
+        text = (program.source, program.symbols)
+        if any(text in one for one in found):
+            continue
+        taken = ({symbol for _, own in one for symbol in own} for one in found)
+        free = (one for one, held in zip(found, taken, strict=True) if held.isdisjoint(text[1]))
+        place = next(free, None)
+        if place is None:
+            found.append(place := {})
+        place[text] = None
+    return [list(one) for one in found]
 
 
 def _itself(program: Program) -> Program:

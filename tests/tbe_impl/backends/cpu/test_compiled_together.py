@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -98,11 +99,18 @@ def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> No
     assert len(calls) == 5
 
 
+def test_one_that_comes_twice_is_compiled_once(cache: KernelCache, calls: list[str]) -> None:
+    backend.build_together([*planned(cache), *planned(cache)])
+    check(planned(cache))
+    assert len(calls) == 1
+
+
 def test_those_of_one_name_are_compiled_apart(cache: KernelCache, calls: list[str]) -> None:
-    kernels = planned(cache, 2, same="twin")
+    kernels = [*planned(cache, 2, same="twin"), *planned(cache, 2, same="other")]
     backend.build_together(kernels)
-    assert calls == []
-    check(kernels)
+    assert [sorted(re.findall("int k_([a-z]+)", text)) for text in calls] == [["other", "twin"]] * 2
+    check(planned(cache, 2, same="other"))
+    assert len(calls) == 2
 
 
 def texts(*bodies: str, head: str = "#include <math.h>") -> list[tuple[str, list[str]]]:
