@@ -22,7 +22,7 @@ ANY_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.ceil({0})", "np.ceil({0})", ALWAYS),
     ("ops.trunc({0})", "np.trunc({0})", ALWAYS),
     ("ops.round({0})", "np.rint({0})", ALWAYS),
-    ("ops.rint({0})", "np.rint({0})", ALWAYS),
+    ("ops.Rint()({0})", "np.rint({0})", ALWAYS),
     ("ops.isnan({0})", "np.isnan({0})", ALWAYS),
     ("ops.isinf({0})", "np.isinf({0})", ALWAYS),
     ("ops.isfinite({0})", "np.isfinite({0})", ALWAYS),
@@ -58,6 +58,7 @@ ANY_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.clamp({0}, 0, 2)", "np.clip({0}, 0, 2)", ALWAYS),
     ("ops.AddN()(({0}, {0}, {0}))", "{0} + {0} + {0}", ALWAYS),
     ("ops.Inv()({0})", "1 / {0}", lambda x: x.min() > 0),
+    ("ops.one_hot(ops.cast({0}, ms.int32), 4)", "({0}.astype(np.int32)[..., None] == np.arange(4)).astype(np.int64)", lambda x: x.min() >= 0),
     *((f"ops.cast({{0}}, ms.{name + '_' * (name == 'bool')})", "{0}", lambda x: x.min() >= 0) for name in DTYPES),
 )  # fmt: skip
 """Expression of MindSpore, what it means in NumPy, for which content; a cast keeps what it means."""
