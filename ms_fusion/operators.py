@@ -11,6 +11,9 @@ CPU_CLUSTERED = frozenset(
 )
 """Clustered on CPU by default."""
 
+NOT_FOR_ANOTHER_GENERATOR = frozenset({"Reshape"})
+"""Of these, what is clustered only when asked where it is not MindSpore's own generator that builds (each tried alone)."""
+
 CPU_EXPANDED = frozenset(
     """AddN AssignAdd ExpandDims GeLU GeLUGrad SqrtGrad Square Tile OnesLike BiasAdd BiasAddGrad ReLU MaximumGrad
     MinimumGrad Adam TanhGrad Softplus SoftplusGrad""".split()

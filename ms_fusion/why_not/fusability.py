@@ -106,13 +106,15 @@ def read_flags(text: str) -> dict[str, str]:
 def settings(flags: str, device: str = "CPU") -> Settings:
     """What the flag string means on `device`."""
     given = read_flags(flags)
-    level = _integer(given.get("fusion_ops_level"), FUSED_OPS_LEVEL)
+    level = _level(given)
     if device == "Ascend":
         clustered = operators.ASCEND_CLUSTERED | (
             operators.ASCEND_CLUSTERED_LEVEL_1 if level >= 1 else frozenset()
         )
     else:
         clustered = operators.CPU_CLUSTERED - (LEVEL_1 if level < 1 else frozenset())
+        if device == "CPU" and given.get("kernel_generator") == GENERATOR:
+            clustered -= operators.NOT_FOR_ANOTHER_GENERATOR
     return Settings(
         device=device,
         given=given,
@@ -121,6 +123,10 @@ def settings(flags: str, device: str = "CPU") -> Settings:
         opt_level=_integer(given.get("opt_level"), OFF_BY_DEFAULT),
         limit=_integer(given.get("composite_op_limit_size"), COMPOSITE_LIMIT),
     )
+
+
+def _level(given: Mapping[str, str]) -> int:
+    return _integer(given.get("fusion_ops_level"), FUSED_OPS_LEVEL)
 
 
 def _effective(default: frozenset[str], given: Mapping[str, str], name: str) -> frozenset[str]:
@@ -240,7 +246,7 @@ def _lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         flag = only if given.listed(only) else disabled
         if op in (default if flag == only else given.listed(disabled)):
             return _refuse(node, "disabled-by-flag", flag=f"{flag}={given.given[flag]}")
-    if op in operators.CPU_CLUSTERED and op in LEVEL_1:
+    if op in LEVEL_1 and _level(given.given) < 1:
         return _refuse(
             node,
             "disabled-by-flag",
@@ -250,7 +256,7 @@ def _lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         return _refuse(node, "in-place")
     if op in operators.CPU_EXPANDABLE:
         return _refuse(node, "not-in-expand-list")
-    known = operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE
+    known = operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE | operators.NOT_FOR_ANOTHER_GENERATOR  # fmt: skip
     if op in (operators.ASCEND_CLUSTERED if given.device == "Ascend" else known):
         return _refuse(node, "not-in-cluster-list")
     return _refuse(node, "unknown-operator", device=given.device)

@@ -255,7 +255,10 @@ def _let_in(
     if op in given.listed(disabled):
         text = f"take {op} out of --{disabled}{words}"
         steps.append(_Step("flag", text, disabled, op, remove=True))
-    if op not in _BY_DEFAULT[name] and op not in given.listed(enabled):
+    by_default = _BY_DEFAULT[name]
+    if given.generator == "ms_fusion":
+        by_default -= operators.NOT_FOR_ANOTHER_GENERATOR
+    if op not in by_default and op not in given.listed(enabled):
         steps.append(_Step("flag", f"let {op} in{words}", enabled, op))
     return tuple(steps)
 

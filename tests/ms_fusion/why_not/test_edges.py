@@ -337,6 +337,8 @@ OURS = f"{ON} --kernel_generator=AKG_V2 --disable_pass=split.graph_kernel_splitt
         (["a = Exp x", "b = Exp a", "c = Neg b"], {}, f"{OURS} --disable_cluster_ops=Exp,Log", "disabled-by-flag", "--disable_cluster_ops=Log"),
         (["a = Exp x", "b = Softmax a", "c = Neg b"], {"dtype": "float16"}, OURS, "not-in-expand-list", "--enable_expand_ops=Softmax"),
         (["a = Exp x", "b = ReduceMax a y", "c = Neg b"], {"kinds": {"y": "constant"}}, f"{OURS} --disable_cluster_ops=ReduceMax", "disabled-by-flag", "--disable_cluster_ops="),
+        (["a = Exp x", "b = Reshape a y", "c = Neg b"], {"kinds": {"y": "constant"}}, OURS, "not-in-cluster-list", "--enable_cluster_ops=Reshape"),
+        (["a = Exp x", "b = Reshape a y", "c = Neg b"], {"kinds": {"y": "constant"}}, f"{OURS} --fusion_ops_level=0", "disabled-by-flag", "--enable_cluster_ops=Reshape"),
         (["a = Exp x", "b = Gather a y", "c = Neg b"], {}, OURS, "kept-out", None),
         (["a = Exp x", "b = Sort a", "c = Neg b"], {}, OURS, "not-clusterable", None),
         (["a = Exp x", "b = Tan a", "c = Neg b"], {"dtype": "bfloat16"}, OURS, "not-in-cluster-list", "--enable_cluster_ops=Tan"),
