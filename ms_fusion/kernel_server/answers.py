@@ -24,9 +24,9 @@ from tbe_impl.cache_entry import read_entry
 from tbe_impl.errors import CacheError, MissingError
 
 COUNTED = ("composite_graph", "node_name")
-"""Of a description, and `COUNTED_IN_STEP` of its operators: numbers that MindSpore counts up in a process, and what they
-belong to; a kernel is the same without them."""
+"""Of a description: they hold numbers that MindSpore counts up in a process, and a kernel is the same without them."""
 COUNTED_IN_STEP = "ptr_address"
+"""The same of one of its operators."""
 
 log = logging.getLogger("ms_fusion")
 
