@@ -115,10 +115,11 @@ class _Projector:
             while name in self.nodes:
                 name = f"{name}_{number}"
             self.nodes[name] = node
+            nodes.append(self.node(name, node))
             if self.with_bodies:
+                # behind the node itself, which reads only what was there before them
                 inner = {key: self.project(item.value) for key, item in node.attributes.items() if item.type == ir.AttributeType.GRAPH}  # fmt: skip
                 self.bodies |= {name: inner} if inner else {}
-            nodes.append(self.node(name, node))
         return Graph(
             graph.name or "graph",
             tuple(nodes),

@@ -261,6 +261,10 @@ def _remainder(use: Use) -> str:
     return f"{word}({use.given(0, 1)})"
 
 
+def _uncounted(use: Use) -> str:
+    raise use.refused("its rounds are too many, or their number is not known before the net runs")
+
+
 def _sliced(use: Use) -> str:
     starts, ends = use.whole("starts", 1) or (), use.whole("ends", 2) or ()
     axes = use.whole("axes", 3) or tuple(range(len(starts)))
@@ -380,7 +384,7 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         # products, images, sequences
         "MatMul": _call("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
         "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized, "GridSample": sampling.grid_sample,
-        "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn,
+        "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn, "Scan": _uncounted,
         "SequenceConstruct": sequences.constructed, "SequenceEmpty": lambda _: "()", "SequenceAt": sequences.at, "SequenceInsert": sequences.inserted,
         "SequenceErase": sequences.erased, "SequenceLength": lambda use: f"Tensor(len({use.text()}), mindspore.int64)",
         "ConcatFromSequence": sequences.joined, "SplitToSequence": sequences.split,

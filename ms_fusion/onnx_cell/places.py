@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import mindspore
@@ -63,11 +62,6 @@ def diagonal(use: Use) -> str:
     """``EyeLike``."""
     dtype = use.result().dtype
     return f"ops.cast(places.on_diagonal({use.text()}, {use.attr('k', 0)}), {use.dtype(dtype)})"
-
-
-def taken(use: Use, axis: int, places: Sequence[int]) -> str:
-    """Known places of an axis."""
-    return f"ops.gather({use.text()}, {use.part('places', Tensor(list(places), mindspore.int64))}, {axis})"
 
 
 def padded(use: Use) -> str:

@@ -15,8 +15,8 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "round_prefer_floor": lambda at: np.ceil(at - 0.5), "round_prefer_ceil": lambda at: np.floor(at + 0.5),
     "floor": np.floor, "ceil": np.ceil,
 }  # fmt: skip
-SEPARATE_SIZES, COORDINATES = 11, 11
-"""Versions from which on Resize may be told sizes, and where places lie."""
+SEPARATE_SIZES = 11
+"""Version from which on Resize may be told sizes, and where places lie."""
 
 
 def coordinates(mode: str, old: int, new: int, scale: float, region: tuple[float, float]) -> np.ndarray:  # fmt: skip
@@ -95,8 +95,8 @@ def resized(use: Use) -> str:
     """``Resize``, and ``Upsample``, as it was called: known sizes, every mode."""
     scales, sizes = _scales(use)
     mode = str(use.attr("mode", "nearest"))
-    where = str(use.attr("coordinate_transformation_mode", "half_pixel")) if use.op == "Resize" and use.version >= COORDINATES else "asymmetric"  # fmt: skip
-    nearest = str(use.attr("nearest_mode", "round_prefer_floor")) if where != "asymmetric" or use.version >= COORDINATES else "floor"  # fmt: skip
+    where = str(use.attr("coordinate_transformation_mode", "half_pixel")) if use.op == "Resize" and use.version >= SEPARATE_SIZES else "asymmetric"  # fmt: skip
+    nearest = str(use.attr("nearest_mode", "round_prefer_floor")) if where != "asymmetric" or use.version >= SEPARATE_SIZES else "floor"  # fmt: skip
     cut = where == "tf_crop_and_resize"
     region = use.numbers("roi", 1) if cut else None
     named = use.whole("axes") or tuple(range(use.rank()))

@@ -136,3 +136,11 @@ def test_texts_within_a_branch_are_no_code(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         mf.from_onnx(tmp_path / "model.onnx")
     assert not trap.exists()
+
+
+def test_a_scan_of_unknown_length_is_refused_by_name(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 4)})
+    body = graph([("Tanh", ["row"], "new"), ("Add", ["state", "row"], "sum")], [("state", FLOAT, (4,)), ("row", FLOAT, (4,))], [("sum", FLOAT, (4,)), ("new", FLOAT, (4,))])  # fmt: skip
+    made = b.add("Scan", b.constant(np.zeros(4, np.float32)), "x", body=body, num_scan_inputs=1, outputs=2)  # fmt: skip
+    with pytest.raises(InputError, match=r"Scan_.*number is not known"):
+        mf.from_onnx(b.save(tmp_path / "model.onnx", *made))
