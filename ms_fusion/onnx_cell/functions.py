@@ -181,7 +181,8 @@ def place_of(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
 
 def remainder(x: Any, y: Any) -> Any:
     """What is left of x when whole numbers of y are taken away, with the sign of y."""
-    left = ops.fmod(x, y)
+    # MindSpore's is NaN where y is infinite
+    left = ops.where(ops.logical_and(ops.isinf(y), ops.isfinite(x)), x, ops.fmod(x, y))
     is_other = ops.logical_and(ops.not_equal(left, 0.0), ops.not_equal(left < 0.0, y < 0.0))
     return ops.where(is_other, left + y, left)
 

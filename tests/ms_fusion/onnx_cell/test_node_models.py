@@ -34,7 +34,7 @@ WANTED = (
     "acosh", "argmax", "argmin", "asinh", "atanh", "attention_[34]d", "batchnorm", "bitshift", "bitwise", "celu", "center_crop", "compress",
     "constantofshape", "convtranspose", "cumprod", "cumsum", "depthtospace", "dequantizelinear", "det", "dropout_default", "dynamicquantize", "edge_pad", "einsum", "eyelike",
     "gather_elements", "gathernd", "gridsample", "group_norm", "gru", "hardmax", "if$", "isinf", "l1norm", "l2norm", "layer_norm.*[^d]$", "loop11", "lppool",
-    "lrn", "lstm", "matmulinteger", "maxpool", "mod_(int|mixed|broadcast|uint8)", "mvn", "nllloss", "nonmaxsuppression", "nonzero", "onehot",
+    "lrn", "lstm", "matmulinteger", "maxpool", "mod_", "mvn", "nllloss", "nonmaxsuppression", "nonzero", "onehot",
     "qlinearmatmul", "quantizelinear", "range_(float|int32)", "reduce_log_sum", "reflect_pad", "resize_", "reversesequence", "rnn", "scan",
     "scatter", "selu", "sequence", "size", "slice", "softmax", "spacetodepth", "split_to_sequence", "thresholdedrelu", "top_k", "tril", "triu", "upsample", "wrap_pad", "xor",
 )  # fmt: skip
