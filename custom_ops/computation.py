@@ -151,13 +151,19 @@ class Computation:
         return self._describe_with(SOME_SIZES[0], given)
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """Shapes of what it makes from these shapes, whatever the dtypes."""
-        whole = self.spec.integers
+        """Shapes of what it makes from these shapes, whatever the dtypes; MindSpore may ask before it says any."""
+        whole, infer = self.spec.integers, self.spec.infer_shape
         dtypes = self._dtypes or tuple(
             whole[name][0] if name in whole else "float32" for name in self.spec.inputs
         )
         described = [Described(shape, dtype) for shape, dtype in zip(given, dtypes, strict=True)]
-        return tuple(one.shape for one in self.describe_unknown(described))
+        try:
+            return tuple(one.shape for one in self.describe_unknown(described))
+        except InputError:
+            # a group of an ONNX model computes in its own dtypes alone
+            if infer is None:
+                raise
+            return tuple(map(tuple, infer(*given, **self.attributes)))
 
     def dtypes(self, given: Sequence[str]) -> tuple[str, ...]:
         """dtypes of what it makes from these dtypes, for shapes that were described before."""

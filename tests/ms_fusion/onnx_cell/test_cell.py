@@ -21,6 +21,7 @@ from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference
 from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_fusion.corpus import MODELS as CORPUS
 from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net, transformer_layer
 from tests.ms_fusion.onnx_fusion.test_meanings import case
 
@@ -221,3 +222,20 @@ def test_activations_are_exact_where_mindspores_are_not(op: str, mode: str, nati
     b = Builder({"x": (4001,)})
     source = b.save(tmp_path / "model.onnx", b.add(op, "x"))
     same(mf.from_onnx(source), source, {"x": np.linspace(-6, 6, 4001, dtype=np.float32)}, native)
+
+
+def test_groups_in_half_precision_have_gradients(mode: str, tmp_path: Path) -> None:
+    """MindSpore asks for the shapes of a gradient before it says in which dtype."""
+    source = CORPUS["t5_half"](tmp_path / "model.onnx")
+    mf.auto_fuse(source, tmp_path / "fused.onnx")
+    x, bias = (ms.Tensor(random(*shape).astype(np.float16)) for shape in ((2, 8, 32), (1, 4, 8, 8)))
+    found = []
+    for file in (source, tmp_path / "fused.onnx"):
+        net = mf.from_onnx(file)
+        _, made = ms.grad(net, 0, net.trainable_params())(x, bias)
+        names = [one.name for one in net.trainable_params()]
+        found.append(dict(zip(names, (one.asnumpy().astype(np.float64) for one in made), strict=True)))  # fmt: skip
+    plain, fused = found
+    assert plain.keys() == fused.keys()
+    for name, one in plain.items():
+        assert np.linalg.norm(one - fused[name]) <= 2e-2 * np.linalg.norm(one), name
