@@ -60,7 +60,7 @@ class Value:
     def is_dynamic(self) -> bool:
         return any(not isinstance(size, int) or size < 0 for size in self.shape)
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Number of elements; sizes that are not known count as 1."""
         return prod(size if isinstance(size, int) and size >= 0 else 1 for size in self.shape)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 Monomial = tuple[int, ...]
 """Serial numbers of the variables that are multiplied, sorted; empty for the constant term."""
+_UNIT = (((), 1),)
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,24 @@ class Poly:
             return self.terms[0][1]
         return None
 
-    @property
+    @cached_property
     def variables(self) -> frozenset[int]:
         """Serial numbers of the variables in it."""
         return frozenset(serial for monomial, _ in self.terms for serial in monomial)
 
     def __add__(self, other: Poly) -> Poly:
+        if not self.terms or not other.terms:
+            return self if self.terms else other
         return _normal([*self.terms, *other.terms])
 
     def __sub__(self, other: Poly) -> Poly:
+        if not other.terms:
+            return self
         return _normal([*self.terms, *((m, -c) for m, c in other.terms)])
 
     def __mul__(self, other: Poly) -> Poly:
+        if _UNIT in (self.terms, other.terms):
+            return other if self.terms == _UNIT else self
         return _normal(
             [(tuple(sorted((*m, *n))), c * d) for m, c in self.terms for n, d in other.terms]
         )
