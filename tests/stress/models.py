@@ -27,11 +27,10 @@ def mutated(stress: Stress) -> str:
     count = stress.times(10_000, 12)
     told = []
     for way in ("bytes", "structure"):
-        first, fused = stress.seed * count, 0
-        for start in range(first, first + count, PART):
-            end = min(start + PART, first + count)
-            lines = said(stress, "tests.stress.mutated_models", way, str(start), str(end))
-            fused += int(lines.split()[2])
+        first = stress.seed * count
+        starts = range(first, first + count, PART)
+        parts = [(way, str(one), str(min(one + PART, first + count))) for one in starts]
+        fused = sum(int(lines.split()[2]) for lines in said(stress, "tests.stress.mutated_models", parts))  # fmt: skip
         told.append(f"{count} by {way}, {fused} fused, the others refused")
     return "; ".join(told)
 

@@ -15,6 +15,7 @@ from tests.stress.parts import ROOT, Row, Stress
 NETWORKS, CELLS, PART = 500, 60, 25
 AT_ONCE = min(os.cpu_count() or 1, 8)
 """Processes; each compiles in several more for a part of its time."""
+NETS = "tests.ms_fusion.kernel_server"
 ONLY_FULL = "nothing: in short the tests of ms_fusion run a part"
 
 
@@ -22,7 +23,7 @@ def said(stress: Stress, module: str, parts: Sequence[Sequence[str]]) -> list[st
     """What a module prints when it runs with the arguments of each part, in processes of its own."""
 
     def one(part: Sequence[str]) -> str:
-        done = subprocess.run([sys.executable, "-m", f"tests.ms_fusion.kernel_server.{module}", *part], cwd=stress.place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)  # fmt: skip
+        done = subprocess.run([sys.executable, "-m", module, *part], cwd=stress.place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout
 
@@ -35,7 +36,7 @@ def tables(stress: Stress) -> str:
     if not stress.full:
         return ONLY_FULL
     right = 0
-    for told in said(stress, "table_runs", [[dtype] for dtype in DTYPES]):
+    for told in said(stress, f"{NETS}.table_runs", [[dtype] for dtype in DTYPES]):
         assert ", 0 wrong, " in told.splitlines()[0], told
         right += int(told.split()[1])
     return f"{right} expressions of {len(DTYPES)} dtypes right"
@@ -58,7 +59,7 @@ def _seeds(stress: Stress, module: str, first: int, count: int) -> str:
     starts = range(first, first + count, PART)
     parts = [[str(start), str(min(start + PART, first + count))] for start in starts]
     skipped = 0
-    for told in said(stress, module, parts):
+    for told in said(stress, f"{NETS}.{module}", parts):
         last = told.splitlines()[-1]
         assert ", 0 wrong, " in last, told
         skipped += int(last.split()[-2])

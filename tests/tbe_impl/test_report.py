@@ -56,7 +56,7 @@ def test_without_a_compiler_it_says_what_runs(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object, **__: object) -> None:
         raise MissingError("there is no C compiler")
 
-    monkeypatch.setattr("tbe_impl.backends.cpu.backend.prepare", refuse)
+    monkeypatch.setattr("tbe_impl.backends.cpu.backend.plan", refuse)
     found = report_of(kernel())
     assert found.code.symbols == () and "there is no C compiler" in found.code.problem
     assert "the NumPy back end, because there is no C compiler" in str(found)
