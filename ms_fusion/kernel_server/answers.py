@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ms_fusion.kernel_server.circumstances import circumstances, unchanged
-from ms_fusion.kernel_server.library_call import LibraryCall
+from ms_fusion.kernel_server.onednn_call import OnednnCall
 from ms_fusion.kernel_server.publishing import is_name, publish
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl.backends.cpu import compiler
@@ -62,11 +62,11 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
     """A kernel of ours that a stub calls.
 
     Attributes:
-        library, symbol: where it is.
+        built, symbol: where it is.
         order: the array that each of its buffers is.
     """
 
-    library: Library
+    built: Library
     symbol: str
     order: tuple[int, ...]
 
@@ -74,7 +74,7 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A kernel in a row; see `custom_ops.in_row.InRow`."""
 
-    kernel: OwnKernel | LibraryCall
+    kernel: OwnKernel | OnednnCall
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     written_bytes: tuple[int, ...]
@@ -96,19 +96,19 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a description became.
 
     Attributes:
-        library: the kernel.
+        built: the kernel.
         steps: for the ledger.
         row: what it calls, where it is a stub.
     """
 
-    library: Library
+    built: Library
     steps: tuple[BuildStep, ...]
     row: Row | None = None
 
     def called(self) -> list[Library]:
         """Libraries of ours that a stub calls."""
         places = self.row.places if self.row else ()
-        return [one.kernel.library for one in places if isinstance(one.kernel, OwnKernel)]
+        return [one.kernel.built for one in places if isinstance(one.kernel, OwnKernel)]
 
 
 _DECODER = msgspec.json.Decoder(Answer)
@@ -171,7 +171,7 @@ def published(text: str, directory: Path) -> bool:
     answer = recall(text)
     if answer is None:
         return False
-    library = answer.library.find()
+    library = answer.built.find()
     if library is None or not all(one.find() for one in answer.called()):
         return False
     name = msgspec.json.decode(text)["op"]

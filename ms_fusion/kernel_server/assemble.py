@@ -14,7 +14,7 @@ from ms_fusion.graph import Graph, Value
 from ms_fusion.kernel_server import choose
 from ms_fusion.kernel_server.answers import Library, OwnKernel, Place, Row
 from ms_fusion.kernel_server.channels_last import channels_last
-from ms_fusion.kernel_server.library_call import LibraryCall
+from ms_fusion.kernel_server.onednn_call import OnednnCall
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
 from ms_fusion.kernel_server.parts import Region, alone, parts, reads
 from ms_fusion.kernel_server.stored_constants import stored
@@ -67,7 +67,7 @@ def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | N
         return None
     found = []
     for member in members:
-        if isinstance(member.kernel, LibraryCall):
+        if isinstance(member.kernel, OnednnCall):
             size = ready.values[member.writes[0]].bytes
             found.append(Place(member.kernel, member.reads, member.writes, (size,)))
             continue
@@ -112,14 +112,14 @@ def assemble(kernel: Composite) -> Chain:
 class _Member(NamedTuple):
     """A kernel of a chain: ours, or a call of the library that is not prepared yet, and the names of its arrays."""
 
-    kernel: Kernel | LibraryCall
+    kernel: Kernel | OnednnCall
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
 
 def _step(member: _Member) -> Step:
     kernel = member.kernel
-    return Step(kernel.prepare() if isinstance(kernel, LibraryCall) else kernel, member.reads, member.writes)  # fmt: skip
+    return Step(kernel.prepare() if isinstance(kernel, OnednnCall) else kernel, member.reads, member.writes)  # fmt: skip
 
 
 def _members(kernel: Composite, ready: Graph) -> list[_Member]:

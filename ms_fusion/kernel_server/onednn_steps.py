@@ -11,7 +11,7 @@ from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.following import following
-from ms_fusion.kernel_server.library_call import LibraryCall, Plain
+from ms_fusion.kernel_server.onednn_call import OnednnCall, Plain
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LibraryStep:
     covered: tuple[str, ...]
     reads: tuple[str, ...]
     writes: str
-    call: LibraryCall
+    call: OnednnCall
 
 
 def is_called(node: Node, graph: Graph) -> bool:
@@ -64,7 +64,7 @@ def _shape(value: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in value.shape)
 
 
-_Found = tuple[tuple[str, ...], bool, Callable[..., LibraryCall]]
+_Found = tuple[tuple[str, ...], bool, Callable[..., OnednnCall]]
 
 
 def _product(node: Node, graph: Graph) -> _Found:
@@ -77,7 +77,7 @@ def _product(node: Node, graph: Graph) -> _Found:
         "transpose_a": bool(node.attr("transpose_a", False)),
         "transpose_b": bool(node.attr("transpose_b", False)),
     }
-    return tuple(node.inputs), True, lambda **more: LibraryCall("prepare_matmul", told | more)
+    return tuple(node.inputs), True, lambda **more: OnednnCall("prepare_matmul", told | more)
 
 
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
@@ -91,9 +91,9 @@ def _convolution(node: Node, graph: Graph) -> _Found:
     last = node.attr("channels_last", ())
     told = _images(x, weight, node, last="x" in last)
 
-    def call(**more: Plain) -> LibraryCall:
+    def call(**more: Plain) -> OnednnCall:
         ways = (*last, "residual") if "y" in last and more.get("residual") else last
-        return LibraryCall("prepare_conv2d", told | {"channels_last": ways} | more)
+        return OnednnCall("prepare_conv2d", told | {"channels_last": ways} | more)
 
     return tuple(node.inputs), True, call
 
@@ -112,7 +112,7 @@ def _convolution_gradient(node: Node, graph: Graph) -> _Found:
     x, weight = (result, other) if of_x else (other, result)
     told = _images(x, weight, node, last=("grad_x" if of_x else "x") in last)
     told |= {"wanted": ("x" if of_x else "weight",), "channels_last": last}
-    return tuple(node.inputs[:2]), False, lambda: LibraryCall("prepare_conv2d_backward", told)
+    return tuple(node.inputs[:2]), False, lambda: OnednnCall("prepare_conv2d_backward", told)
 
 
 def _pooling_gradient(node: Node, graph: Graph) -> _Found:
@@ -128,7 +128,7 @@ def _pooling_gradient(node: Node, graph: Graph) -> _Found:
         "dtype": x.dtype,
         "channels_last": last,
     }
-    return (node.inputs[0], node.inputs[2]), False, lambda: LibraryCall("prepare_max_pool_gradient", told)  # fmt: skip
+    return (node.inputs[0], node.inputs[2]), False, lambda: OnednnCall("prepare_max_pool_gradient", told)  # fmt: skip
 
 
 LIBRARY: Mapping[str, Callable[[Node, Graph], _Found]] = MappingProxyType(

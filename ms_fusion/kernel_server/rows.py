@@ -8,7 +8,7 @@ from typing import Any
 
 from custom_ops.in_row import InC, InRow, record
 from ms_fusion.kernel_server.answers import OwnKernel, Row, recall
-from ms_fusion.kernel_server.library_call import LibraryCall
+from ms_fusion.kernel_server.onednn_call import OnednnCall
 from tbe_impl.backends.cpu.open_library import open_library
 
 
@@ -53,12 +53,12 @@ def prepared(row: Row) -> Prepared | None:
     return Prepared(address(made.whole.function), made.whole.state, (made, kernels))
 
 
-def _called(kernel: OwnKernel | LibraryCall, arrays: int) -> tuple[InC, Any] | None:
+def _called(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[InC, Any] | None:
     """A kernel as C calls it, and what has to live as long; None where it is not there, or no function in C."""
-    if isinstance(kernel, LibraryCall):
+    if isinstance(kernel, OnednnCall):
         call = kernel.prepare()
         return (InC(call.function, list(range(arrays)), state=call.state), call) if call.state else None  # fmt: skip
-    file = kernel.library.find()
+    file = kernel.built.find()
     if file is None:
         return None
     library = open_library(file, (kernel.symbol,))

@@ -295,7 +295,7 @@ def test_a_library_that_is_damaged_another_or_gone_is_no_answer(which: str, spoi
     built(text, tmp_path)
     answer = recall(text)
     assert answer is not None
-    spoil(entry_of(answer.library if which == "kernel" else answer.called()[0], cache))
+    spoil(entry_of(answer.built if which == "kernel" else answer.called()[0], cache))
     assert again(text, tmp_path) is None
     assert list((tmp_path / "again").iterdir()) == []
 

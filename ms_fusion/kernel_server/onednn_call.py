@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Plain = bool | int | str | tuple[int | str, ...]
 
 
-class LibraryCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="onednn"):
+class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="onednn"):
     """A call of the library.
 
     Attributes:
