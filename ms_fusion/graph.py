@@ -6,6 +6,7 @@ A graph knows no file format. Names are unique inside one graph: a node is found
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,8 @@ DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
         "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16,
     }
 )  # fmt: skip
+NOTEBOOK_CELL = re.compile(r".*[/\\]ipykernel_\d+[/\\]\d+\.py")
+"""The file name that Jupyter's kernel gives to the text of a cell."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,13 @@ class Source:
     line: int
     code: str = ""
 
+    @property
+    def shown_file(self) -> str:
+        """The file, but ``notebook cell`` for one whose name holds for a single session of Jupyter."""
+        return NOTEBOOK_CELL.sub("notebook cell", self.file)
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.shown_file}:{self.line}"
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,16 @@ def load_target(
     return net, tuple(_tensor(spec, seed) for seed, spec in enumerate(specs))
 
 
+def run_file(path: Path) -> ModuleType:
+    """What a Python file defines; it is run, as `python FILE.py` would, without its ``__main__``.
+
+    Raises:
+        InputError: it fails.
+    """
+    with _as_script(path):
+        return _load(path)
+
+
 @contextmanager
 def _as_script(path: Path) -> Iterator[None]:
     """Find modules as `python FILE.py` would, and write no bytecode beside the user's files."""

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from ms_fusion.cost.arithmetic import VIEWS
 from ms_fusion.cost.benefit import POOLINGS, Benefit, benefit
-from ms_fusion.cost.tiling import CAPACITY_SHARE
+from ms_fusion.cost.tiling import CAPACITY_SHARE, REDUCING
 from ms_fusion.cost.times import bound, predicted_saving_us, stages
 from ms_fusion.cost.totals import peak_memory_bytes, summarise
 from ms_fusion.cost.work import has_rule, is_matrix_product, work_of
 from ms_fusion.devices import DEVICES, Device, device, measure_cpu
 
 __all__ = [
-    "CAPACITY_SHARE", "DEVICES", "POOLINGS", "VIEWS", "Benefit", "Device", "benefit", "bound", "device", "has_rule",
+    "CAPACITY_SHARE", "DEVICES", "POOLINGS", "REDUCING", "VIEWS", "Benefit", "Device", "benefit", "bound", "device", "has_rule",
     "is_matrix_product", "measure_cpu", "peak_memory_bytes", "predicted_saving_us", "stages", "summarise", "work_of",
 ]  # fmt: skip

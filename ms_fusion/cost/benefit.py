@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from ms_fusion.cost.tiling import CAPACITY_SHARE, IMAGES, tiling, waited_for
 from ms_fusion.cost.vector_steps import vector_steps
-from ms_fusion.cost.work import is_matrix_product, work_of
+from ms_fusion.cost.work import bytes_as_one, is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
 
@@ -85,10 +85,10 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     body = fused.body
     parts = split(body)
     apart = [work_of(node, body) for node in body.nodes]
-    whole = [work_of(Node(part.name, "Part", part.inputs, part.outputs, body=part), part) for part in parts]  # fmt: skip
+    whole = [bytes_as_one(part) for part in parts]
     products = _products(body)
     launches = sum(work.launches for work in apart) - 1
-    saved = sum(work.bytes for work in apart) - sum(work.bytes for work in whole)
+    saved = sum(work.bytes for work in apart) - sum(whole)
     tiled = [tiling(part, device) for part in parts]
     need = max(one.on_chip_bytes for one in tiled)
     loss = sum(one.loss_bytes for one in tiled)
@@ -98,7 +98,7 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     if split is not _as_one and sum(len(_products(part)) for part in parts) == len(products):
         passes = [_passed(part) for part in parts]
         alone = (_takes_us([node], body, work.bytes, device, rate) for node, work in zip(body.nodes, apart, strict=True))  # fmt: skip
-        kernels = (_takes_us(part.nodes, part, work.bytes - one.read_bytes, device, rate) for part, work, one in zip(parts, whole, passes, strict=True))  # fmt: skip
+        kernels = (_takes_us(part.nodes, part, moved - one.read_bytes, device, rate) for part, moved, one in zip(parts, whole, passes, strict=True))  # fmt: skip
         near = device.rate_of_bytes(0)
         passing = (one.read_bytes / rate + one.more_bytes / (near if one.is_tiled else rate) for one in passes)  # fmt: skip
         taken_us = sum(alone) - sum(kernels) - (loss / rate + sum(passing)) * 1e6
@@ -170,7 +170,7 @@ def _recomputed(part: Graph) -> int:
         reached = 1.0 if is_matrix_product(node.op) else own
         times |= {name: max(times.get(name, 1.0), reached) for name in node.inputs}
     inside = ((times.get(node.outputs[0], 1.0), node) for node in part.nodes if not is_matrix_product(node.op))  # fmt: skip
-    return round(sum((count - 1) * work_of(node, part).flops for count, node in inside))
+    return round(sum((count - 1) * work_of(node, part).flops for count, node in inside if count > 1))  # fmt: skip
 
 
 def _are_strangers(products: Sequence[Node], body: Graph) -> bool:

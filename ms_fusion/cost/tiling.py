@@ -70,7 +70,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
             streamed = True
         else:
             rows.append(_row_bytes(node, part))
-    waited = waited_for(part)
+    waited = _waited_for(part, behind)
     if not streamed:
         rows += [_last(part, node.outputs[0]) for node in waited]
     row, alive = max(rows, default=0), _alive(part.nodes)
@@ -95,7 +95,10 @@ def _products_behind(part: Graph) -> Mapping[str, frozenset[str]]:
 
 def waited_for(part: Graph) -> list[Node]:
     """The matrix products whose result, or what is made of it, another one reads."""
-    behind = _products_behind(part)
+    return _waited_for(part, _products_behind(part))
+
+
+def _waited_for(part: Graph, behind: Mapping[str, frozenset[str]]) -> list[Node]:
     names = {name for node in part.nodes if is_matrix_product(node.op) for value in node.inputs for name in behind[value]}  # fmt: skip
     return [node for node in part.nodes if node.name in names]
 

@@ -48,7 +48,14 @@ def _steps(node: Node, graph: Graph) -> int:
             data = data[0]
         return 2 if data in PRODUCTS else STEPS["Pow"]
     if node.op == "Transpose":
-        order = node.attr("perm")
         # rows that stay whole are copied
-        return 1 if isinstance(order, tuple) and order[-1] == len(order) - 1 else STEPS["Transpose"]
+        return STEPS["Transpose"] if is_turned(node, graph) else 1
     return STEPS.get(node.op, 1)
+
+
+def is_turned(node: Node, graph: Graph) -> bool:
+    """Whether a transpose moves the last axis, as far as one knows."""
+    order = node.attr("perm")
+    if order is None and len(node.inputs) > 1:
+        order = graph.inputs_of(node)[1].data
+    return not (isinstance(order, tuple) and order and order[-1] == len(order) - 1)

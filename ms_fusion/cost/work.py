@@ -206,6 +206,16 @@ def _move(node: Node, graph: Graph) -> Work:
 
 def _fused(node: Node, body: Graph, graph: Graph) -> Work:
     flops = sum(work_of(inner, body).flops for inner in body.nodes)
+    return Work(flops, *_moved(node, body, graph), 1)
+
+
+def bytes_as_one(body: Graph) -> int:
+    """Bytes that a kernel moves which computes a whole graph."""
+    return sum(_moved(Node(body.name, "Part", body.inputs, body.outputs, body=body), body, body))
+
+
+def _moved(node: Node, body: Graph, graph: Graph) -> tuple[int, int]:
+    """Bytes that a fused kernel reads, and those that it writes."""
     outer = dict(zip(body.inputs, node.inputs, strict=False))
     read: dict[str, None] = {}
     overwritten: dict[str, str] = {}
@@ -225,7 +235,7 @@ def _fused(node: Node, body: Graph, graph: Graph) -> Work:
         if target not in targets:
             targets.add(target)
             written += body.values[target].bytes
-    return Work(flops, _bytes(graph.values[name] for name in read), written, 1)
+    return _bytes(graph.values[name] for name in read), written
 
 
 def _size(size: int | str) -> int:

@@ -1,0 +1,67 @@
+"""What is read element by element before a transpose of the last axis, counted, and stored where that is much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ms_fusion.cost.turned import better_stored, reads_of
+from ms_fusion.graph import Graph, Node, Value
+
+SHAPE = (2, 8, 6)
+ELEMENTS = 96
+
+
+class Written:
+    """A graph, operator by operator."""
+
+    def __init__(self, **inputs: tuple[int, ...]):
+        self.nodes: list[Node] = []
+        self.values = {name: Value(name, shape, "float32", "input") for name, shape in inputs.items()}  # fmt: skip
+
+    def add(self, op: str, *inputs: str, shape: tuple[int, ...] = SHAPE, **attributes: object) -> str:  # fmt: skip
+        name = f"v{len(self.nodes)}"
+        self.values[name] = Value(name, shape, "float32", "result")
+        self.nodes.append(Node(name, op, inputs, (name,), tuple(sorted(attributes.items()))))
+        return name
+
+    def graph(self, result: str) -> Graph:
+        inputs = tuple(name for name, value in self.values.items() if value.kind == "input")
+        return Graph("g", tuple(self.nodes), self.values, inputs, (result,))
+
+
+def rotary(w: Written) -> str:
+    low, high = (w.add("Slice", "x", shape=(2, 8, 3)) for _ in range(2))
+    swapped = w.add("Concat", w.add("Neg", high, shape=(2, 8, 3)), low, axis=-1)
+    return w.add("Add", w.add("Mul", "x", "table"), w.add("Mul", swapped, "table"))
+
+
+def gate(w: Written) -> str:
+    return w.add("Mul", "x", w.add("Sigmoid", "x"))
+
+
+@pytest.mark.parametrize(
+    ("write", "reads"),
+    [
+        (lambda w: w.add("Add", "x", "row"), 1),
+        (lambda w: w.add("Add", "x", w.add("Neg", "table", shape=(8, 6))), 2),
+        (gate, 1),
+        (rotary, 3),
+    ],
+)
+def test_what_is_read_at_several_places_counts_for_each(write: Callable[[Written], str], reads: int) -> None:  # fmt: skip
+    w = Written(x=SHAPE, table=(8, 6), row=(6,))
+    made = write(w)
+    assert reads_of(made, w.graph(made)) == reads * ELEMENTS
+
+
+@pytest.mark.parametrize(
+    ("write", "order", "is_stored"),
+    [(rotary, (0, 2, 1), True), (rotary, (1, 0, 2), False), (gate, (0, 2, 1), False), (lambda w: "x", (0, 2, 1), False)],
+)  # fmt: skip
+def test_what_takes_several_reads_is_stored_before_its_last_axis_is_turned(write: Callable[[Written], str], order: tuple[int, ...], is_stored: bool) -> None:  # fmt: skip
+    w = Written(x=SHAPE, table=(8, 6))
+    made = write(w)
+    turned = w.add("Transpose", made, shape=tuple(SHAPE[axis] for axis in order), perm=order)
+    assert better_stored(w.graph(turned)) == ((made,) if is_stored else ())
