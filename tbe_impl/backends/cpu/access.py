@@ -204,6 +204,11 @@ class Accesses:
     conditions: list[tuple[Expr, Environment]] = field(default_factory=list)
     divided: list[tuple[Poly, Poly]] = field(default_factory=list)
 
+    @property
+    def are_plain(self) -> bool:
+        """Whether no condition decides what is read, and no index is a quotient or a remainder."""
+        return not self.conditions and not self.divided
+
     def add(self, other: Accesses) -> None:
         """Takes in those of other expressions."""
         self.addresses += other.addresses

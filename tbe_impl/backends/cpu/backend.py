@@ -16,6 +16,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import compiler, plans
 from tbe_impl.backends.cpu.access import Derived
 from tbe_impl.backends.cpu.call import Loaded, load, new_results
+from tbe_impl.backends.cpu.nests import stored_inputs
 from tbe_impl.backends.cpu.numbered_rows import write_numbered_rows
 from tbe_impl.backends.cpu.options import DEFAULT, Options
 from tbe_impl.backends.cpu.program import Program, write_program
@@ -222,7 +223,8 @@ def plan(
     def compile_for(wanted: Sequence[Tensor]) -> None:
         missing = [tensor for tensor in _distinct(wanted) if id(tensor) not in known]
         if missing:
-            used = [tensor for tensor in known.values() if _reaches(missing, tensor, known)]
+            read = set[int]().union(*(stored_inputs(tensor, known) for tensor in missing))
+            used = [tensor for key, tensor in known.items() if key in read]
             whole = len(used) == len(inputs) and all(map(operator.is_, missing, outputs))
             told = graph if whole and len(missing) == len(outputs) else None
             text = told or functools.partial(graph_text, missing, used)
@@ -300,22 +302,6 @@ def _bits(item: Var, values: Mapping[int, int | float]) -> int:
 
 def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:
     return list({id(tensor): tensor for tensor in tensors}.values())
-
-
-def _reaches(wanted: Sequence[Tensor], tensor: Tensor, known: Mapping[int, Tensor]) -> bool:
-    """Whether `tensor` is needed for `wanted` when all of `known` is there."""
-    waiting, seen = [item.op for item in wanted], set()
-    while waiting:
-        op = waiting.pop()
-        if id(op) in seen:
-            continue
-        seen.add(id(op))
-        for item in op.input_tensors:
-            if item is tensor:
-                return True
-            if id(item) not in known:
-                waiting.append(item.op)
-    return False
 
 
 _NOTHING = np.zeros(())

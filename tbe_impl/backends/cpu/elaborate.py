@@ -133,11 +133,15 @@ class Elaborator:
         return self.spans.get(serial) or (ZERO, self.extents.get(serial, ONE))
 
     @contextmanager
-    def computing(self, sources: Sequence[tuple[Expr, Mapping[int, Index]]]) -> Iterator[None]:
-        """Inside, loops compute these expressions, each with what its axes are, and are cut where they ask for it."""
+    def computing(
+        self, sources: Sequence[tuple[Expr, Mapping[int, Index]]], *, are_plain: bool = False
+    ) -> Iterator[None]:
+        """Inside, loops compute these expressions, each with what its axes are, and are cut where they ask for it.
+
+        `are_plain` where it is known already that they ask for nothing.
+        """
         before, self.sources = self.sources, sources
-        found = self.accesses()
-        if not found.conditions and not found.divided:
+        if are_plain or self.accesses().are_plain:
             self.sources = ()
         try:
             yield

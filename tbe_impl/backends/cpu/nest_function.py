@@ -81,13 +81,13 @@ class NestFunction:
 
     def _declared(self, text: str) -> list[str]:
         """The pointers and sizes that a text uses."""
-        found = []
+        found, words = [], set(re.findall(r"\w+", text))
         for index, dtype in enumerate(self.around.dtypes):
-            if re.search(rf"\bp{index}\b", text):
+            if f"p{index}" in words:
                 c = dtype_of(dtype).c
                 found.append(f"{c} *p{index} = ({c} *)b[{index}];")
         for index, name in enumerate(self.around.names.values()):
-            if re.search(rf"\b{name}\b", text):
+            if name in words:
                 found.append(f"const int64_t {name} = s[{index}];")
         return found
 

@@ -12,7 +12,7 @@ from tbe_impl.backends.cpu.loop_orders import Level, Plan, Refusal, natural, ord
 from tbe_impl.backends.cpu.options import LoopChoice
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.sum_loops import SumLoops, asked_sum
-from tbe_impl.dsl.expr import Binary, Call, Expr, Reduce, walk
+from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
@@ -186,7 +186,7 @@ def nests_of(
     return tuple(nests)
 
 
-def stored_inputs(tensor: Tensor, stored: set[int]) -> set[int]:
+def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
     """``id`` of the stored tensors that it is computed from."""
     found: set[int] = set()
     waiting: list[Operation] = [tensor.op]
@@ -545,24 +545,37 @@ SLOW = frozenset(
 """Functions that cost more than a load from the nearest cache."""
 
 
+LONG_OPERATIONS = 4
+"""Operations that cost more than that and the store before it."""
+SLOW_OPERATIONS = 10
+"""As many as a slow function counts."""
+
+
 def worth_keeping(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
-    """``id`` of the stages that are slow to compute, lie in no memory, and are read by more than one other."""
+    """``id`` of the stages that take long to compute, lie in no memory, and are read by more than one other."""
     users = consumers_of(outputs)
-    slow: dict[int, bool] = {}
+    operations: dict[int, int] = {}
     found = set()
     for op in stages_of(outputs):
         for tensor in op.outputs:
             if id(tensor) in stored or not op.body:
                 continue
             body = op.body[tensor.value_index]
-            own = any(isinstance(node, Call) and node.name in SLOW for node in walk(body))
-            is_reduction = isinstance(body, Reduce)
-            slow[id(tensor)] = not is_reduction and (
-                own or any(slow.get(id(item), False) for item in op.input_tensors)
-            )
-            if slow[id(tensor)] and len(users.get(id(tensor), ())) > 1:
+            if isinstance(body, Reduce):
+                continue
+            before = sum(operations.get(id(item), 0) for item in op.input_tensors)
+            operations[id(tensor)] = min(operations_of(body) + before, LONG_OPERATIONS)
+            if operations[id(tensor)] == LONG_OPERATIONS and len(users.get(id(tensor), ())) > 1:
                 found.add(id(tensor))
     return frozenset(found)
+
+
+def operations_of(node: Expr) -> int:
+    """How many operations an expression is, on elements that are there."""
+    if isinstance(node, Read) or not node.children:
+        return 0
+    own = SLOW_OPERATIONS if isinstance(node, Call) and node.name in SLOW else 1
+    return own + sum(map(operations_of, node.children))
 
 
 REPEATED = SLOW | {"sqrt", "rsqrt", "rec"}

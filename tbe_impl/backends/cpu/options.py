@@ -55,7 +55,7 @@ class Options:
         vector_bits: width of the vectors; 0 for the processor's widest.
         march: processor to compile for; empty for this one.
         tables: let exp look up powers in a register where one holds sixteen: fewer operations, 1.3 ULP instead of 1.
-        accumulators: independent accumulators of a reduction along a row.
+        accumulators: independent accumulators of a reduction along a row, where a step computes little.
         unroll: vectors at once in the innermost loop of a map.
         together: rows, steps of the loop around the innermost one, that are computed at once, so that what is the same for
             them is read once and none waits for the sum of another; they have the accumulators of one row between them.

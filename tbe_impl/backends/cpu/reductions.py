@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import accesses_of, extent_of
+from tbe_impl.backends.cpu.kept_rows import ROW_STEPS
 from tbe_impl.backends.cpu.marks import mark_of
+from tbe_impl.backends.cpu.nests import operations_of
 from tbe_impl.backends.cpu.open_levels import open_levels, parted_steps, range_of
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.scope import Buffer, Index, NeedsBuffer, Value
 from tbe_impl.backends.cpu.sum_loops import SumLoops, asked_sum, natural_sum
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Const, Expr, Reduce, Select
+from tbe_impl.dsl.expr import Const, Expr, Reduce, Select, reads
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 LONG_ROW = 64
 """Elements from which on a row is long."""
+
+LONG_STEP = 24
+"""Operations of a step from which on it takes longer than its sum has to be waited for."""
 
 
 def reduce(
@@ -44,12 +49,12 @@ def reduce(
     if depth == 0 or not writer.changed_by(depth) <= used:
         # some loop around it does not change it, or threads: it would be computed again and again
         raise NeedsBuffer(tensor)
-    inners, loops = _announce(writer, tensor, environments)
+    inners, loops, are_plain = _announce(writer, tensor, environments)
     saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        with writer.computing([(contribution(body), inner) for inner in inners]):
+        with writer.computing([(contribution(body), inner) for inner in inners], are_plain=are_plain):  # fmt: skip
             if writer.vector is not None and writer.vector in writer.changed_by(depth):
                 if id(tensor) not in writer.buffers and _is_far_apart(
                     writer, body, inners[0], loops
@@ -65,14 +70,14 @@ def reduce(
 
 def _announce(
     writer: Elaborator, tensor: Tensor, environments: Sequence[Mapping[int, Index]]
-) -> tuple[list[dict[int, Index]], SumLoops]:
-    """What its axes are in each of the environments, and the loops over those that it sums up."""
+) -> tuple[list[dict[int, Index]], SumLoops, bool]:
+    """What its axes are in each of the environments, the loops over those that it sums up, whether what it reads is plain."""
     body, environment = _body(tensor), environments[0]
     axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
-    parts = [body.source] + ([body.condition] if body.condition is not None else [])
-    found = accesses_of(parts, known, writer.buffers)
+    found = accesses_of([contribution(body)], known, writer.buffers)
+    are_plain = found.are_plain
     # of a tile two axes are not one
     found.fixed |= {
         item
@@ -87,7 +92,7 @@ def _announce(
     for serial, extent in loops.loops:
         writer.loop_variable(serial, extent)
     own = loops.indices(axes)
-    return [{**one, **own} for one in environments], loops
+    return [{**one, **own} for one in environments], loops, are_plain
 
 
 def _body(tensor: Tensor) -> Reduce:
@@ -132,9 +137,10 @@ def _lanewise(
 def _along(
     writer: Elaborator, body: Reduce, inners: Sequence[Mapping[int, Index]], loops: SumLoops, depth: int, *, shared: bool = False
 ) -> list[Value]:  # fmt: skip
-    tag, number = vectors.tag_of(body.dtype), writer.accumulators
+    tag = vectors.tag_of(body.dtype)
     outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
     ((serial, _),) = loops.levels[loops.vector].parts
+    number = 1 if _waits_for_nothing(writer, body, serial) else writer.accumulators
     if depth:
         for _, inner in _at_once(writer, inners, inners):
             writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
@@ -179,6 +185,27 @@ def _along(
             total = combine(body.op, tag, total, other)
         found.append(writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth))
     return found
+
+
+def _waits_for_nothing(writer: Elaborator, body: Reduce, serial: int) -> bool:
+    """Whether a step of a sum along a row computes so much that no step waits for the sum: one accumulator is as quick then.
+
+    Of long rows several are kept all the same, since less is lost where fewer numbers are added to one.
+    """
+    length = writer.extents[serial].constant
+    if length is None or length > ROW_STEPS:
+        return False
+    there = {key for scope in writer.chain for key, *_ in scope.rows} | writer.buffers.keys()
+    waiting, operations = [contribution(body)], 0
+    while waiting and operations < LONG_STEP:
+        expression = waiting.pop()
+        operations += operations_of(expression)
+        for tensor in {id(one.tensor): one.tensor for one in reads(expression)}.values():
+            made = tensor.op.body
+            if made and id(tensor) not in there and not isinstance(made[0], Reduce):
+                there.add(id(tensor))
+                waiting.append(made[tensor.value_index])
+    return operations >= LONG_STEP
 
 
 Item = TypeVar("Item")
@@ -227,11 +254,11 @@ def part_of_reduction(
     Returns:
         Its value, how many steps there are, and how many of them stay on one thread.
     """
-    (inner,), loops = _announce(writer, tensor, [environment])
+    (inner,), loops, are_plain = _announce(writer, tensor, [environment])
     body, first = _body(tensor), loops.levels[0]
     steps = parted_steps(writer, first)
     grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
-    with writer.computing([(contribution(body), inner)]):
+    with writer.computing([(contribution(body), inner)], are_plain=are_plain):
         return _along(writer, body, [inner], loops, 0, shared=True)[0], steps, grain
 
 

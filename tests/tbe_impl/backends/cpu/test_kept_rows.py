@@ -54,3 +54,36 @@ def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) ->
     for number in fetched:
         assert f"INT64_C({AHEAD_BYTES // 4})" in lines[number]
         assert any("f32_store(row" in line for line in lines[number : number + 6])
+
+
+def _normed(operations: int, columns: int = 512) -> tuple[Kernel, np.ndarray, np.ndarray]:
+    """A row that takes so many operations, normed; what it is tried with, and what comes of that in float64."""
+    x = dsl.placeholder((7, columns), "float32", "x")
+    row = x
+    for number in range(operations):
+        row = dsl.vmuls(row, 0.5) if number % 2 else dsl.vadds(row, 0.25)
+    largest = dsl.broadcast(dsl.reduce_max(row, [1], keepdims=True), [7, columns])
+    away = dsl.vsub(row, largest)
+    kernel = Kernel("away", "cpu", (Argument(x, (7, columns), "x"),), (Argument(away, (7, columns), "away"),))  # fmt: skip
+    given = np.random.default_rng(0).standard_normal((7, columns)).astype("float32")
+    wanted = given.astype(np.float64)
+    for number in range(operations):
+        wanted = wanted * 0.5 if number % 2 else wanted + 0.25
+    return kernel, given, wanted - wanted.max(1, keepdims=True)
+
+
+@pytest.mark.parametrize(("operations", "times"), [(1, 6), (4, 5), (40, 1)])
+def test_a_row_of_many_operations_is_computed_once(operations: int, times: int) -> None:
+    """By the first loop, which takes four vectors at a time where that is quicker; a short one by the second loop too."""
+    kernel, given, wanted = _normed(operations)
+    np.testing.assert_allclose(kernel(given), wanted, rtol=1e-5, atol=1e-6)
+    assert ("_store(row" in kernel.source) == (operations > 1)
+    assert kernel.source.count("f32_load(p0 ") == times
+
+
+@pytest.mark.parametrize(("columns", "number"), [(512, 1), (16384, 4)])
+def test_a_row_whose_steps_take_long_has_one_accumulator(columns: int, number: int) -> None:
+    """It waits for no sum; a row of very many numbers keeps its own, since sums of fewer numbers lose less."""
+    kernel, given, wanted = _normed(40, columns)
+    np.testing.assert_allclose(kernel(given), wanted, rtol=1e-5, atol=1e-6)
+    assert kernel.source.count(" = SPLAT(f32v, -__builtin_inff())") == number
