@@ -49,6 +49,8 @@ def from_onnx(path: Path | str) -> nn.Cell:
     except WorkerError as error:
         raise InputError("the shapes of the model cannot be inferred", place=str(path), got=str(error)) from error  # fmt: skip
     check_known(opened.units, opened.graph, opened.bodies)
+    for name in opened.graph.inputs:
+        _check_dtype(opened.graph.values[name].dtype, name)
     classes: list[Written] = []
     constants = Constants(opened.tensors.get, lambda name: _constant(opened, name))
     net = written("Net", opened.graph, opened.units, constants, bodies=opened.bodies)
@@ -98,9 +100,13 @@ def _constant(opened: Opened, name: str) -> Any:
 def _tensor(array: np.ndarray, name: str) -> Tensor:
     if array.dtype.name == "bfloat16":
         return Tensor(array.astype(np.float32), mindspore.bfloat16)
-    if array.dtype.name not in DTYPES:
-        raise InputError("MindSpore has no tensors of this dtype", place=name, got=array.dtype.name)
+    _check_dtype(array.dtype.name, name)
     return Tensor(np.array(array))
+
+
+def _check_dtype(dtype: str, name: str) -> None:
+    if dtype and dtype not in DTYPES:
+        raise InputError("MindSpore has no tensors of this dtype", place=name, got=dtype)
 
 
 def _module(classes: list[Written]) -> ModuleType:

@@ -141,6 +141,12 @@ def leaky_relu(x: Any, slope: Any) -> Any:
     return ops.maximum(x, 0.0) + slope * ops.minimum(x, 0.0)
 
 
+def shrink(x: Any, limit: float, bias: float) -> Any:
+    """x nearer to 0 by a bias where it is farther off than a limit, 0 elsewhere."""
+    inner = ops.where(x > limit, x - bias, ops.zeros_like(x))
+    return ops.where(x < -limit, x + bias, inner)
+
+
 def gelu(x: Any, approximate: bool) -> Any:
     """x · Φ(x), or its approximation by tanh."""
     if approximate:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from mindspore import ops
+from mindspore import Tensor, ops
 
 from ms_fusion.onnx_cell import functions, resizing, windows
 from ms_fusion.onnx_cell.use import Use
 
 
-def _windows(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """Strides, dilations, and pads as before and behind of each axis."""
+def windows_of(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Strides, dilations, and pads as before and behind of each axis, of windows with these spans."""
     rank = len(spans)
     strides = list(use.whole("strides") or (1,) * rank)
     dilations = list(use.whole("dilations") or (1,) * rank)
@@ -33,7 +33,7 @@ def _windows(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], list
 def convolution(use: Use) -> str:
     """`functions.convolution` with a primitive."""
     channels, _, *spans = use.known_shape(1)
-    strides, dilations, pads = _windows(use, spans)
+    strides, dilations, pads = windows_of(use, spans)
     groups = int(use.attr("group", 1))
     if len(spans) == 1:
         spans, strides, dilations, pads = [1, *spans], [1, *strides], [1, *dilations], [0, 0, *pads]
@@ -47,13 +47,15 @@ def convolution(use: Use) -> str:
 
 
 def transposed_convolution(use: Use) -> str:
-    """`functions.transposed_convolution` with a primitive."""
+    """`functions.transposed_convolution` with a primitive, else `windows.spread`."""
     shape = use.known_shape(1)
-    if len(shape) not in (3, 4):
-        raise use.refused("only one axis or two")
     spans, groups = shape[2:], int(use.attr("group", 1))
     extra = use.whole("output_padding") or (0,) * len(spans)
     strides, dilations, pads = _transposed_windows(use, spans, extra)
+    if len(spans) > 2 or min(pads) < 0:
+        sizes = [step * (size - 1) + more + (span - 1) * apart + 1 - before - behind for size, step, more, span, apart, before, behind in zip(use.known_shape()[2:], strides, extra, spans, dilations, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+        places, _, _ = windows.table(sizes, spans, strides, dilations, pads, up=False)
+        return f"windows.spread({use.given(0, 1)}, {use.part('places', Tensor(places))}, {tuple(sizes)}, {groups}{', ' * use.has(2)}{use.text(2)})"
     more = [(span - 1) * apart + 1 + added - before - behind for span, apart, added, before, behind in zip(spans, dilations, extra, pads[::2], pads[1::2], strict=True)]  # fmt: skip
     if len(spans) == 1:
         spans, strides, dilations, pads, more = (1, *spans), [1, *strides], [1, *dilations], [0, 0, *pads], [1, *more]  # fmt: skip
@@ -66,7 +68,7 @@ def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) ->
     """Likewise of a transposed convolution, whose paddings follow from the size of its result where that is told."""
     mode, told = use.attr("auto_pad", "NOTSET"), use.whole("output_shape")
     if told is None and mode in ("NOTSET", "", "VALID"):
-        return _windows(use, spans)
+        return windows_of(use, spans)
     rank = len(spans)
     strides, dilations = (list(use.whole(name) or (1,) * rank) for name in ("strides", "dilations"))
     sizes = use.known_shape()[2:]
@@ -74,8 +76,6 @@ def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) ->
     pads = []
     for size, new, step, apart, span, more in zip(sizes, wanted, strides, dilations, spans, extra, strict=True):  # fmt: skip
         total = step * (size - 1) + more + (span - 1) * apart + 1 - new
-        if total < 0:
-            raise use.refused("a result that is larger than what its windows reach")
         less, rest = total // 2, total - total // 2
         pads += [less, rest] if mode == "SAME_UPPER" else [rest, less]
     return strides, dilations, pads
@@ -84,7 +84,7 @@ def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) ->
 def _pooled(use: Use) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
     """Spans, strides and pads of windows that MindSpore's primitives know."""
     spans = use.whole("kernel_shape") or ()
-    strides, dilations, pads = _windows(use, spans)
+    strides, dilations, pads = windows_of(use, spans)
     if len(spans) != 2 or use.attr("ceil_mode", 0) or set(dilations) != {1} or _results(use) > 1:
         return None
     return spans, tuple(strides), tuple(pads)
@@ -96,7 +96,7 @@ def _results(use: Use) -> int:
 
 def _table(use: Use) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     spans = use.whole("kernel_shape") or ()
-    strides, dilations, pads = _windows(use, spans)
+    strides, dilations, pads = windows_of(use, spans)
     return windows.table(use.known_shape()[2:], spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0)))  # fmt: skip
 
 
@@ -127,6 +127,22 @@ def power_pool(use: Use) -> str:
     """``LpPool``."""
     places, _, counts = _table(use)
     return windows.power(use, places, counts)
+
+
+def put_together(use: Use) -> str:
+    """``Col2Im``."""
+    sizes, spans = use.whole("image_shape", 1) or (), use.whole("block_shape", 2) or ()
+    places, _, _ = windows.table(sizes, spans, *windows_of(use, spans), up=False)
+    return f"windows.put_together({use.text()}, {use.part('places', Tensor(places))}, {sizes})"
+
+
+def unpooled(use: Use) -> str:
+    """``MaxUnpool``."""
+    spans = use.whole("kernel_shape") or ()
+    strides, _, pads = windows_of(use, spans)
+    steps = [(step, span - before - behind) for step, span, before, behind in zip(strides, spans, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+    wanted = use.whole("output_shape", 2)
+    return f"windows.put_back({use.given(0, 1)}, {steps}, {wanted and wanted[2:]})"
 
 
 def resized(use: Use) -> str:

@@ -12,14 +12,18 @@ from mindspore import Tensor
 from custom_ops import LogSoftmax, Softmax
 from ms_fusion.onnx_cell import (
     attention,
+    bits,
     boxes,
+    distinct,
     einsum,
     images,
     places,
     quantized,
     recurrent,
+    regions,
     sampling,
     sequences,
+    spectra,
 )
 from ms_fusion.onnx_cell.use import Use, number
 
@@ -27,14 +31,17 @@ Said = Callable[[Use], str]
 MODULES = (
     "attention",
     "boxes",
+    "distinct",
     "einsum",
     "functions",
     "places",
     "quantized",
     "recurrent",
+    "regions",
     "resizing",
     "sampling",
     "sequences",
+    "spectra",
     "windows",
 )
 """Modules of this package that nets call."""
@@ -91,6 +98,13 @@ def _divided(use: Use) -> str:
     if use.result().dtype.startswith(("int", "uint")):
         return f"ops.truncate_div({use.given(0, 1)})"
     return f"{use.text()} / {use.text(1)}"
+
+
+def _power(use: Use) -> str:
+    dtype, exponent = use.result().dtype, use.text(1)
+    # MindSpore finds no dtype for both
+    exponent = f"ops.cast({exponent}, {use.dtype(dtype)})" if use.value(1).dtype in ("uint32", "uint64") else exponent  # fmt: skip
+    return f"ops.pow({use.text()}, {exponent})"
 
 
 def _cast(use: Use) -> str:
@@ -349,10 +363,11 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "HardSwish": lambda use: f"{use.text()} * functions.hard_sigmoid({use.text()}, {1 / 6}, 0.5)",
         "Gelu": lambda use: f"functions.gelu({use.text()}, {use.attr('approximate', 'none') == 'tanh'})",
         "Mish": lambda use: f"{use.text()} * functions.tanh(functions.softplus({use.text()}))",
+        "Shrink": _own("shrink", ("lambd", 0.5), ("bias", 0.0)),
         "Softsign": lambda use: f"{use.text()} / (1.0 + ops.abs({use.text()}))",
         "Swish": lambda use: f"{use.text()} * ops.sigmoid({use.text()} * {number(float(use.attr('alpha', 1.0)))})",
         # several
-        "Add": _infix("+"), "Sub": _infix("-"), "Mul": _infix("*"), "Div": _divided, "Pow": _call("pow"),
+        "Add": _infix("+"), "Sub": _infix("-"), "Mul": _infix("*"), "Div": _divided, "Pow": _power,
         "Max": _several("maximum"), "Min": _several("minimum"), "Sum": _several("add"),
         "Mean": lambda use: f'functions.several("add", ({", ".join(use.texts)},)) / {float(len(use.texts))}',
         "Equal": _call("equal"), "Greater": _infix(">"), "Less": _infix("<"), "GreaterOrEqual": _infix(">="),
@@ -380,10 +395,11 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "ConstantOfShape": _filled, "Range": _range, "Trilu": _triangle, "OneHot": _one_hot, "DepthToSpace": _blocks, "SpaceToDepth": _blocks,
         "GatherElements": places.gather_elements, "GatherND": places.gather_nd, "ScatterElements": places.scatter_elements, "Scatter": places.scatter_elements,
         "ScatterND": places.scatter_nd, "TopK": places.top, "Compress": places.compress, "ReverseSequence": places.reverse_sequence, "EyeLike": places.diagonal,
-        "NonZero": lambda use: f"places.not_zero({use.text()})",
+        "NonZero": lambda use: f"places.not_zero({use.text()})", "Unique": distinct.unique, "TensorScatter": places.write, "BitCast": bits.bit_cast,
         # products, images, sequences
         "MatMul": _call("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
         "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized, "GridSample": sampling.grid_sample,
+        "RoiAlign": regions.align, "DeformConv": regions.bent_convolution, "Col2Im": images.put_together, "MaxUnpool": images.unpooled, "DFT": spectra.transform, "STFT": spectra.windowed_transform,
         "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn, "Scan": _uncounted,
         "SequenceConstruct": sequences.constructed, "SequenceEmpty": lambda _: "()", "SequenceAt": sequences.at, "SequenceInsert": sequences.inserted,
         "SequenceErase": sequences.erased, "SequenceLength": lambda use: f"Tensor(len({use.text()}), mindspore.int64)",

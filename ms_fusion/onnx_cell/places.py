@@ -33,6 +33,13 @@ def scatter_nd(use: Use) -> str:
     return f'places.scattered_at({use.given(0, 1, 2)}, "{_reduction(use)}")'
 
 
+def write(use: Use) -> str:
+    """``TensorScatter``."""
+    mode = str(use.attr("mode", "linear"))
+    axis = int(use.attr("axis", -2)) % use.rank()
+    return f"places.written({use.given(0, 1)}, {use.text(2) or None}, {axis}, {mode == 'circular'})"
+
+
 def _reduction(use: Use) -> str:
     found = str(use.attr("reduction", "none"))
     if found not in SCATTERED:
@@ -146,6 +153,19 @@ def scattered_at(x: Any, places: Any, updates: Any, reduction: str) -> Any:
     if reduction == "max":
         return ops.tensor_scatter_max(x, places, updates)
     return ops.TensorScatterUpdate()(x, places, updates)
+
+
+def written(x: Any, fresh: Any, starts: Any, axis: int, is_circular: bool) -> Any:
+    """x with elements of an axis overwritten, each batch from its own place on; behind the last place comes the first, or none."""
+    size, count = x.shape[axis], fresh.shape[axis]
+    place = ops.expand_dims(ops.arange(size), 0)
+    if starts is not None:
+        place = place - ops.reshape(ops.cast(starts, mindspore.int64), (-1, 1))
+    place = ops.floor_mod(place, size) if is_circular else place
+    place = ops.reshape(place, (-1,) + (1,) * (axis - 1) + (size,) + (1,) * (x.ndim - 1 - axis))
+    is_new = ops.logical_and(place >= 0, place < count)
+    taken = ops.broadcast_to(ops.minimum(ops.maximum(place, 0), count - 1), x.shape)
+    return ops.where(is_new, ops.gather_elements(fresh, axis, taken), x)
 
 
 def largest(x: Any, count: int, axis: int, is_largest: bool) -> tuple[Any, Any]:

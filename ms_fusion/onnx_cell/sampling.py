@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mindspore
@@ -27,9 +28,20 @@ def sampled(x: Any, grid: Any, mode: str, padding: str, corners: bool) -> Any:
     sides = x.shape[2:]
     count = len(sides)
     places = ops.reshape(grid, (x.shape[0], -1, count))
-    parts = [(ops.zeros_like(ops.cast(places[:, :, 0], mindspore.int64)), ops.ones_like(places[:, :, 0]))]  # fmt: skip
+    at = []
     for axis in range(count):
-        own = taps(places[:, :, count - 1 - axis], sides[axis], mode, padding, corners)
+        own, size = places[:, :, count - 1 - axis], sides[axis]
+        at.append((own + 1.0) / 2.0 * (size - 1) if corners else ((own + 1.0) * size - 1.0) / 2.0)
+    found = read(x, at, mode, padding, corners)
+    return ops.reshape(found, (*x.shape[:2], *grid.shape[1:-1]))
+
+
+def read(x: Any, at: Sequence[Any], mode: str, padding: str, corners: bool) -> Any:
+    """x (images, channels, sides …) at places (images, places) for each axis, counted in pixels: (images, channels, places)."""
+    sides = x.shape[2:]
+    parts = [(ops.zeros_like(ops.cast(at[0], mindspore.int64)), ops.ones_like(at[0]))]
+    for axis in range(len(sides)):
+        own = taps(at[axis], sides[axis], mode, padding, corners)
         fresh = []
         for number, share in parts:
             for place, weight in own:
@@ -40,12 +52,11 @@ def sampled(x: Any, grid: Any, mode: str, padding: str, corners: bool) -> Any:
     for number, share in parts:
         wide = ops.broadcast_to(ops.expand_dims(number, 1), (x.shape[0], x.shape[1], number.shape[1]))  # fmt: skip
         found = found + ops.gather_elements(flat, 2, wide) * ops.cast(ops.expand_dims(share, 1), x.dtype)  # fmt: skip
-    return ops.reshape(found, (*x.shape[:2], *grid.shape[1:-1]))
+    return found
 
 
 def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tuple[Any, Any]]:
-    """The places of an axis that count for each coordinate from −1 to 1, and how much."""
-    at = (at + 1.0) / 2.0 * (size - 1) if corners else ((at + 1.0) * size - 1.0) / 2.0
+    """The pixels of an axis that count for each place, and how much."""
     first = ops.round(at) if mode == "nearest" else ops.floor(at)
     part = at - first
     if mode == "nearest":

@@ -68,3 +68,8 @@ def without_axis(parts: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
     for one in parts:
         made = (*made, ops.squeeze(one, axis))
     return made
+
+
+def element(x: Any, place: int) -> Any:
+    """That of a sequence; a tensor itself."""
+    return x[place] if isinstance(x, (tuple, list)) else x

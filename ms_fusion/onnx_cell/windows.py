@@ -99,3 +99,56 @@ def power_of(x: Any, places: Any, counts: tuple[int, ...], p: float) -> Any:
     """(Σ |x|ᵖ)^(1/p) of each window."""
     total = ops.sum(ops.pow(ops.abs(taken(x, places, 0.0)), p), 3)
     return ops.reshape(ops.pow(total, 1 / p), x.shape[:2] + counts)
+
+
+def put_together(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
+    """Images of windows, elements at the same place being added.
+
+    Args:
+        x: (images, channels · elements of a window, windows).
+        places: of the image, a row for each window, as `table` makes them.
+        sizes: sides of the image.
+    """
+    windows, span = places.shape
+    total = 1
+    for size in sizes:
+        total = total * size
+    apart = ops.reshape(x, (x.shape[0], -1, span, windows))
+    rows = ops.reshape(ops.transpose(apart, (3, 2, 0, 1)), (windows * span, -1))
+    found = ops.unsorted_segment_sum(rows, ops.reshape(places, (-1,)), total + 1)
+    found = ops.transpose(ops.narrow(found, 0, 0, total), (1, 0))
+    return ops.reshape(found, (x.shape[0], -1, *sizes))
+
+
+def spread(x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None) -> Any:  # fmt: skip
+    """What a convolution passes back to its input: each element times the weights, put together where its window lies."""
+    given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
+    factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
+    rows = ops.matmul(ops.swapaxes(factors, 1, 2), given)
+    found = put_together(ops.reshape(rows, (x.shape[0], -1, given.shape[3])), places, sizes)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * len(sizes))
+
+
+def put_back(x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None) -> Any:  # fmt: skip
+    """The largest of windows at the places where they were found, 0 elsewhere.
+
+    Args:
+        x: (images, channels, windows of each side …).
+        places: their numbers among all places of the tensor.
+        steps: step and span of windows along each axis, the padding taken off.
+        wanted: sides of a larger image, which has zeros behind; None for none.
+    """
+    sizes: tuple[int, ...] = ()
+    total = x.shape[0] * x.shape[1]
+    for axis in range(len(steps)):
+        sizes = (*sizes, (x.shape[axis + 2] - 1) * steps[axis][0] + steps[axis][1])
+        total = total * sizes[axis]
+    rows = ops.reshape(ops.cast(places, mindspore.int64), (-1, 1))
+    found = ops.TensorScatterUpdate()(ops.zeros((total,), x.dtype), rows, ops.reshape(x, (-1,)))
+    found = ops.reshape(found, (*x.shape[:2], *sizes))
+    for axis in range(len(steps)):
+        lacking = 0 if wanted is None else wanted[axis] - sizes[axis]
+        if lacking > 0:
+            shape = (*found.shape[: axis + 2], lacking, *found.shape[axis + 3 :])
+            found = ops.concat((found, ops.zeros(shape, x.dtype)), axis + 2)
+    return found

@@ -19,7 +19,7 @@ from ms_fusion.onnx_fusion.python_names import Names, identifier, quoted
 from tbe_impl.errors import InputError
 
 _TAKEN = ("self", "mindspore", "ops", "nn", *MODULES, "Tensor", "construct", "training")
-BLOCKS = frozenset({"If", "Loop"})
+BLOCKS = frozenset({"If", "Loop", "SequenceMap"})
 """Operators that become several lines, with those of their graphs."""
 Bodies = Mapping[str, Mapping[str, Graph]]
 """Operator → name of an attribute → the graph that it is."""
@@ -160,7 +160,8 @@ class _Writer:
             return
         elif node.attr(ONNX_OP) in BLOCKS:
             self.say(f"# {node.attr(ONNX_OP)} {quoted(node.name)}")
-            (self.branches if node.attr(ONNX_OP) == "If" else self.rounds)(node, self.bodies[node.name])  # fmt: skip
+            blocks = {"If": self.branches, "Loop": self.rounds, "SequenceMap": self.mapped}
+            blocks[str(node.attr(ONNX_OP))](node, self.bodies[node.name])
             return
         else:
             value = OPERATORS[str(node.attr(ONNX_OP))](Use(node, self.graph, tuple(map(self.text, node.inputs)), self.sizes, self.constants.array, self.part))  # fmt: skip
@@ -201,6 +202,22 @@ class _Writer:
             self.say(f"{', '.join(own)} = {self.results(body.outputs)}")
             self.say(f"{number} = {number} + 1")
         self.texts |= dict(zip(node.outputs, own[1:], strict=True))
+
+    def mapped(self, node: Node, bodies: Mapping[str, Graph]) -> None:
+        """``SequenceMap``: a round for each element of the first sequence, in which the body gets those of all sequences."""
+        body = bodies["body"]
+        own = [name for name in body.inputs if body.values[name].kind == "input"]
+        given = [self.text(name) for name in node.inputs[: len(own)]]
+        results = [self.names.new(name) for name in node.outputs]
+        self.say(f"{' = '.join(results)} = ()")
+        place = self.names.new("place")
+        self.say(f"for {place} in range(len({given[0]})):")
+        for name, text in zip(own, given, strict=True):
+            self.texts[name] = f"sequences.element({text}, {place})"
+        with self.inside(body):
+            for result, name in zip(results, body.outputs, strict=True):
+                self.say(f"{result} = {result} + ({self.result(name)},)")
+        self.texts |= dict(zip(node.outputs, results, strict=True))
 
     def size(self, node: Node) -> bool:
         """Enters what is known while the net is compiled; False when it is not."""

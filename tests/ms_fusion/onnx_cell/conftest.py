@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import mindspore as ms
 import pytest
 
 from ms_fusion.onnx_cell import reading
@@ -18,3 +19,11 @@ def native() -> Iterator[Native]:
         for room in (fusing, reading):
             patch.setattr(room, "Native", Shared(found))
         yield found
+
+
+@pytest.fixture(params=["graph", "pynative"])
+def mode(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
+    yield request.param
+    ms.set_context(mode=before)

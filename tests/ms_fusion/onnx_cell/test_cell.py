@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,6 @@ from tests.ms_fusion.onnx_fusion.test_meanings import case
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
 SHAPES = {"layer": (2, 5, 32), "images": (2, 3, 16, 16)}
 MODELS = {"layer": transformer_layer, "images": convolutional_net}
-
-
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield request.param
-    ms.set_context(mode=before)
 
 
 def random(*shape: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,7 @@ from tests.ms_fusion.onnx_fusion.models import Builder
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 SHAPE = (3, 4)
-
-
-@pytest.fixture(params=["graph", "pynative"], autouse=True)
-def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield request.param
-    ms.set_context(mode=before)
+pytestmark = pytest.mark.usefixtures("mode")
 
 
 def graph(nodes: Sequence[tuple[str, Sequence[str], str]], inputs: Sequence[tuple[str, int, Any]], outputs: Sequence[tuple[str, int, Any]], constants: Sequence[Any] = (), **more: Any) -> Any:  # fmt: skip

@@ -1,6 +1,6 @@
 """ONNX's own models of single operators, as Cells: what they are to give is part of them.
 
-A part of them here; ``python -m tests.ms_fusion.onnx_cell.test_node_models`` takes all, and says what is right, what is refused
+A part of them here; ``python -m tests.ms_fusion.onnx_cell.test_node_models [graph]`` takes all, and says what is right, what is refused
 and why.
 """
 
@@ -28,15 +28,16 @@ from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_cell.test_rarer_operators import CASES as RARER
 from tests.ms_fusion.onnx_fusion.test_corpus import IR_VERSION, Shared
 
 WANTED = (
-    "acosh", "argmax", "argmin", "asinh", "atanh", "attention_[34]d", "batchnorm", "bitshift", "bitwise", "celu", "center_crop", "compress",
+    "acosh", "argmax", "argmin", "asinh", "atanh", "attention_[34]d", "batchnorm", "bitcast", "bitshift", "bitwise", "celu", "center_crop", "compress",
     "constantofshape", "convtranspose", "cumprod", "cumsum", "depthtospace", "dequantizelinear", "det", "dropout_default", "dynamicquantize", "edge_pad", "einsum", "eyelike",
     "gather_elements", "gathernd", "gridsample", "group_norm", "gru", "hardmax", "if$", "isinf", "l1norm", "l2norm", "layer_norm.*[^d]$", "loop11", "lppool",
     "lrn", "lstm", "matmulinteger", "maxpool", "mod_", "mvn", "nllloss", "nonmaxsuppression", "nonzero", "onehot",
     "qlinearmatmul", "quantizelinear", "range_(float|int32)", "reduce_log_sum", "reflect_pad", "resize_", "reversesequence", "rnn", "scan",
-    "scatter", "selu", "sequence", "size", "slice", "softmax", "spacetodepth", "split_to_sequence", "thresholdedrelu", "top_k", "tril", "triu", "upsample", "wrap_pad", "xor",
+    "scatter", "selu", "sequence", "size", "slice", "softmax", "spacetodepth", "split_to_sequence", "thresholdedrelu", "top_k", "tril", "triu", "unique", "upsample", "wrap_pad", "xor",
 )  # fmt: skip
 """Beginnings of names, or patterns for them."""
 EVERY = 4
@@ -146,6 +147,7 @@ def test_it_gives_what_onnx_says(kind: str, cases: dict[str, Any], tmp_path: Pat
 
 def test_every_operator_is_tried(cases: dict[str, Any]) -> None:
     tried = {node.op_type for kind in WANTED for name, one in cases.items() if re.match(f"test_{kind}", name) for node in one.model.graph.node}  # fmt: skip
+    tried |= {name.split()[0] for name in RARER}
     # those that can be part of a kernel, and sequences, are tried in `test_cell`
     assert not {one for one in OPERATORS.keys() - MEANINGS.keys() - tried if "Sequence" not in one}
 
@@ -153,7 +155,7 @@ def test_every_operator_is_tried(cases: dict[str, Any]) -> None:
 def main() -> int:
     """A line for each outcome; 1 when something else is given than ONNX says."""
     told: Counter[str] = Counter()
-    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.set_context(mode=ms.GRAPH_MODE if "graph" in sys.argv[1:] else ms.PYNATIVE_MODE)
     with Native() as native, tempfile.TemporaryDirectory() as directory:
         reading.Native = Shared(native)  # type: ignore[assignment, misc]
         for case in all_cases():
