@@ -29,7 +29,7 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
     default="all",
     show_default=True,
     metavar="NAMES",
-    help="Names with commas between, or all.",
+    help="Names with commas between, or all; FILE.py or FILE.py:NAME for rules of your own.",
 )
 @click.option(
     "--opt-level",
@@ -78,13 +78,14 @@ def fuse(
     Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
     """
     from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+    from ms_fusion.rule_files import rules_named
 
     check_places(report)
     with progress_shown() as say:
         ledger = auto_fuse(
             source,
             target,
-            fusion_rules=rules,
+            fusion_rules=rules_named(rules),
             opt_level=opt_level,
             device_name=device,
             target=kind,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ms_fusion.cost import POOLINGS, is_matrix_product
+from ms_fusion.cost import POOLINGS, REDUCING, is_matrix_product
 from ms_fusion.disjoint import Disjoint
 from ms_fusion.graph import Graph, Node
 from ms_fusion.rewrite import Candidate
@@ -19,6 +19,8 @@ DEALING = frozenset({"Split"})
 """Operators that deal out what stands before them: they go with it."""
 MAX_NODES = 100
 """Of a group: a larger one compiles for long and gains nothing more."""
+ALL_NODES = 16
+"""Of an epilogue, up to which each of its beginnings is a candidate."""
 CLUSTER, EPILOGUE, SIBLINGS = "Cluster", "Epilogue", "Siblings"
 
 
@@ -42,7 +44,7 @@ def epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
     for anchor in graph.nodes:
         if not (is_matrix_product(anchor.op) and may(anchor)):
             continue
-        found = [anchor]
+        found, ends = [anchor], list[int]()
         inside = {anchor.name}
         while len(found) < MAX_NODES:
             readers = graph.consumers.get(found[-1].outputs[0], ())
@@ -58,8 +60,11 @@ def epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
                 break
             found += more
             inside |= {one.name for one in more}
-            if len(found) > 1:
-                yield Candidate(EPILOGUE, "cross-operator", tuple(one.name for one in found))
+            ends.append(len(found))
+        for end in ends:
+            # of a long row those that end before a reduction, or nowhere: with one operator more the others save more
+            if end <= ALL_NODES or end == len(found) or found[end].op in REDUCING:
+                yield Candidate(EPILOGUE, "cross-operator", tuple(one.name for one in found[:end]))
 
 
 def _spelled_out(readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]) -> list[Node]:  # fmt: skip

@@ -6,18 +6,20 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.cost.turned import better_stored
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.meanings import said
 from tbe_impl import dsl, environment
 from tbe_impl.backends.cpu.backend import build_together
+from tbe_impl.backends.cpu.program import storable
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.dsl.traced import Traced, tensor_of
@@ -29,7 +31,7 @@ DTYPES = HALF | {
     "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
 }  # fmt: skip
 NAME_DIGITS = 12
-TOGETHER = 100
+TOGETHER = 400
 """Operators that one call of the compiler compiles, where they are several kernels."""
 AHEAD = 2
 """So many calls for each processor wait to be run, so that none is idle."""
@@ -127,10 +129,20 @@ def _planned(node: Node) -> GroupKernel:
         graph = Kernel("group", "cpu", group.inputs, group.outputs).graph
         name = f"k_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
         made = Kernel(name, "cpu", group.inputs, group.outputs)
+        made = replace(made, options=replace(made.options, stored=_stored(node.body, group)))
         made.planned.lacking()
     except RecursionError as error:
         raise InputError("too many operators behind each other", place=node.name) from error
     return GroupKernel(name, node, made, group)
+
+
+def _stored(body: Graph, group: Said) -> tuple[int, ...]:
+    """The numbers of values that a kernel stores on the way because it is quicker so."""
+    names = better_stored(body)
+    if not names:
+        return ()
+    found = storable(*([one.tensor for one in some] for some in (group.outputs, group.inputs)))
+    return tuple(number for number, tensor in enumerate(found) if group.values.get(id(tensor)) in names)  # fmt: skip
 
 
 def _compiled(group: GroupKernel) -> GroupKernel:

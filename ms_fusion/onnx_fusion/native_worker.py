@@ -45,12 +45,35 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
     import onnx.inliner
 
     proto = onnx.ModelProto.FromString(Path(request["model"]).read_bytes())
-    if "operator" in request:
+    if "operator" in request and not _is_own_function(proto):
         found = onnx.inliner.inline_selected_functions(proto, [("", request["operator"])], inline_schema_functions=True)  # fmt: skip
+    elif "operator" in request:
+        found = onnx.inliner.inline_local_functions(proto)
     else:
         found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
     Path(request["into"]).write_bytes(found.SerializeToString())
     return {}
+
+
+def _is_own_function(proto: Any) -> bool:
+    """Makes the function of a model's only operator one of the model, where it hangs on the inputs and one of them is left out.
+
+    The inliner wants to know the dtype of that one.
+    """
+    import onnx
+
+    (node,) = proto.graph.node
+    schema: Any = onnx.defs.get_schema(node.op_type, proto.opset_import[0].version, "")
+    if "" not in node.input or not schema.has_context_dependent_function:
+        return False
+    types = {value.name: value.type for value in proto.graph.input}
+    given = [types.get(name, onnx.TypeProto()).SerializeToString() for name in node.input]
+    made = schema.get_context_dependent_function(node.SerializeToString(), given)
+    function = onnx.FunctionProto.FromString(made)
+    function.domain = node.domain = "own"
+    proto.functions.append(function)
+    proto.opset_import.append(onnx.helper.make_opsetid("own", 1))
+    return True
 
 
 def run(request: Mapping[str, Any]) -> dict[str, Any]:

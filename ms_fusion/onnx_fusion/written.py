@@ -34,7 +34,7 @@ def checked_place(source: Path, output: Path | str | None) -> Path:
         raise InputError("nowhere to write the fused model to", place="output", remedy="Name a file, or ask for a dry run")  # fmt: skip
     target = Path(output)
     if not target.parent.is_dir():
-        raise InputError("the directory of the output does not exist", place=str(target.parent))
+        raise InputError("the directory of the output does not exist", place=str(target.parent), remedy=f"Make it first: mkdir -p {target.parent}")  # fmt: skip
     if target.exists() and (not target.is_file() or (source.exists() and target.samefile(source))):
         raise InputError("the output cannot be written there", place=str(target), expected="another file than the input")  # fmt: skip
     return target

@@ -70,3 +70,19 @@ def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.M
     assert isinstance(second, FusionError)
     assert isinstance(first, GroupKernel)
     assert isinstance(third, GroupKernel)
+
+
+@pytest.mark.parametrize(("order", "stored"), [((0, 2, 1), 1), ((1, 0, 2), 0)])
+def test_what_takes_several_reads_is_stored_before_it_is_turned(order: tuple[int, ...], stored: int) -> None:  # fmt: skip
+    shape = (2, 8, 6)
+    shapes = dict.fromkeys("xym", shape) | {"z": tuple(shape[axis] for axis in order)}
+    values = {name: Value(name, one, "float32", "input" if name in "xy" else "result") for name, one in shapes.items()}  # fmt: skip
+    nodes = (
+        Node("sum", "Add", ("x", "y"), ("m",), (("onnx_op", "Add"),)),
+        Node("last", "Transpose", ("m",), ("z",), (("onnx_op", "Transpose"), ("perm", order))),
+    )
+    body = Graph("g", nodes, values, ("x", "y"), ("z",))
+    found = kernels.build(Node("turned", "Group", ("x", "y"), ("z",), body=body))
+    assert len(found.kernel.options.stored) == stored
+    x, y = np.random.default_rng(6).standard_normal((2, *shape)).astype(np.float32)
+    np.testing.assert_array_equal(found.kernel(x, y), np.transpose(x + y, order))

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.clusters import MAX_NODES, clusters, epilogues, siblings
+from ms_fusion.onnx_fusion.clusters import ALL_NODES, MAX_NODES, clusters, epilogues, siblings
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
 
 
@@ -74,6 +74,13 @@ def test_an_epilogue_grows_from_its_product() -> None:
         ("m", "Mul", ("a", "s")),
     )
     assert [one.nodes for one in epilogues(graph, lambda node: True)] == [("p", "a"), ("p", "a", "s", "m")]  # fmt: skip
+
+
+def test_of_a_long_epilogue_the_beginnings_before_a_reduction_are_candidates() -> None:
+    ops = ["Softmax" if n == 30 else "Relu" for n in range(60)]
+    graph = graph_of(("n", "MatMul", ("x", "w")), *((f"n{n}", op, (f"n{n - 1}" if n else "n",)) for n, op in enumerate(ops)))  # fmt: skip
+    lengths = [len(one.nodes) for one in epilogues(graph, lambda node: True)]
+    assert lengths == [*range(2, ALL_NODES + 1), 31, 61]
 
 
 def test_products_of_one_value_are_siblings() -> None:
