@@ -23,6 +23,9 @@ import cloudpickle
 
 from ms_fusion.capture.twin import plain_function, reachable
 
+OURS = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
+"""Packages that every child process of ours can import, wherever they lie."""
+
 
 class _Packer(cloudpickle.Pickler):
     """Adds MindSpore's primitives and gradients to what cloudpickle knows; notes whose globals it carries."""
@@ -33,10 +36,14 @@ class _Packer(cloudpickle.Pickler):
 
     def reducer_override(self, item: Any) -> Any:
         from mindspore._c_expression import MetaFuncGraph_
-        from mindspore.ops import Primitive
+        from mindspore.ops import MultitypeFuncGraph, Primitive
 
         if isinstance(item, Primitive) and type(item).__reduce__ is Primitive.__reduce__:
             return _make, (type(item), dict(item.init_attrs), {})
+        if isinstance(item, MultitypeFuncGraph):
+            entries = [(tuple(map(str, types)), function) for types, function in item.entries]
+            # its functions may name it, so that it is made before they are
+            return MultitypeFuncGraph, ("carried",), entries, None, None, _register
         if isinstance(item, MetaFuncGraph_):
             return _make, (type(item), *_made_with(item))
         if isinstance(item, types.BuiltinFunctionType) and _is_mindspores(item):
@@ -62,6 +69,12 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
     made = kind(**arguments)
     vars(made).update(state)
     return made
+
+
+def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:
+    """The functions of a `MultitypeFuncGraph`, by the names of the types that they take."""
+    for types_taken, function in entries:
+        made.register(*types_taken)(function)
 
 
 def _is_mindspores(item: types.BuiltinFunctionType) -> bool:
@@ -115,9 +128,11 @@ def _by_value(net: Any) -> Iterator[None]:
 
 
 def _is_users(name: str | None) -> bool:
-    """Whether this is the user's own module, neither installed nor part of Python."""
+    """Whether this is the user's own module, neither ours nor installed nor part of Python."""
     if name == "__main__":
         return True
+    if name and name.partition(".")[0] in OURS:
+        return False
     file = getattr(sys.modules.get(name or ""), "__file__", None)
     return file is not None and not (
         {"site-packages", "dist-packages"} & set(Path(file).parts)

@@ -99,7 +99,14 @@ def render_bench(found: BenchResult, console: Console) -> None:
 def plain_text(render: Callable[[Any, Console], None], found: Any) -> str:
     """What a renderer prints, without colours."""
     stream = io.StringIO()
-    render(found, Console(file=stream, width=PLAIN_WIDTH, color_system=None, force_terminal=False))
+    console = Console(
+        file=stream,
+        width=PLAIN_WIDTH,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+    )
+    render(found, console)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 

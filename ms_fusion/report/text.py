@@ -113,7 +113,12 @@ def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
     """The ledger as plain text without colours."""
     stream = io.StringIO()
     console = Console(
-        file=stream, width=width, color_system=None, force_terminal=False, legacy_windows=False
+        file=stream,
+        width=width,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+        legacy_windows=False,
     )
     render_text(ledger, console)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())

@@ -57,7 +57,9 @@ class _Sources:
         return list(dict.fromkeys(map(self.number, sources)))
 
     def table(self) -> list[list[Any]]:
-        return [[show(source.file), source.line, show(source.code)] for source in self._numbers]
+        return [
+            [show(source.shown_file), source.line, show(source.code)] for source in self._numbers
+        ]
 
 
 def build_view(ledger: Ledger) -> dict[str, Any]:

@@ -12,8 +12,9 @@ import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 
+import custom_ops  # noqa: E402
 from ms_fusion.capture.front import explain  # noqa: E402
-from ms_fusion.capture.parcel import NotCarriedError, pack  # noqa: E402
+from ms_fusion.capture.parcel import NotCarriedError, pack, unpack  # noqa: E402
 from tests import nets  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
@@ -54,6 +55,15 @@ def decorated(x, y):
     optimizer(found)
     return loss
 
+halve = ops.MultitypeFuncGraph("halve")
+
+@halve.register("Tensor", "Tensor")
+def halve_one(share, x):
+    return ops.add(ops.mul(x, share), 1.0)
+
+def overloaded(x, y):
+    return ops.HyperMap()(ops.partial(halve, y), (x, net(x)))
+
 def closure():
     inner, scale = Net(), 3.0
     def scaled(x, y):
@@ -61,7 +71,7 @@ def closure():
     return scaled
 
 def table():
-    return {"Cell": net, "step": step, "decorated": decorated, "closure": closure()}
+    return {"Cell": net, "step": step, "decorated": decorated, "closure": closure(), "overloaded": overloaded}
 """
 
 ASK = """
@@ -78,7 +88,7 @@ def main():
 """
 
 
-@pytest.mark.parametrize("name", ["Cell", "step", "decorated", "closure"])
+@pytest.mark.parametrize("name", ["Cell", "step", "decorated", "closure", "overloaded"])
 @pytest.mark.parametrize("home", ["script", "module"])
 def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT + ASK + '\nif __name__ == "__main__":\n    main()\n')
@@ -91,6 +101,23 @@ def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
         text=True,
     )
     assert told.stdout.split("\n")[-2:] == ["['captured', 'seeded', 'edges'] []", ""], told.stderr
+
+
+def test_an_optimizer_of_ours_is_carried_by_its_name(tmp_path):
+    """Whether the package is installed or lies beside the script."""
+    (tmp_path / "user_ours.py").write_text(
+        SCRIPT.replace("nn.Adam", "__import__('custom_ops').Adam")
+    )
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import user_ours
+
+        content = pack(user_ours.step, ())
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("user_ours", None)
+    step, _ = unpack(content)
+    assert type(step.__globals__["optimizer"]) is custom_ops.Adam
 
 
 def test_the_step_of_a_script_in_graph_mode_can_be_carried(tmp_path):

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from ms_fusion.graph import Source
 from ms_fusion.ledger import Ledger
 from ms_fusion.report.printable import printable
 from ms_fusion.report.text import fused_operators, render_text, shorten, suggestions, to_text
@@ -68,6 +69,28 @@ def test_everything_is_said_once() -> None:
         "Remedy: set ONEDNN_MAX_CPU_ISA=AVX2", "45.1 %", "median of 12 runs",
     ):  # fmt: skip
         assert part in text, part
+
+
+def test_a_notebook_gets_the_same_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = minimal_ledger()
+    expected = to_text(ledger)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert to_text(ledger) == expected
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("/tmp/ipykernel_2613/1161602169.py", "notebook cell:17"),
+        (r"C:\Temp\ipykernel_12\34.py", "notebook cell:17"),
+        ("ipykernel_nets/2613.py", "ipykernel_nets/2613.py:17"),
+    ],
+)
+def test_a_cell_of_a_notebook_is_named_so(file: str, shown: str) -> None:
+    assert str(Source(file, 17)) == shown
 
 
 def test_unfused_edges_stand_by_bytes_at_stake() -> None:
