@@ -14,6 +14,7 @@ from custom_ops.kernels import Described
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import linear_cross_entropy_steps as steps
 from custom_ops.operators import softmax_cross_entropy as cross_entropy
+from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
 from custom_ops.weights import WeightedCell, parameter
 from tbe_impl.dsl.tensor import shape_text
@@ -34,13 +35,23 @@ def chunks_of(rows: int) -> Iterator[slice]:
         yield slice(begin, min(begin + size, rows))
 
 
+_OVER: Recent[tuple[Any, ...], Kernel] = Recent(64)
+"""Kernels that write over what they read, by what they were asked for: each is planned once."""
+
+
 def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
     attributes = {"ignore_index": ignored, "reduction": "none", "label_smoothing": smoothing}
-    found = computation_of(spec, sorted_attributes(spec, attributes)).fixed(
-        [Described.of(array) for array in shapes]
-    )
+    computed = computation_of(spec, sorted_attributes(spec, attributes))
+    given = [Described.of(array) for array in shapes]
+    found = computed.fixed(given)
     assert isinstance(found, Kernel)
-    return found.with_options(inplace=True) if over else found
+    if not over:
+        return found
+    key = (computed, *given)
+    kept = _OVER.get(key)
+    if kept is None:
+        kept = _OVER[key] = found.with_options(inplace=True)
+    return kept
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

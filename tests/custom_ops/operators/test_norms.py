@@ -138,6 +138,16 @@ def test_chunks_agree_with_the_whole():
     np.testing.assert_allclose(of_weight, share.T @ hidden / 200, atol=1e-6)
 
 
+def test_the_second_gradient_plans_no_kernel(monkeypatch):
+    op = linear_cross_entropy.LinearCrossEntropy(8, 11, RNG.standard_normal((11, 8)).astype(np.float32))  # fmt: skip
+    hidden, labels = RNG.standard_normal((70, 8)).astype(np.float32), RNG.integers(0, 11, 70)
+    op.forward(hidden, labels)
+    first = op.backward(np.float32(1))
+    monkeypatch.setattr(linear_cross_entropy.Kernel, "with_options", None)
+    for one, other in zip(op.backward(np.float32(1)), first, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_rotary_backward_is_the_rotation_by_the_opposite_angle():
     for layout in rotary_embedding.LAYOUTS:
         cos, sin = rotary_embedding.rotary_tables(6, 8, layout=layout)
