@@ -5,7 +5,7 @@ PYTHON ?=
 BIN := .venv/bin
 STAMP := .venv/.stamp
 
-.PHONY: env demo test stress bench lint format types clean
+.PHONY: env demo test stress notebooks bench bench-details lint format types clean
 .DEFAULT_GOAL := env
 
 env: $(STAMP)
@@ -34,19 +34,28 @@ test: env
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env
+	$(BIN)/python -m benchmarks
+
+# What lies behind the claims: kernels alone, operators one by one, start-up, models of ONNX; an hour and more.
+bench-details: env
 	$(BIN)/python -m benchmarks.tbe_kernels
 	$(BIN)/python -m benchmarks.tbe_tuning
 	$(BIN)/python -m benchmarks.convolutions
 	$(BIN)/python -m benchmarks.mindspore_operators
 	$(BIN)/python -m benchmarks.call_overhead
-	$(BIN)/python -m benchmarks.fused_in_mindspore
-	$(BIN)/python -m benchmarks.networks
+	$(BIN)/python -m benchmarks.everyday
+	$(BIN)/python -m benchmarks.peak_memory
 	$(BIN)/python -m benchmarks.onnx_speed
+	$(BIN)/python -m benchmarks.onnx_scale
 	$(BIN)/python -m benchmarks.start_up
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
 stress: env
 	$(BIN)/python -m tests.stress --full
+
+# Runs the notebooks from top to bottom and keeps what they show; a few minutes.
+notebooks: env
+	$(BIN)/python -m tests.notebooks
 
 lint: env
 	$(BIN)/python -m ruff check .

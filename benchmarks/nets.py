@@ -1,4 +1,4 @@
-"""The networks that `benchmarks.networks` measures, written as MindSpore users write them, and their losses."""
+"""The networks that `make bench` measures, written as MindSpore users write them, and their losses."""
 
 from __future__ import annotations
 

@@ -59,6 +59,36 @@ def numpy_peer(name: str, inputs: Sequence[np.ndarray], out: np.ndarray) -> Run:
     return {"swish": swish, "chain": chain, "softmax": softmax, "layer_norm": layer_norm}[name]
 
 
+def torch_formula(name: str) -> Callable[..., Any]:
+    """An operator in torch, as one writes it."""
+    import torch
+
+    functional = torch.nn.functional
+
+    def chain(x: Any, y: Any) -> Any:
+        b = torch.clamp_min((x + y) * 0.5 * x - y, 0) + 1
+        return (torch.clamp_max(b * b, 6) + x) * 0.25
+
+    formulas: dict[str, Callable[..., Any]] = {
+        "swish": functional.silu,
+        "chain": chain,
+        "softmax": lambda x: torch.softmax(x, -1),
+        "layer_norm": lambda x, g, b: functional.layer_norm(x, x.shape[-1:], g, b, EPSILON),
+    }
+    return formulas[name]
+
+
+def torch_module(name: str) -> Any:
+    """The same as a module, to be exported."""
+    import torch
+
+    class Module(torch.nn.Module):
+        def forward(self, *given: Any) -> Any:
+            return torch_formula(name)(*given)
+
+    return Module()
+
+
 def torch_peers(
     name: str, arrays: Sequence[np.ndarray], threads: int
 ) -> dict[str, tuple[Run, Run, np.ndarray]]:
@@ -69,7 +99,7 @@ def torch_peers(
     """
     import torch
 
-    functional, aten = torch.nn.functional, torch.ops.aten
+    aten = torch.ops.aten
     inputs = [torch.from_numpy(item) for item in arrays]
     x, out = inputs[0], torch.empty_like(inputs[0])
     made = torch.empty_like(x)
@@ -90,17 +120,7 @@ def torch_peers(
         ),
     }
 
-    def whole_chain(x: Any, y: Any) -> Any:
-        b = torch.clamp_min((x + y) * 0.5 * x - y, 0) + 1
-        return (torch.clamp_max(b * b, 6) + x) * 0.25
-
-    formulas: dict[str, Callable[..., Any]] = {
-        "swish": functional.silu,
-        "chain": whole_chain,
-        "softmax": lambda x: torch.softmax(x, -1),
-        "layer_norm": lambda x, g, b: functional.layer_norm(x, x.shape[-1:], g, b, EPSILON),
-    }
-    formula = formulas[name]
+    formula = torch_formula(name)
 
     def written(target: Any, *given: Any) -> None:
         target.copy_(formula(*given))

@@ -171,6 +171,19 @@ NETWORKS: Mapping[str, Callable[[], nn.Module]] = {
 }
 
 
+def with_same_weights(net: nn.Module) -> nn.Module:
+    """The net, with the weights of `benchmarks.nets`."""
+    random = np.random.default_rng(1)
+    with torch.no_grad():
+        for at, one in net.named_parameters():
+            if one.ndim > 1:
+                spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
+                one.copy_(torch.from_numpy((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
+            elif "bias" in at:
+                one.zero_()
+    return net
+
+
 def called(
     name: str, x: np.ndarray, *, train: bool, whole: bool = False
 ) -> Callable[[], np.ndarray]:
@@ -179,15 +192,7 @@ def called(
     Args:
         whole: compile it, with its loss.
     """
-    random = np.random.default_rng(1)
-    net, given = NETWORKS[name](), torch.from_numpy(x)
-    with torch.no_grad():
-        for at, one in net.named_parameters():
-            if one.ndim > 1:
-                spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
-                one.copy_(torch.from_numpy((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
-            elif "bias" in at:
-                one.zero_()
+    net, given = with_same_weights(NETWORKS[name]()), torch.from_numpy(x)
 
     def compiled(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         return torch.compile(function, dynamic=False, fullgraph=True) if whole else function
@@ -201,7 +206,7 @@ def called(
 
         return infer
     optimizer, loss_of = (
-        torch.optim.Adam(net.parameters(), 1e-4),
+        torch.optim.Adam(net.parameters(), 1e-4, fused=not whole),
         compiled(lambda x: net(x).square().mean()),
     )
     if whole:

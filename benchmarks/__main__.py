@@ -1,0 +1,60 @@
+"""Every claim of the README, measured: ``make bench``, or ``python -m benchmarks [--store] [title …]``.
+
+Each line has ours, MindSpore unfused and with its own fusion, torch, torch.compile, ONNX Runtime where it applies, and the ceiling,
+each in a process of its own, called in turns in one run; their results are compared, and MindSpore's profiler says that our kernels
+ran. Written to ``build/bench``: ``bench.json``, ``bench.svg``, ``bench.md``. ``QUICK=1`` is a short form of a few lines in less than
+three minutes; ``WITHOUT=torch.compile`` leaves somebody out; titles choose lines by how they begin. ``--store`` makes what was
+measured the figures of the README. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.harness.drawing import drawn
+from benchmarks.harness.lines import LINES, Line
+from benchmarks.harness.running import measured, say
+from benchmarks.harness.stored import changed, store
+from benchmarks.harness.table import table
+from benchmarks.measuring import PLACE, described, is_quick, write
+
+PEERS = ("mindspore", "torch", "onnxruntime")
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Measures those lines, or all; 1 when a result is wrong or one of our kernels did not run."""
+    record: dict[str, Any] = {**described(), "peers": {name: _version(name) for name in PEERS}, "lines": []}  # fmt: skip
+    print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}")  # fmt: skip
+    for line in chosen([one for one in wanted if not one.startswith("--")]):
+        found = measured(line)
+        say(found)
+        record["lines"].append(found)
+    write("bench", record)
+    (PLACE / "bench.md").write_text(table(record), "utf-8")
+    (PLACE / "bench.svg").write_text(drawn(record), "utf-8")
+    for one in changed(record):
+        print(f"otherwise than the README's figures: {one}")
+    if "--store" in wanted:
+        store(record)
+    return 0 if all(line["right"] for line in record["lines"]) else 1
+
+
+def chosen(wanted: Sequence[str]) -> list[Line]:
+    """Lines by how their titles begin; without any, all, or in the short form those that belong to it."""
+    if wanted:
+        return [line for line in LINES if line.title.startswith(tuple(wanted))]
+    return [line for line in LINES if line.is_quick or not is_quick()]
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

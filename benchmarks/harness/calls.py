@@ -1,0 +1,276 @@
+"""One contestant's call of a workload, in this process; frameworks are imported here, when they are asked for."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.harness.lines import (
+    CEILING,
+    COMPILED,
+    CUSTOM,
+    IN_MINDSPORE,
+    INSIDE,
+    OURS,
+    OWN,
+    REPAIR,
+    RUNTIME,
+    TORCH,
+)
+from benchmarks.harness.workloads import (
+    DETECTOR,
+    LANGUAGE,
+    Operator,
+    design,
+    inputs_of,
+    is_operator,
+    size_of,
+)
+from benchmarks.measuring import in_turns, is_quick
+from case_studies.language_model import stages
+from tbe_impl import environment
+
+Call = Callable[[], np.ndarray]
+KERNEL = "GraphKernel_"
+"""How MindSpore's names of fused kernels begin, behind the scope."""
+SIDE = 1024
+"""Of a product that stands for a network's operations."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What one contestant does.
+
+    Attributes:
+        call: one call, with its result.
+        receipts: what ran in one call; by MindSpore's profiler, for those inside it.
+    """
+
+    call: Call
+    receipts: Callable[[], Mapping[str, int]] = dict
+
+
+def contestant(who: str, workload: str, what: str) -> Contestant:
+    """Makes one ready: compiled, with the weights that all begin with."""
+    if who in IN_MINDSPORE:
+        return _in_mindspore(who, workload, train=what == "training")
+    made: Mapping[str, Callable[[], Call]] = {
+        TORCH: lambda: _in_torch(workload, train=what == "training", whole=False),
+        COMPILED: lambda: _in_torch(workload, train=what == "training", whole=True),
+        RUNTIME: lambda: _in_onnx_runtime(workload),
+        CEILING: lambda: _ceiling(workload, what),
+    }
+    return Contestant(made[who]())
+
+
+def _in_mindspore(who: str, workload: str, *, train: bool) -> Contestant:
+    import mindspore as ms
+
+    import ms_fusion as mf
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    generators = {OURS: "ms_fusion", CUSTOM: "ms_fusion", INSIDE: "ms_fusion", OWN: "mindspore"}
+    if who in generators:
+        mf.enable(generator=generators[who])
+    net, inputs = (
+        _moving_inside(workload)
+        if who == INSIDE
+        else _net(workload, train=train, custom_ops=who == CUSTOM)
+    )
+    net.compile(*inputs)
+
+    def receipts() -> Mapping[str, int]:
+        from ms_fusion.capture.profiler import profile_operators
+
+        with tempfile.TemporaryDirectory() as place:
+            ran = profile_operators(net, inputs, Path(place), [])
+        fused = {name: runs for name, (runs, _) in ran.items() if name.rpartition("/")[2].startswith(KERNEL)}  # fmt: skip
+        return {"launches": round(sum(runs for runs, _ in ran.values())), "fused": round(sum(fused.values())), "libraries": _libraries()}  # fmt: skip
+
+    return Contestant(lambda: _first(net(*inputs)), receipts)
+
+
+def _first(made: Any) -> np.ndarray:
+    """The first of several results as an array."""
+    one = made[0] if isinstance(made, tuple) else made
+    return np.asarray(one.asnumpy() if hasattr(one, "asnumpy") else one.numpy())
+
+
+def _net(workload: str, *, train: bool, custom_ops: bool = False) -> tuple[Any, tuple[Any, ...]]:
+    from mindspore import Tensor
+
+    from benchmarks.nets import NETWORKS
+    from benchmarks.operator_nets import OPERATOR_NETS
+
+    inputs = tuple(map(Tensor, inputs_of(workload)))
+    if is_operator(workload):
+        return OPERATOR_NETS[Operator.of(workload).name](), inputs
+    if workload in LANGUAGE:
+        stage = stages.STAGES[stages.CUSTOM if custom_ops else stages.SERVER]
+        return stage.training_step(LANGUAGE[workload], size_of(workload)), inputs
+    if workload == DETECTOR:
+        from case_studies.detector.darknet import detector
+
+        return detector(design()), inputs
+    return NETWORKS[workload].net(train=train), inputs
+
+
+def _moving_inside(workload: str) -> tuple[Any, tuple[Any, ...]]:
+    from mindspore import Tensor
+
+    from benchmarks.operator_nets import Moving
+
+    operator = Operator.of(workload)
+    given = [np.ones(_as_float32(operator), np.float32) for _ in range(operator.large_inputs)]
+    return Moving(), tuple(map(Tensor, given))
+
+
+def _as_float32(operator: Operator) -> tuple[int, int]:
+    """The shape of an array of float32 of as many bytes: moving must not pay for conversions."""
+    rows, columns = operator.shape
+    return rows * np.dtype(operator.dtype).itemsize // 4, columns
+
+
+def _libraries() -> int:
+    """How many kernels out of our cache are in this process."""
+    from ms_fusion import presets
+
+    place = str(presets.kernel_directory())
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        return 0
+    return len({line.split()[-1] for line in maps.read_text().splitlines() if place in line})
+
+
+def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
+    import torch
+
+    torch.set_num_threads(environment.threads())
+    if workload == DETECTOR:
+        return _detector_in_torch(whole=whole)
+    if workload in LANGUAGE:
+        from benchmarks import torch_language_model
+
+        step = torch_language_model.called(LANGUAGE[workload], size_of(workload), whole=whole)
+        return lambda: step(0)
+    if not is_operator(workload):
+        from benchmarks.torch_nets import called
+
+        return called(workload, inputs_of(workload)[0], train=train, whole=whole)
+    from benchmarks.peers import torch_peers
+
+    operator = Operator.of(workload)
+    run, ready, out = torch_peers(operator.name, operator.inputs, environment.threads())[COMPILED if whole else "torch eager"]  # fmt: skip
+    ready()
+
+    def call() -> np.ndarray:
+        run()
+        return out
+
+    return call
+
+
+def _detector_in_torch(*, whole: bool) -> Call:
+    import torch
+
+    from benchmarks.torch_detector import detector
+
+    net: Callable[..., Any] = detector(design())
+    forward, (x,) = torch.compile(net, dynamic=False, fullgraph=True) if whole else net, map(torch.from_numpy, inputs_of(DETECTOR))  # fmt: skip
+
+    def call() -> np.ndarray:
+        with torch.inference_mode():
+            return _first(forward(x))
+
+    return call
+
+
+def _in_onnx_runtime(workload: str) -> Call:
+    import onnxruntime
+    import torch
+
+    arrays = inputs_of(workload)
+    file = io.BytesIO()
+    torch.onnx.export(_exported(workload), tuple(map(torch.from_numpy, arrays)), file, dynamo=True, external_data=False, verbose=False)  # fmt: skip
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = environment.threads()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])  # fmt: skip
+    given = {one.name: array for one, array in zip(session.get_inputs(), arrays, strict=True)}
+    return lambda: np.asarray(session.run(None, given)[0])
+
+
+def _exported(workload: str) -> Any:
+    from benchmarks import peers, torch_detector, torch_nets
+
+    if workload == DETECTOR:
+        return torch_detector.detector(design())
+    if is_operator(workload):
+        return peers.torch_module(Operator.of(workload).name).eval()
+    return torch_nets.with_same_weights(torch_nets.NETWORKS[workload]()).eval()
+
+
+def _ceiling(workload: str, what: str) -> Call:
+    if is_operator(workload):
+        return _moving(Operator.of(workload))
+    return _multiplying(_operations(workload, train=what == "training"))
+
+
+def _moving(operator: Operator) -> Call:
+    from benchmarks.ceilings import moving
+
+    return _quickest(moving(operator.large_inputs, 1, _as_float32(operator)))
+
+
+def _multiplying(operations: int) -> Call:
+    """As many floating point operations in one product of matrices that suit the machine, by oneDNN or by what torch brings."""
+    import mindspore as ms
+    from mindspore import Tensor, ops
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    rows = max(1, round(operations / (2 * SIDE * SIDE)))
+    left, right = (np.ones((size, SIDE), np.float32) for size in (rows, SIDE))
+    product, given = ms.jit(ops.matmul), (Tensor(left), Tensor(right))
+    ways: dict[str, Callable[[], object]] = {"MindSpore": lambda: product(*given)}
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        torch.set_num_threads(environment.threads())
+        one, other, made = torch.from_numpy(left), torch.from_numpy(right), torch.empty(rows, SIDE)
+        ways["torch"] = lambda: torch.mm(one, other, out=made)
+    return _quickest(ways)
+
+
+def _quickest(ways: Mapping[str, Callable[[], object]]) -> Call:
+    found = in_turns(ways, rounds=3 if is_quick() else 15, block_s=0.02)
+    quickest = ways[min(ways, key=lambda way: found[way].median)]
+
+    def call() -> np.ndarray:
+        quickest()
+        return np.empty(0)
+
+    return call
+
+
+def _operations(workload: str, *, train: bool) -> int:
+    """Of a network's products and convolutions, counted in the graph that MindSpore would run unfused."""
+    import mindspore as ms
+
+    import ms_fusion as mf
+    from ms_fusion import cost
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, inputs = _net(workload, train=train)
+    # the process that looks at it runs it; unrepaired convolutions take seconds
+    with patch.dict(os.environ, REPAIR):
+        graph = mf.explain(net, *inputs, preset="off", measure=False, accuracy=False).before.graph
+    return sum(cost.work_of(node, graph).flops for node in graph.nodes if cost.is_matrix_product(node.op))  # fmt: skip

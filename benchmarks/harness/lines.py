@@ -1,0 +1,100 @@
+"""What is claimed: the lines of `make bench`, who takes part in each, and what each has to reach; imports no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+OURS, CUSTOM = "ours", "ours with custom_ops"
+UNFUSED, REPAIRED, OWN = "unfused", "repaired", "MindSpore's fusion"
+TORCH, COMPILED, RUNTIME = "torch", "torch.compile", "ONNX Runtime"
+CEILING, INSIDE = "ceiling", "ceiling inside MindSpore"
+IN_MINDSPORE = (OURS, CUSTOM, UNFUSED, REPAIRED, OWN, INSIDE)
+CEILINGS = (CEILING, INSIDE)
+REPAIR: Mapping[str, str] = MappingProxyType({"ONEDNN_MAX_CPU_ISA": "AVX2"})
+"""Mends MindSpore's convolution."""
+CONTESTANTS: Mapping[str, str] = MappingProxyType(
+    {
+        OURS: '`mf.enable(generator="ms_fusion")`',
+        CUSTOM: "the same with Cells of `custom_ops` in the net; beside ours as everybody else",
+        UNFUSED: "MindSpore as it comes, graph mode",
+        REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which mends its convolution and slows its products",
+        OWN: 'MindSpore\'s generator under our presets, `mf.enable(generator="mindspore")`: what it gets wrong stays unfused',
+        TORCH: "eager, the fused function where there is one, inference mode or autograd, the fastest Adam (`fused`)",
+        COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole, optimizer included, warmed up",
+        RUNTIME: "the net as torch exports it, all optimisations, one session",
+        CEILING: "the bytes that must be moved by a kernel that does nothing else, the better of two ways; for nets as many operations in one large product, oneDNN's or that of torch, whichever is quicker",
+        INSIDE: "for operators: the same bytes by a kernel of ours that MindSpore calls",
+    }
+)
+"""Who they are, and how each was tuned; all have the same threads, weights and inputs."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A claim.
+
+    Attributes:
+        workload: its name in `workloads`.
+        what: ``forward``, ``inference`` or ``training`` (a step with Adam).
+        rivals: who takes part besides ours.
+        targets: rival → how many times as fast ours is to be; for the ceiling the share to be reached.
+        is_quick: whether it is one of the short form.
+    """
+
+    workload: str
+    what: str
+    rivals: tuple[str, ...]
+    targets: Mapping[str, float] = field(default_factory=dict)
+    is_quick: bool = False
+
+    @property
+    def title(self) -> str:
+        """As it is called by the command line and shown."""
+        return f"{self.workload}, {self.what}"
+
+
+_OPERATOR = (UNFUSED, OWN, TORCH, COMPILED, RUNTIME, CEILING, INSIDE)
+_DENSE = (UNFUSED, OWN, TORCH, COMPILED, RUNTIME, CEILING)
+_RECURRENT = (UNFUSED, OWN, TORCH, RUNTIME)
+_LANGUAGE = (CUSTOM, UNFUSED, OWN, TORCH, COMPILED, CEILING)
+_CONVOLUTIONAL = (UNFUSED, REPAIRED, TORCH, COMPILED, RUNTIME, CEILING)
+
+
+def _operator(name: str, ceiling: float, *, is_quick: bool = False, **targets: float) -> Line:
+    named = {"own": OWN, "unfused": UNFUSED}
+    return Line(name, "forward", _OPERATOR, {CEILING: ceiling, **{named[one]: target for one, target in targets.items()}}, is_quick)  # fmt: skip
+
+
+def _network(
+    name: str, rivals: tuple[str, ...], *, quick: str = "", **targets: Mapping[str, float]
+) -> tuple[Line, ...]:
+    least = {UNFUSED: 1.0}
+    # nobody exports a step of training
+    return tuple(
+        Line(name, what, tuple(who for who in rivals if what == "inference" or who != RUNTIME), {**least, **targets.get(what, {})}, what == quick)
+        for what in ("inference", "training")
+    )  # fmt: skip
+
+
+_LIKE_TORCH = {UNFUSED: 50.0, REPAIRED: 1.3, TORCH: 1 / 1.3}
+LINES = (
+    _operator("swish", 0.90, own=3.0, is_quick=True),
+    _operator("chain", 0.90, own=1.4, unfused=5.0),
+    _operator("softmax", 0.75, own=2.5, is_quick=True),
+    _operator("layer_norm", 0.75, own=3.0),
+    _operator("swish float16", 0.60),
+    *_network("MLP", _DENSE, quick="training", training={UNFUSED: 1.8}),
+    *_network("transformer", _DENSE, quick="training", training={UNFUSED: 1.8, COMPILED: 1 / 0.85}),
+    *_network("LSTM", _RECURRENT),
+    *_network("GRU", _RECURRENT),
+    *_network("small MLP", _DENSE),
+    *_network("ResNet", _CONVOLUTIONAL, quick="inference"),
+    *_network("U-Net", _CONVOLUTIONAL),
+    *_network("ResNet-18", _CONVOLUTIONAL, inference=_LIKE_TORCH, training=_LIKE_TORCH),
+    *_network("YOLO-like", _CONVOLUTIONAL, inference=_LIKE_TORCH, training=_LIKE_TORCH),
+    Line("transformer layer", "training", _LANGUAGE, {UNFUSED: 1.8}),
+    Line("language model", "training", _LANGUAGE, {UNFUSED: 1.8}, is_quick=True),
+    Line("YOLOv3", "inference", _CONVOLUTIONAL, {UNFUSED: 5.7, REPAIRED: 1.3}),
+)

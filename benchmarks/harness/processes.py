@@ -1,0 +1,125 @@
+"""A contestant in a process of its own, since MindSpore keeps kernels by name and threads of one are in the way of another's."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.calls import contestant
+from benchmarks.harness.lines import COMPILED, IN_MINDSPORE, REPAIR, REPAIRED, Line
+from benchmarks.harness.workloads import compared_part
+from benchmarks.measuring import Samples, is_quick, settle
+
+ENVIRONMENT: Mapping[str, Mapping[str, str]] = {REPAIRED: REPAIR}
+MODULE = "benchmarks.harness.processes"
+SLOW_S, VERY_SLOW_S = 2.0, 20.0
+"""Who takes longer is called once more and no further; and not even that."""
+SETTLED_S, WARMED_S = 8.0, 1.0
+"""By then a net of MindSpore runs as in a script that trains for longer than a moment (it tries how for 50 calls), and others are warm."""
+LEAST_ROUNDS, MOST_ROUNDS, QUICK_ROUNDS, ROUNDS_S = 9, 21, 7, 30.0
+"""As many as take about so long."""
+BLOCK_S, PAUSE_S = 0.03, 0.02
+"""How long calls in a row are timed, and how long threads of the last contestant have to fall asleep."""
+
+
+class Process:
+    """A contestant that makes calls when it is told to.
+
+    Attributes:
+        first: of the result of its first call.
+        once_s: what a call took before the rounds began.
+    """
+
+    def __init__(self, who: str, line: Line):
+        told = json.dumps([who, line.workload, line.what])
+        variables = {**os.environ, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
+        self._process = subprocess.Popen([sys.executable, "-m", MODULE, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)  # fmt: skip
+        self._who = who
+        ready = self._answer()
+        self.first, self.once_s = np.asarray(ready["first"]), float(ready["once_s"])
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def seconds(self) -> float:
+        """Of a call: the mean of as many in a row as take `BLOCK_S`, after as many that are not timed."""
+        return float(self._asked(max(1, int(BLOCK_S / max(self.once_s, 1e-7)))))
+
+    def receipts(self) -> Mapping[str, int]:
+        """What ran in one call."""
+        return dict(self._asked("receipts"))
+
+    def _asked(self, what: object) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("ANSWER "):
+                return json.loads(line[7:])
+        raise RuntimeError(f"{self._who} ended; what it said stands above")
+
+
+def in_turns(running: Mapping[str, Process]) -> dict[str, Samples]:
+    """Times all in every round, in another order each time; who is slow has one time that stands for all rounds."""
+    round_s = sum(PAUSE_S + 2 * max(BLOCK_S, one.once_s) for one in running.values() if one.once_s <= SLOW_S)  # fmt: skip
+    rounds = QUICK_ROUNDS if is_quick() else min(max(int(ROUNDS_S / round_s), LEAST_ROUNDS), MOST_ROUNDS)  # fmt: skip
+    found = {who: Samples([one.once_s] * rounds if one.once_s > SLOW_S else []) for who, one in running.items()}  # fmt: skip
+    order, shuffled = [who for who, one in running.items() if one.once_s <= SLOW_S], random.Random(20250101)  # fmt: skip
+    for _ in range(rounds):
+        shuffled.shuffle(order)
+        for who in order:
+            time.sleep(PAUSE_S)
+            found[who].times.append(running[who].seconds())
+    return found
+
+
+def _timed(call: Callable[[], object], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - start) / calls
+
+
+def child(who: str, workload: str, what: str) -> None:
+    """Makes the contestant ready, tells its first result, then does what each line asks for."""
+    made = contestant(who, workload, what)
+    start = time.perf_counter()
+    first = compared_part(made.call())
+    once_s = time.perf_counter() - start
+    # the first call of torch.compile compiles
+    if once_s < VERY_SLOW_S or who == COMPILED:
+        once_s = _timed(made.call, 1)
+    if once_s < SLOW_S:
+        settle(made.call, at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S)
+        once_s = _timed(made.call, 1)
+    _tell({"first": first, "once_s": once_s})
+    for asked in sys.stdin:
+        if asked.strip() == "receipts":
+            _tell(made.receipts())
+            continue
+        _timed(made.call, int(asked))
+        _tell(_timed(made.call, int(asked)))
+
+
+def _tell(answer: Any) -> None:
+    print("ANSWER", json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    child(*json.loads(sys.argv[1]))

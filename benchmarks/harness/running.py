@@ -1,0 +1,96 @@
+"""A line measured: all contestants in turns, their results compared, the receipts of our kernels."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.lines import CEILINGS, COMPILED, OURS, RUNTIME, TORCH, UNFUSED, Line
+from benchmarks.harness.processes import Process, in_turns
+from benchmarks.harness.workloads import Operator, expected_of, is_operator
+from benchmarks.measuring import Samples, is_quick, largest_error
+
+TOLERANCE = {"float32": 2e-6, "float16": 2e-3}
+"""Of an operator's result from its formula in float64, |found − expected| ÷ (1 + |expected|)."""
+DIFFERS_MAX = 1e-3
+"""Of a network's result, from those of the others."""
+
+
+def measured(line: Line) -> dict[str, Any]:
+    """Its record; `right` is False where a result is wrong or none of our kernels ran."""
+    with ExitStack() as running:
+        known = {who: running.enter_context(Process(who, line)) for who in (OURS, *taking_part(line))}  # fmt: skip
+        found = in_turns(known)
+        receipts = {who: known[who].receipts() for who in (OURS, UNFUSED) if known[who].once_s < 1.0}  # fmt: skip
+    off = _differences(line, {who: one.first for who, one in known.items() if who not in CEILINGS})
+    ours = receipts[OURS]
+    return {
+        "title": line.title, "workload": line.workload, "what": line.what, "differs": off, "receipts": receipts,
+        "right": off[OURS] <= _tolerance(line) and ours["fused"] > 0 and ours["libraries"] > 0,
+        "targets": dict(line.targets),
+        "times": {who: one.record() for who, one in found.items()},
+        "ratios": {who: _spread(found[who], found[OURS]) for who in found if who != OURS},
+    }  # fmt: skip
+
+
+def taking_part(line: Line) -> tuple[str, ...]:
+    """Those of its rivals that are installed, without those that ``WITHOUT`` names (commas between); no compiler of torch in the short form."""
+    left_out = {one.strip() for one in os.environ.get("WITHOUT", "").split(",")}
+    left_out |= {COMPILED} if is_quick() else set()
+    if importlib.util.find_spec("torch") is None:
+        # the models of ONNX Runtime are those that torch exports
+        left_out |= {TORCH, COMPILED, RUNTIME}
+    return tuple(who for who in line.rivals if who not in left_out)
+
+
+def _tolerance(line: Line) -> float:
+    return TOLERANCE[Operator.of(line.workload).dtype] if is_operator(line.workload) else DIFFERS_MAX  # fmt: skip
+
+
+def _differences(line: Line, first: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Of each from the formula; of a network of each from ours, and of ours from the one that is farthest."""
+    expected = expected_of(line.workload)
+    reference = first[OURS] if expected is None else expected
+    off = {who: largest_error([one], [reference]) for who, one in first.items()}
+    if expected is None:
+        off[OURS] = max(off.values())
+    return off
+
+
+def _spread(other: Samples, ours: Samples) -> dict[str, float]:
+    """How many times as fast ours is: median of the rounds, and their quartiles."""
+    pairs = zip(other.times, ours.times, strict=True)
+    low, middle, high = np.percentile([a / b for a, b in pairs if a is not None and b is not None], (25, 50, 75))  # fmt: skip
+    return {"median": round(float(middle), 3), "low": round(float(low), 3), "high": round(float(high), 3)}  # fmt: skip
+
+
+def shown(record: Mapping[str, Any]) -> str:
+    """A line of the screen."""
+    times, ratios = record["times"], record["ratios"]
+    said = f"{record['title']:<24} ours {times[OURS]['median_us'] / 1e3:9.3f} ms"
+    for who, ratio in ratios.items():
+        said += f"   {who} {ratio['median']:.0%}" if who in CEILINGS else f"   {who} {ratio['median']:.2f} ×"  # fmt: skip
+    short = short_of(record)
+    ours, unfused = (record["receipts"].get(who) for who in (OURS, UNFUSED))
+    said += f"   {ours['launches']} launches, {ours['fused']} of them fused" + (f"; {unfused['launches']} unfused" if unfused else "")  # fmt: skip
+    return said + (f"  (short of: {', '.join(short)})" if short else "") + ("" if record["right"] else "  WRONG")  # fmt: skip
+
+
+def short_of(record: Mapping[str, Any]) -> list[str]:
+    """Whose target is not reached, also not by the better quartile."""
+    return [who for who, target in record["targets"].items() if who in record["ratios"] and record["ratios"][who]["high"] < target]  # fmt: skip
+
+
+def say(record: Mapping[str, Any]) -> None:
+    """Prints it."""
+    print(shown(record), flush=True)
+    if not record["right"]:
+        print(
+            f"  differences: {record['differs']}; receipts: {record['receipts']}", file=sys.stderr
+        )

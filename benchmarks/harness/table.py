@@ -1,0 +1,57 @@
+"""What was measured, as a table in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.harness.lines import (
+    CEILING,
+    CEILINGS,
+    COMPILED,
+    CUSTOM,
+    INSIDE,
+    OURS,
+    OWN,
+    REPAIRED,
+    RUNTIME,
+    TORCH,
+    UNFUSED,
+)
+
+COLUMNS = (CUSTOM, UNFUSED, REPAIRED, OWN, TORCH, COMPILED, RUNTIME, CEILING, INSIDE)
+SHOWN = tuple(who for who in COLUMNS if who not in (CUSTOM, REPAIRED, INSIDE))
+"""In the README."""
+
+
+def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
+    """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds), and our share of the ceiling."""
+    heads = ["", "ours", *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns), "launches, unfused → ours"]  # fmt: skip
+    rows = [heads, ["---"] * len(heads), *(_row(line, columns) for line in record["lines"])]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def described(record: Mapping[str, Any]) -> str:
+    """The machine and the versions, in a sentence."""
+    peers = ", ".join(f"{name} {version}" for name, version in record["peers"].items() if version)
+    return f"{record['processor']}, {record['threads']} threads, {peers}; {record['when'][:10]}."
+
+
+def _row(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    receipts = line["receipts"]
+    before = receipts.get(UNFUSED, {}).get("launches", "–")
+    return [line["title"], _time(line["times"][OURS]), *(_ratio(line, who) for who in columns), f"{before} → {receipts[OURS]['launches']}"]  # fmt: skip
+
+
+def _time(samples: Mapping[str, float]) -> str:
+    took = samples["median_us"]
+    return f"{took / 1e3:.3g} ms" if took >= 1e3 else f"{took:.3g} µs"
+
+
+def _ratio(line: Mapping[str, Any], who: str) -> str:
+    found = line["ratios"].get(who)
+    if found is None:
+        return "–"
+    if who in CEILINGS:
+        return f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%})"
+    return f"{found['median']:.2f} ({found['low']:.2f}–{found['high']:.2f})" if found["median"] < 10 else f"{found['median']:.0f} ({found['low']:.0f}–{found['high']:.0f})"  # fmt: skip

@@ -1,0 +1,92 @@
+"""What is measured, by name, with what it is called with: operators on 16M elements, networks, case studies; imports no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.measuring import is_quick
+from benchmarks.network_inputs import input_of
+from benchmarks.operators import OPERATORS
+from case_studies.detector.design import SMALL as SMALL_DETECTOR
+from case_studies.detector.design import YOLO_V3, Design
+from case_studies.language_model.sizes import SIZES, Size
+from case_studies.language_model.stages import LAYER, MODEL, arrays
+
+LARGE, SMALL = (16384, 1024), (1024, 1024)
+"""Of an operator's largest input; the small one in the short form."""
+DETECTOR = "YOLOv3"
+LANGUAGE: Mapping[str, str] = {"transformer layer": LAYER, "language model": MODEL}
+"""Of the case study: name here → name there."""
+COMPARED = 4096
+"""Numbers of a result."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of `benchmarks.operators` and its dtype."""
+
+    name: str
+    dtype: str
+
+    @classmethod
+    def of(cls, workload: str) -> Operator:
+        """``swish`` or ``swish float16``."""
+        name, _, dtype = workload.partition(" ")
+        return cls(name, dtype or "float32")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of its largest input."""
+        return SMALL if is_quick() else LARGE
+
+    @property
+    def inputs(self) -> list[np.ndarray]:
+        """What it is called with."""
+        return OPERATORS[self.name].inputs(self.shape, self.dtype)
+
+    @property
+    def large_inputs(self) -> int:
+        """How many of them are as large as the result."""
+        return sum(shape == self.shape for shape in OPERATORS[self.name].shapes(self.shape))
+
+
+def is_operator(workload: str) -> bool:
+    """Whether it is one, not a network."""
+    return workload.partition(" ")[0] in OPERATORS
+
+
+def design() -> Design:
+    """Of the detector."""
+    return SMALL_DETECTOR if is_quick() else YOLO_V3
+
+
+def size_of(workload: str) -> Size:
+    """Of the language model, or of one layer."""
+    return SIZES["layer" if LANGUAGE[workload] == LAYER else "quick" if is_quick() else "full"]
+
+
+def inputs_of(workload: str) -> list[np.ndarray]:
+    """What it is called with, the same for everybody."""
+    if workload in LANGUAGE:
+        return list(arrays(LANGUAGE[workload], size_of(workload), step=0))
+    if workload == DETECTOR:
+        return [np.random.default_rng(2).standard_normal((1, 3, design().size, design().size), np.float32)]  # fmt: skip
+    return Operator.of(workload).inputs if is_operator(workload) else [input_of(workload)]
+
+
+def expected_of(workload: str) -> np.ndarray | None:
+    """The first numbers of an operator's result by its formula in float64; None for a network."""
+    if not is_operator(workload):
+        return None
+    operator = Operator.of(workload)
+    rows = COMPARED // operator.shape[1]
+    wide = [one[:rows].astype(np.float64) if one.shape == operator.shape else one.astype(np.float64) for one in operator.inputs]  # fmt: skip
+    return np.asarray(OPERATORS[operator.name].formula(*wide)[0]).reshape(-1)
+
+
+def compared_part(made: np.ndarray) -> Sequence[float]:
+    """What of a result is compared with those of others."""
+    return made.reshape(-1)[:COMPARED].astype(np.float64).tolist()

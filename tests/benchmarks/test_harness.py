@@ -1,0 +1,103 @@
+"""`make bench` compares what it says it compares, sees that our kernels ran, and shows losses as it shows wins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.harness import running
+from benchmarks.harness.drawing import drawn
+from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
+from benchmarks.harness.stored import FULL, READMES, RECORD, replaced
+from benchmarks.harness.table import COLUMNS, SHOWN, table
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = {"median_us": 2000.0, "quartile_low_us": 1900.0, "quartile_high_us": 2100.0}
+
+
+def line(**ratios: tuple[float, float, float]) -> dict[str, Any]:
+    """A record in which ours took 2 ms."""
+    named = {"unfused": UNFUSED, "torch": TORCH, "ceiling": CEILING}
+    return {
+        "title": "net, inference", "right": True, "targets": {UNFUSED: 1.8, TORCH: 1.0},
+        "receipts": {OURS: {"launches": 3, "fused": 2, "libraries": 2}, UNFUSED: {"launches": 40, "fused": 0, "libraries": 0}},
+        "times": {OURS: SECONDS},
+        "ratios": {named[who]: dict(zip(("low", "median", "high"), found, strict=True)) for who, found in ratios.items()},
+    }  # fmt: skip
+
+
+MADE_UP = {
+    "lines": [line(unfused=(1.9, 2.0, 2.2), torch=(0.4, 0.5, 0.6), ceiling=(0.7, 0.75, 0.8))]
+}
+
+
+def test_a_row_has_times_ratios_with_their_spread_and_launches() -> None:
+    (row,) = (row for row in table(MADE_UP).splitlines() if row.startswith("| net"))
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [
+        "net, inference", "2 ms", "–", "2.00 (1.90–2.20)", "–", "–", "0.50 (0.40–0.60)", "–", "–", "75% (70–80%)", "–", "40 → 3",
+    ]  # fmt: skip
+
+
+def test_a_loss_is_named() -> None:
+    assert running.short_of(MADE_UP["lines"][0]) == [TORCH]
+    assert "torch 0.50 ×" in running.shown(MADE_UP["lines"][0])
+    assert "short of: torch" in running.shown(MADE_UP["lines"][0])
+
+
+def test_who_is_faster_stands_left_of_the_line() -> None:
+    drawing = ElementTree.fromstring(drawn(MADE_UP))
+    space = "{http://www.w3.org/2000/svg}"
+    dots = [dot for dot in drawing.iter(f"{space}circle") if dot.find(f"{space}title") is not None]
+    at = {dot.find(f"{space}title").text.split(":")[0]: float(dot.get("cx")) for dot in dots}  # type: ignore[union-attr, arg-type]
+    ones = [one for one in drawing.iter(f"{space}line") if one.get("stroke") == "#333"]
+    (one,) = (float(mark.get("x1")) for mark in ones)  # type: ignore[arg-type]
+    assert at[TORCH] < one < at[UNFUSED]
+
+
+def test_lines_name_those_who_exist_and_targets_of_those_who_take_part() -> None:
+    for one in LINES:
+        assert set(one.rivals) <= set(CONTESTANTS)
+        assert set(one.targets) <= set(one.rivals)
+    assert len({one.title for one in LINES}) == len(LINES)
+
+
+@pytest.mark.parametrize(("page", "columns"), [(FULL, COLUMNS), *((one, SHOWN) for one in READMES)])
+def test_pages_show_the_stored_figures(page: Path, columns: Sequence[str]) -> None:
+    text, record = page.read_text("utf-8"), json.loads(RECORD.read_text("utf-8"))
+    assert replaced(text, record, columns) == text, "python -m benchmarks --store writes them"
+
+
+def test_figures_are_of_claims_and_right() -> None:
+    stored, titles = json.loads(RECORD.read_text("utf-8"))["lines"], [one.title for one in LINES]
+    assert [one["title"] for one in stored] == [one for one in titles if one in {line["title"] for line in stored}]  # fmt: skip
+    assert all(one["right"] for one in stored)
+
+
+def test_everybody_who_takes_part_is_described() -> None:
+    rows = [row for row in FULL.read_text("utf-8").splitlines() if row.startswith("| ")]
+    for who, how in CONTESTANTS.items():
+        assert f"| {who} | {how} |" in rows
+
+
+@pytest.mark.mindspore
+def test_a_line_is_measured(tmp_path: Path) -> None:
+    """A real one: its results are compared with the formula, and the profiler saw our kernel."""
+    variables = {**os.environ, "QUICK": "1", "WITHOUT": "torch,ONNX Runtime", "PYTHONPATH": str(ROOT)}  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "benchmarks", "swish, forward"], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "build/bench/bench.json").read_text("utf-8"))
+    (one,) = record["lines"]
+    assert one["right"]
+    assert one["differs"][OURS] <= 2e-6
+    assert one["receipts"][OURS]["fused"] == 1
+    assert one["receipts"][UNFUSED]["fused"] == 0
+    assert {OURS, UNFUSED, CEILING} <= set(one["times"])
+    assert {path.name for path in (tmp_path / "build/bench").iterdir()} == {"bench.json", "bench.md", "bench.svg"}  # fmt: skip
