@@ -1,0 +1,120 @@
+"""YOLOv3's network as MindSpore users write it: Darknet-53 and three heads, each for objects of another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+from case_studies.detector.design import ANCHORS, YOLO_V3, Design
+from case_studies.detector.weights import initial
+
+
+class ConvNormLeaky(nn.Cell):
+    """Convolution, batch normalisation, leaky relu: what the whole network is made of."""
+
+    def __init__(self, before: int, after: int, size: int, stride: int = 1):
+        super().__init__()
+        self.conv = nn.Conv2d(before, after, size, stride, pad_mode="pad", padding=size // 2)
+        self.norm, self.leaky = nn.BatchNorm2d(after), nn.LeakyReLU(0.1)
+
+    def construct(self, x: Any) -> Any:
+        """(images, before, height, width) to (images, after, height / stride, width / stride)."""
+        return self.leaky(self.norm(self.conv(x)))
+
+
+class Residual(nn.Cell):
+    """A narrow and a wide convolution beside a short cut."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.narrow = ConvNormLeaky(channels, channels // 2, 1)
+        self.wide = ConvNormLeaky(channels // 2, channels, 3)
+
+    def construct(self, x: Any) -> Any:
+        """The shape stays."""
+        return x + self.wide(self.narrow(x))
+
+
+class Darknet(nn.Cell):
+    """Darknet-53's convolutions: five stages, each of half the size and twice the channels."""
+
+    def __init__(self, design: Design):
+        super().__init__()
+        self.first = ConvNormLeaky(3, design.width, 3)
+        stages = []
+        for number, blocks in enumerate(design.blocks):
+            before = design.width * 2**number
+            stages.append(nn.SequentialCell([ConvNormLeaky(before, 2 * before, 3, 2), *(Residual(2 * before) for _ in range(blocks))]))  # fmt: skip
+        self.stem, self.fine, self.middle, self.coarse = nn.SequentialCell(stages[:2]), *stages[2:]
+
+    def construct(self, x: Any) -> Any:
+        """What it sees at the strides 8, 16 and 32."""
+        fine = self.fine(self.stem(self.first(x)))
+        middle = self.middle(fine)
+        return fine, middle, self.coarse(middle)
+
+
+class Head(nn.Cell):
+    """Predictions at one stride, and what the next finer head reads beside them."""
+
+    def __init__(self, before: int, channels: int, outputs: int):
+        super().__init__()
+        self.mixed = nn.SequentialCell([
+            ConvNormLeaky(before, channels, 1),
+            ConvNormLeaky(channels, 2 * channels, 3),
+            ConvNormLeaky(2 * channels, channels, 1),
+            ConvNormLeaky(channels, 2 * channels, 3),
+            ConvNormLeaky(2 * channels, channels, 1),
+        ])  # fmt: skip
+        self.wide = ConvNormLeaky(channels, 2 * channels, 3)
+        self.last = nn.Conv2d(2 * channels, outputs, 1, has_bias=True)
+
+    def construct(self, x: Any) -> Any:
+        """Predictions (images, outputs, height, width), and `channels` of what they are made of."""
+        mixed = self.mixed(x)
+        return self.last(self.wide(mixed)), mixed
+
+
+class Detector(nn.Cell):
+    """Three predictions, for the strides 8, 16 and 32: (images, height, width, 3 anchors, 5 + classes)."""
+
+    def __init__(self, design: Design):
+        super().__init__()
+        self.kinds, self.outputs = len(ANCHORS[0]), 5 + design.classes
+        channels = 8 * design.width
+        self.darknet = Darknet(design)
+        self.coarse = Head(4 * channels, 2 * channels, self.kinds * self.outputs)
+        self.to_middle = ConvNormLeaky(2 * channels, channels, 1)
+        self.middle = Head(3 * channels, channels, self.kinds * self.outputs)
+        self.to_fine = ConvNormLeaky(channels, channels // 2, 1)
+        self.fine = Head(channels + channels // 2, channels // 2, self.kinds * self.outputs)
+
+    def construct(self, x: Any) -> Any:
+        """`x`: (images, 3, size, size)."""
+        fine, middle, coarse = self.darknet(x)
+        of_coarse, mixed = self.coarse(coarse)
+        of_middle, mixed = self.middle(ops.concat((_doubled(self.to_middle(mixed)), middle), 1))
+        of_fine, _ = self.fine(ops.concat((_doubled(self.to_fine(mixed)), fine), 1))
+        return self.arranged(of_fine), self.arranged(of_middle), self.arranged(of_coarse)
+
+    def arranged(self, y: Any) -> Any:
+        """Predictions with the numbers of each box in a row."""
+        images, _, height, width = y.shape
+        return ops.reshape(ops.transpose(y, (0, 2, 3, 1)), (images, height, width, self.kinds, self.outputs))  # fmt: skip
+
+
+def _doubled(x: Any) -> Any:
+    """Each place four times."""
+    return ops.ResizeNearestNeighbor((2 * x.shape[2], 2 * x.shape[3]))(x)
+
+
+def detector(design: Design = YOLO_V3, *, seed: int = 1) -> Detector:
+    """A detector in inference whose weights are the same in every process."""
+    net, random = Detector(design), np.random.default_rng(seed)
+    for one in net.get_parameters():
+        values = initial(one.name, one.shape, random)
+        if values is not None:
+            one.set_data(Tensor(values))
+    return net.set_train(False)

@@ -1,0 +1,64 @@
+"""What the heads should predict for boxes that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from case_studies.detector.design import STRIDES, Design
+
+IGNORED = 0.5
+"""An anchor that fits a box so well but is not its best is asked for nothing."""
+QUIET = 0.5
+"""What it counts that a box says nothing is there; boxes count 1."""
+
+
+def targets(design: Design, boxes: Sequence[np.ndarray], kinds: Sequence[np.ndarray]) -> list[np.ndarray]:  # fmt: skip
+    """For each head an array of targets and one of what each number counts.
+
+    Each box belongs to the anchor whose shape is most like its own, at the place that holds its centre.
+
+    Args:
+        design: of the detector.
+        boxes, kinds: of each image, as `data.Images` has them.
+
+    Returns:
+        Targets and weights of the three heads, by turns: float32 (images, height, width, anchors, 5 + classes).
+    """
+    anchors = np.asarray(design.anchors, np.float32)
+    made = []
+    for stride in STRIDES:
+        cells = design.size // stride
+        shape = (len(boxes), cells, cells, anchors.shape[1], 5 + design.classes)
+        made += [np.zeros(shape, np.float32), np.zeros(shape, np.float32)]
+        made[-1][..., 4] = QUIET
+    for image, (corners, classes) in enumerate(zip(boxes, kinds, strict=True)):
+        for box, kind in zip(corners, classes, strict=True):
+            _put(made, image, box, int(kind), anchors)
+    return made
+
+
+def _put(made: list[np.ndarray], image: int, box: np.ndarray, kind: int, anchors: np.ndarray) -> None:  # fmt: skip
+    sides, centre = box[2:] - box[:2], (box[2:] + box[:2]) / 2
+    alike = _alike(sides, anchors)
+    best = divmod(int(alike.argmax()), anchors.shape[1])
+    for head, stride in enumerate(STRIDES):
+        wanted, weights = made[2 * head], made[2 * head + 1]
+        x, y = np.minimum((centre / stride).astype(int), wanted.shape[1] - 1)
+        for anchor in range(anchors.shape[1]):
+            place = (image, y, x, anchor)
+            if (head, anchor) == best:
+                wanted[place] = 0
+                wanted[place][:2] = centre / stride - (x, y)
+                wanted[place][2:4] = np.log(sides / anchors[head, anchor])
+                wanted[place][4] = wanted[place][5 + kind] = weights[place] = 1
+            elif alike[head, anchor] > IGNORED and not wanted[place][4]:
+                weights[place][4] = 0
+
+
+def _alike(sides: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """Common area ÷ area of both, of a box and each anchor around one centre: (heads, anchors)."""
+    common = np.minimum(sides, anchors).prod(-1)
+    alike: np.ndarray = common / (sides.prod() + anchors.prod(-1) - common)
+    return alike

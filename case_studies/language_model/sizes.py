@@ -1,0 +1,42 @@
+"""How large the network is, and how much text a step reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of the network and of a step.
+
+    Attributes:
+        d_model: numbers that stand for a character between two layers.
+        heads: of the attention; they share d_model.
+        d_ff: numbers inside of the feed-forward network.
+        layers: how many.
+        context: characters that are read at once.
+        rows: passages in a batch.
+        steps: of the training that is shown.
+    """
+
+    d_model: int
+    heads: int
+    d_ff: int
+    layers: int
+    context: int
+    rows: int
+    steps: int
+
+    @property
+    def tokens(self) -> int:
+        """Characters of a step."""
+        return self.rows * self.context
+
+
+SIZES: Mapping[str, Size] = {
+    "full": Size(d_model=128, heads=4, d_ff=512, layers=4, context=128, rows=16, steps=200),
+    "quick": Size(d_model=64, heads=4, d_ff=256, layers=2, context=32, rows=8, steps=40),
+    "layer": Size(d_model=512, heads=8, d_ff=2048, layers=1, context=128, rows=8, steps=0),
+}
+"""``layer`` is the one that a single layer is measured at."""

@@ -1,0 +1,167 @@
+"""The whole of it: the same network in four stages, what each launches and moves, how fast it learns, and that it learns the same."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from case_studies.language_model.sizes import SIZES, Size
+from case_studies.language_model.stages import (
+    CUSTOM,
+    MODEL,
+    PRESETS,
+    SERVER,
+    STAGES,
+    UNFUSED,
+    arrays,
+)
+from case_studies.language_model.training import Trained
+from ms_fusion.report.text import operators_text
+from tbe_impl import environment
+from tbe_impl.tuned import processor
+
+if TYPE_CHECKING:
+    from ms_fusion import Ledger
+    from ms_fusion.ledger import Summary
+
+MIB = 2**20
+SHOWN = 8
+"""Kernels of the ledger that are listed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stage in numbers; those of the graph are the ledger's, for one training step.
+
+    Attributes:
+        operators, launches, bytes_moved, planned_bytes: of the compiled graph: its operators, what is launched, what is read
+            and written, what its tensors take at the highest point; None where no ledger was made.
+        step_s: median of a training step.
+        tokens_per_s: characters that are learnt from in a second.
+        times: of the unfused speed.
+        peak_bytes: what the process took at its highest point.
+        last_loss: of the last step.
+        differs: the largest relative difference of a loss from the unfused one.
+    """
+
+    stage: str
+    operators: int | None
+    launches: int | None
+    bytes_moved: int | None
+    planned_bytes: int | None
+    step_s: float
+    tokens_per_s: float
+    times: float
+    peak_bytes: int | None
+    compile_s: float
+    last_loss: float
+    differs: float
+
+
+def ledger_of(stage: str, what: str, size: Size, *, measure: bool) -> Ledger:
+    """What became of the operators of a training step in that stage.
+
+    Args:
+        measure: also time each operator and compare each kernel with float64.
+    """
+    import mindspore as ms
+
+    import ms_fusion as mf
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    step = STAGES[stage].training_step(what, size)
+    inputs = map(ms.Tensor, arrays(what, size, step=0))
+    return mf.explain(step, *inputs, preset="auto", generator=STAGES[stage].generator, measure=measure, accuracy=measure)  # fmt: skip
+
+
+def rows(
+    trained: Mapping[str, Trained], ledgers: Mapping[str, Ledger], size: Size, *, settled: int
+) -> tuple[Row, ...]:
+    """A row for each stage.
+
+    Args:
+        settled: steps that are not timed, in which MindSpore tries how many threads its kernels should have.
+    """
+    graphs: dict[str, Summary] = {name: ledger.after for name, ledger in ledgers.items()}
+    for name in (SERVER, PRESETS):  # both see the same graph before anything is fused
+        if name in ledgers:
+            graphs[UNFUSED] = ledgers[name].before
+    unfused = trained[UNFUSED]
+    found = []
+    for name, one in trained.items():
+        graph, step_s = graphs.get(name), one.step_s(first=settled)
+        apart = (abs(a - b) / abs(b) for a, b in zip(one.losses, unfused.losses, strict=True))
+        found.append(
+            Row(
+                stage=name,
+                operators=graph.nodes if graph else None,
+                launches=graph.launches if graph else None,
+                bytes_moved=graph.bytes_moved if graph else None,
+                planned_bytes=graph.peak_memory_bytes if graph else None,
+                step_s=step_s,
+                tokens_per_s=size.tokens / step_s,
+                times=unfused.step_s(first=settled) / step_s,
+                peak_bytes=one.peak_bytes,
+                compile_s=one.compile_s,
+                last_loss=one.losses[-1],
+                differs=max(apart),
+            )
+        )
+    return tuple(found)
+
+
+def table(found: Sequence[Row]) -> str:
+    """The rows as text."""
+    heads = ("stage", "operators", "launches", "MiB moved", "ms a step", "tokens/s", "times", "MiB held", "last loss", "differs")  # fmt: skip
+    lines = [heads]
+    for row in found:
+        lines.append((
+            row.stage, _shown(row.operators), _shown(row.launches), _shown(row.bytes_moved, MIB, ".1f"),
+            f"{row.step_s * 1e3:.1f}", f"{row.tokens_per_s:,.0f}", f"{row.times:.2f} ×",
+            _shown(row.peak_bytes, MIB, ".0f"), f"{row.last_loss:.4f}", f"{row.differs:.0e}",
+        ))  # fmt: skip
+    widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    )  # fmt: skip
+
+
+def _shown(number: float | None, unit: float = 1, form: str = ",.0f") -> str:
+    return "–" if number is None else format(number / unit, form)
+
+
+def told(ledgers: Mapping[str, Ledger]) -> str:
+    """How many operators became few, by the kernels that took in most of them."""
+    lines = []
+    if SERVER in ledgers:
+        ledger = ledgers[SERVER]
+        inside = sum(len(kernel.operators) for kernel in ledger.kernels)
+        lines.append(f"{STAGES[SERVER].says}: {inside} of {ledger.before.nodes} operators in {len(ledger.kernels)} kernels, such as")  # fmt: skip
+        seen: dict[tuple[str, ...], int] = {}
+        for kernel in ledger.kernels:
+            seen[kernel.operators] = seen.get(kernel.operators, 0) + 1
+        most = sorted(seen, key=len, reverse=True)[:SHOWN]
+        lines += [f"  {seen[names]} × ({operators_text(names)})" for names in most]
+    if CUSTOM in ledgers:
+        ledger = ledgers[CUSTOM]
+        names = [kernel.name for kernel in ledger.carried]
+        each = (f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
+        lines.append(f"{STAGES[CUSTOM].says}: {len(names)} kernels that the network brings along: {', '.join(each)}")  # fmt: skip
+    return "\n".join(lines)
+
+
+def record(size_name: str, found: Sequence[Row], trained: Mapping[str, Trained]) -> dict[str, Any]:
+    """All of it for JSON, with the machine."""
+    return {
+        "processor": processor(),
+        "threads": environment.threads(),
+        "python": platform.python_version(),
+        "what": MODEL,
+        "size": {"name": size_name, **asdict(SIZES[size_name])},
+        "stages": [asdict(row) for row in found],
+        "losses": {name: one.losses for name, one in trained.items()},
+        "seconds": {name: one.seconds for name, one in trained.items()},
+    }

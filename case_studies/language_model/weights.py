@@ -1,0 +1,25 @@
+"""The weights that every training begins with, whatever framework and process it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+SPREAD = 0.02
+"""Of normal numbers in matrices."""
+
+
+def weights(shapes: Mapping[str, tuple[int, ...]], *, seed: int = 0) -> dict[str, np.ndarray]:
+    """Float32 values of Parameters; seed, names and shapes decide: normal ones in matrices, gamma 1, all others 0.
+
+    >>> weights({"norm.gamma": (2,), "norm.beta": (2,)})["norm.gamma"]
+    array([1., 1.], dtype=float32)
+    """
+    random, made = np.random.default_rng(seed), {}
+    for name, shape in sorted(shapes.items()):
+        if len(shape) > 1:
+            made[name] = (random.standard_normal(shape) * SPREAD).astype(np.float32)
+        else:
+            made[name] = np.full(shape, float(name.endswith("gamma")), np.float32)
+    return made
