@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
 import re
 import shlex
@@ -15,10 +17,15 @@ import pytest
 from click import Group
 
 import ms_fusion
-from ms_fusion import generator_limits, operators
+from ms_fusion import flag_lint, flags, generator_limits, operators
+from ms_fusion.capture import child
 from ms_fusion.cli import cli, run
-from ms_fusion.presets import table
+from ms_fusion.formats import onnx_file
+from ms_fusion.onnx_fusion import native, native_worker
+from ms_fusion.presets import handshake, table
 from ms_fusion.why_not.reasons import REASONS
+from tbe_impl import cache_entry, cache_notes, tuned
+from tbe_impl.backends.cpu import compiler
 from tbe_impl.environment import VARIABLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,7 +137,11 @@ def test_both_readmes_stand_in_step() -> None:
         "SECURITY.md",
         "docs/design.md",
         "docs/presets.md",
+        "docs/flags.md",
+        "docs/onnx.md",
         "docs/report.md",
+        "docs/troubleshooting.md",
+        "docs/write_a_rule.md",
         "docs/write_an_operator.md",
     ],
 )
@@ -212,6 +223,181 @@ def test_the_guide_to_operators_runs_as_it_stands(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert [path.name for path in tmp_path.iterdir()] == ["guide.py"]
+
+
+def test_the_rule_of_the_guide_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rules, program, commands = code_blocks(text_of("docs/write_a_rule.md"))
+    (tmp_path / "my_rules.py").write_text(rules, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    exec(compile(program, "docs/write_a_rule.md", "exec"), {"__name__": "__guide__"})  # noqa: S102
+    said = capfd.readouterr().out
+    assert "('Mul', 'Sigmoid', 'Mul')" in said and "('Sigmoid', 'Mul')" in said
+    for line in commands.splitlines():
+        arguments = shlex.split(line)
+        assert arguments[0] == "ms-fusion" and run(arguments[1:]) == 0, line
+        assert "SoftGate" in (tmp_path / "kernels" / "manifest.json").read_text("utf-8")
+    sys.modules.pop("my_rules", None)
+
+
+@pytest.mark.mindspore
+def test_the_commands_of_the_page_on_onnx_run_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _, program, _ = code_blocks(text_of("docs/write_a_rule.md"))
+    model = program.split("onnx.save(")[1].split('"gates.onnx"')[0]
+    monkeypatch.chdir(tmp_path)
+    exec(f"import onnx.parser\nonnx.save({model}'model.onnx')")  # noqa: S102
+    fused, _, mapped, cell = code_blocks(text_of("docs/onnx.md"))
+    for block in (fused, mapped):
+        command, sentence = block.splitlines()
+        assert run(shlex.split(command)[1:]) == 0, command
+        said = capfd.readouterr().out
+        assert re.search(r"\[INFO\] \d+ operators, \d+ candidates\. ", said), said
+        assert sentence.startswith("[INFO]") and sentence.rpartition(". ")[2] in said
+    names: dict[str, object] = {"ms_fusion": ms_fusion, "mindspore": importlib.import_module("mindspore")}  # fmt: skip
+    exec(cell, names)  # noqa: S102
+    assert callable(names["loss_and_gradients"])
+
+
+def flags_page() -> str:
+    """docs/flags.md, made of what the code knows."""
+
+    def takes(name: str) -> str:
+        data = flags.FLAGS[name].metadata
+        kinds = {
+            "bool": "`true`, `false`",
+            "int": f"a number from {data['minimum']}",
+            "list": {"pass": "passes", "number": "numbers"}.get(data["names"], f"{data['names']}s"),
+            "str": "a text",
+        }
+        return ", ".join(f"`{choice}`" for choice in data["choices"]) or kinds[data["kind"]]
+
+    def written(value: object) -> str:
+        return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+    def default(value: object) -> str:
+        return "none" if value in ((), "") else written(value)
+
+    def warned(name: str) -> str:
+        killed = flags.FLAGS[name].metadata["killed_by"]
+        values = " or ".join(map(written, killed))
+        return f" On CPU {values} kills the process: {flag_lint.KILLERS[name]}." if killed else ""
+
+    rows = [
+        f"| `--{name}` | {takes(name)} | {default(item.metadata['default'])} | {item.metadata['doc']}{warned(name)} |"
+        for name, item in flags.FLAGS.items()
+    ]
+    gone = [f"| `--{name}` | {what} |" for name, what in flag_lint.GONE.items()]
+    stages = [
+        f"| {number} | `{stage}` | {', '.join(f'`{one}`' for one in passes)} |"
+        for number, (stage, passes) in enumerate(flag_lint.STAGES.items())
+    ]
+    patterns = [
+        f"| `{name}` | {', '.join(devices)} |" for name, devices in flag_lint.PATTERNS.items()
+    ]
+    tables = {
+        "The flags": ("| flag | takes | default | what it does |", rows),
+        "Names that MindSpore 2.10 does not know": ("| flag | instead |", gone),
+        "Passes": ("| stage | name | passes |", stages),
+        "Patterns of the splitter": ("| pattern | devices |", patterns),
+    }
+    introductions = {
+        "Passes": "Named as `stage.pass` or by two numbers, both from 0. The back end's own, by name alone: "
+        + ", ".join(f"`{name}`" for name in sorted(flag_lint.BACKEND_PASSES, key=str.lower))
+        + ".\n\n"
+    }
+    parts = [
+        '# Flags\n\nThe flags of MindSpore\'s graph kernel fusion, as the presets set them and as `mf.enable(flags="…")`, `--flags` of '
+        "`ms-fusion explain` and the\nvariable `MS_DEV_GRAPH_KERNEL_FLAGS` take them: `--key=value` with spaces between, lists with commas. "
+        '`ms-fusion lint-flags "…"` finds what is wrong in\nsuch a string, about which MindSpore is mostly silent. What each preset sets: '
+        "[presets.md](presets.md).\n\nThis page is written from `ms_fusion/flags.py` and `ms_fusion/flag_lint.py` by\n"
+        "`pytest tests/test_docs.py --update-golden`, and a test holds it to them.\n"
+    ]
+    for heading, (head, lines) in tables.items():
+        rule = "|---" * head.count(" | ") + "|---|"
+        parts.append(
+            f"\n## {heading}\n\n{introductions.get(heading, '')}"
+            + "\n".join((head, rule, *lines, ""))
+        )
+    return "".join(parts)
+
+
+def test_the_page_of_flags_is_what_the_code_knows(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--update-golden"):
+        (ROOT / "docs/flags.md").write_text(flags_page(), "utf-8")
+    assert text_of("docs/flags.md") == flags_page()
+
+
+def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section_of("SECURITY.md", "Processes that are started"), re.M))  # fmt: skip
+    assert f"{compiler.TIME_LIMIT_S:g} s, {compiler.MEMORY_LIMIT_BYTES >> 30} GiB of memory" in rows["the C compiler"]  # fmt: skip
+    assert f"{child.TIME_LIMIT_S:g} s for `explain`" in rows["`explain` and `tune`"]
+    memory = native_worker.MEMORY_BYTES
+    expected = ", ".join(
+        f"{memory[mode] >> 30} GiB and {seconds:g} s"
+        for mode, seconds in (("shapes", native.SHAPES_LIMIT_S), ("runtime", native.RUN_LIMIT_S))
+    )
+    assert expected in rows["shape inference and ONNX Runtime"]
+    assert f"{handshake.TIME_LIMIT_S:g} s" in rows["the proof of our generator"]
+    limits = section_of("SECURITY.md", "Limits on what is read")
+    assert (onnx_file.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
+    for size, what in (
+        (cache_entry.KERNEL_BYTES_MAX, "A library of the cache is at most 1 GiB"),
+        (cache_entry.META_BYTES_MAX, "its note 1 MiB"),
+        (cache_notes.BYTES_MAX, "another note 256 KiB"),
+        (tuned.BYTES_MAX, "a record of tuning 64 KiB"),
+    ):
+        unit = {"GiB": 30, "MiB": 20, "KiB": 10}[what[-3:]]
+        assert what in limits and int(what.split()[-2]) << unit == size, what
+
+
+def texts_of_the_code() -> str:
+    """Every text in the packages; what is put into one is …, and white space is one space."""
+    found: list[str] = []
+    for package in ("ms_fusion", "custom_ops", "tbe_impl"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    parts = [
+                        str(one.value) if isinstance(one, ast.Constant) else "…"
+                        for one in node.values
+                    ]
+                    found.append("".join(parts))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.append(node.value)
+    return "\n".join(" ".join(text.split()) for text in found)
+
+
+def test_our_own_texts_are_quoted_as_they_are() -> None:
+    said = section_of("docs/troubleshooting.md", "What ms_fusion says")
+    quoted = [
+        text
+        for line in re.findall(r"^### (.*)$", said, re.M)
+        for text in re.findall(r"`(.*?)`(?:, |$)", line)
+    ]
+    known = texts_of_the_code()
+    assert len(quoted) > 25
+    assert [text for text in quoted if text.strip(" …") not in known] == []
+
+
+@pytest.mark.mindspore
+def test_what_troubleshooting_tells_to_run_runs(tmp_path: Path) -> None:
+    text = text_of("docs/troubleshooting.md")
+    (doctor, program) = code_blocks(text)
+    assert doctor == "ms-fusion doctor\n"
+    (tmp_path / "program.py").write_text(program, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "PyNative mode fuses nothing" in done.stdout
+    for command in re.findall(r"`ms-fusion (lint-flags \"--.*?\")`", text):
+        assert run(shlex.split(command)) == 1, command
 
 
 def test_the_changelog_knows_the_version() -> None:

@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("tbe_impl", "custom_ops", "ms_fusion")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+STUDIES = sorted((ROOT / "case_studies").rglob("*.py"))
 FRAMEWORKS = ("mindspore", "torch", "onnx", "onnxruntime", "onnxscript", "onnx_ir", "matplotlib")
 
 # A module may import those of an earlier or its own row; what is not listed here is a leaf of its package.
@@ -51,6 +52,7 @@ ORDER = {
         ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
+        ("rule_files",),
         ("why_not", "kernel_server"),
         ("presets",),
         ("specializing",),
@@ -70,8 +72,10 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/formats/onnx_file.py",
     "ms_fusion/formats/onnx_graph.py",
     "ms_fusion/onnx_cell/attention.py",
+    "ms_fusion/onnx_cell/bits.py",
     "ms_fusion/onnx_cell/boxes.py",
     "ms_fusion/onnx_cell/cell.py",
+    "ms_fusion/onnx_cell/distinct.py",
     "ms_fusion/onnx_cell/einsum.py",
     "ms_fusion/onnx_cell/functions.py",
     "ms_fusion/onnx_cell/images.py",
@@ -81,9 +85,11 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_cell/quantized.py",
     "ms_fusion/onnx_cell/reading.py",
     "ms_fusion/onnx_cell/recurrent.py",
+    "ms_fusion/onnx_cell/regions.py",
     "ms_fusion/onnx_cell/resizing.py",
     "ms_fusion/onnx_cell/sampling.py",
     "ms_fusion/onnx_cell/sequences.py",
+    "ms_fusion/onnx_cell/spectra.py",
     "ms_fusion/onnx_cell/windows.py",
     "ms_fusion/onnx_fusion/as_kernels.py",
     "ms_fusion/onnx_fusion/as_runtime_operators.py",
@@ -213,6 +219,18 @@ def test_a_backward_import_is_seen(name: str, code: str, wrong: list[str]) -> No
     assert bool(found) == bool(wrong)
 
 
+@pytest.mark.parametrize("path", STUDIES, ids=name_of)
+def test_case_studies_import_packages_and_nothing_else_of_ours(path: Path) -> None:
+    ours = {"benchmarks", "tests"} | ({"case_studies"} if path.parent.name == "case_studies" else set())  # fmt: skip
+    assert ours.isdisjoint(name.partition(".")[0] for name in imports_of(ast.parse(path.read_text("utf-8"))))  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_packages_know_no_case_study(path: Path) -> None:
+    found = imports_of(ast.parse(path.read_text("utf-8")))
+    assert "case_studies" not in {name.partition(".")[0] for name in found}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_no_framework_is_imported_at_load(path: Path) -> None:
     if path.relative_to(ROOT).as_posix() in MAY_LOAD_A_FRAMEWORK:
@@ -223,7 +241,7 @@ def test_no_framework_is_imported_at_load(path: Path) -> None:
     assert loaded.isdisjoint(FRAMEWORKS)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@pytest.mark.parametrize("path", [*MODULES, *STUDIES], ids=name_of)
 def test_a_module_says_what_it_is_and_stays_small(path: Path) -> None:
     text = path.read_text("utf-8")
     docstring = ast.get_docstring(ast.parse(text))
