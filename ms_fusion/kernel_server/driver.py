@@ -16,8 +16,9 @@ from ms_fusion.graph import Graph
 from ms_fusion.kernel_server import answers, choose
 from ms_fusion.kernel_server.answers import Row
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
-from ms_fusion.kernel_server.entry import entry, stub
+from ms_fusion.kernel_server.entry import entry
 from ms_fusion.kernel_server.publishing import is_name, publish
+from ms_fusion.kernel_server.stubs import stub
 from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment

@@ -7,14 +7,12 @@ hands over besides is not used: the kernel shares its loops among the threads of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from ms_fusion.kernel_server.stubs import by_name_of_akg
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, Program
 from tbe_impl.dsl.tensor import Tensor
-
-STUB = Path(__file__).with_name("stub.c")
 
 
 def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
@@ -49,17 +47,6 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         *by_name_of_akg(group.name),
     ]
     return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"  # fmt: skip
-
-
-def stub(name: str) -> str:
-    """The text of a kernel that is prepared in the process that calls it."""
-    text = f"#define NAME {name}\n{STUB.read_text('utf-8')}\n"
-    return text + "\n".join(by_name_of_akg(name)) + "\n"
-
-
-def by_name_of_akg(name: str) -> list[str]:
-    """The same as MindSpore calls what its own generator builds: a group has one name, whoever is asked for it next."""
-    return [f"void {name}_kernel(void **all) {{", f"int threads = 1; {name}(all[0], &threads, all + 1);", "}"]  # fmt: skip
 
 
 def _index(tensors: Sequence[Tensor], wanted: Tensor) -> int:

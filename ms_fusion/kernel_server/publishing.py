@@ -9,7 +9,9 @@ import tempfile
 from pathlib import Path
 
 from ms_fusion.kernel_server import records
+from ms_fusion.kernel_server.stubs import stub_beside_own
 from ms_fusion.ledger import Build
+from tbe_impl.backends.cpu import compiler
 
 SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
@@ -31,6 +33,27 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
     _put(directory / f"{name}.so", content)
     _put(directory / records.file_name(name), records.content(record))
     _put(directory / f"{name}.json", json.dumps(told).encode())
+
+
+OWN = ".own"
+"""How a file ends that MindSpore's own generator built."""
+
+
+def publish_beside_own(name: str, directory: Path) -> None:
+    """What MindSpore's own generator has just built can be called as a kernel of ours as well: then it is ours, made at that call.
+
+    Raises:
+        CompileError, MissingError: there is no compiler, or it fails; all is as it was.
+        OSError: the directory cannot be written.
+    """
+    if not is_name(name):
+        return
+    library, told = directory / f"{name}.so", directory / f"{name}.json"
+    around = compiler.build(stub_beside_own(name), symbols=(name, f"{name}_kernel")).read_bytes()
+    known = json.loads(told.read_text("utf-8"))
+    _put(library.with_suffix(OWN), library.read_bytes())
+    _put(library, around)
+    _put(told, json.dumps({**known, "sha256": hashlib.sha256(around).hexdigest()}).encode())
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)

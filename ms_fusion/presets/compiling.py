@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.presets import again, first_compile, generators, mindspore_state, net_choices
+from ms_fusion.presets import again, first_compile, mindspore_state, net_choices
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     KERNELS_VARIABLE,
@@ -19,7 +19,6 @@ from ms_fusion.presets.mindspore_state import (
     variable_set,
 )
 from ms_fusion.presets.record import fuses
-from ms_fusion.presets.scopes import Setting, rendered
 from tbe_impl.environment import is_off
 
 Result = TypeVar("Result")
@@ -28,7 +27,7 @@ _said: set[str] = set()
 
 
 def compiled(
-    compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], *, flags: str, setting: Setting | None
+    compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], flags: str
 ) -> Result:  # fmt: skip
     """What `compile` returns, under the flags that hold; where MindSpore's fusion fails, once more without what stood in the way.
 
@@ -36,11 +35,10 @@ def compiled(
         net: a Cell, a function, or the object whose method is compiled.
         inputs: what it is called with.
         flags: of ours, that hold for it; empty for none.
-        setting: what they come from.
     """
 
     def once(attempt: again.Attempt) -> Result:
-        with _as_set(net, inputs, attempt, flags, setting):
+        with _as_set(net, inputs, attempt, flags):
             return compile()
 
     return again.until_compiled(once, net)
@@ -48,7 +46,7 @@ def compiled(
 
 @contextlib.contextmanager
 def _as_set(
-    net: Any, inputs: tuple[Any, ...], attempt: again.Attempt, flags: str, setting: Setting | None
+    net: Any, inputs: tuple[Any, ...], attempt: again.Attempt, flags: str
 ) -> Iterator[None]:
     """Inside, the flags hold; what they did to a net is said afterwards.
 
@@ -70,7 +68,7 @@ def _as_set(
         return
     method = getattr(net, "__parse_method__", "construct")
     user = net if method == "construct" else getattr(type(net), method)
-    flags = net_choices.applied(_still_possible(flags, setting), user, inputs)
+    flags = net_choices.applied(flags, user, inputs)
     name = getattr(user, "__name__", type(user).__name__)
     if fuses(flags) and device_target() == "CPU":
         flags = _buildable(flags, name)
@@ -85,16 +83,6 @@ def _as_set(
         yield
 
 
-def _still_possible(flags: str, setting: Setting | None) -> str:
-    """`flags`, or those for MindSpore's own generator where it has built kernels since they were set."""
-    if generator_of(flags) != generators.OURS or mindspore_state.builder() != generators.MINDSPORE:
-        return flags
-    if setting is None or setting.flags != flags:
-        return flags
-    first_compile.say(generators.instead(mindspore_state.SWITCHED, generators.EARLIER).message)
-    return rendered(setting.preset, setting.explicit, device_target(), generators.MINDSPORE)
-
-
 def _buildable(flags: str, name: str) -> str:
     """The flags, when kernels can be built; else those of an unfused net, which is said once."""
     why = mindspore_state.why_no_kernels()
@@ -103,7 +91,6 @@ def _buildable(flags: str, name: str) -> str:
             first_compile.say(f"{name} is compiled without fusion, and so is what follows: {why}.")
         _said.add(why)
         return GraphKernelFlags(opt_level=0).render()
-    mindspore_state.use_generator(flags)
     return flags
 
 

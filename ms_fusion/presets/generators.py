@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 OURS, MINDSPORE = "ms_fusion", "mindspore"
 GENERATORS = (MINDSPORE, OURS)
-EARLIER = "Enable ours before anything is compiled."
-"""What helps against kernels of MindSpore's own that are there already."""
 NOT_PRECISE = (
     "MindSpore's own generator builds what is compiled under precise: ours rounds float16 and bfloat16 once for a whole kernel, "
     "where unfused operators round one by one, and a kernel of the same operators is shared by all presets."
@@ -45,17 +43,17 @@ def choose(
         return MINDSPORE, ()
     if not is_served(preset):
         return MINDSPORE, ((_found("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ())  # fmt: skip
-    if mindspore_state.builder() == MINDSPORE:
-        return MINDSPORE, (instead(mindspore_state.SWITCHED, EARLIER),)
+    if mindspore_state.had_kernels():
+        return MINDSPORE, (_instead(mindspore_state.EARLIER, "Enable ours before anything is compiled."),)  # fmt: skip
     reason = handshake.why_not(mindspore_state.version())
     if reason:
-        return MINDSPORE, (instead(reason, "Run `ms-fusion doctor`."),)
+        return MINDSPORE, (_instead(reason, "Run `ms-fusion doctor`."),)
     mindspore_state.host_kernels()
     library = handshake.without_library(mindspore_state.version())
     return OURS, ((_found("note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"),) if library else ())  # fmt: skip
 
 
-def instead(reason: str, remedy: str) -> Finding:
+def _instead(reason: str, remedy: str) -> Finding:
     """What is said where MindSpore's own generator takes the place of ours."""
     return _found(
         "warning",

@@ -28,9 +28,7 @@ KERNELS = "akg_kernel_meta"
 """Where in its kernel directory MindSpore puts descriptions and libraries."""
 LEAST_FREE_BYTES = 16 << 20
 """Descriptions and libraries of a large net take less; MindSpore ends the program where it cannot write them."""
-BUILT_BY = "built_by"
-"""The file beside them that says whose they are."""
-SWITCHED = "MindSpore's own generator has built kernels in this process, and MindSpore keeps them under names that ours would have"
+EARLIER = "MindSpore's own generator has built kernels in this process before ms_fusion was there, and MindSpore keeps them by names that ours would have"
 """Why our generator cannot take over."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 FRONT_END_VARIABLE = "MS_DEV_PRECOMPILE_ONLY"
@@ -183,7 +181,7 @@ def kernel_directory() -> Path:
 
 
 _prepared = False
-_builder = ""
+_had_kernels = False
 
 
 def prepare() -> None:
@@ -193,9 +191,9 @@ def prepare() -> None:
         MissingError: MindSpore, or the package `decorator`, without which its generator dies, is not installed.
         InputError: the user's own kernel directory cannot be used.
     """
-    global _prepared, _builder
+    global _prepared, _had_kernels
     with compile_lock:
-        kernel_directory()
+        place = kernel_directory()
         if _prepared:
             return
         mindspore_module()
@@ -208,8 +206,11 @@ def prepare() -> None:
 
         scripts = Path(__file__).resolve().parent / "compile_server"
         GraphExecutor_.get_instance().set_kernel_build_server_dir(f"{scripts}{os.sep}")
-        if not _builder and _has_kernels_loaded():
-            _builder = "mindspore"
+        _had_kernels = _has_kernels_loaded()
+        if not _had_kernels and not private_directory.is_made_here(place):
+            from ms_fusion.presets import kept_kernels
+
+            kept_kernels.remove_strange(place)
         _prepared = True
 
 
@@ -219,6 +220,11 @@ def _has_kernels_loaded() -> bool:
         return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
     except OSError:
         return False
+
+
+def had_kernels() -> bool:
+    """Whether MindSpore's own generator was at work in this process before ms_fusion; its kernels cannot be called as ours."""
+    return _had_kernels
 
 
 @functools.cache
@@ -233,11 +239,6 @@ def host_kernels() -> None:
     Host(kernel_directory() / KERNELS).install()
 
 
-def builder() -> str:
-    """Which generator built the kernels of this process so far: ``mindspore``, ``ms_fusion``, or empty."""
-    return _builder
-
-
 def why_no_kernels() -> str:
     """Why no kernel can be put where MindSpore looks for them now; empty when it can."""
     place = Path(variable(KERNELS_VARIABLE) or ".")
@@ -248,35 +249,6 @@ def why_no_kernels() -> str:
     except OSError as error:
         return str(error)
     return f"the disk of {place} is full" if free < LEAST_FREE_BYTES else ""
-
-
-def use_generator(text: str) -> None:
-    """What has to be so before a compilation under these flags: kernels are called as their generator means it.
-
-    Both give the same group the same name. What an earlier process left under that name is removed; what this process had
-    built by MindSpore's generator stays in MindSpore's memory, and ours can be called either way.
-
-    Raises:
-        UnsafeError: MindSpore's own generator has built kernels here, and now ours is asked for.
-        MissingError, CompileError: as `host_kernels`.
-    """
-    global _builder
-    if not fuses(text):
-        return
-    wanted = generator_of(text)
-    if wanted == "ms_fusion":
-        if _builder == "mindspore":
-            raise UnsafeError(SWITCHED, remedy="Enable ours before anything is compiled.")
-        host_kernels()
-    if _builder:
-        return
-    note = kernel_directory() / BUILT_BY
-    known = note.read_text("utf-8") if note.is_file() else ""
-    if known != wanted:
-        for path in (kernel_directory() / KERNELS).glob("Fused_*"):
-            path.unlink(missing_ok=True)
-        note.write_text(wanted, "utf-8")
-    _builder = wanted
 
 
 class _Fixed(threading.local):
@@ -293,9 +265,17 @@ def flags_are_fixed() -> bool:
 
 @contextlib.contextmanager
 def environment_flags(text: str) -> Iterator[None]:
-    """Exactly this flag string for everything compiled inside, above every scope; restored at the end."""
+    """Exactly this flag string for everything compiled inside, above every scope; restored at the end.
+
+    Raises:
+        UnsafeError: they name our generator, which comes too late.
+        MissingError, CompileError: as `host_kernels`.
+    """
     prepare()
-    use_generator(text)
+    if fuses(text) and generator_of(text) == "ms_fusion":
+        if _had_kernels:
+            raise UnsafeError(EARLIER, remedy="Enable ours before anything is compiled.")
+        host_kernels()
     _fixed.depth += 1
     try:
         with variable_set(FLAGS_VARIABLE, text):

@@ -58,6 +58,11 @@ def is_of_another_process(place: Path) -> bool:
     )
 
 
+def is_made_here(place: Path) -> bool:
+    """Whether this process made it."""
+    return place in _mine
+
+
 def remove(place: Path) -> None:
     """Remove a directory that `make` made; a forked child leaves its parent's alone."""
     owner, lock = _mine.pop(place)

@@ -65,14 +65,12 @@ class Setting:
 
     Attributes:
         preset, flags: its name, and what MindSpore is told.
-        explicit: what of the flags the user wrote.
         asked: the generator that the user named.
         compiled: for a Cell's: its `construct` was compiled for it, in PyNative mode.
     """
 
     preset: str
     flags: str
-    explicit: str = ""
     asked: str | None = None
     compiled: bool = False
 
@@ -380,17 +378,12 @@ def _setting(
     found += remarks
     if flags is not None:
         refuse(GraphKernelFlags.of(flags), device, chosen)
-    return Setting(preset, rendered(preset, explicit, device, chosen), explicit, asked), found
-
-
-def rendered(preset: str, explicit: str, device: str, generator: str) -> str:
-    """The flag string of a preset with what the user wrote over it; raises UnsafeError as `refuse`, of which no preset alone is in need."""
-    flags = resolve(preset, device=device, version=version(), flags=explicit, generator=generator)
+    wanted = resolve(preset, device=device, version=version(), flags=explicit, generator=chosen)
     if explicit:
-        refuse(flags, device, generator)
-    if generator == generators.OURS:
-        flags = served.without_kept_out(flags, library=not handshake.without_library(version()))
-    return flags.render()
+        refuse(wanted, device, chosen)
+    if chosen == generators.OURS:
+        wanted = served.without_kept_out(wanted, library=not handshake.without_library(version()))
+    return Setting(preset, wanted.render(), asked), found
 
 
 def named_generator() -> str | None:
@@ -525,8 +518,7 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
                 lambda: original(self, net, inputs, *args, **kwargs),
                 net,
                 tuple(inputs),
-                flags=flags,
-                setting=own or _top(),
+                flags,
             )
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import logging
 import os
 import re
@@ -157,9 +158,11 @@ class _MindSpores:
     """MindSpore's own generator.
 
     Attributes:
+        directory: where MindSpore looks for libraries.
         attributes: what MindSpore tells it.
     """
 
+    directory: Path
     attributes: str
 
     def answered(self, text: str) -> bool:
@@ -168,9 +171,18 @@ class _MindSpores:
     def builder(self) -> Callable[[str], object]:
         from mindspore._extends.parallel_compile.akg_compiler import akg_process
 
+        from ms_fusion.kernel_server.publishing import publish_beside_own
+
         sys.path.append(akg_process.get_akg_path())
         function = importlib.import_module("akg.ms").compilewithjson
-        return lambda text: akg_process._compile_akg_task_default([text], self.attributes, function)
+
+        def build(text: str) -> None:
+            akg_process._compile_akg_task_default([text], self.attributes, function)
+            # without a compiler there is nobody who would call it as ours
+            with contextlib.suppress(FusionError, OSError, ValueError):
+                publish_beside_own(json.loads(text)["op"], self.directory)
+
+        return build
 
     def stand_in(self, text: str, why: str) -> None:
         pass
@@ -180,6 +192,7 @@ def _generator(processor: Any, attributes: str) -> _Generator:
     from mindspore._extends.parallel_compile.akg_compiler import akg_process
     from mindspore._extends.parallel_compile.akg_compiler.util import get_kernel_meta_parent_dir
 
+    directory = Path(get_kernel_meta_parent_dir(attributes)) / "akg_kernel_meta"
     if isinstance(processor, akg_process.AkgV2Process):
-        return _Ours(Path(get_kernel_meta_parent_dir(attributes)) / "akg_kernel_meta")
-    return _MindSpores(attributes)
+        return _Ours(directory)
+    return _MindSpores(directory, attributes)

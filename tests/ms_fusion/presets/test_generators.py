@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from ms_fusion.generator_limits import GENERATOR
-from ms_fusion.presets import generators, handshake, mindspore_state
+from ms_fusion.kernel_server import records
+from ms_fusion.kernel_server.publishing import OWN
+from ms_fusion.presets import generators, handshake, kept_kernels, mindspore_state
 from tests.ms_fusion.presets.mindspore_child import run
 
 NET = """
@@ -21,6 +23,9 @@ class Net(nn.Cell):
 class Kept(nn.Cell):
     def construct(self, x):
         return ops.select(x <= 2.0, ops.abs(x), ops.sqrt(x))
+class Line(nn.Cell):
+    def construct(self, x):
+        return x * 2.5 + 1.25
 def told(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -49,9 +54,11 @@ RESULT["off"] = enabled(preset="off")
 RESULT["unfused"] = enabled()
 with mf.fusion("precise"):
     RESULT["within precise"] = called(Kept())
-RESULT["after precise"] = called(Net())
-RESULT["after it"] = enabled()
-RESULT["files"] = len(kernels())
+RESULT["turns"] = []
+for generator in ("mindspore", "ms_fusion") * 2:
+    with mf.fusion("basic", generator=generator) as block:
+        RESULT["turns"].append([block.generator, *called(Line())])
+RESULT["lines"] = sum("Mul_Add" in name for name in kernels())
 """
 
 AFTER_THE_USERS_OWN = """
@@ -102,13 +109,11 @@ def test_without_a_compiler_mindspores_own_stays_and_one_line_says_why(
 
 
 @pytest.mark.mindspore
-def test_after_mindspores_own_ours_is_replaced_and_it_is_said(seen: dict[str, Any]) -> None:
+def test_generators_take_turns_in_one_process_and_each_builds_its_own(seen: dict[str, Any]) -> None:
+    """Also the same net, whose groups are alike: MindSpore keeps kernels by name."""
     assert seen["within precise"] == [1.0, []]
-    value, (text,) = seen["after precise"]
-    assert value == 2.0 and mindspore_state.SWITCHED in text
-    generator, (text,) = seen["after it"]
-    assert generator == "mindspore" and generators.EARLIER in text
-    assert seen["files"] >= 2
+    assert seen["turns"] == [["mindspore", 3.75, []], ["ms_fusion", 3.75, []]] * 2
+    assert seen["lines"] == 1
 
 
 @pytest.mark.mindspore
@@ -116,7 +121,28 @@ def test_kernels_of_the_users_own_flags_are_noticed(tmp_path: Path) -> None:
     found = run(NET + AFTER_THE_USERS_OWN, tmp_path / "work").result
     assert found["own"] == found["then"] == [2.0, []]
     generator, (text,) = found["enabled"]
-    assert generator == "mindspore" and mindspore_state.SWITCHED in text
+    assert generator == "mindspore" and mindspore_state.EARLIER in text
+
+
+@pytest.mark.mindspore
+def test_of_the_users_own_directory_is_taken_what_can_be_called(tmp_path: Path) -> None:
+    """A process without ms_fusion leaves there what cannot be called as ours."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    code = NET + f'os.environ["MS_COMPILER_CACHE_PATH"] = {str(kept)!r}\n'
+    plain = 'os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"\nRESULT["own"] = called(Line())\n'
+    ours = 'RESULT["generator"] = enabled()\nRESULT["value"] = called(Line())\n'
+    assert run(code + plain, tmp_path / "first").result["own"] == [3.75, []]
+    (left,) = (kept / mindspore_state.KERNELS).glob("*.json")
+    assert not left.with_suffix(OWN).exists()
+    for _ in range(2):
+        found = run(code + ours, tmp_path / "then").result
+        assert found == {"generator": ["ms_fusion", []], "value": [3.75, []]}
+    (now,) = (kept / mindspore_state.KERNELS).glob("*.json")
+    assert now.name == left.name and records.read_one(now.parent, now.stem).steps[0].by == "c"
+    (kept / kept_kernels.BUILT_FOR).write_text("another machine")
+    run(code + "mf.enable()", tmp_path / "again")
+    assert not list((kept / mindspore_state.KERNELS).glob("*.json"))
 
 
 class _Terminal(io.StringIO):
@@ -146,7 +172,7 @@ def test_elsewhere_nothing_is_tried(
 
 def test_flags_that_name_ours_ask_for_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handshake, "why_not", lambda version: "of the test")
-    monkeypatch.setattr(mindspore_state, "builder", lambda: "")
+    monkeypatch.setattr(mindspore_state, "had_kernels", lambda: False)
     monkeypatch.setattr(mindspore_state, "version", lambda: "2.10.0")
     chosen, (said,) = generators.choose("auto", "CPU", flags=f"--kernel_generator={GENERATOR}")
     assert chosen == "mindspore" and "since ours cannot be used: of the test" in said.message

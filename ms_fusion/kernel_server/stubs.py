@@ -1,0 +1,30 @@
+"""The C of libraries that are prepared in the process that calls them, and of the names by which MindSpore calls a kernel.
+
+A group has one name, whoever is asked for it, and MindSpore keeps what it has loaded under that name for as long as the process lives.
+So each library can be called both as a kernel of ours and as one of MindSpore's own generator.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+STUB, OWN = (Path(__file__).with_name(name) for name in ("stub.c", "own.c"))
+
+
+def stub(name: str) -> str:
+    """The text of a kernel that is prepared at its first call, by whichever name."""
+    return f"{_stub(name)}{chr(10).join(by_name_of_akg(name))}\n"
+
+
+def stub_beside_own(name: str) -> str:
+    """The text of a kernel that is prepared when it is called as ours; as MindSpore's own, it is that of the file ``NAME.own``."""
+    return f"{_stub(name)}{OWN.read_text('utf-8')}\n"
+
+
+def by_name_of_akg(name: str) -> list[str]:
+    """The same as MindSpore calls what its own generator builds."""
+    return [f"void {name}_kernel(void **all) {{", f"int threads = 1; {name}(all[0], &threads, all + 1);", "}"]  # fmt: skip
+
+
+def _stub(name: str) -> str:
+    return f"#define NAME {name}\n{STUB.read_text('utf-8')}\n"
