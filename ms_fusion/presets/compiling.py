@@ -15,8 +15,8 @@ from ms_fusion.presets.mindspore_state import (
     KERNELS_VARIABLE,
     device_target,
     flags_are_fixed,
+    flags_set,
     variable,
-    variable_set,
 )
 from ms_fusion.presets.record import fuses
 from tbe_impl.environment import is_off
@@ -58,7 +58,7 @@ def _as_set(
         fixed = variable(FLAGS_VARIABLE) or ""
         with (
             again.looked_over(attempt, fixed, place),
-            variable_set(FLAGS_VARIABLE, attempt.over(fixed)),
+            flags_set(attempt.over(fixed)),
             _spelled_out(fixed),
         ):
             yield
@@ -74,7 +74,7 @@ def _as_set(
         flags = _buildable(flags, name)
     with (
         again.looked_over(attempt, flags, place, name),
-        variable_set(FLAGS_VARIABLE, attempt.over(flags)),
+        flags_set(attempt.over(flags)),
         _spelled_out(flags),
         first_compile.told(user, name, inputs, place, own=generator_of(flags) == "mindspore")
         if fuses(flags) and device_target() == "CPU"

@@ -256,11 +256,37 @@ class _Fixed(threading.local):
 
 
 _fixed = _Fixed()
+_around: list[str | None] = []
+"""What the variable of the flags held before each of ours."""
+_last = ""
 
 
 def flags_are_fixed() -> bool:
     """Whether this thread is inside `environment_flags`: then a patched Cell does not bring its own flags."""
     return _fixed.depth > 0
+
+
+def users_flags() -> str | None:
+    """The variable of the flags as it is outside of our compilations."""
+    return _around[0] if _around else variable(FLAGS_VARIABLE)
+
+
+@contextlib.contextmanager
+def flags_set(text: str) -> Iterator[None]:
+    """MindSpore reads these flags at each compilation inside; child processes that begin elsewhere do not inherit them."""
+    global _last
+    _around.append(os.environ.get(FLAGS_VARIABLE))
+    os.environ[FLAGS_VARIABLE] = _last = text
+    try:
+        yield
+    finally:
+        set_variable(FLAGS_VARIABLE, _around.pop())
+
+
+def _leave_flags() -> None:
+    """When the process ends, MindSpore compares what it did with what the variable holds, and dies where that has fewer passes."""
+    if _last:
+        os.environ[FLAGS_VARIABLE] = _last
 
 
 @contextlib.contextmanager
@@ -278,7 +304,7 @@ def environment_flags(text: str) -> Iterator[None]:
         host_kernels()
     _fixed.depth += 1
     try:
-        with variable_set(FLAGS_VARIABLE, text):
+        with flags_set(text):
             yield
     finally:
         _fixed.depth -= 1
@@ -346,3 +372,4 @@ def quiet() -> Iterator[None]:
 
 
 atexit.register(private_directory.remove_all)
+atexit.register(_leave_flags)

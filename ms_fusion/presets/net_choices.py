@@ -34,7 +34,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             return flags
         known = GraphKernelFlags.parse(flags)
         if not self.fused:
-            return replace(known, opt_level=0).render()
+            return GraphKernelFlags(opt_level=0).render()
         asked = tuple(name for name in known.enable_cluster_ops or () if name not in self.kept_out)
         out = tuple(dict.fromkeys((*(known.disable_cluster_ops or ()), *self.kept_out)))
         return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()

@@ -9,10 +9,10 @@ from typing import Any
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
+    flags_set,
     mindspore_module,
     pynative_executor,
     variable,
-    variable_set,
 )
 from ms_fusion.presets.record import fuses
 from tbe_impl.errors import InputError
@@ -65,7 +65,7 @@ def _under(original: Callable[..., Any], flags: Callable[[], str]) -> Callable[.
             text = again.WITHOUT_BFLOAT16.over(text)
         if not text:
             return original(self, *args, **kwargs)
-        with variable_set(FLAGS_VARIABLE, text):
+        with flags_set(text):
             return original(self, *args, **kwargs)
 
     compiling._ms_fusion_original = original  # type: ignore[attr-defined]

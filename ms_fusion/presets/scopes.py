@@ -1,9 +1,10 @@
 """enable(), disable(), fusion(), patch(), check(), in_force(): a preset takes effect, and says so.
 
 MindSpore lets the environment variable win over a Cell's JitConfig and that over the context, and reads the variable
-again at each compilation. So everything here goes through the variable: the process and a block set it, a patched Cell
-sets it while it is compiled. The narrower scope wins: Cell, block, process, the user's own variable. An already compiled
-Cell is never compiled again by MindSpore because flags changed.
+again at each compilation. So everything here goes through the variable, which holds the flags of process, block or patched Cell
+while something is compiled, and the user's own value else: a child process inherits no generator that it has not. The narrower
+scope wins: Cell, block, process, the user's own variable. An already compiled Cell is never compiled again by MindSpore because
+flags changed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from ms_fusion.presets.mindspore_state import (
     is_graph_mode,
     mindspore_module,
     quiet,
-    set_variable,
+    users_flags,
     variable,
     version,
 )
@@ -81,8 +81,8 @@ class _State:
 
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
-    user_value: str | None = None
-    holding: bool = False
+    users_flags: str | None = None
+    """The user's own variable when the first setting came; what is put there later wins."""
     jit_level: str | None = None
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
     """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
@@ -118,8 +118,8 @@ def enable(
         return _nothing(preset, step)
     setting, found = _setting(preset, flags, generator)
     with compile_lock:
+        _first()
         _state.process = setting
-        _apply()
         _device_switch(on=fuses(setting.flags))
     wrapped = pynative.compiled(step) if step is not None else None
     now = in_force()
@@ -139,7 +139,6 @@ def disable() -> InForce:
     if not _off():
         with compile_lock:
             _state.process = None
-            _apply()
             _device_switch(on=False)
     return in_force()
 
@@ -164,8 +163,8 @@ def fusion(
         return
     setting, found = _setting(preset, flags, generator)
     with compile_lock:
+        _first()
         _state.blocks.append(setting)
-        _apply()
     try:
         now = in_force()
         for text in (*(str(item) for item in found if item.severity != "note"), *now.warnings):
@@ -174,7 +173,6 @@ def fusion(
     finally:
         with compile_lock:
             _forget(setting)
-            _apply()
 
 
 def patch(
@@ -269,9 +267,9 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
         return cell.preset, cell.flags, "Cell", "environment", []
-    value, top = variable(FLAGS_VARIABLE), _top()
-    if value is not None and top is not None and top.flags == value:
-        return top.preset, value, "block" if _state.blocks else "process", "environment", []
+    value, top = users_flags(), _top()
+    if top is not None and not _is_overruled():
+        return top.preset, top.flags, "block" if _state.blocks else "process", "environment", []
     if value is not None:
         from ms_fusion.flag_lint import lint
 
@@ -431,16 +429,22 @@ def _forget(setting: Setting) -> None:
             return
 
 
-def _apply() -> None:
-    """The variable holds the narrowest setting of ours, or the user's own value when there is none."""
+def _first() -> None:
+    if _top() is None:
+        _state.users_flags = users_flags()
+
+
+def _is_overruled() -> bool:
+    """Whether the user put something into the variable after ours came into force."""
+    return users_flags() not in (None, _state.users_flags)
+
+
+def _in_force() -> str:
+    """The flags of block or process, or what the user put over them; empty where nothing is ours."""
     top = _top()
-    if top is not None:
-        if not _state.holding:
-            _state.user_value, _state.holding = os.environ.get(FLAGS_VARIABLE), True
-        os.environ[FLAGS_VARIABLE] = top.flags
-    elif _state.holding:
-        set_variable(FLAGS_VARIABLE, _state.user_value)
-        _state.holding = False
+    if top is None:
+        return ""
+    return (users_flags() or "") if _is_overruled() else top.flags
 
 
 def _device_switch(*, on: bool) -> None:
@@ -501,7 +505,7 @@ def _flags_of_gradients() -> str:
     """Under which gradients are compiled in PyNative mode; empty where MindSpore's own hold."""
     if is_off() or flags_are_fixed():
         return ""
-    return next(reversed(list(_state.in_pynative.values())), "")
+    return next(reversed(list(_state.in_pynative.values())), "") or _in_force()
 
 
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -513,7 +517,7 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
 
         with compile_lock:
             own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
-            flags = own.flags if own else (variable(FLAGS_VARIABLE) or "") if _state.holding else ""
+            flags = own.flags if own else _in_force()
             return compiling.compiled(
                 lambda: original(self, net, inputs, *args, **kwargs),
                 net,

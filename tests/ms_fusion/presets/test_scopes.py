@@ -281,12 +281,12 @@ os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2 --enable_cse=true"
 RESULT["own"] = [presets.in_force().fused, presets.in_force().scope, *presets.in_force().warnings]
 mf.enable()
 RESULT["over the user's"] = [presets.in_force().scope]
+RESULT["the user's"] = os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS")
 os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=0"
 RESULT["changed after"] = [presets.in_force().fused, presets.in_force().scope, *presets.in_force().warnings]
 del os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"]
+RESULT["ours again"] = presets.in_force().scope
 mf.disable()
-RESULT["restored"] = os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS")
-os.environ.pop("MS_DEV_GRAPH_KERNEL_FLAGS", None)
 class Net(nn.Cell):
     def construct(self, x):
         return x * 2.0 + 1.0
@@ -391,7 +391,8 @@ def test_what_does_nothing_is_said(said: dict[str, Any]) -> None:
     assert said["own"][:2] == [True, "user"] and "enable_cse" in said["own"][2]
     assert (
         said["over the user's"] == ["process"]
-        and said["restored"] == "--opt_level=2 --enable_cse=true"
+        and said["the user's"] == "--opt_level=2 --enable_cse=true"
+        and said["ours again"] == "process"
     )
     assert (
         said["changed after"][:2] == [False, "user"]
@@ -455,6 +456,38 @@ def test_check_leaves_no_failed_graph_behind(said: dict[str, Any]) -> None:
 def test_check_finds(said: dict[str, Any]) -> None:
     assert said["check"] == ["refused"] and said["tiny"] == ["tiny"] and said["clean"] == []
     assert "dynamic" in said["moving"]
+
+
+CHILDREN = """
+import subprocess
+ms.set_context(mode=ms.GRAPH_MODE)
+class Line(nn.Cell):
+    def construct(self, x):
+        return x * 2.0 + 1.0
+preset, flags, wanted = "PRESET", "FLAGS" or None, os.environ.pop("WANTED", "")
+if wanted:
+    Line()(ones(8, 8))
+else:
+    mf.enable(preset, flags=flags)
+    Line()(ones(8, 8))
+    child = subprocess.run([sys.executable, __file__, sys.argv[1] + ".child"], env=os.environ | {"WANTED": "unfused"}, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+    mf.disable()
+    RESULT["child"] = [child.returncode, child.stdout]
+    RESULT["kernels"] = len(kernels())
+"""
+
+
+@pytest.mark.parametrize(
+    ("preset", "flags"),
+    [("auto", ""), ("basic", ""), ("auto", "--opt_level=1"), ("auto", "--disable_pass=combine.parallel_fusion")],
+)  # fmt: skip
+def test_processes_end_well_and_their_children_inherit_no_generator(
+    preset: str, flags: str, tmp_path: Path
+) -> None:
+    """When it ends, MindSpore reads the passes once more that it was told of, also those that it has not at this level."""
+    found = run(CHILDREN.replace("PRESET", preset).replace("FLAGS", flags), tmp_path / "work")
+    assert found.result["child"][0] == 0, found.result["child"][1]
+    assert found.result["kernels"] == 1
 
 
 OFF = """
