@@ -110,7 +110,7 @@ def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> 
     following = address.substitute(
         {writer.prefetch: Poly.variable(writer.prefetch) + Poly.of(steps)}
     )
-    writer.chain[depth].lines.append(f"__builtin_prefetch({buffer.name} + {writer.text(following)});")  # fmt: skip
+    writer.chain[depth].lines.append(f"fetch({buffer.name} + {writer.text(following)});")  # fmt: skip
 
 
 def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:

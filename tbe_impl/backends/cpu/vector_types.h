@@ -239,6 +239,17 @@ VECTOR_TYPES_32(X)
 VECTOR_TYPES_PART(X)
 #undef X
 
+/* Finding where a page lies takes as long as a line from memory, and what is written past the caches waits for it. So with the
+ * first bytes of a page the next one is looked for. */
+VF void page_after(const void *at, uintptr_t bytes) {
+    if (((uintptr_t)at & 4095) < bytes) __builtin_prefetch((const char *)at + 4096);
+}
+/* A line that will be read soon. */
+VF void fetch(const void *from) {
+    __builtin_prefetch(from);
+    page_after(from, 64);
+}
+
 /* t_stream: past the caches, to an address aligned to min(vector, 64) bytes; an ordinary store where there is no such
  * instruction. stream_fence() after the last one and before other threads are told. */
 #if VECTOR_X86
@@ -260,6 +271,7 @@ typedef float vector_16f __attribute__((vector_size(64), may_alias));
 #define VECTOR_STREAM_16(to, from) __builtin_ia32_movntps((float *)(to), *(const vector_4f *)(from))
 #define X(t, c, bytes)                                                                       \
     VF void t##_stream(c *to, t##v value) {                                                  \
+        page_after(to, sizeof value);                                                        \
         if (sizeof value >= 64)                                                              \
             for (int i = 0; i < (int)sizeof value; i += 64)                                  \
                 VECTOR_STREAM_64((char *)to + i, (char *)&value + i);                        \

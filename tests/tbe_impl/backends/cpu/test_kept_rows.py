@@ -49,7 +49,7 @@ def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) ->
     options = Options(prefetch=prefetch)
     source = Kernel("shares", "cpu", (argument,), (shares,), options=options).source
     lines = [line.strip() for line in source.splitlines()]
-    fetched = [number for number, line in enumerate(lines) if line.startswith("__builtin_prefetch")]
+    fetched = [number for number, line in enumerate(lines) if line.startswith("fetch(")]
     assert bool(fetched) == prefetch
     for number in fetched:
         assert f"INT64_C({AHEAD_BYTES // 4})" in lines[number]
