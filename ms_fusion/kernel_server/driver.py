@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.kernel import Kernel
 
 log = logging.getLogger("ms_fusion")
+ALLOCATED_BEHIND = 16
+"""Bytes from a line of the cache to where MindSpore's tensors begin: it calls `malloc`, which keeps a note before each block."""
 
 
 class AkgV2Driver:
@@ -141,7 +144,8 @@ def library(kernel: Composite) -> Made:
 
 
 def _compiled(group: Group, graph: Graph, own: Kernel) -> Made:
-    """It, made as the options of `own` say."""
+    """It, made as the options of `own` say, for tensors as MindSpore allocates them."""
+    own = replace(own, options=replace(own.options, offset=ALLOCATED_BEHIND))
     program, layout = write_laid_out(group.results, group.inputs, name=group.name, options=own.options)  # fmt: skip
     source = program.source + entry(group, program, layout, own.threads or environment.threads())
     steps = (BuildStep("c", tuple(node.op for node in graph), len(layout.nests)),)

@@ -13,6 +13,7 @@ from tbe_impl.dsl.tensor import Tensor
 if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
 
+LINE_BYTES = 64
 ROW_STEPS = 1 << 13
 """Longest row that is kept; a few of them fit the stack and the nearest cache."""
 
@@ -57,10 +58,21 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     if fills:
         if row is None:
             row = rows[key] = Row(writer.vector, steps, f"row{next(writer.serial)}")
-            c = "float" if tag == "f32" else "double"
-            writer.chain[0].lines.insert(0, f"_Alignas(64) {c} {row.name}[{steps}];")
+            writer.chain[0].lines[:0] = _room(row, tag, writer.options.offset)
         place = place.format(row.name)
         whole_vector = writer.count == "LANES"
         line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {writer.count});"  # fmt: skip
         writer.chain[depth].lines.append(line)
     return value
+
+
+def _room(row: Row, tag: str, offset: int) -> list[str]:
+    """Where a row is kept: as far from a line of the cache as the arrays."""
+    c, size = ("float", 4) if tag == "f32" else ("double", 8)
+    if not offset:
+        return [f"_Alignas({LINE_BYTES}) {c} {row.name}[{row.steps}];"]
+    lines = f"{row.name}_lines"
+    return [
+        f"_Alignas({LINE_BYTES}) {c} {lines}[{row.steps + offset // size}];",
+        f"{c} *const {row.name} = {lines} + {offset // size};",
+    ]

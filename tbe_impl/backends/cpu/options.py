@@ -61,6 +61,8 @@ class Options:
             them is read once and none waits for the sum of another; they have the accumulators of one row between them.
         keep_rows: keep slow stages for the next loop over a row.
         prefetch: fetch the next row while one is written.
+        offset: bytes by which arrays begin behind a line of the cache; what `malloc` hands out, MindSpore's tensors among it, begins 16
+            behind one. Sums along rows begin with what is left of a line, so that no vector is read from two.
         stream_bytes: bytes of an output from which on it is written past the caches.
         threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
         inplace: write the first output over the first input of its shape and dtype.
@@ -84,6 +86,7 @@ class Options:
     together: int = 1
     keep_rows: bool = True
     prefetch: bool = True
+    offset: int = 0
     stream_bytes: int = 16 << 20
     portions: int = 0
     parallel_elements: int = 1 << 19

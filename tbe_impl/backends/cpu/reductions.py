@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import accesses_of, extent_of
-from tbe_impl.backends.cpu.kept_rows import ROW_STEPS
+from tbe_impl.backends.cpu.kept_rows import LINE_BYTES, ROW_STEPS
 from tbe_impl.backends.cpu.marks import mark_of
 from tbe_impl.backends.cpu.nests import operations_of
 from tbe_impl.backends.cpu.open_levels import open_levels, parted_steps, range_of
@@ -21,6 +21,9 @@ from tbe_impl.dsl.tensor import Tensor
 if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
 
+
+LONG_ROW_IN_LINES = 512
+"""Elements of a row from which on it pays to begin at a line."""
 
 LONG_ROW = 64
 """Elements from which on a row is long."""
@@ -172,6 +175,7 @@ def _along(
             unroll=number,
             begin=begin,
             end=end,
+            head=_rest_of_line(writer, body, inners[0], serial),
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
@@ -185,6 +189,29 @@ def _along(
             total = combine(body.op, tag, total, other)
         found.append(writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth))
     return found
+
+
+def _rest_of_line(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serial: int) -> str:
+    """How many steps a loop along rows is from a line of the cache, as the arrays lie; empty where that is not known, or too few.
+
+    It is the same wherever they lie: sums are added in one order.
+    """
+    length = writer.extents[serial].constant
+    if not writer.options.offset or length is None or length < LONG_ROW_IN_LINES:
+        return ""
+    known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
+    found = accesses_of([contribution(body)], known, writer.buffers)
+    sizes = {
+        dtype_of(tensor.dtype).bytes for tensor, address in found.addresses if address.coefficient(serial) == ONE
+    }  # fmt: skip
+    if len(sizes) != 1:
+        return ""
+    (size,) = sizes
+    return (
+        f"{(LINE_BYTES - writer.options.offset) // size} % LANES"
+        if length * size % LINE_BYTES == 0
+        else ""
+    )
 
 
 def _waits_for_nothing(writer: Elaborator, body: Reduce, serial: int) -> bool:

@@ -194,24 +194,32 @@ VECTOR_TYPES_64(X)
 #define VECTOR_BITS_OF(n) ((1u << (n)) - 1u)
 #if LANES == 16
 #define VECTOR_LOAD_32 __builtin_ia32_loadups512_mask
-#define VECTOR_STORE_32 __builtin_ia32_storeups512_mask
 #define VECTOR_MASK_32 uint16_t
 #elif LANES == 8
 #define VECTOR_LOAD_32 __builtin_ia32_loadups256_mask
-#define VECTOR_STORE_32 __builtin_ia32_storeups256_mask
 #define VECTOR_MASK_32 uint8_t
 #else
 #define VECTOR_LOAD_32 __builtin_ia32_loadups128_mask
-#define VECTOR_STORE_32 __builtin_ia32_storeups128_mask
 #define VECTOR_MASK_32 uint8_t
 #endif
+/* In pieces: under a mask some processors store one lane after the other. */
+VF void vector_store_32(void *to, const void *from, int n) {
+    int done = 0;
+    if (n == LANES) {
+        __builtin_memcpy(to, from, 4 * LANES);
+        return;
+    }
+    for (int lanes = LANES / 2; lanes; lanes /= 2)
+        if (n & lanes) {
+            __builtin_memcpy((char *)to + 4 * done, (const char *)from + 4 * done, 4 * lanes);
+            done += lanes;
+        }
+}
 #define X(t, c, bytes)                                                                                           \
     VF t##v t##_load_part(const c *from, int n) {                                                                \
         return (t##v)VECTOR_LOAD_32((const float *)from, (f32v){0}, (VECTOR_MASK_32)VECTOR_BITS_OF(n));          \
     }                                                                                                            \
-    VF void t##_store_part(c *to, t##v value, int n) {                                                           \
-        VECTOR_STORE_32((float *)to, (f32v)value, (VECTOR_MASK_32)VECTOR_BITS_OF(n));                            \
-    }
+    VF void t##_store_part(c *to, t##v value, int n) { vector_store_32(to, &value, n); }
 VECTOR_TYPES_32(X)
 #undef X
 #define VECTOR_TYPES_PART(X) VECTOR_TYPES_8(X) VECTOR_TYPES_16(X) VECTOR_TYPES_64(X)

@@ -56,6 +56,28 @@ def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) ->
         assert any("f32_store(row" in line for line in lines[number : number + 6])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_rows_that_begin_behind_a_line_are_summed_from_the_next_one(dtype: str) -> None:
+    """In one order wherever they lie."""
+    shape = (5, 1024)
+    x = dsl.placeholder(shape, dtype, "x")
+    kernel = Kernel(
+        "shares", "cpu", (Argument(x, shape, "x"),), (Argument(_softmax(x, 1), shape, "shares"),), options=Options(offset=16, stream_bytes=0)
+    )  # fmt: skip
+    assert f"{48 // np.dtype(dtype).itemsize} % LANES" in kernel.source
+    given = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    powers = np.exp(given.astype(np.float64))
+    wanted, found = powers / powers.sum(1, keepdims=True), []
+    for offset in (0, 16, 48):
+        room = np.zeros(given.nbytes + 128, np.uint8)
+        begin = -room.ctypes.data % 64 + offset
+        there = room[begin : begin + given.nbytes].view(dtype).reshape(shape)
+        there[...] = given
+        found.append(kernel(there))
+    np.testing.assert_allclose(found[0], wanted, rtol=4e-3 if dtype == "float16" else 1e-5)
+    assert all(np.array_equal(found[0], one) for one in found)
+
+
 def _normed(operations: int, columns: int = 512) -> tuple[Kernel, np.ndarray, np.ndarray]:
     """A row that takes so many operations, normed; what it is tried with, and what comes of that in float64."""
     x = dsl.placeholder((7, columns), "float32", "x")
