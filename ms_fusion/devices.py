@@ -23,6 +23,7 @@ class Device:
         vector_flops_per_s: peak of the unit that does everything else; None where it is the same unit.
         rates: how quickly kernels in a row move bytes of which each leaves so many to the next: (bytes, bytes per second), from
             the nearest cache outwards; more move at the bandwidth.
+        cores: that share a large kernel; the figures for arithmetic on vectors are of one of them.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Device:
     source: str
     vector_flops_per_s: float | None = None
     rates: tuple[tuple[int, float], ...] = ()
+    cores: int = 1
 
     def rate_of_bytes(self, held: int) -> float:
         """Bytes per second of kernels in a row that move so many bytes each."""
@@ -122,6 +124,8 @@ def measure_cpu() -> Device:
 
     import numpy as np
 
+    from tbe_impl import environment
+
     def best_seconds(action: Callable[[], object], repeats: int) -> float:
         action()
         times: list[float] = []
@@ -162,6 +166,7 @@ def measure_cpu() -> Device:
             *((size, rate(size)) for size in SIZES if size > _cache_bytes()),
         ),
         source="measured here with NumPy: best of three copies of 32 MiB, sums within 0.5 to 16 MiB, 16,384 roots, 512 x 512 float32 product; launch: MindSpore 2.10",
+        cores=environment.threads(),
     )
 
 

@@ -5,7 +5,9 @@
 - *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost.work` for what counts.
 - *loss*: bytes that one kernel reads again because of how its tiles have to lie; see `ms_fusion.cost.tiling`. Where products are
   calls of a library, relu and a residual sum are passes over the result behind the call, and count as such.
-- *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it.
+- *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it. In a kernel of ours on
+  a processor, what is read directly and at another place besides is computed for each (`ms_fusion.cost.turned`), by all cores
+  where the kernel is large enough to be shared.
 - *hidden*: where products are calls of a library, bytes move while it or a kernel of ours computes. A kernel takes as long as the slower
   of the two, so a byte that it does not move saves time only if it waited for bytes, and one that it moves besides costs time
   only then: hidden = moved − taken, for what is saved, where moved counts bytes ÷ bandwidth and taken max(bytes ÷ bandwidth,
@@ -23,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ms_fusion.cost.tiling import CAPACITY_SHARE, IMAGES, tiling, waited_for
+from ms_fusion.cost.turned import repeated_steps
 from ms_fusion.cost.vector_steps import vector_steps
 from ms_fusion.cost.work import bytes_as_one, is_matrix_product, work_of
 from ms_fusion.devices import Device
@@ -32,6 +35,8 @@ POOLINGS = frozenset({"MaxPool", "AvgPool"})
 """Operators whose windows overlap."""
 RELU = frozenset({"ReLU", "Maximum"})
 """As a model has it, and as those have it who call a library."""
+SHARED_ELEMENTS = 1 << 19
+"""Elements of inputs and results from which several cores share a kernel on a processor, as `tbe_impl` has it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
     if split is not _as_one and sum(len(_products(part)) for part in parts) == len(products):
         passes = [_passed(part) for part in parts]
         alone = (_takes_us([node], body, work.bytes, device, rate) for node, work in zip(body.nodes, apart, strict=True))  # fmt: skip
-        kernels = (_takes_us(part.nodes, part, moved - one.read_bytes, device, rate) for part, moved, one in zip(parts, whole, passes, strict=True))  # fmt: skip
+        kernels = (_takes_us(part.nodes, part, moved - one.read_bytes, device, rate, _repeated(part, device)) for part, moved, one in zip(parts, whole, passes, strict=True))  # fmt: skip
         near = device.rate_of_bytes(0)
         passing = (one.read_bytes / rate + one.more_bytes / (near if one.is_tiled else rate) for one in passes)  # fmt: skip
         taken_us = sum(alone) - sum(kernels) - (loss / rate + sum(passing)) * 1e6
@@ -118,14 +123,21 @@ def _products(part: Graph) -> list[Node]:
     return [node for node in part.nodes if is_matrix_product(node.op)]
 
 
-def _takes_us(nodes: Sequence[Node], part: Graph, moved: int, device: Device, rate: float) -> float:
-    """µs that a kernel takes which moves so many bytes; what a call takes along costs none."""
+def _takes_us(nodes: Sequence[Node], part: Graph, moved: int, device: Device, rate: float, repeated: float = 0.0) -> float:  # fmt: skip
+    """µs that a kernel takes which moves so many bytes and repeats so many steps; what a call takes along costs none."""
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
         computing = sum(work_of(node, part).flops for node in products) / device.rate(matrix=True)
         return max(computing, moved / rate) * 1e6
-    computing = sum(vector_steps(node, part) for node in nodes) / device.rate(matrix=False)
+    steps = sum(vector_steps(node, part) for node in nodes) + repeated
+    computing = steps / device.rate(matrix=False)
     return max(computing, moved / rate) * 1e6
+
+
+def _repeated(part: Graph, device: Device) -> float:
+    """Steps that one core takes once more, since values are computed for each place that they are read at."""
+    elements = sum(part.values[name].elements for name in (*part.inputs, *part.outputs))
+    return repeated_steps(part) / (device.cores if elements >= SHARED_ELEMENTS else 1)
 
 
 @dataclass(frozen=True)

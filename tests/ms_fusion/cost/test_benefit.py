@@ -174,3 +174,26 @@ def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
     assert found(graph, near).us == pytest.approx(80 / 1e10 * 1e6 + 3.0)
     less = Device("less", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((79, 1e10),))  # fmt: skip
     assert found(graph, less).us == pytest.approx(80 / 1e9 * 1e6 + 3.0)
+
+
+@pytest.mark.parametrize(("rows", "shared_by"), [(64, 1), (1 << 14, 4)])
+def test_a_kernel_of_ours_pays_for_what_it_computes_at_two_places(
+    rows: int, shared_by: int
+) -> None:
+    """Rotated halves: the tanh is computed directly and swapped; a large kernel is shared by four cores."""
+    whole, half = (rows, 64), (rows, 32)
+    steps = (
+        ("Tanh", ("x",), "z"),
+        ("Slice", ("z",), "l"),
+        ("Slice", ("z",), "h"),
+        ("Concat", ("h", "l"), "s"),
+    )
+    shapes = {"x": whole, "z": whole, "l": half, "h": half, "s": whole, "y": whole}
+    device = Device("test", 1e12, 1e12, 3.0, 1 << 20, "made up", vector_flops_per_s=1e9, cores=4)
+
+    def us(other: str) -> float:
+        graph = chain(*steps, ("Mul", (other, "s"), "y"), **shapes)
+        fused = fused_node(graph, [node.name for node in graph.nodes], "Fused")
+        return benefit(fused, graph, device, lambda body: (body,)).us
+
+    assert us("x") - us("z") == pytest.approx(26 * rows * 64 / shared_by / 1e9 * 1e6, rel=0.02)

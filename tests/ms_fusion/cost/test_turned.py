@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ms_fusion.cost.turned import better_stored, reads_of
+from ms_fusion.cost.turned import better_stored, reads_of, repeated_steps
+from ms_fusion.cost.vector_steps import STEPS
 from ms_fusion.graph import Graph, Node, Value
 
 SHAPE = (2, 8, 6)
@@ -65,3 +66,40 @@ def test_what_takes_several_reads_is_stored_before_its_last_axis_is_turned(write
     made = write(w)
     turned = w.add("Transpose", made, shape=tuple(SHAPE[axis] for axis in order), perm=order)
     assert better_stored(w.graph(turned)) == ((made,) if is_stored else ())
+
+
+def swapped(w: Written, source: str) -> str:
+    low, high = (w.add("Slice", source, shape=(2, 8, 3)) for _ in range(2))
+    return w.add("Concat", w.add("Neg", high, shape=(2, 8, 3)), low, axis=-1)
+
+
+def rotated(w: Written, made: str) -> str:
+    return w.add("Add", w.add("Mul", made, "table"), swapped(w, made))
+
+
+@pytest.mark.parametrize(
+    ("write", "steps"),
+    [
+        (lambda w: rotated(w, w.add("Tanh", "x")), STEPS["Tanh"]),
+        (lambda w: rotated(w, w.add("Tanh", w.add("Abs", "x"))), STEPS["Tanh"] + 1),
+        (lambda w: swapped(w, w.add("Tanh", "x")), 0),
+        (lambda w: rotated(w, "x"), 0),
+        (gate, 0),
+        (lambda w: rotated(w, w.add("RmsNorm", "x")), 0),
+    ],
+    ids=["both", "both, of two", "swapped alone", "of memory", "one place", "a row that is kept"],
+)
+def test_what_is_read_directly_and_swapped_is_computed_twice(write: Callable[[Written], str], steps: int) -> None:  # fmt: skip
+    w = Written(x=SHAPE, table=(8, 6))
+    made = write(w)
+    assert repeated_steps(w.graph(made)) == steps * ELEMENTS
+
+
+def test_what_is_stored_is_computed_once_though_two_places_read_it() -> None:
+    w = Written(x=SHAPE, table=(8, 6))
+    made = w.add("Add", w.add("Tanh", "x"), w.add("Tanh", "table", shape=(8, 6)))
+    turned = w.add("Transpose", made, shape=(2, 6, 8), perm=(0, 2, 1))
+    low, high = (w.add("Slice", turned, shape=(2, 3, 8)) for _ in range(2))
+    both = w.add("Add", turned, w.add("Concat", high, low, shape=(2, 6, 8), axis=1), shape=(2, 6, 8))  # fmt: skip
+    assert better_stored(w.graph(both)) == (made,)
+    assert repeated_steps(w.graph(both)) == 0
