@@ -10,6 +10,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 from benchmarks.network_inputs import input_of
+from case_studies.detector.darknet import ConvNormLeaky
 
 
 class Perceptron(nn.Cell):
@@ -120,18 +121,6 @@ class ResNet18(nn.Cell):
     def construct(self, x: Any) -> Any:
         x = self.blocks(self.pool(ops.relu(self.norm(self.first(x)))))
         return self.last(ops.mean(x, (2, 3)))
-
-
-class ConvNormLeaky(nn.Cell):
-    """What networks like YOLO are made of."""
-
-    def __init__(self, before: int, after: int, size: int, stride: int = 1):
-        super().__init__()
-        self.conv = nn.Conv2d(before, after, size, stride, pad_mode="pad", padding=size // 2)
-        self.norm, self.leaky = nn.BatchNorm2d(after), nn.LeakyReLU(0.1)
-
-    def construct(self, x: Any) -> Any:
-        return self.leaky(self.norm(self.conv(x)))
 
 
 class Darknet(nn.Cell):

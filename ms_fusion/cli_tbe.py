@@ -85,6 +85,7 @@ def show(found: Any, renderer: str, *, as_json: bool, **more: Any) -> None:
     from rich.console import Console
 
     from ms_fusion.report import operator_text
+    from ms_fusion.report.text import plain_text
 
     console, render = Console(), getattr(operator_text, renderer)
     if as_json:
@@ -92,4 +93,4 @@ def show(found: Any, renderer: str, *, as_json: bool, **more: Any) -> None:
     elif console.is_terminal:
         render(found, console)
     else:
-        click.echo(operator_text.plain_text(render, found))
+        click.echo(plain_text(render, found, width=operator_text.PLAIN_WIDTH))

@@ -166,18 +166,24 @@ def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> 
     assert len([line for line in example.splitlines() if line.strip()]) <= 15
 
 
+def printed_by(name: str, program: str, place: Path) -> str:
+    """What a program of the documentation prints, kept under this name in the directory where it runs."""
+    (place / name).write_text(program, "utf-8")
+    done = subprocess.run(
+        [sys.executable, name],
+        cwd=place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 @pytest.mark.mindspore
 def test_the_example_of_the_readme(tmp_path: Path) -> None:
     (example,) = [
         block for block in code_blocks(text_of("README.md")) if "import mindspore" in block
     ]
-    (tmp_path / "example.py").write_text(example, "utf-8")
-    done = subprocess.run(
-        [sys.executable, "example.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "Mul" in done.stdout and "Add" in done.stdout
+    printed = printed_by("example.py", example, tmp_path)
+    assert "Mul" in printed and "Add" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["example.py", "fusion.html"]
 
 
@@ -389,13 +395,8 @@ def test_what_troubleshooting_tells_to_run_runs(tmp_path: Path) -> None:
     text = text_of("docs/troubleshooting.md")
     (doctor, program) = code_blocks(text)
     assert doctor == "ms-fusion doctor\n"
-    (tmp_path / "program.py").write_text(program, "utf-8")
-    done = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "PyNative mode fuses nothing" in done.stdout
+    printed = printed_by("program.py", program, tmp_path)
+    assert "PyNative mode fuses nothing" in printed
     for command in re.findall(r"`ms-fusion (lint-flags \"--.*?\")`", text):
         assert run(shlex.split(command)) == 1, command
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -94,20 +93,6 @@ def render_bench(found: BenchResult, console: Console) -> None:
     console.print(table)
     console.print()
     write.put("copy: as many bytes, by a kernel of the same back end; calls of all kinds in turn", "dim")  # fmt: skip
-
-
-def plain_text(render: Callable[[Any, Console], None], found: Any) -> str:
-    """What a renderer prints, without colours."""
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        width=PLAIN_WIDTH,
-        color_system=None,
-        force_terminal=False,
-        force_jupyter=False,
-    )
-    render(found, console)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
 def as_json(found: Any, **more: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from typing import Any
 
@@ -111,6 +111,11 @@ def render_text(ledger: Ledger, console: Console) -> None:
 
 def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
     """The ledger as plain text without colours."""
+    return plain_text(render_text, ledger, width=width)
+
+
+def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int) -> str:
+    """What a renderer prints, without colours."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -120,7 +125,7 @@ def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
         force_jupyter=False,
         legacy_windows=False,
     )
-    render_text(ledger, console)
+    render(found, console)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 

@@ -1,5 +1,6 @@
 """A net is carried to another process as the user holds it: functions, closures, classes of a script, notebook cells."""
 
+import importlib
 import linecache
 import subprocess
 import sys
@@ -103,20 +104,21 @@ def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
     assert told.stdout.split("\n")[-2:] == ["['captured', 'seeded', 'edges'] []", ""], told.stderr
 
 
+def packed_step(name, text, place):
+    """The step of a script that is imported by this name, packed."""
+    (place / f"{name}.py").write_text(text)
+    sys.path.insert(0, str(place))
+    try:
+        return pack(importlib.import_module(name).step, ())
+    finally:
+        sys.path.remove(str(place))
+        sys.modules.pop(name, None)
+
+
 def test_an_optimizer_of_ours_is_carried_by_its_name(tmp_path):
     """Whether the package is installed or lies beside the script."""
-    (tmp_path / "user_ours.py").write_text(
-        SCRIPT.replace("nn.Adam", "__import__('custom_ops').Adam")
-    )
-    sys.path.insert(0, str(tmp_path))
-    try:
-        import user_ours
-
-        content = pack(user_ours.step, ())
-    finally:
-        sys.path.remove(str(tmp_path))
-        sys.modules.pop("user_ours", None)
-    step, _ = unpack(content)
+    text = SCRIPT.replace("nn.Adam", "__import__('custom_ops').Adam")
+    step, _ = unpack(packed_step("user_ours", text, tmp_path))
     assert type(step.__globals__["optimizer"]) is custom_ops.Adam
 
 
@@ -125,27 +127,11 @@ def test_the_step_of_a_script_in_graph_mode_can_be_carried(tmp_path):
     import mindspore
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    (tmp_path / "user_graph.py").write_text(SCRIPT)
-    sys.path.insert(0, str(tmp_path))
-    try:
-        import user_graph
-
-        assert pack(user_graph.step, ())
-    finally:
-        sys.path.remove(str(tmp_path))
-        sys.modules.pop("user_graph", None)
+    assert packed_step("user_graph", SCRIPT, tmp_path)
 
 
 def test_the_nets_that_globals_hold_go_with_their_weights(tmp_path):
-    (tmp_path / "user_train.py").write_text(SCRIPT)
-    sys.path.insert(0, str(tmp_path))
-    try:
-        import user_train
-
-        content = pack(user_train.step, ())
-    finally:
-        sys.path.remove(str(tmp_path))
-        sys.modules.pop("user_train", None)
+    content = packed_step("user_train", SCRIPT, tmp_path)
     (tmp_path / "net.parcel").write_bytes(content)
     (tmp_path / "user_train.py").unlink()
     code = textwrap.dedent(
