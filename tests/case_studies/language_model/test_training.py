@@ -64,6 +64,11 @@ def test_two_workers_learn_what_one_process_does(trained: dict[str, Trained]) ->
         assert one.step_s > 0
 
 
+def test_a_worker_that_fails_is_told_of_with_its_words() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)a worker failed:.*KeyError: 'no such stage'"):
+        two_workers.train(["no such stage"], "quick", steps=1)
+
+
 def test_a_stage_that_dies_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError, match="the process of no such stage ended"):
         in_turns(["no such stage"], MODEL, "quick", steps=1, at_once=1)
