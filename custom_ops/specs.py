@@ -49,9 +49,8 @@ class OpSpec:
         overwrites: inputs that it writes to; it runs even where nothing reads its outputs.
         same_gradient: input → the input whose gradient is its own too, so that it is written once.
         derived_from: what the gradient is derived from, where that is not `forward`: computes the same.
-        formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right.
-        formula_gradient: likewise the gradients of the differentiable inputs, from all inputs and then the gradients of the
-            outputs; None: checked by finite differences.
+        formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right. Gradients
+            are checked by its finite differences.
         samples: shapes of the inputs that it is tried with, one tuple of shapes for each try.
         ranges: input → least and greatest number that it is tried with; others get normal ones.
         integers: input → (dtype, numbers below); what is not in here has the operator's dtype. Of a step for CANN also what
@@ -94,7 +93,6 @@ class OpSpec:
     same_gradient: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     derived_from: Compute | None = None
     formula: Callable[..., Any] | None = None
-    formula_gradient: Callable[..., Any] | None = None
     samples: tuple[tuple[tuple[int, ...], ...], ...] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
     integers: Mapping[str, tuple[str, int]] = field(default_factory=lambda: MappingProxyType({}))

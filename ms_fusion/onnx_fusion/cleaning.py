@@ -48,13 +48,10 @@ class Cleaned:
     """What clean-up did.
 
     Attributes:
-        nodes_before, nodes_after: of the main graph, before with those of functions called in it.
         steps: how many nodes went by what; those that do nothing are left out.
         notes: what was lowered, and what could not be done.
     """
 
-    nodes_before: int
-    nodes_after: int
     steps: tuple[tuple[str, int], ...]
     notes: tuple[str, ...] = ()
 
@@ -76,7 +73,6 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
         return gone != 0
 
     passes.InlinePass()(model)
-    before = len(model.graph)
     step("constants", lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model))  # fmt: skip
     for _ in range(ROUNDS):
         _infer(model, native, notes)
@@ -97,9 +93,7 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
         step("known beforehand", lambda: fold(model))
         _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
-    return Cleaned(
-        before, len(model.graph), tuple(counted.items()), (*lowered, *dict.fromkeys(notes))
-    )
+    return Cleaned(tuple(counted.items()), (*lowered, *dict.fromkeys(notes)))
 
 
 def untouched(model: ir.Model, native: Native) -> Cleaned:
@@ -110,7 +104,7 @@ def untouched(model: ir.Model, native: Native) -> Cleaned:
     passes.InlinePass()(model)
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     _infer(model, native, notes)
-    return Cleaned(len(model.graph), len(model.graph), (), tuple(notes))
+    return Cleaned((), tuple(notes))
 
 
 def _infer(model: ir.Model, native: Native, notes: list[str]) -> None:
