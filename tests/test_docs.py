@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import os
 import re
 import shlex
@@ -156,6 +156,16 @@ def test_the_readme_names_every_command() -> None:
     readme = text_of("README.md")
     for command in cli.commands:
         assert f"ms-fusion {command}" in readme or f"make {command}" in readme, command
+
+
+def test_every_module_that_the_docs_run_is_there() -> None:
+    pages = ["README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
+    named = {name for page in pages for name in re.findall(r"python -m ([\w.]*\w)", text_of(page))}
+    assert len(named) > 10
+    for name in named:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None, name
+        assert spec.submodule_search_locations is None or importlib.util.find_spec(f"{name}.__main__"), name  # fmt: skip
 
 
 def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> None:
@@ -367,27 +377,49 @@ def texts_of_the_code() -> str:
     for package in ("ms_fusion", "custom_ops", "tbe_impl"):
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.JoinedStr):
-                    parts = [
-                        str(one.value) if isinstance(one, ast.Constant) else "…"
-                        for one in node.values
-                    ]
-                    found.append("".join(parts))
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.append(node.value)
+                found.append(re.sub(r"%(?:\.\d)?[sdf]\b", "…", text_in(node)))
     return "\n".join(" ".join(text.split()) for text in found)
 
 
-def test_our_own_texts_are_quoted_as_they_are() -> None:
+def text_in(node: ast.AST) -> str:
+    """Of a text, with … for what is put into it; of anything else nothing."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)  # fmt: skip
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def texts_in_troubleshooting() -> list[str]:
     said = section_of("docs/troubleshooting.md", "What ms_fusion says")
-    quoted = [
-        text
+    return [
+        text.strip(" …")
         for line in re.findall(r"^### (.*)$", said, re.M)
         for text in re.findall(r"`(.*?)`(?:, |$)", line)
     ]
-    known = texts_of_the_code()
+
+
+def test_our_own_texts_are_quoted_as_they_are() -> None:
+    quoted, known = texts_in_troubleshooting(), texts_of_the_code()
     assert len(quoted) > 25
-    assert [text for text in quoted if text.strip(" …") not in known] == []
+    assert [text for text in quoted if text not in known] == []
+
+
+def warnings_of_the_code() -> list[str]:
+    """The texts that stand where something is warned of; what is put into one is …."""
+    found = []
+    for package in ("ms_fusion/presets", "ms_fusion/kernel_server", "custom_ops", "tbe_impl"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and node.args and re.search(r"(log\.warning|warnings\.warn|\bsay|\b_say)$", ast.unparse(node.func)):  # fmt: skip
+                    text = text_in(node.args[0])
+                    if re.search("[a-z]{3}", text):
+                        found.append(re.sub(r"%(?:\.\d)?[a-z]", "…", text))
+    return found
+
+
+def test_every_warning_is_explained_in_troubleshooting() -> None:
+    quoted, said = texts_in_troubleshooting(), warnings_of_the_code()
+    assert len(said) > 10
+    assert [text for text in said if not any(one in text for one in quoted)] == []
 
 
 @pytest.mark.mindspore
