@@ -82,11 +82,11 @@ _LIKE_TORCH = {UNFUSED: 50.0, REPAIRED: 1.3, TORCH: 1 / 1.3}
 LINES = (
     _operator("swish", 0.90, own=3.0, is_quick=True),
     _operator("chain", 0.90, own=1.4, unfused=5.0),
-    _operator("softmax", 0.75, own=2.5, is_quick=True),
+    _operator("softmax", 0.75, own=2.5),
     _operator("layer_norm", 0.75, own=3.0),
     _operator("swish float16", 0.60),
     *_network("MLP", _DENSE, quick="training", training={UNFUSED: 1.8}),
-    *_network("transformer", _DENSE, quick="training", training={UNFUSED: 1.8, COMPILED: 1 / 0.85}),
+    *_network("transformer", _DENSE, training={UNFUSED: 1.8, COMPILED: 1 / 0.85}),
     *_network("LSTM", _RECURRENT),
     *_network("GRU", _RECURRENT),
     *_network("small MLP", _DENSE),
@@ -95,6 +95,6 @@ LINES = (
     *_network("ResNet-18", _CONVOLUTIONAL, inference=_LIKE_TORCH, training=_LIKE_TORCH),
     *_network("YOLO-like", _CONVOLUTIONAL, inference=_LIKE_TORCH, training=_LIKE_TORCH),
     Line("transformer layer", "training", _LANGUAGE, {UNFUSED: 1.8}),
-    Line("language model", "training", _LANGUAGE, {UNFUSED: 1.8}, is_quick=True),
+    Line("language model", "training", _LANGUAGE, {UNFUSED: 1.8}),
     Line("YOLOv3", "inference", _CONVOLUTIONAL, {UNFUSED: 5.7, REPAIRED: 1.3}),
 )

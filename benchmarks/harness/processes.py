@@ -31,20 +31,21 @@ BLOCK_S, PAUSE_S = 0.03, 0.02
 
 
 class Process:
-    """A contestant that makes calls when it is told to.
+    """A contestant that makes calls when it is told to. Several get ready side by side; each warms up alone.
 
     Attributes:
         first: of the result of its first call.
         once_s: what a call took before the rounds began.
     """
 
+    first: np.ndarray
+    once_s: float
+
     def __init__(self, who: str, line: Line):
         told = json.dumps([who, line.workload, line.what])
         variables = {**os.environ, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
         self._process = subprocess.Popen([sys.executable, "-m", MODULE, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)  # fmt: skip
         self._who = who
-        ready = self._answer()
-        self.first, self.once_s = np.asarray(ready["first"]), float(ready["once_s"])
 
     def __enter__(self) -> Process:
         return self
@@ -52,6 +53,15 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
+
+    def wait(self) -> None:
+        """Until it has imported and compiled what it needs."""
+        self._answer()
+
+    def warm_up(self) -> None:
+        """Its first calls, until it is as quick as it gets."""
+        found = self._asked("warm up")
+        self.first, self.once_s = np.asarray(found["first"]), float(found["once_s"])
 
     def seconds(self) -> float:
         """Of a call: the mean of as many in a row as take `BLOCK_S`, after as many that are not timed."""
@@ -97,24 +107,31 @@ def _timed(call: Callable[[], object], calls: int) -> float:
 
 
 def child(who: str, workload: str, what: str) -> None:
-    """Makes the contestant ready, tells its first result, then does what each line asks for."""
+    """Makes the contestant ready, then does what each line asks for."""
     made = contestant(who, workload, what)
+    _tell("ready")
+    for asked in map(str.strip, sys.stdin):
+        if asked == "warm up":
+            _tell(_warmed_up(who, made.call))
+        elif asked == "receipts":
+            _tell(made.receipts())
+        else:
+            _timed(made.call, int(asked))
+            _tell(_timed(made.call, int(asked)))
+
+
+def _warmed_up(who: str, call: Callable[[], np.ndarray]) -> Mapping[str, Any]:
+    """The first result, and what a call takes when it is settled, or the only one of who is slow."""
     start = time.perf_counter()
-    first = compared_part(made.call())
+    first = compared_part(call())
     once_s = time.perf_counter() - start
     # the first call of torch.compile compiles
     if once_s < VERY_SLOW_S or who == COMPILED:
-        once_s = _timed(made.call, 1)
+        once_s = _timed(call, 1)
     if once_s < SLOW_S:
-        settle(made.call, at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S)
-        once_s = _timed(made.call, 1)
-    _tell({"first": first, "once_s": once_s})
-    for asked in sys.stdin:
-        if asked.strip() == "receipts":
-            _tell(made.receipts())
-            continue
-        _timed(made.call, int(asked))
-        _tell(_timed(made.call, int(asked)))
+        settle(call, at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S)
+        once_s = _timed(call, 1)
+    return {"first": first, "once_s": once_s}
 
 
 def _tell(answer: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.harness.lines import CEILINGS, COMPILED, OURS, RUNTIME, TORCH, UNFUSED, Line
 from benchmarks.harness.processes import Process, in_turns
-from benchmarks.harness.workloads import Operator, expected_of, is_operator
+from benchmarks.harness.workloads import Operator, expected_of, is_operator, is_smaller
 from benchmarks.measuring import Samples, is_quick, largest_error
 
 TOLERANCE = {"float32": 2e-6, "float16": 2e-3}
@@ -26,12 +26,16 @@ def measured(line: Line) -> dict[str, Any]:
     """Its record; `right` is False where a result is wrong or none of our kernels ran."""
     with ExitStack() as running:
         known = {who: running.enter_context(Process(who, line)) for who in (OURS, *taking_part(line))}  # fmt: skip
+        for one in known.values():
+            one.wait()
+        for one in known.values():
+            one.warm_up()
         found = in_turns(known)
         receipts = {who: known[who].receipts() for who in (OURS, UNFUSED) if known[who].once_s < 1.0}  # fmt: skip
     off = _differences(line, {who: one.first for who, one in known.items() if who not in CEILINGS})
     ours = receipts[OURS]
     return {
-        "title": line.title, "workload": line.workload, "what": line.what, "differs": off, "receipts": receipts,
+        "title": line.title, "workload": line.workload, "what": line.what, "smaller": is_smaller(line.workload), "differs": off, "receipts": receipts,
         "right": off[OURS] <= _tolerance(line) and ours["fused"] > 0 and ours["libraries"] > 0,
         "targets": dict(line.targets),
         "times": {who: one.record() for who, one in found.items()},

@@ -44,7 +44,7 @@ def stored() -> dict[str, Any]:
 
 
 def changed(record: Mapping[str, Any]) -> list[str]:
-    """What a run on the processor of the stored record found otherwise, a line each; nothing on another."""
+    """What a run on the processor of the stored record found otherwise, a line each; nothing on another, or of what was smaller."""
     known = stored()
     if known.get("processor") != record["processor"]:
         return []
@@ -52,6 +52,7 @@ def changed(record: Mapping[str, Any]) -> list[str]:
     return [
         f"{line['title']}, {who}: {now['median']:.2f}, stored {was['low']:.2f} to {was['high']:.2f}"
         for line in record["lines"]
+        if not line.get("smaller")
         for who, now in line["ratios"].items()
         if (was := old.get(line["title"], {}).get(who))
         and not was["low"] / OTHER_DAYS <= now["median"] <= was["high"] * OTHER_DAYS

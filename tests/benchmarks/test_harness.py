@@ -13,10 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.harness import running
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
-from benchmarks.harness.stored import FULL, READMES, RECORD, replaced
+from benchmarks.harness.stored import FULL, READMES, RECORD, changed, replaced
 from benchmarks.harness.table import COLUMNS, SHOWN, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,22 @@ def test_figures_are_of_all_claims_and_right() -> None:
     stored = json.loads(RECORD.read_text("utf-8"))["lines"]
     assert [one["title"] for one in stored] == [one.title for one in LINES]
     assert all(one["right"] for one in stored)
+
+
+def test_a_run_is_held_against_the_stored_figures_where_it_measured_the_same() -> None:
+    record = json.loads(RECORD.read_text("utf-8"))
+    assert changed(record) == []
+    one = record["lines"][0]
+    who, spread = next(iter(one["ratios"].items()))
+    spread["median"] = 2 * spread["high"]
+    assert [text.split(":")[0] for text in changed(record)] == [f"{one['title']}, {who}"]
+    one["smaller"] = True
+    assert changed(record) == []
+
+
+def test_figures_of_the_short_form_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUICK", "1")
+    assert main(["--store"]) == 2
 
 
 def test_everybody_who_takes_part_is_described() -> None:
