@@ -39,6 +39,8 @@ def choose(
     if wanted is not None and wanted not in GENERATORS:
         raise InputError("there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted))  # fmt: skip
     named = [word.partition("=")[2] for word in flags.split() if word.startswith("--kernel_generator=")]  # fmt: skip
+    if named and named[0] == GENERATOR:
+        wanted = wanted or OURS
     if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
         return MINDSPORE, ()
     if not is_served(preset):

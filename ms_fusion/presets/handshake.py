@@ -157,6 +157,7 @@ def _sources() -> str:
     room = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     for name in _SOURCES:
-        for file in sorted((room / name).rglob("*.py")) or [room / name]:
+        files = [file for file in (room / name).rglob("*") if file.suffix in (".py", ".c")]
+        for file in sorted(files) or [room / name]:
             digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -37,7 +37,9 @@ def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Fi
             remedy="Call `mf.patch(net)`, which drops what was compiled, or enable before the first call.",
             place=name,
         )
-    if not graph_mode and not hasattr(net, "__wrapped__"):
+    # a function under `@ms.jit`, or a Cell that `patch` made one
+    compiled = hasattr(net, "__wrapped__") or "construct" in getattr(net, "__dict__", {})
+    if not graph_mode and not compiled:
         yield Finding(
             "warning",
             "pynative",

@@ -51,11 +51,9 @@ def make(parent: Path | None = None) -> Path:
 
 def is_of_another_process(place: Path) -> bool:
     """Whether this is a directory of this kind that another process made, and will remove."""
-    return (
-        place.name.startswith(PREFIX)
-        and place.parent == (cache_dir() / FOLDER).resolve()
-        and place not in _mine
-    )
+    known = place.name.startswith(PREFIX) and place.parent == (cache_dir() / FOLDER).resolve()
+    # the other one may keep its kernels elsewhere
+    return place not in _mine and (known or (place / LOCK).exists())
 
 
 def is_made_here(place: Path) -> bool:

@@ -117,11 +117,11 @@ def enable(
     if _off():
         return _nothing(preset, step)
     setting, found = _setting(preset, flags, generator)
+    wrapped = pynative.compiled(step) if step is not None else None
     with compile_lock:
         _first()
         _state.process = setting
         _device_switch(on=fuses(setting.flags))
-    wrapped = pynative.compiled(step) if step is not None else None
     now = in_force()
     remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
     if wrapped is not None:
@@ -214,9 +214,6 @@ def patch(
         _state.in_pynative[net] = setting.flags
     with compile_lock:
         vars(net)[CELL_FLAGS] = setting
-        if getattr(net, "compile_cache", None):
-            net.compile_cache.clear()
-            net._compiled = False
     return net
 
 
@@ -226,8 +223,9 @@ def unpatch(net: Net) -> Net:
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
     _state.in_pynative.pop(net, None)
-    if getattr(net, "compile_cache", None):
-        net.compile_cache.clear()  # type: ignore[attr-defined]
+    for kept in ("compile_cache", "_phase_cache"):  # the second: what text generation goes by
+        if getattr(net, kept, None):
+            getattr(net, kept).clear()
     return net
 
 
@@ -379,6 +377,8 @@ def _setting(
     wanted = resolve(preset, device=device, version=version(), flags=explicit, generator=chosen)
     if explicit:
         refuse(wanted, device, chosen)
+    if device == "CPU" and chosen != generators.OURS and wanted.kernel_generator == generators.GENERATOR:  # fmt: skip
+        wanted = replace(wanted, kernel_generator=None)
     if chosen == generators.OURS:
         wanted = served.without_kept_out(wanted, library=not handshake.without_library(version()))
     return Setting(preset, wanted.render(), asked), found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -33,11 +34,15 @@ def length(directory: Path) -> int:
 
 
 def since(directory: Path, start: int) -> tuple[Refusal, ...]:
-    """What was refused after the record was `start` bytes long, each kind once."""
+    """What was refused after the record was `start` bytes long, each kind once; without a line that a full disk cut off."""
     try:
         with (directory / FILE).open("rb") as stream:
             stream.seek(start)
             lines = stream.read().splitlines()
     except OSError:
         return ()
-    return tuple(dict.fromkeys(msgspec.json.decode(line, type=Refusal) for line in lines))
+    found: dict[Refusal, None] = {}
+    for line in lines:
+        with contextlib.suppress(msgspec.DecodeError):
+            found[msgspec.json.decode(line, type=Refusal)] = None
+    return tuple(found)

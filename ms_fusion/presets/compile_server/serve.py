@@ -90,7 +90,8 @@ def _compile_guarded(builder: Any) -> bool:
         limits = {"workers": processor.process_num, "seconds": processor.wait_time}
         failed = build_apart(waiting, generator.builder(), **limits) if waiting else {}
         for text, ended in failed.items():
-            with contextlib.suppress(FusionError, OSError):
+            # whatever is amiss with one, the others have theirs
+            with contextlib.suppress(Exception):
                 generator.stand_in(text, ended.why)
                 stand_ins.add(text)
     except Exception as error:  # noqa: BLE001 - whatever is amiss, the client needs an answer

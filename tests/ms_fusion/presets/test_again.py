@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ms_fusion.generator_limits import Refusal
 from ms_fusion.presets import again
 from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.served import served
@@ -229,6 +230,14 @@ def test_operators_are_taken_out_one_by_one_and_at_last_all(tmp_path: Path) -> N
     assert "ReduceAll,Mul,Add" in third and "--opt_level=0" in last
     (recorded,) = refusals.since(tmp_path, 0)
     assert recorded.left and "compiled without fusion" in recorded.reason
+
+
+def test_what_a_full_disk_cut_off_of_the_record_is_left_out(tmp_path: Path) -> None:
+    refusals.record(tmp_path, [Refusal("Mul", "why")])
+    with (tmp_path / refusals.FILE).open("a") as stream:
+        stream.write('["Add", "wh')
+    (found,) = refusals.since(tmp_path, 0)
+    assert found.op == "Mul"
 
 
 @pytest.mark.parametrize(

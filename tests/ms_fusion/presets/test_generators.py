@@ -50,6 +50,8 @@ RESULT["by flags"] = enabled(flags="--kernel_generator=AKG")
 mf.disable()
 RESULT["precise"] = enabled(preset="precise")
 RESULT["precise, ours"] = enabled(preset="precise", generator="ms_fusion")
+RESULT["precise, ours by flags"] = enabled(preset="precise", flags="--kernel_generator=AKG_V2")
+RESULT["flags of it"] = mf.enable("precise", flags="--kernel_generator=AKG_V2").flags
 RESULT["off"] = enabled(preset="off")
 RESULT["unfused"] = enabled()
 with mf.fusion("precise"):
@@ -96,6 +98,8 @@ def test_whoever_asks_for_precise_kernels_of_ours_is_told_why_there_are_none(
     seen: dict[str, Any],
 ) -> None:
     assert seen["precise, ours"] == ["mindspore", [f"warning: {generators.NOT_PRECISE}"]]
+    assert seen["precise, ours by flags"] == seen["precise, ours"]
+    assert "AKG_V2" not in seen["flags of it"]
     assert generators.choose("off", "CPU", wanted="ms_fusion") == ("mindspore", ())
 
 

@@ -58,6 +58,14 @@ def test_one_of_another_process_is_known(cache: Path) -> None:
     private_directory.remove_all()
 
 
+def test_one_of_a_process_with_another_cache_is_known(cache: Path, tmp_path: Path) -> None:
+    parents = tmp_path / "ms_fusion-mindspore-abc"
+    parents.mkdir()
+    assert not private_directory.is_of_another_process(parents)
+    (parents / private_directory.LOCK).touch()
+    assert private_directory.is_of_another_process(parents)
+
+
 @pytest.mark.parametrize("kind", ["file", "open", "dangling"])
 def test_a_cache_that_cannot_be_trusted_is_not_used(
     cache: Path,

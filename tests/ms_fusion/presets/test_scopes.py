@@ -244,6 +244,9 @@ PATCHED = """
 net.set_train()
 record = mf.patch(net)
 RESULT["in force"] = [presets.in_force(net).fused, list(presets.in_force(net).warnings), presets.in_force().scope]
+net.phase_cache["prefill"] = "of a graph"
+mf.patch(net)
+RESULT["phases"] = len(net.phase_cache)
 """
 
 
@@ -258,6 +261,7 @@ def test_a_cell_that_is_patched_in_pynative_mode_is_fused_with_its_gradients(
     plain = run(TRAINING, tmp_path / "plain").result
     fused = run(TRAINING.replace("#ENABLE", PATCHED) + undone, tmp_path / "fused").result
     assert fused["mode"] == "pynative" and fused["in force"] == [True, [], "none"]
+    assert fused["phases"] == 0
     # forward and backward
     assert sum(count >= 4 for count in fused["operators"]) >= 2
     assert fused["losses"] == pytest.approx(plain["losses"], rel=1e-4)
@@ -318,6 +322,10 @@ RESULT["bfloat16"] = refused(lambda: Net()(half))
 mf.disable()
 RESULT["bfloat16 patched"] = refused(lambda: mf.patch(Net(), generator="mindspore")(half))
 RESULT["function"] = refused(lambda: mf.patch(len))
+RESULT["step"] = [refused(lambda: mf.enable(step=5))[0], presets.in_force().scope]
+ms.set_context(mode=ms.PYNATIVE_MODE)
+RESULT["patched, in PyNative mode"] = [item.code for item in mf.check(mf.patch(Net()), two)]
+ms.set_context(mode=ms.GRAPH_MODE)
 
 class Sum(nn.Cell):
     def construct(self, x):
@@ -422,6 +430,10 @@ def test_what_is_refused(said: dict[str, Any], case: str, error: str, words: str
     assert said["nothing set"] == "none"
 
 
+def test_enable_that_is_refused_leaves_fusion_off(said: dict[str, Any]) -> None:
+    assert said["step"] == ["InputError", "none"]
+
+
 @pytest.mark.parametrize(
     ("case", "value", "name"),
     [
@@ -456,6 +468,7 @@ def test_check_leaves_no_failed_graph_behind(said: dict[str, Any]) -> None:
 def test_check_finds(said: dict[str, Any]) -> None:
     assert said["check"] == ["refused"] and said["tiny"] == ["tiny"] and said["clean"] == []
     assert "dynamic" in said["moving"]
+    assert said["patched, in PyNative mode"] == []
 
 
 CHILDREN = """
