@@ -98,6 +98,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_fusion/cleaning.py",
     "ms_fusion/onnx_fusion/deciding.py",
     "ms_fusion/onnx_fusion/functions.py",
+    "ms_fusion/onnx_fusion/inlining.py",
     "ms_fusion/onnx_fusion/lowering.py",
     "ms_fusion/onnx_fusion/native.py",
     "ms_fusion/onnx_fusion/ort/mapping.py",

@@ -163,7 +163,7 @@ def _is_argument(value: Value) -> bool:
 
 def _pool(node: Node, graph: Graph) -> Work:
     """One FLOP for each element under the window of each output; for a gradient, of each output of the pooling."""
-    window = node.attr("kernel_size") or 1
+    window = node.attr("kernel_size") or node.attr("kernel_shape") or 1  # MindSpore's, ONNX's
     size = prod(window) if isinstance(window, tuple | list) else int(window) ** 2
     pooled = (
         graph.outputs_of(node)[0] if not node.op.endswith("Grad") else graph.inputs_of(node)[-1]

@@ -28,17 +28,24 @@ def gemm(a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, 
     return found + (c if beta == 1.0 else c * beta)
 
 
+def wide(x: Any) -> Any:
+    """What has half the bits in float32, in which norms are computed (ONNX's ``stash_type``): squares would overflow."""
+    return ops.cast(x, mindspore.float32) if x.dtype in (mindspore.float16, mindspore.bfloat16) else x  # fmt: skip
+
+
 def layer_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any, shift: Any = None) -> Any:
     """(x − mean) / √(variance + epsilon) · scale + shift over axes."""
-    centred = x - ops.mean(x, axes, True)
+    given = wide(x)
+    centred = given - ops.mean(given, axes, True)
     variance = ops.mean(centred * centred, axes, True)
-    found = centred * ops.rsqrt(variance + epsilon) * scale
+    found = ops.cast(centred * ops.rsqrt(variance + epsilon), x.dtype) * scale
     return found if shift is None else found + shift
 
 
 def rms_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any) -> Any:
     """x / √(mean x² + epsilon) · scale over axes."""
-    return x * ops.rsqrt(ops.mean(x * x, axes, True) + epsilon) * scale
+    given = wide(x)
+    return ops.cast(given * ops.rsqrt(ops.mean(given * given, axes, True) + epsilon), x.dtype) * scale  # fmt: skip
 
 
 def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
@@ -66,12 +73,13 @@ def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_g
 
 def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
     """The mean over axes, which stay as one element."""
-    return ops.mean(x, axes, True)
+    return ops.mean(wide(x), axes, True)
 
 
 def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     """1 / √(variance + epsilon) over axes, which stay as one element."""
-    centred = x - ops.mean(x, axes, True)
+    given = wide(x)
+    centred = given - ops.mean(given, axes, True)
     return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
 
 

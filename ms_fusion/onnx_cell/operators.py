@@ -104,7 +104,16 @@ def _power(use: Use) -> str:
     dtype, exponent = use.result().dtype, use.text(1)
     # MindSpore finds no dtype for both
     exponent = f"ops.cast({exponent}, {use.dtype(dtype)})" if use.value(1).dtype in ("uint32", "uint64") else exponent  # fmt: skip
-    return f"ops.pow({use.text()}, {exponent})"
+    # an exponent of fractions does not make fractions of whole numbers
+    power = f"ops.pow({use.text()}, {exponent})"
+    return f"ops.cast({power}, {use.dtype(dtype)})" if "float" not in dtype and "float" in use.value(1).dtype else power  # fmt: skip
+
+
+def _chosen(use: Use) -> str:
+    found = f"ops.where({use.given(0, 1, 2)})"
+    # two numbers of Python say nothing of their dtype
+    numbers = all(use.value(place).kind == "constant" and not use.value(place).shape for place in (1, 2))  # fmt: skip
+    return f"ops.cast({found}, {use.dtype(use.result().dtype)})" if numbers else found
 
 
 def _cast(use: Use) -> str:
@@ -306,7 +315,7 @@ def _gathered(use: Use) -> str:
         found, size = use.numbers("indices", 1) or (), use.value().shape[axis]
         if not indices.shape:
             return f"{use.text()}[{':, ' * axis}{int(found[0])}]"
-        if min(found, default=0) < 0 and not isinstance(size, int):
+        if min(found, default=0) < 0 and not _is_known(size):
             raise use.refused("places from the end of an axis that is not known")
         listed_places = [int(one) + (int(size) if one < 0 else 0) for one in found]
         shape = indices.shape
@@ -325,11 +334,17 @@ def _split(use: Use) -> str:
     parts = use.whole("split", 1)
     if parts is None:
         size, count = use.value().shape[axis], len(use.node.outputs)
-        if not isinstance(size, int):
+        if not _is_known(size):
             raise use.refused("parts of an axis that is not known")
+        size = int(size)
         each = -(-size // count)
         parts = (*(each,) * (count - 1), size - each * (count - 1))
-    return f"ops.split({use.text()}, {parts}, {axis})"
+    return f"ops.split({use.text()}, {parts}, {axis})" + "[0]" * (len(use.node.outputs) == 1)
+
+
+def _is_known(size: object) -> bool:
+    """Whether it is a number; −1 is an axis without a name."""
+    return isinstance(size, int) and size >= 0
 
 
 def _tiled(use: Use) -> str:
@@ -373,7 +388,7 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "Equal": _call("equal"), "Greater": _infix(">"), "Less": _infix("<"), "GreaterOrEqual": _infix(">="),
         "LessOrEqual": _infix("<="), "And": _call("logical_and"), "Or": _call("logical_or"), "Xor": _call("logical_xor"),
         "BitwiseAnd": _call("bitwise_and"), "BitwiseOr": _call("bitwise_or"), "BitwiseXor": _call("bitwise_xor"), "BitwiseNot": _inverted, "BitShift": _shifted,
-        "Mod": _remainder, "Where": _call("where"),
+        "Mod": _remainder, "Where": _chosen,
         # reductions and norms
         "ReduceSum": _reduced("sum"), "ReduceMean": _reduced("mean"), "ReduceMax": _reduced("amax"), "ReduceMin": _reduced("amin"),
         "ReduceProd": _reduced("prod"), "ReduceL1": _reduced("sum", "ops.abs({})"), "ReduceL2": _reduced("sum", "ops.square({})", "ops.sqrt({})"),

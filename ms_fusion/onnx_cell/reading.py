@@ -19,6 +19,7 @@ from ms_fusion.onnx_cell.sizes import OF_SIZES
 from ms_fusion.onnx_fusion.cleaning import clean
 from ms_fusion.onnx_fusion.functions import DOMAIN, is_fused
 from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.inlining import write_functions_in
 from ms_fusion.onnx_fusion.native import Native
 
 WORDS = OPERATORS.keys() | OF_SIZES | {"Shape", "Size", "Constant", "If"}
@@ -55,7 +56,7 @@ def read(path: Path) -> Opened:
         if is_fused(model):
             inline(model, native, WORDS)
             groups = _inlined(model)
-            passes.InlinePass()(model)
+            write_functions_in(model)
             passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
             native.infer_shapes(model)
         else:

@@ -14,13 +14,20 @@ OF_SIZES = frozenset({"Gather", "Concat", "Slice", "Squeeze", "Unsqueeze", "Cast
 
 def is_size(node: Node, graph: Graph) -> bool:
     """Whether an operator computes with shapes alone."""
-    op = node.attr(ONNX_OP)
-    if op in ("Shape", "Size"):
-        return True
-    if op not in OF_SIZES or not graph.outputs_of(node)[0].dtype.startswith("int"):
-        return False
-    made = [name for name in node.inputs if graph.values[name].kind != "constant"]
-    return bool(made) and all(name in graph.producers and is_size(graph.producers[name], graph) for name in made)  # fmt: skip
+    seen, waiting = set[str](), [node]
+    while waiting:
+        one = waiting.pop()
+        op = one.attr(ONNX_OP)
+        if op in ("Shape", "Size"):
+            continue
+        if op not in OF_SIZES or not graph.outputs_of(one)[0].dtype.startswith("int"):
+            return False
+        made = {name for name in one.inputs if graph.values[name].kind != "constant"}
+        if not made or not made <= graph.producers.keys():
+            return False
+        waiting += [graph.producers[name] for name in made - seen]
+        seen |= made
+    return True
 
 
 def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping[str, str]) -> str | None:  # fmt: skip
@@ -41,8 +48,11 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
         return f"{texts[first]}.size" if first in texts else None
     given = [sizes.get(name) or _literal(graph, name) for name in node.inputs]
     rank = len(graph.values[first].shape)
-    if op in _ARITHMETIC and rank == 0 and None not in given:
-        return f"({given[0]} {_ARITHMETIC[str(op)]} {given[1]})"
+    shapes = [graph.values[name].shape for name in node.inputs]
+    if op in _ARITHMETIC and None not in given and set(shapes) <= {(), (1,)}:
+        one, other = (f"{text}[0]" if shape else text for text, shape in zip(given, shapes, strict=True))  # fmt: skip
+        found = f"({one} {_ARITHMETIC[str(op)]} {other})"
+        return f"({found},)" if (1,) in shapes else found
     if op == "Concat" and None not in given:
         return " + ".join(str(one) for one in given)
     if given[0] is None:

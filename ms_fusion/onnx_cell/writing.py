@@ -98,9 +98,14 @@ def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants
 
 class _Writer:
     def __init__(self, name: str, graph: Graph, constants: Constants, bodies: Bodies):
+        from mindspore import nn
+
         self.graph, self.constants, self.bodies = graph, constants, bodies
         self.made, self.indent = Written(name), " " * 8
-        self.names, self.attributes = Names(_TAKEN), Names(_TAKEN)
+        self.names, self.attributes = (
+            Names(_TAKEN),
+            Names((*_TAKEN, *dir(nn.Cell()))),
+        )  # what a Cell has
         self.texts: dict[str, str] = {ABSENT: ""}
         self.sizes: dict[str, str] = {}
 

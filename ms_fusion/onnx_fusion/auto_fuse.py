@@ -21,7 +21,13 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.task import Progress, Task
 from ms_fusion.onnx_fusion.telling import with_errors
 from ms_fusion.onnx_fusion.verification import Comparison, agree
-from ms_fusion.onnx_fusion.written import KERNELS, checked_place, checked_report, write
+from ms_fusion.onnx_fusion.written import (
+    KERNELS,
+    check_weights,
+    checked_place,
+    checked_report,
+    write,
+)
 from ms_fusion.rewrite import Rule
 from tbe_impl.errors import InputError
 
@@ -99,6 +105,7 @@ def auto_fuse(
     model = open_model(source)
     if functions.is_fused(model):
         raise AlreadyFusedError("the model has been fused already", place=str(input), remedy="Fuse the model that it was made from")  # fmt: skip
+    check_weights(model, (place, None if report is None else Path(report)))
     with Native() as native:
         say("cleaning up")
         model, cleaned = _cleaned(model, source, target_device.name, sizes, native, verify=verify)

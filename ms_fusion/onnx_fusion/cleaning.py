@@ -13,6 +13,7 @@ from onnxscript.rewriter import RewriteRuleSet, rewrite
 from onnxscript.rewriter.rules import common as rules
 
 from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.onnx_fusion.inlining import write_functions_in
 from ms_fusion.onnx_fusion.lowering import lower
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tidying import PASSES
@@ -72,7 +73,7 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
             counted[what] = counted.get(what, 0) + gone
         return gone != 0
 
-    passes.InlinePass()(model)
+    write_functions_in(model)
     step("constants", lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model))  # fmt: skip
     for _ in range(ROUNDS):
         _infer(model, native, notes)
@@ -101,7 +102,7 @@ def untouched(model: ir.Model, native: Native) -> Cleaned:
     notes = [
         "clean-up would change what the model computes, so its operators are taken as they are"
     ]
-    passes.InlinePass()(model)
+    write_functions_in(model)
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     _infer(model, native, notes)
     return Cleaned((), tuple(notes))

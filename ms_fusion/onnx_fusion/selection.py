@@ -180,4 +180,8 @@ def _circle(graph: Graph, chosen: Sequence[Candidate]) -> list[Candidate]:
             left[last] -= 1
             if not left[last]:
                 ready.append(last)
-    return [one for one in chosen if left.get(one)]
+    # of those that wait, some only stand behind a circle
+    held = {one for one, count in left.items() if count}
+    while ends := {one for one in held if held.isdisjoint(readers.get(one, ()))}:
+        held -= ends
+    return [one for one in chosen if one in held]

@@ -40,6 +40,13 @@ def checked_place(source: Path, output: Path | str | None) -> Path:
     return target
 
 
+def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
+    """Raises `InputError` where something would be written over a file with weights of the input."""
+    for place in places:
+        if place is not None and _is_needed(place, model):
+            raise InputError("the input's weights lie there", place=str(place), expected="another file than those of the model")  # fmt: skip
+
+
 def checked_report(report: Path, source: Path, target: Path | None) -> None:
     """Raises `InputError` for a report over the model, or over what is written."""
     place = os.path.realpath(report)

@@ -43,7 +43,9 @@ def _flattens(node: ir.Node, rank: int) -> bool:
 
 def _known(model: ir.Model, name: str, numbers: list[int]) -> ir.Value:
     """A new constant of the model."""
-    while name in model.graph.initializers:
+    taken = {value.name for node in model.graph.all_nodes() for value in node.outputs}
+    taken |= {value.name for value in model.graph.inputs} | model.graph.initializers.keys()
+    while name in taken:
         name = f"{name}'"
     tensor = ir.tensor(np.array(numbers, np.int64), name=name)
     value = ir.Value(name=name, shape=ir.Shape(tensor.shape.numpy()), type=ir.TensorType(ir.DataType.INT64), const_value=tensor)  # fmt: skip

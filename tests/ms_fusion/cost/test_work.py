@@ -185,6 +185,7 @@ def test_convolution(op, inputs, outputs, flops, read):
 
 def test_pooling_counts_its_window():
     small = tensor("small", 2, 8, 3, 3)  # 144 elements, 4 under each window
+    assert cost.work_of(*one("MaxPool", (MAP,), (small,), kernel_shape=(2, 2))).flops == 4 * small.elements  # fmt: skip
     assert cost.work_of(*one("MaxPool", (MAP,), (small,), kernel_size=(1, 1, 2, 2))) == Work(
         576, 2304, 576, 1
     )

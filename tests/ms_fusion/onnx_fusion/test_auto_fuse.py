@@ -298,6 +298,19 @@ def test_weights_of_the_input_are_not_written_over(
     assert (tmp_path / "other.onnx.data").is_file()
 
 
+@pytest.mark.parametrize("what", ["output", "report"])
+def test_nothing_is_written_where_weights_of_the_input_lie(what: str, tmp_path: Path) -> None:
+    b = Builder({"x": (4, 8)})
+    model = b.model(b.add("Relu", b.add("MatMul", "x", b.weight(8, 8))))
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)  # fmt: skip
+    before = (tmp_path / "w.bin").read_bytes()
+    places = {"output": tmp_path / "fused.onnx", what: tmp_path / "w.bin"}
+    with pytest.raises(InputError, match="the input's weights lie there"):
+        auto_fuse(tmp_path / "m.onnx", opt_level=0, **places)
+    assert (tmp_path / "w.bin").read_bytes() == before
+    assert not (tmp_path / "fused.onnx").exists()
+
+
 def test_links_in_a_circle_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").symlink_to(tmp_path / "m.onnx")
     with pytest.raises(InputError, match="the model cannot be opened"):

@@ -80,3 +80,18 @@ def test_two_groups_that_wait_for_each_other_are_not_both_chosen() -> None:
     found = select(graph, worth)
     assert [one.nodes for one in found.chosen] == [("a0", "a3")]
     assert not found.is_exact
+
+
+def test_who_stands_behind_two_that_wait_for_each_other_stays() -> None:
+    nodes = (
+        Node("a0", "Relu", ("x",), ("p",)),
+        Node("a1", "Relu", ("x",), ("q",)),
+        Node("a2", "Add", ("p", "x"), ("r",)),
+        Node("a3", "Add", ("q", "x"), ("s",)),
+        Node("a4", "Exp", ("r",), ("t",)),
+        Node("a5", "Exp", ("t",), ("u",)),
+    )
+    values = {name: Value(name, (4,), "float32") for name in "xpqrstu"}
+    graph = Graph("cross", nodes, values, ("x",), ("s", "u"))
+    found = select(graph, {candidate(0, 3): 3.0, candidate(1, 2): 2.0, candidate(4, 5): 1.0})
+    assert {one.nodes for one in found.chosen} == {("a0", "a3"), ("a4", "a5")}

@@ -133,3 +133,17 @@ def test_a_result_keeps_its_name(tmp_path: Path, native: Native) -> None:
         return [first, b.add("Relu", b.add("Abs", first)), b.add("Add", product(b), b.weight(6))]
 
     assert sorted(tidied(results, tmp_path, native)) == ["Abs", "Gemm", "Neg", "Relu"]
+
+
+def test_a_constant_that_clean_up_makes_has_a_name_of_its_own(
+    tmp_path: Path, native: Native
+) -> None:
+    """`mean` below writes the axes down."""
+
+    def taken(b: Builder) -> list[str]:
+        made = image(b, "GlobalAveragePool")
+        pooled = next(node.output[0] for node in b.nodes if node.op_type == "GlobalAveragePool")
+        b.nodes.append(onnx.helper.make_node("Neg", ["x"], [f"{pooled}_axes"]))
+        return [made, f"{pooled}_axes"]
+
+    assert sorted(tidied(taken, tmp_path, native)) == ["Exp", "Neg", "ReduceMean", "Reshape"]

@@ -1,0 +1,116 @@
+"""Models that are right but rarely so: half precision, sizes computed from sizes, names that a Cell has, functions of functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import ms_fusion as mf
+from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_fusion.models import FLOAT, OPSET, Builder
+
+HALF = onnx.TensorProto.FLOAT16
+
+
+@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization"])
+def test_norms_of_half_precision_are_computed_in_float32(op: str, tmp_path: Path) -> None:
+    x = np.where(np.arange(64).reshape(2, 32) % 2, 300.0, -300.0).astype(np.float16)
+    b = Builder({"x": x.shape}, HALF, opset=23)
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add(op, "x", b.constant(np.ones(32), "float16"))))  # fmt: skip
+    found = net(ms.Tensor(x)).asnumpy()
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, np.sign(x), rtol=1e-3)
+
+
+def test_a_split_into_one_is_that_one(tmp_path: Path) -> None:
+    b = Builder({"x": (4, 6)})
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Relu", b.add("Split", "x", axis=1, num_outputs=1))))  # fmt: skip
+    x = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(net(ms.Tensor(x)).asnumpy(), np.maximum(x, 0))
+
+
+def test_a_size_times_a_list_of_one_is_a_list_of_one(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 6)})
+    rows = b.add("Gather", b.add("Shape", "x"), b.constant(0, "int64"))
+    product = b.add("Mul", rows, b.constant([3], "int64"))
+    shape = b.add("Concat", product, b.constant([-1], "int64"), axis=0)
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Relu", b.add("Reshape", "x", shape))))
+    x = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(net(ms.Tensor(x)).asnumpy(), np.maximum(x, 0).reshape(12, 2))
+
+
+def test_sizes_that_are_doubled_many_times_do_not_hang(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 6)})
+    size = b.add("Gather", b.add("Shape", "x"), b.constant(0, "int64"))
+    for _ in range(40):
+        size = b.add("Add", size, size)
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", size, dtypes={size: onnx.TensorProto.INT64}))
+    assert net is not None
+
+
+def test_a_choice_between_two_numbers_has_their_dtype(tmp_path: Path) -> None:
+    b = Builder({"x": (3, 4)}, HALF)
+    positive = b.add("Greater", "x", b.constant(0.0, "float16"))
+    chosen = b.add("Where", positive, b.constant(0.0, "float16"), b.constant(-65504.0, "float16"))
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", chosen))
+    found = net(ms.Tensor(np.array([[1, -1, 2, -2]] * 3, np.float16))).asnumpy()
+    assert found.dtype == np.float16
+    assert found[0].tolist() == [0, -65504, 0, -65504]
+
+
+def test_whole_numbers_to_a_power_stay_whole(tmp_path: Path) -> None:
+    b = Builder({"x": (4,)}, onnx.TensorProto.INT64)
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Pow", "x", b.constant(2.0, "float32"))))
+    found = net(ms.Tensor(np.arange(4))).asnumpy()
+    assert found.dtype == np.int64 and found.tolist() == [0, 1, 4, 9]
+
+
+@pytest.mark.parametrize("name", ["phase", "cells", "shard", "construct", "a b"])
+def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) -> None:
+    b = Builder({"x": (2, 3)})
+    b.weights += [onnx.numpy_helper.from_array(np.full((2, 3), 2, np.float32), one) for one in (name, "a_b")]  # fmt: skip
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Mul", b.add("Add", "x", name), "a_b")))
+    assert net(ms.Tensor(np.ones((2, 3), np.float32))).asnumpy().tolist() == [[6.0] * 3] * 2
+    assert len({one.name for one in net.get_parameters()}) == len(list(net.get_parameters()))
+
+
+def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
+    """A model that calls function ``f0``; each calls others, one after the other."""
+    functions = [
+        helper.make_function(
+            "own", name, ["x"], ["y"],
+            [helper.make_node(op, ["x" if not n else f"t{n}"], ["y" if n == len(ops) - 1 else f"t{n + 1}"], domain="own" if op in called else "") for n, op in enumerate(ops)],
+            [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)],
+        )
+        for name, ops in called.items()
+    ]  # fmt: skip
+    value = [helper.make_tensor_value_info(name, FLOAT, (2, 3)) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], domain="own")], "net", value[:1], value[1:])  # fmt: skip
+    model = helper.make_model(graph, functions=functions, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)], ir_version=9)  # fmt: skip
+    onnx.save(model, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+@pytest.mark.parametrize(
+    ("called", "words"),
+    [
+        ({"f0": ["f1"], "f1": ["f0"]}, "call each other in a circle"),
+        ({f"f{n}": [f"f{n + 1}"] * 2 for n in range(40)} | {"f40": ["Relu"]}, "too many operators"),
+    ],
+)
+def test_functions_without_an_end_are_refused(called: dict[str, list[str]], words: str, tmp_path: Path) -> None:  # fmt: skip
+    source = calling(tmp_path, called)
+    for use in (mf.from_onnx, lambda path: mf.auto_fuse(path, tmp_path / "fused.onnx")):
+        with pytest.raises(InputError, match=words):
+            use(source)
+
+
+def test_functions_of_functions_are_written_in(tmp_path: Path) -> None:
+    net = mf.from_onnx(calling(tmp_path, {"f0": ["f1", "Neg"], "f1": ["Relu", "Exp"]}))
+    x = np.array([[-1, 0, 1]] * 2, np.float32)
+    np.testing.assert_allclose(net(ms.Tensor(x)).asnumpy(), -np.exp(np.maximum(x, 0)), rtol=1e-5)
