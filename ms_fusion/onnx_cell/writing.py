@@ -102,10 +102,8 @@ class _Writer:
 
         self.graph, self.constants, self.bodies = graph, constants, bodies
         self.made, self.indent = Written(name), " " * 8
-        self.names, self.attributes = (
-            Names(_TAKEN),
-            Names((*_TAKEN, *dir(nn.Cell()))),
-        )  # what a Cell has
+        self.names = Names(_TAKEN)
+        self.attributes = Names((*_TAKEN, *dir(nn.Cell())))
         self.texts: dict[str, str] = {ABSENT: ""}
         self.sizes: dict[str, str] = {}
 

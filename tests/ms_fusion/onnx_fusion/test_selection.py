@@ -19,6 +19,20 @@ def chain(length: int) -> Graph:
     return Graph("chain", nodes, values, ("v0",), (f"v{length}",))
 
 
+def cross(*behind: Node) -> Graph:
+    """Two chains side by side: groups across them wait for each other."""
+    nodes = (
+        Node("a0", "Relu", ("x",), ("p",)),
+        Node("a1", "Relu", ("x",), ("q",)),
+        Node("a2", "Add", ("p", "x"), ("r",)),
+        Node("a3", "Add", ("q", "x"), ("s",)),
+        *behind,
+    )
+    values = {name: Value(name, (4,), "float32") for node in nodes for name in (*node.inputs, *node.outputs)}  # fmt: skip
+    read = {name for node in nodes for name in node.inputs}
+    return Graph("cross", nodes, values, ("x",), tuple(name for name in values if name not in read))
+
+
 def candidate(*numbers: int) -> Candidate:
     return Candidate("any", "intra-operator", tuple(f"a{n}" for n in numbers))
 
@@ -68,30 +82,15 @@ def test_a_large_knot_is_searched_and_the_gap_is_told() -> None:
 
 
 def test_two_groups_that_wait_for_each_other_are_not_both_chosen() -> None:
-    nodes = (
-        Node("a0", "Relu", ("x",), ("p",)),
-        Node("a1", "Relu", ("x",), ("q",)),
-        Node("a2", "Add", ("p", "x"), ("r",)),
-        Node("a3", "Add", ("q", "x"), ("s",)),
-    )
-    values = {name: Value(name, (4,), "float32") for name in "xpqrs"}
-    graph = Graph("cross", nodes, values, ("x",), ("r", "s"))
     worth = {candidate(0, 3): 2.0, candidate(1, 2): 1.0}
-    found = select(graph, worth)
+    found = select(cross(), worth)
     assert [one.nodes for one in found.chosen] == [("a0", "a3")]
     assert not found.is_exact
 
 
 def test_who_stands_behind_two_that_wait_for_each_other_stays() -> None:
-    nodes = (
-        Node("a0", "Relu", ("x",), ("p",)),
-        Node("a1", "Relu", ("x",), ("q",)),
-        Node("a2", "Add", ("p", "x"), ("r",)),
-        Node("a3", "Add", ("q", "x"), ("s",)),
-        Node("a4", "Exp", ("r",), ("t",)),
-        Node("a5", "Exp", ("t",), ("u",)),
+    behind = (Node("a4", "Exp", ("r",), ("t",)), Node("a5", "Exp", ("t",), ("u",)))
+    found = select(
+        cross(*behind), {candidate(0, 3): 3.0, candidate(1, 2): 2.0, candidate(4, 5): 1.0}
     )
-    values = {name: Value(name, (4,), "float32") for name in "xpqrstu"}
-    graph = Graph("cross", nodes, values, ("x",), ("s", "u"))
-    found = select(graph, {candidate(0, 3): 3.0, candidate(1, 2): 2.0, candidate(4, 5): 1.0})
     assert {one.nodes for one in found.chosen} == {("a0", "a3"), ("a4", "a5")}
