@@ -173,6 +173,7 @@ def run_capture(
 
 def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
     """The flags of the fused run, refused here if they are known to kill the process; what is to be said goes to `notes`."""
+    presets.prepare()
     if order.flags is not None:
         presets.refuse(GraphKernelFlags.parse(order.flags), presets.device_target())
         return order.flags

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         in_force,
         named_generator,
         patch,
+        prepare,
         refuse,
         unpatch,
     )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _OF_HOME = {
     "mindspore_state": "compile_lock device_target environment_flags failed_graphs_in kernel_directory save_graphs set_mode version",
     "record": "FusionWarning InForce fuses",
-    "scopes": "check disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch refuse unpatch",
+    "scopes": "check disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch prepare refuse unpatch",
     "table": "resolve",
 }  # fmt: skip
 _HOMES = {name: home for home, names in _OF_HOME.items() for name in names.split()}
@@ -64,6 +65,7 @@ __all__ = [
     "kernel_directory",
     "named_generator",
     "patch",
+    "prepare",
     "refuse",
     "resolve",
     "save_graphs",

@@ -347,14 +347,14 @@ def _nothing(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
-    """Flags of a preset, checked, after `_prepare`; raises what `enable` raises."""
+    """Flags of a preset, checked, after `prepare`; raises what `enable` raises."""
     if preset not in PRESETS:
         resolve(preset)  # says so before MindSpore is loaded
     device = device_target()
     found: tuple[Finding, ...] = ()
     explicit = flags.render() if isinstance(flags, GraphKernelFlags) else flags or ""
     asked = generator or named_generator()
-    _prepare()
+    prepare()
     chosen, remarks = generators.choose(preset, device, wanted=asked, flags=explicit)
     if isinstance(flags, str):
         from ms_fusion.flag_lint import lint
@@ -488,13 +488,16 @@ def _without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
     return "", "none", "none", remarks
 
 
-def _prepare() -> None:
+def prepare() -> None:
+    """From now on Cells and ``@ms.jit`` functions are compiled under our lock, a patched Cell under its own flags.
+
+    What stands around a compilation (see `ms_fusion.presets.compiling`) does so from then on only, also for flags that come
+    from elsewhere.
+
+    Raises:
+        as `mindspore_state.prepare`.
+    """
     mindspore_state.prepare()
-    _hook()
-
-
-def _hook() -> None:
-    """Cells and ``@ms.jit`` functions are compiled under our lock, a patched Cell under its own flags."""
     for owner in mindspore_state.compilers():
         if not hasattr(owner.compile, "_ms_fusion_original"):
             owner.compile = _guarded(owner.compile)

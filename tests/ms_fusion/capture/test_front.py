@@ -249,6 +249,27 @@ def test_what_is_in_force_is_explained():
     assert any("PyNative mode fuses nothing" in note for note in outside.notes)
 
 
+class Normed(nn.Cell):
+    """A convolution and its normalisation, which MindSpore cannot hand over but in basic operators."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4)
+
+    def construct(self, x):
+        return ops.relu(self.norm(self.conv(x)))
+
+
+@pytest.mark.filterwarnings("ignore::ms_fusion.presets.FusionWarning")
+def test_flags_in_force_fuse_in_a_child_what_they_fuse_here():
+    from ms_fusion import presets
+
+    with presets.fusion("auto", generator="ms_fusion"):
+        inside = explain(Normed(), nets.floats(2, 4, 8, 8), measure=False, accuracy=False)
+    (kernel,) = inside.kernels
+    assert {"Conv2D", "Rsqrt", "ReLU"} <= set(kernel.operators)
+
+
 class Integers(nn.Cell):
     """A chain of integers with a division in it, which MindSpore's own generator must not build."""
 
