@@ -11,7 +11,6 @@ import importlib.util
 import json
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,8 +23,9 @@ from pathlib import Path
 from ms_fusion.presets.table import VERSIONS
 from ms_fusion.target import INSTALL
 from tbe_impl import environment, machine
+from tbe_impl.backends.cpu.compiler import find_compiler
 from tbe_impl.cache import KernelCache, check_place
-from tbe_impl.errors import CacheError, InputError
+from tbe_impl.errors import CacheError, InputError, MissingError
 
 EXIT_CODES = {"ok": 0, "hint": 0, "warning": 1, "broken": 2}
 PYTHONS = ((3, 10), (3, 12))
@@ -248,28 +248,32 @@ def check_onnx() -> Check:
     return Check("ONNX", "ok", told)
 
 
-def compilers() -> list[list[str]]:
-    """Commands that may compile C, the preferred first."""
-    named = os.environ.get("CC", "").split()
-    found = [named] if named and shutil.which(named[0]) else []
-    found += [[name] for name in ("cc", "gcc", "clang") if shutil.which(name)]
-    if importlib.util.find_spec("ziglang") is not None:
-        found.append([sys.executable, "-m", "ziglang", "cc"])
-    return found
-
-
 def check_compiler() -> Check:
     remedy = "Install one (apt-get install gcc), or run: pip install 'ms_fusion[compiler]'"
-    tried = compilers()
-    if not tried:
+    try:
+        compiler = find_compiler()
+    except MissingError as error:
         return Check(
-            "C compiler", "warning", "none found: only MindSpore's own kernels can be built", remedy
+            "C compiler",
+            "warning",
+            f"{error.what}: only MindSpore's own kernels can be built",
+            remedy,
         )
+    threads = ["-fopenmp"] if compiler.openmp else []
     with tempfile.TemporaryDirectory(prefix="ms_fusion-") as directory:
         source = Path(directory) / "probe.c"
         source.write_text("int probe(void) { return 42; }\n", "utf-8")
         library = Path(directory) / "probe.so"
-        command = [*tried[0], "-O2", "-shared", "-fPIC", "-o", str(library), str(source)]
+        command = [
+            *compiler.command,
+            *threads,
+            "-O2",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(library),
+            str(source),
+        ]
         try:
             done = subprocess.run(
                 command,
@@ -281,7 +285,7 @@ def check_compiler() -> Check:
             problem = last_line(done.stderr) if done.returncode or not library.exists() else ""
         except (OSError, subprocess.TimeoutExpired) as error:
             problem = str(error)
-    name = " ".join(tried[0])
+    name = " ".join(compiler.command)
     if problem:
         return Check("C compiler", "warning", f"{name} does not work: {problem}", remedy)
     return Check("C compiler", "ok", name)

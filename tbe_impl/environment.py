@@ -12,12 +12,13 @@ from tbe_impl.errors import InputError
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable: its name, the values it takes (empty: free text), its default, what it does."""
+    """One environment variable: its name, the values it takes (empty: free text), its default, what it does, what free text says."""
 
     name: str
     choices: tuple[str, ...]
     default: str
     doc: str
+    takes: str = ""
 
     def read(self) -> str:
         """The value in force; raises `InputError` that lists the good values."""
@@ -43,6 +44,7 @@ CACHE_DIR = Variable(
     (),
     "",
     "Directory of compiled kernels; by default the user's cache directory.",
+    "a directory",
 )
 
 COMPILER = Variable(
@@ -50,12 +52,14 @@ COMPILER = Variable(
     (),
     "",
     "C compiler for kernels; by default `cc`, `gcc`, `clang`, or that of the package `ziglang`.",
+    "a command",
 )
 THREADS = Variable(
     "MS_FUSION_THREADS",
     (),
     "",
     "Threads of a kernel; by default the cores that this process may use.",
+    "1 to 256",
 )
 
 VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS)

@@ -26,7 +26,7 @@ from ms_fusion.presets import handshake, table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import cache_entry, cache_notes, tuned
 from tbe_impl.backends.cpu import compiler
-from tbe_impl.environment import VARIABLES
+from tbe_impl.environment import VARIABLES, Variable
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,13 +40,12 @@ def code_blocks(text: str) -> list[str]:
 
 
 def test_the_table_of_environment_variables_is_whole() -> None:
-    def row(choices: tuple[str, ...], default: str) -> str:
-        values = ", ".join(f"`{choice}`" for choice in choices) or "any text"
-        return f"{values} | {f'`{default}`' if default else 'none'}"
+    def row(variable: Variable) -> str:
+        values = ", ".join(f"`{choice}`" for choice in variable.choices) or variable.takes
+        return f"{values} | {f'`{variable.default}`' if variable.default else 'none'}"
 
     expected = [
-        f"| `{variable.name}` | {row(variable.choices, variable.default)} | {variable.doc} |"
-        for variable in VARIABLES
+        f"| `{variable.name}` | {row(variable)} | {variable.doc} |" for variable in VARIABLES
     ]
     found = [line for line in text_of("docs/environment.md").splitlines() if "| `MS_FUSION" in line]
     assert found == expected

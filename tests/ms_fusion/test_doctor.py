@@ -25,7 +25,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clean working directory, a cache of its own, and none of the variables that are looked at."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("OMP_NUM_THREADS", "MS_COMPILER_CACHE_PATH", "ONEDNN_MAX_CPU_ISA", "CC"):
+    for name in ("OMP_NUM_THREADS", "MS_COMPILER_CACHE_PATH", "ONEDNN_MAX_CPU_ISA"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -153,7 +153,7 @@ def compiler_that(directory: Path, script: str) -> str:
 def test_a_compiler_that_does_not_work(
     own_place: Path, script: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CC", compiler_that(own_place, script))
+    monkeypatch.setenv("MS_FUSION_CC", compiler_that(own_place, script))
     monkeypatch.setattr(doctor, "COMPILER_TIMEOUT_S", 1.0)
     found = doctor.check_compiler()
     assert (found.status, says in found.what) == ("warning", True), found
@@ -179,9 +179,10 @@ def test_the_generator_is_tried(
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "compilers", list)
+    monkeypatch.setenv("MS_FUSION_CC", "no-such-compiler")
     found = doctor.check_compiler()
     assert (found.status, "ms_fusion[compiler]" in found.remedy) == ("warning", True)
+    assert "no-such-compiler is not there" in found.what
 
 
 @pytest.mark.parametrize(
