@@ -28,7 +28,7 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.timing import Rows, launch_us, measured, rows_of
 from tests.ms_fusion.onnx_fusion.corpus import convolutional, random_graphs, transformers
 
-SWEEPS = 3
+SWEEPS = 6
 NOISE_US = 1.0
 """A prediction below this is not tried: clock and call are as long."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -51,6 +52,9 @@ class Device:
 
 SIZES = (3 << 19, 2 << 20, 4 << 20, 8 << 20, 16 << 20)
 """Bytes that a kernel moves, for which a rate is measured."""
+ARRAYS, GAP = 8, 1600
+"""Kernels in a row seldom write where the last but one did: sums go round so many arrays, with so many numbers between them, as
+arrays at equal places of a page disturb each other."""
 ROOTS, ROOT_STEPS = 1 << 14, 15
 """Square roots that are taken, within the nearest cache, and what one counts; see `ms_fusion.cost.vector_steps`."""
 TRIED_S = 0.03
@@ -115,7 +119,7 @@ _ALIASES = {"ascend": "ascend910b"}
 
 @cache
 def measure_cpu() -> Device:
-    """This machine's CPU: best of three ways to copy 32 MiB, sums within its caches, roots, and a float32 product of 512 x 512 matrices; well under 1 s.
+    """This machine's CPU: best of three ways to copy 32 MiB, sums of arrays within its caches, roots, and a float32 product of 512 x 512 matrices; well under 1 s.
 
     The bandwidth counts bytes read and written. What does not use matrices is counted in steps of one thread. Measured once in a
     process; each is tried for so long that other work beside it does not show.
@@ -135,8 +139,8 @@ def measure_cpu() -> Device:
             times.append(time.perf_counter() - start)
         return max(min(times), 1e-9)
 
-    source = np.ones(8 << 20, np.float32)
-    target = np.empty_like(source)
+    store = np.ones(ARRAYS * (SIZES[-1] // 8 + GAP), np.float32)
+    source, target = np.split(store, 2)
     matrix = np.ones((512, 512), np.float32)
     product = np.empty_like(matrix)
     copies = (
@@ -146,26 +150,33 @@ def measure_cpu() -> Device:
     )
     copy_s = min(best_seconds(copy, 4) for copy in copies)
 
-    def rate(held: int) -> float:
-        part, other = source[: held // 8], target[: held // 8]
-        return 2 * part.nbytes / best_seconds(lambda: np.add(part, 1.0, out=other), 20)
+    def rate(held: int, arrays: int) -> float:
+        starts = range(0, arrays * (held // 8 + GAP), held // 8 + GAP)
+        parts = [store[start : start + held // 8] for start in starts]
+        turns = itertools.cycle(itertools.pairwise([*parts, parts[0]]))
+
+        def add() -> None:
+            part, other = next(turns)
+            np.add(part, 1.0, out=other)
+
+        return held / best_seconds(add, 20)
 
     few = source[:ROOTS]
     roots = np.empty_like(few)
     root_s = best_seconds(lambda: np.sqrt(few, out=roots), 20)
     product_s = best_seconds(lambda: np.dot(matrix, matrix, out=product), 8)
+    near = _cache_bytes()
+    sizes = (near, *(size for size in SIZES if size > near))
+    measured = [rate(min(near // 2, SIZES[-1]), 2), *(rate(size, ARRAYS) for size in sizes[1:])]
     return Device(
         name="cpu",
         bandwidth_bytes_per_s=2 * source.nbytes / copy_s,
         flops_per_s=2 * 512**3 / product_s,
         vector_flops_per_s=ROOT_STEPS * ROOTS / root_s,
         launch_us=CPU_LAUNCH_US,
-        on_chip_bytes=_cache_bytes(),
-        rates=(
-            (_cache_bytes(), rate(_cache_bytes() // 2)),
-            *((size, rate(size)) for size in SIZES if size > _cache_bytes()),
-        ),
-        source="measured here with NumPy: best of three copies of 32 MiB, sums within 0.5 to 16 MiB, 16,384 roots, 512 x 512 float32 product; launch: MindSpore 2.10",
+        on_chip_bytes=near,
+        rates=tuple((size, max(measured[place:])) for place, size in enumerate(sizes)),
+        source="measured here with NumPy: best of three copies of 32 MiB, sums within the nearest cache and round eight arrays of 0.75 to 8 MiB, 16,384 roots, 512 x 512 float32 product; launch: MindSpore 2.10",
         cores=environment.threads(),
     )
 
