@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ms_fusion.flags import GraphKernelFlags
@@ -12,10 +11,11 @@ from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import again, first_compile, mindspore_state, net_choices
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
-    KERNELS_VARIABLE,
     device_target,
     flags_are_fixed,
     flags_set,
+    kernel_directory,
+    kernels_in_place,
     variable,
 )
 from ms_fusion.presets.record import fuses
@@ -38,7 +38,7 @@ def compiled(
     """
 
     def once(attempt: again.Attempt) -> Result:
-        with _as_set(net, inputs, attempt, flags):
+        with kernels_in_place(), _as_set(net, inputs, attempt, flags):
             return compile()
 
     return again.until_compiled(once, net)
@@ -53,7 +53,7 @@ def _as_set(
     Args:
         attempt: what it goes without this time.
     """
-    place = Path(variable(KERNELS_VARIABLE) or "")
+    place = kernel_directory()
     if flags_are_fixed():
         fixed = variable(FLAGS_VARIABLE) or ""
         with (

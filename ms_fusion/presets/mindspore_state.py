@@ -160,8 +160,25 @@ def kernel_directory() -> Path:
     """Where MindSpore keeps the fused kernels of this process; made and announced to MindSpore when it was not.
 
     The user's own `MS_COMPILER_CACHE_PATH` is used when it is set; else a private directory that goes at exit. MindSpore
-    reads it at the first fused compilation only.
+    reads it at the first fused compilation only, so the first answer stays (see `kernels_in_place`).
     """
+    global _place
+    if _place is None:
+        _place = _chosen_directory()
+    return _place
+
+
+def where_kernels_are() -> str:
+    """Where they are kept, or would be by the user's own variable; empty when nobody has said so yet."""
+    return str(_place or variable(KERNELS_VARIABLE) or "")
+
+
+def kernels_in_place() -> contextlib.AbstractContextManager[None]:
+    """Inside, MindSpore looks for kernels where ours are put, wherever the user's variable has come to point since."""
+    return variable_set(KERNELS_VARIABLE, str(kernel_directory()))
+
+
+def _chosen_directory() -> Path:
     chosen = variable(KERNELS_VARIABLE)
     # inherited from a parent process that used ms_fusion, which removes it when it ends
     if not chosen or private_directory.is_of_another_process(Path(chosen)):
@@ -180,6 +197,7 @@ def kernel_directory() -> Path:
     return place.resolve()
 
 
+_place: Path | None = None
 _prepared = False
 _had_kernels = False
 
@@ -240,8 +258,8 @@ def host_kernels() -> None:
 
 
 def why_no_kernels() -> str:
-    """Why no kernel can be put where MindSpore looks for them now; empty when it can."""
-    place = Path(variable(KERNELS_VARIABLE) or ".")
+    """Why no kernel can be put where MindSpore looks for them; empty when it can."""
+    place = kernel_directory()
     try:
         if not os.access(place, os.W_OK | os.X_OK):
             return f"{place} cannot be written"

@@ -9,7 +9,9 @@ from typing import Any
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
+    compile_lock,
     flags_set,
+    kernels_in_place,
     mindspore_module,
     pynative_executor,
     variable,
@@ -65,7 +67,7 @@ def _under(original: Callable[..., Any], flags: Callable[[], str]) -> Callable[.
             text = again.WITHOUT_BFLOAT16.over(text)
         if not text:
             return original(self, *args, **kwargs)
-        with flags_set(text):
+        with compile_lock, kernels_in_place(), flags_set(text):
             return original(self, *args, **kwargs)
 
     compiling._ms_fusion_original = original  # type: ignore[attr-defined]

@@ -23,7 +23,6 @@ from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import generators, handshake, mindspore_state, pynative, served
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
-    KERNELS_VARIABLE,
     compile_lock,
     context,
     device_target,
@@ -33,8 +32,8 @@ from ms_fusion.presets.mindspore_state import (
     mindspore_module,
     quiet,
     users_flags,
-    variable,
     version,
+    where_kernels_are,
 )
 from ms_fusion.presets.record import (
     O1_ON_CPU,
@@ -121,7 +120,7 @@ def enable(
     with compile_lock:
         _first()
         _state.process = setting
-        _device_switch(on=fuses(setting.flags))
+        _switch_device()
     now = in_force()
     remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
     if wrapped is not None:
@@ -139,7 +138,7 @@ def disable() -> InForce:
     if not _off():
         with compile_lock:
             _state.process = None
-            _device_switch(on=False)
+            _switch_device()
     return in_force()
 
 
@@ -165,6 +164,7 @@ def fusion(
     with compile_lock:
         _first()
         _state.blocks.append(setting)
+        _switch_device()
     try:
         now = in_force()
         for text in (*(str(item) for item in found if item.severity != "note"), *now.warnings):
@@ -173,6 +173,7 @@ def fusion(
     finally:
         with compile_lock:
             _forget(setting)
+            _switch_device()
 
 
 def patch(
@@ -256,7 +257,7 @@ def in_force(net: Any = None) -> InForce:
         warnings=tuple(remarks),
         remedy=remedy,
         generator=generator_of(text) if builds else "",
-        kernel_directory=variable(KERNELS_VARIABLE) or "",
+        kernel_directory=where_kernels_are(),
     )
 
 
@@ -447,19 +448,27 @@ def _in_force() -> str:
     return (users_flags() or "") if _is_overruled() else top.flags
 
 
-def _device_switch(*, on: bool) -> None:
-    """On Ascend fusion needs ``jit_level=O1`` besides the flags (read in MindSpore's source; on CPU it does nothing)."""
+def _switch_device(own: Setting | None = None) -> None:
+    """On Ascend fusion needs ``jit_level=O1`` besides the flags (read in MindSpore's source; on CPU it does nothing).
+
+    Args:
+        own: what a patched Cell is about to be compiled for, over block and process.
+    """
     if device_target() != "Ascend":
         return
-    mindspore = mindspore_module()
-    if on and _state.jit_level is None:
-        _state.jit_level = str((mindspore.get_context("jit_config") or {}).get("jit_level", ""))
-        with quiet():
-            mindspore.set_context(jit_config={"jit_level": "O1"})
-    elif not on and _state.jit_level is not None:
-        with quiet():
-            mindspore.set_context(jit_config={"jit_level": _state.jit_level or "O0"})
+    top = own or _top()
+    if top is not None and fuses(top.flags):
+        if _state.jit_level is None:
+            _state.jit_level = str((context("jit_config") or {}).get("jit_level", ""))
+            _set_jit_level("O1")
+    elif _state.jit_level is not None:
+        _set_jit_level(_state.jit_level or "O0")
         _state.jit_level = None
+
+
+def _set_jit_level(level: str) -> None:
+    with quiet():
+        mindspore_module().set_context(jit_config={"jit_level": level})
 
 
 def _without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
@@ -521,12 +530,16 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
         with compile_lock:
             own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
             flags = own.flags if own else _in_force()
-            return compiling.compiled(
-                lambda: original(self, net, inputs, *args, **kwargs),
-                net,
-                tuple(inputs),
-                flags,
-            )
+            _switch_device(own)
+            try:
+                return compiling.compiled(
+                    lambda: original(self, net, inputs, *args, **kwargs),
+                    net,
+                    tuple(inputs),
+                    flags,
+                )
+            finally:
+                _switch_device()
 
     compile._ms_fusion_original = original  # type: ignore[attr-defined]
     return compile

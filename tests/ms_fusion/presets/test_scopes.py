@@ -626,6 +626,63 @@ def test_the_users_own_kernel_directory_is_used_and_kept(tmp_path: Path) -> None
     assert list((tmp_path / "work").iterdir()) == []
 
 
+MOVED = """
+os.environ["MS_COMPILER_CACHE_PATH"] = str(Path("moved").resolve())
+os.mkdir("moved")
+"""
+
+
+def test_a_kernel_directory_that_comes_later_is_too_late(tmp_path: Path) -> None:
+    """MindSpore would look for the libraries there, and ours stand elsewhere."""
+    body = NET.replace("#ENABLE", "first = mf.enable().kernel_directory" + MOVED)
+    body += """
+RESULT["first"] = [os.environ["MS_COMPILER_CACHE_PATH"].endswith("moved"), presets.in_force().kernel_directory == first]
+RESULT["built"] = len(list(Path(first, "akg_kernel_meta").glob("*.so")))
+"""
+    found = run(body, tmp_path / "work").result
+    assert (found["value"], found["kernels"], found["built"]) == (3.0, [], 1)
+    assert found["first"] == [True, True]
+
+
+ON_ASCEND = """
+from ms_fusion.presets import scopes
+scopes.device_target = lambda: "Ascend"
+class Net(nn.Cell):
+    def construct(self, x):
+        return x
+def level():
+    return (ms.get_context("jit_config") or {}).get("jit_level", "")
+compile = scopes._guarded(lambda self, net, inputs: level())
+def compiled(net):
+    return compile(None, net, ())
+warnings.simplefilter("ignore")
+RESULT["as it comes"] = [level(), compiled(Net()), compiled(mf.patch(Net()))]
+with mf.fusion():
+    RESULT["block"] = [level(), compiled(Net()), compiled(mf.patch(Net(), "off"))]
+RESULT["behind"] = level()
+mf.enable()
+with mf.fusion("off"):
+    RESULT["off inside"] = [level(), compiled(mf.patch(Net()))]
+RESULT["process"] = level()
+mf.disable()
+RESULT["disabled"] = level()
+"""
+
+
+def test_on_ascend_each_scope_brings_its_jit_level(tmp_path: Path) -> None:
+    found = run(ON_ASCEND, tmp_path / "work").result
+    before = found["as it comes"][0]
+    off = before or "O0"
+    assert found == {
+        "as it comes": [before, before, "O1"],
+        "block": ["O1", "O1", off],
+        "behind": off,
+        "off inside": [off, "O1"],
+        "process": "O1",
+        "disabled": off,
+    }
+
+
 def test_a_kernel_directory_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     body = """
 try:
