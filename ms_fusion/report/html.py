@@ -18,7 +18,12 @@ from ms_fusion.report import units
 from ms_fusion.report.predictions import predictions
 from ms_fusion.report.printable import printable, scope_of
 from ms_fusion.report.roofline import roofline
-from ms_fusion.report.text import environment_text, fused_operators, summary_rows
+from ms_fusion.report.text import (
+    difference_text,
+    environment_text,
+    fused_operators,
+    summary_rows,
+)
 from ms_fusion.report.view import build_view
 
 HERE = Path(__file__).parent
@@ -97,6 +102,7 @@ def to_html(ledger: Ledger) -> str:
             subtitle=printable(environment_text(ledger), limit=300),
             summary=metrics(ledger),
             fused_operators=fused_operators(ledger),
+            difference=difference_text(ledger),
             facts=_facts(ledger),
             plot=roofline(ledger),
             promised=predictions(ledger),

@@ -177,11 +177,21 @@ def _summary(ledger: Ledger, write: Writer) -> None:
         count = len(ledger.single_operator_kernels)
         line += f"; {_plural(count, 'generated kernel')} of one operator {'is' if count == 1 else 'are'} no fusion"
     write.put(line + ".")
-    if ledger.output_max_ulp is not None or ledger.output_max_abs is not None:
-        write.put(
-            f"Outputs differ from the unfused run by at most {ulp_text(ledger.output_max_ulp)} ULP"
-            f" ({ulp_text(ledger.output_max_abs)} absolute)."
-        )
+    if difference := difference_text(ledger):
+        write.put(difference)
+
+
+def difference_text(ledger: Ledger) -> str:
+    """How far outputs are from the unfused run's, in the units that were measured; empty where nothing was."""
+    ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
+    if ulp is None and absolute is None:
+        return ""
+    if not ulp and not absolute:
+        return "Outputs do not differ from the unfused run."
+    if ulp is None:
+        return f"Outputs differ from the unfused run by at most {ulp_text(absolute)} (absolute)."
+    rest = "" if absolute is None else f" ({ulp_text(absolute)} absolute)"
+    return f"Outputs differ from the unfused run by at most {ulp_text(ulp)} ULP{rest}."
 
 
 def fused_operators(ledger: Ledger) -> int:

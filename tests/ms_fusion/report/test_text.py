@@ -12,8 +12,16 @@ from rich.console import Console
 
 from ms_fusion.graph import Source
 from ms_fusion.ledger import Ledger
+from ms_fusion.report.html import to_html
 from ms_fusion.report.printable import printable
-from ms_fusion.report.text import fused_operators, render_text, shorten, suggestions, to_text
+from ms_fusion.report.text import (
+    difference_text,
+    fused_operators,
+    render_text,
+    shorten,
+    suggestions,
+    to_text,
+)
 from ms_fusion.report.units import bytes_text, flops_text, percent_text, time_text
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 
@@ -109,6 +117,26 @@ def test_absent_numbers_are_dashes() -> None:
     assert "nan" not in text
     assert "Hot spots" not in text
     assert "Suggestions" not in text
+
+
+@pytest.mark.parametrize(
+    ("ulp", "absolute", "text"),
+    [
+        (None, None, ""),
+        (0.0, 0.0, "Outputs do not differ from the unfused run."),
+        (None, 0.0, "Outputs do not differ from the unfused run."),
+        (None, 2e-7, "Outputs differ from the unfused run by at most 2e-07 (absolute)."),
+        (3.0, None, "Outputs differ from the unfused run by at most 3 ULP."),
+        (3.0, 2e-7, "Outputs differ from the unfused run by at most 3 ULP (2e-07 absolute)."),
+    ],
+)
+def test_a_difference_is_told_in_what_was_measured(
+    ulp: float | None, absolute: float | None, text: str
+) -> None:
+    ledger = replace(minimal_ledger(), output_max_ulp=ulp, output_max_abs=absolute)
+    assert difference_text(ledger) == text
+    for shown in (to_text(ledger, width=200), to_html(ledger)):
+        assert ("Outputs" in shown) == bool(text) and text in shown
 
 
 def test_an_operator_split_over_two_kernels_counts_once() -> None:
