@@ -7,16 +7,15 @@ from pathlib import Path
 
 from ms_fusion.kernel_server.publishing import OWN
 from ms_fusion.kernel_server.records import file_name
-from ms_fusion.presets.mindspore_state import KERNELS
 from tbe_impl import machine
 
 BUILT_FOR = "built_for"
-"""The file beside the kernels that says for which machine, and by which version of ours."""
+"""The file beside their directory that says for which machine, and by which version of ours."""
 
 
-def remove_strange(place: Path) -> None:
+def remove_strange(directory: Path) -> None:
     """Removes kernels that are for another machine or version, or of a process without ms_fusion, which cannot be called as ours."""
-    directory, note, here = place / KERNELS, place / BUILT_FOR, json.dumps(machine.identity())
+    note, here = directory.parent / BUILT_FOR, json.dumps(machine.identity())
     is_known = note.is_file() and note.read_text("utf-8", errors="replace") == here
     for told in directory.glob("Fused_*.json"):
         ours = (directory / file_name(told.stem), told.with_suffix(OWN))

@@ -228,7 +228,7 @@ def prepare() -> None:
         if not _had_kernels and not private_directory.is_made_here(place):
             from ms_fusion.presets import kept_kernels
 
-            kept_kernels.remove_strange(place)
+            kept_kernels.remove_strange(place / KERNELS)
         _prepared = True
 
 
