@@ -69,6 +69,7 @@ ORDER = {
 }
 MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/formats/onnx_attributes.py",
+    "ms_fusion/formats/onnx_defaults.py",
     "ms_fusion/formats/onnx_file.py",
     "ms_fusion/formats/onnx_graph.py",
     "ms_fusion/onnx_cell/attention.py",

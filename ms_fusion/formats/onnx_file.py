@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import onnx
 import onnx_ir as ir
 
+from ms_fusion.formats.onnx_defaults import SINCE_IR_VERSION, as_weights
 from tbe_impl.errors import InputError
 
 FILE_BYTES_MAX = (1 << 31) - 1
@@ -39,7 +40,7 @@ REMEDY = "The file is damaged or is no ONNX model: export it again"
 
 
 def open_model(path: Path | str) -> ir.Model:
-    """The model of a file; its weights stay where they are until they are read.
+    """The model of a file; its weights stay where they are until they are read, and those of old files are no inputs.
 
     Raises:
         InputError: there is no such file, it is no regular one, damaged, too large, no ONNX model, or points to data
@@ -56,6 +57,9 @@ def open_model(path: Path | str) -> ir.Model:
         raise _refused("this is no valid ONNX model", path, str(error)) from error
     _check_values(model, path)
     _check_arity(model, path)
+    if model.ir_version < SINCE_IR_VERSION:
+        as_weights(model)
+        model.ir_version = SINCE_IR_VERSION  # where weights need not be inputs
     return model
 
 

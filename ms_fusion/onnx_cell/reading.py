@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common as passes
 
+from ms_fusion.formats.onnx_defaults import as_weights
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph, Node
@@ -44,13 +45,14 @@ class Opened:
 
 
 def read(path: Path) -> Opened:
-    """Reads a model that `auto_fuse` wrote, or any other, which is cleaned up then.
+    """Reads a model that `auto_fuse` wrote, or any other, which is cleaned up then; inputs with a default are constants.
 
     Raises:
         InputError: it cannot be read.
         WorkerError: its shapes cannot be inferred.
     """
     model = open_model(path)
+    as_weights(model)
     with Native() as native:
         groups: list[tuple[str, list[ir.Node]]] = []
         if is_fused(model):

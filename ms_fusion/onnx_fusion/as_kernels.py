@@ -62,7 +62,7 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
         shown: list[Reproducer] = []
         if verify:
             task.say("comparing in ONNX Runtime")
-            compared = Comparison(task.source, projection.graph, sizes, native)
+            compared = Comparison(task.source, projection.graph, sizes, task.defaults, native)
             found = compared.with_fused(fused)
             show = lambda kernel, inputs=None: _shown(shown, kernel, model, projection, tried, native, inputs)  # noqa: E731  # fmt: skip
             for kernel in outcome.wrong:

@@ -39,7 +39,9 @@ def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[.
     equivalents, without = chosen_equivalents(fusion_rules)
 
     def fuse(task: Task, *, verify: bool) -> Done:
-        compared = Comparison(task.source, project(task.model).graph, task.sizes, task.native)
+        compared = Comparison(
+            task.source, project(task.model).graph, task.sizes, task.defaults, task.native
+        )
         model, decided, notes = _decided(equivalents, without, task, compared)
         projection = project(model)
         mapped = decided.mapped

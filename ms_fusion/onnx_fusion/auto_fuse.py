@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx_ir as ir
 
 from ms_fusion.devices import device
+from ms_fusion.formats.onnx_defaults import put_back, taken_off
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.ledger import Ledger
@@ -106,14 +108,20 @@ def auto_fuse(
     if functions.is_fused(model):
         raise AlreadyFusedError("the model has been fused already", place=str(input), remedy="Fuse the model that it was made from")  # fmt: skip
     check_weights(model, (place, None if report is None else Path(report)))
+    defaults = taken_off(model)
     with Native() as native:
         say("cleaning up")
-        model, cleaned = _cleaned(model, source, target_device.name, sizes, native, verify=verify)
-        task = Task(source, model, cleaned, LEVELS[opt_level], target_device, sizes, native, say)
+        model, cleaned = _cleaned(
+            model, source, target_device.name, sizes, defaults, native, verify=verify
+        )
+        if defaults:
+            cleaned = replace(cleaned, notes=(*cleaned.notes, _noted(defaults)))
+        task = Task(source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say)  # fmt: skip
         say("looking for fusions")
         done = fuse(task, verify=verify)
         if place is not None:
             say("writing")
+            put_back(done.model, defaults)
             write(done.model, place, done.kernels, device_name, done.shown, debug=debug)
     places = (
         [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if place is not None else []
@@ -124,15 +132,21 @@ def auto_fuse(
     return ledger
 
 
-def _cleaned(model: ir.Model, source: Path, device_name: str, sizes: Mapping[str, int], native: Native, *, verify: bool) -> tuple[ir.Model, Cleaned]:  # fmt: skip
+def _noted(defaults: Mapping[str, object]) -> str:
+    some = ", ".join([*defaults][:3]) + (", …" if len(defaults) > 3 else "")
+    return f"inputs that have a default ({len(defaults)}: {some}) may be fed, so nothing is made of their numbers beforehand; where nobody feeds them, take them off the inputs"
+
+
+def _cleaned(model: ir.Model, source: Path, device_name: str, sizes: Mapping[str, int], defaults: Mapping[str, ir.TensorProtocol], native: Native, *, verify: bool) -> tuple[ir.Model, Cleaned]:  # fmt: skip
     """The model without what it does not need; as it was where that changes its results."""
     cleaned = clean(model, native, device_name)
     if not verify:
         return model, cleaned
-    compared = Comparison(source, project(model).graph, sizes, native)
+    compared = Comparison(source, project(model).graph, sizes, defaults, native)
     if agree(compared.with_fused(model)):
         return model, cleaned
     again = open_model(source)
+    taken_off(again)
     cleaned = untouched(again, native)
     if not agree(compared.with_fused(again)):
         raise InputError("ONNX Runtime gives other numbers for the same operators, so that nothing can be compared", place=str(source), remedy="Fuse it without verifying, if it draws random numbers")  # fmt: skip

@@ -30,6 +30,7 @@ class Task:
         kinds: of fusions that are tried.
         device: for which machine.
         sizes: of what is not known before it runs.
+        defaults: of inputs that need not be fed; the model is without them.
         native: child processes that run models.
         say: told what is being done.
     """
@@ -40,6 +41,7 @@ class Task:
     kinds: tuple[str, ...]
     device: Device
     sizes: Mapping[str, int]
+    defaults: Mapping[str, ir.TensorProtocol]
     native: Native
     say: Progress
 

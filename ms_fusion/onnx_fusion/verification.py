@@ -165,19 +165,26 @@ class Comparison:
         original: the model's file.
         graph: its graph.
         sizes: of what is not known before run time.
+        defaults: of inputs that have one, which is what they are fed.
         native: runs both.
     """
 
     original: Path
     graph: Graph
     sizes: Mapping[str, int]
+    defaults: Mapping[str, ir.TensorProtocol]
     native: Native
 
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
         """What both are fed."""
         values = (self.graph.values[name] for name in self.graph.inputs)
-        return {value.name: sample(value, self.sizes) for value in values if value.kind == "input"}
+        return {value.name: self._given(value) for value in values if value.kind == "input"}
+
+    def _given(self, value: Value) -> np.ndarray:
+        if value.name in self.defaults:
+            return np.asarray(self.defaults[value.name].numpy())
+        return sample(value, self.sizes)
 
     @cached_property
     def expected(self) -> Mapping[str, np.ndarray]:

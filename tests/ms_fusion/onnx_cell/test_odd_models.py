@@ -11,8 +11,10 @@ import pytest
 from onnx import helper
 
 import ms_fusion as mf
+from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
 from tests.ms_fusion.onnx_fusion.models import FLOAT, OPSET, Builder
+from tests.ms_fusion.onnx_fusion.test_defaults import listed
 
 HALF = onnx.TensorProto.FLOAT16
 
@@ -77,6 +79,19 @@ def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) ->
     net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Mul", b.add("Add", "x", name), "a_b")))
     assert net(ms.Tensor(np.ones((2, 3), np.float32))).asnumpy().tolist() == [[6.0] * 3] * 2
     assert len({one.name for one in net.get_parameters()}) == len(list(net.get_parameters()))
+
+
+@pytest.mark.parametrize("ir_version", [3, 8])
+@pytest.mark.parametrize("fuse", [False, True])
+def test_inputs_with_a_default_are_weights(ir_version: int, fuse: bool, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    source, fused = listed(tmp_path / "m.onnx", ir_version), tmp_path / "fused.onnx"
+    if fuse:
+        assert mf.auto_fuse(source, fused, assume={"n": 4096}).kernels
+    x = np.random.default_rng(2).standard_normal((3, 16)).astype(np.float32)
+    net = mf.from_onnx(fused if fuse else source)
+    assert len(net.trainable_params()) == 1
+    (expected,) = native.run(source, {"x": x}).outputs.values()
+    np.testing.assert_allclose(net(ms.Tensor(x)).asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
