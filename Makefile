@@ -30,7 +30,7 @@ demo: env
 	@$(BIN)/python -m ms_fusion demo --output build/demo
 
 test: env
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env
