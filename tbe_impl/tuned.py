@@ -46,7 +46,6 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     accumulators: Number = DEFAULT.accumulators
     unroll: Number = DEFAULT.unroll
     together: Number = DEFAULT.together
-    tables: bool = DEFAULT.tables
     keep_rows: bool = DEFAULT.keep_rows
     prefetch: bool = DEFAULT.prefetch
     stream_bytes: Threshold = DEFAULT.stream_bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -16,14 +15,11 @@ from tbe_impl.kernel import Kernel
 from tbe_impl.tuned import NEVER, Choice
 
 STAGES_MAX = 12
-EXPONENTIALS = re.compile(r"f32_exp(_to_half)?\(")
-"""Calls that a table may answer."""
 SMALL = 8
 """What is so many times smaller than the largest output may be worth storing first."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2)),
-    ("tables", (True,)),
     ("portions", (16,)),
     ("accumulators", (1, 8, 2)),
     ("unroll", (2, 4)),
@@ -46,12 +42,11 @@ def single(kernel: Kernel) -> list[Choice]:
 
 
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
-    """Those that may change this kernel: portions where threads share it, tables where there are exponentials."""
+    """Those that may change this kernel: portions where threads share it."""
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
     shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
     idle = {"portions"} if not shared else set()
-    idle |= set() if EXPONENTIALS.search(kernel.source) else {"tables"}
     return [item for item in KNOBS if item[0] not in idle]
 
 

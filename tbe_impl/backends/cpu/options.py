@@ -54,7 +54,6 @@ class Options:
         contract: let a·b + c be rounded once.
         vector_bits: width of the vectors; 0 for the processor's widest.
         march: processor to compile for; empty for this one.
-        tables: let exp look up powers in a register where one holds sixteen: fewer operations, 1.3 ULP instead of 1.
         accumulators: independent accumulators of a reduction along a row, where a step computes little.
         unroll: vectors at once in the innermost loop of a map.
         together: rows, steps of the loop around the innermost one, that are computed at once, so that what is the same for
@@ -80,7 +79,6 @@ class Options:
     contract: bool = False
     vector_bits: int = 0
     march: str = ""
-    tables: bool = False
     accumulators: int = 4
     unroll: int = 1
     together: int = 1

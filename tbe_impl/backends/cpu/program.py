@@ -171,7 +171,6 @@ def _written(
 def includes(options: Options) -> str:
     """How every text begins: the headers, for vectors of the width that was asked for."""
     wanted = [f"#define LANES {options.vector_bits // 32}"] if options.vector_bits else []
-    wanted += ["#define VECTOR_TABLES 1"] if options.tables else []
     return "\n".join([*wanted, '#include "vector_math.h"', '#include "runtime.h"'])
 
 

@@ -342,7 +342,17 @@ VECTOR_LIFT_BOTH_2(minimum)
 #define VECTOR_OVER(v, p, p_any) \
     VF v p##_over(v a, v y, v inverse) { return (void)inverse, a / y; }
 #endif
+#if VECTOR_X86 && PART32_BYTES == 64
+/* Without a look at each z: where q is 0, infinite or NaN it is what is asked for, and an instruction that chooses by kind puts
+ * it there. Quotients within 1 ULP of the largest number may be infinite. */
+VF f32v f32_over(f32v a, f32v y, f32v inverse) {
+    if (__builtin_expect(i32_any(f32_abs(inverse) == __builtin_inff()), 0)) return a / y;
+    f32v q = a * inverse, z = f32_fma(f32_fma(-q, y, a), inverse, q);
+    return __builtin_ia32_fixupimmps512_mask(z, q, i32_splat(0x110111), 0, (uint16_t)-1, 4);
+}
+#else
 VECTOR_OVER(f32v, f32, i32_any)
+#endif
 VECTOR_OVER(f64v, f64, i64_any)
 
 VF i32v f32_isnan(f32v x) { return x != x; }

@@ -103,7 +103,7 @@ VF f32p f32p_exp_to_half_near(f32p x) {
 VF f32p f32p_exp_to_half(f32p x) { return f32p_any_far(x) ? f32p_exp(x) : f32p_exp_to_half_near(x); }
 VECTOR_LIFT_F32(exp)
 VECTOR_LIFT_F32(exp_to_half)
-#elif VECTOR_TABLES && VECTOR_X86 && PART32_BYTES == 64
+#elif VECTOR_X86 && PART32_BYTES == 64
 VF f32v f32_exp(f32v x) {
     f32p_sixteenths e = f32p_exp_sixteenths(x);
     if (f32p_any_far(x)) {
@@ -279,20 +279,15 @@ VF f32p f32p_sigmoid(f32p x) {
     f32p lacking = f32p_fma(-inverse, power, f32p_splat(1.0f)) - inverse;
     return f32p_fma(inverse, f32p_fma(-(inverse * power), e.p, lacking), inverse);
 }
-VF f32p f32p_sigmoid_to_half(f32p x) {
-    if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
-    f32p whole = 1.0f + f32p_exp_to_half_near(-x), inverse = f32p_inverse(whole);
-    return f32p_fma(inverse, f32p_fma(-inverse, whole, f32p_splat(1.0f)), inverse);
-}
 #else
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
+#endif
 VF f32p f32p_sigmoid_to_half(f32p x) {
-#if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+#if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES >= 32
     if (!f32p_any_far(x)) return 1.0f / (1.0f + f32p_exp_to_half_near(-x));
 #endif
     return f32p_sigmoid_of_any(x);
 }
-#endif
 VECTOR_LIFT_F32(sigmoid)
 VECTOR_LIFT_F32(sigmoid_to_half)
 VF f32v f32_tanh(f32v x) {

@@ -106,10 +106,12 @@ def binary(op: str, tag: str, a: str, b: str) -> str:
 
 
 def beside_number(op: str, tag: str, value: str, number: float) -> str | None:
-    """``max`` or ``min`` of a vector and a number, quicker than of two vectors; None where that comes out another way.
+    """``max`` or ``min`` of a vector and a number, and products with −1, quicker than of two vectors; None where there is no such way.
 
-    Of two operands the instruction gives back the second when one of them is NaN or both are 0.
+    Of two operands the instruction gives back the second when one of them is NaN or both are 0; a sign goes into what follows.
     """
+    if op == "mul" and tag[0] == "f" and number == -1:
+        return f"(-{value})"
     if op not in ("max", "min") or tag[0] != "f":
         return None
     with np.errstate(over="ignore"):

@@ -34,7 +34,6 @@ def run_graph(
         keep_rows=graph.chance(0.8),
         together=graph.pick((1, 1, 2, 4)),
         portions=graph.pick((0, 0, 3)),
-        tables=graph.chance(0.3),
         stream_bytes=graph.pick((1024, 1 << 24)),
         parallel_elements=2,
     )

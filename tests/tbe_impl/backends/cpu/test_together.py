@@ -99,13 +99,6 @@ def test_portions(case: str, portions: int, arrays: list[Array], cache: KernelCa
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_powers_from_a_table(arrays: list[Array], cache: KernelCache) -> None:
-    source, (found,) = run(softmax, arrays, cache, tables=True)
-    assert "#define VECTOR_TABLES 1" in source
-    (wanted,) = np_softmax(arrays[0].astype(np.float64), arrays[1])
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
-
-
 def test_portions_of_a_full_sum(cache: KernelCache) -> None:
     x = placeholder((5, 1000), "float32", "x")
     total = WORDS["reduce_sum"](x, (0, 1), False)
