@@ -1,7 +1,7 @@
 """Time and memory of fusing models of 1,250 to 10,000 operators: ``python -m benchmarks.onnx_scale [--varied | --random]``.
 
 Blocks of a norm, a product with its bias, a gate and a sum, one behind the other, each size in a process of its own.
-Asked: 10,000 in less than 60 s and 2 GiB, and no operator more than twice as dear as in the smallest. Nothing is shared, which
+The goal: 10,000 in less than 60 s and 2 GiB, and no operator more than twice as dear as in the smallest. Nothing is shared, which
 is the worst case, with ``--varied``, where no two blocks have the same sizes, and with ``--random``: a chain of whatever
 comes, in groups of some 75. Memory is that of all processes together; seconds are those of the clock and of all processors.
 """

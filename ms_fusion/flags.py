@@ -151,7 +151,7 @@ class GraphKernelFlags:
         minimum=-1,
     )
     enable_dynamic_shape_fusion: bool | None = _flag(
-        "Fuse operators whose shapes are not known before run time. On CPU MindSpore 2.10 aborts with it.",
+        "Fuse operators whose shapes are not known before run time.",
         "bool",
         default=False,
         killed_by=(True,),

@@ -128,26 +128,24 @@ def test_both_readmes_stand_in_step() -> None:
     assert links[0] - {"README.zh.md"} == links[1] - {"README.md"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "README.md",
-        "README.zh.md",
-        "SECURITY.md",
-        "docs/design.md",
-        "docs/presets.md",
-        "docs/flags.md",
-        "docs/onnx.md",
-        "docs/report.md",
-        "docs/troubleshooting.md",
-        "docs/write_a_rule.md",
-        "docs/write_an_operator.md",
-    ],
-)
+PAGES = ("README.md", "README.zh.md", "SECURITY.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))  # fmt: skip
+NOTEBOOKS = tuple(f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb")))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What a link may name behind `#`: headings in small letters, without signs, - for blanks."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", [*PAGES, *NOTEBOOKS])
 def test_every_link_leads_somewhere(name: str) -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", text_of(name)):
+    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(name)):
         if not link.startswith("http"):
-            assert ((ROOT / name).parent / link).exists(), link
+            place, _, anchor = link.partition("#")
+            page = (ROOT / name).parent / place if place else ROOT / name
+            assert page.exists(), link
+            assert not anchor or anchor in anchors_of(page), link
 
 
 def test_the_readme_names_every_command() -> None:
