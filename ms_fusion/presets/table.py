@@ -322,8 +322,12 @@ def to_yaml(
             "graph_kernel_flags": text,
         }
     }
-    head = (
-        f"# ms_fusion preset {preset!r} for {device}, MindSpore {version}\n"
-        f'# the same by environment: export MS_DEV_GRAPH_KERNEL_FLAGS="{text}"\n'
+    exported = f'export MS_DEV_GRAPH_KERNEL_FLAGS="{text}"'
+    environment = (
+        f"on CPU this block alone switches nothing on, and this does: {exported}\n"
+        "# both are for MindSpore's own generator; ours builds where a process calls `mf.enable`"
+        if device == "CPU" and preset != "off"
+        else f"the same by environment: {exported}"
     )
+    head = f"# ms_fusion preset {preset!r} for {device}, MindSpore {version}\n# {environment}\n"
     return head + yaml.safe_dump(block, sort_keys=False, width=10_000)

@@ -134,15 +134,20 @@ def test_what_is_not_in_the_table_is_refused(arguments: dict[str, str]) -> None:
         resolve(**arguments)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_yaml_holds_a_context_block(preset: str) -> None:
-    text = to_yaml(preset, device="Ascend")
+def test_yaml_holds_a_context_block_and_says_where_it_does_nothing(
+    preset: str, device: str
+) -> None:
+    text = to_yaml(preset, device=device)
     context = yaml.safe_load(text)["context"]
-    assert context["graph_kernel_flags"] == resolve(preset, device="Ascend").render()
-    assert context["device_target"] == "Ascend" and context["enable_graph_kernel"] == (
+    assert context["graph_kernel_flags"] == resolve(preset, device=device).render()
+    assert context["device_target"] == device and context["enable_graph_kernel"] == (
         preset != "off"
     )
     assert f'export MS_DEV_GRAPH_KERNEL_FLAGS="{context["graph_kernel_flags"]}"' in text
+    useless = device == "CPU" and preset != "off"
+    assert ("on CPU this block alone switches nothing on" in text) == useless
 
 
 PRECISE = """
