@@ -383,14 +383,20 @@ def check_convolution() -> Check:
     name = "ONEDNN_MAX_CPU_ISA"
     text = os.environ.get(name)
     if text:
-        return Check("convolution", "hint", f"{name}={text}: matrix products may be slower for it")
+        return Check(
+            "convolution",
+            "hint",
+            f"{name}={text}: matrix products may be slower for it",
+            f"Unset {name}: after `mf.enable()` convolutions are quick without it.",
+        )
     if "avx512f" not in machine.cpu_features():
         return Check("convolution", "ok", "nothing known against it on this processor")
     return Check(
         "convolution",
         "hint",
-        "MindSpore's Conv2D may run oneDNN's reference kernel (about 1 GFLOP/s)",
-        f"For nets of convolutions try {name}=AVX2; it may halve the speed of matrix products.",
+        "MindSpore's own Conv2D may run oneDNN's reference kernel (about 1 GFLOP/s)",
+        f"Call `mf.enable()`, which replaces it; where MindSpore's own has to stay, {name}=AVX2 mends it and may halve the "
+        "speed of matrix products.",
     )
 
 

@@ -111,6 +111,19 @@ def test_variables(
     assert check().status == status, check()
 
 
+@pytest.mark.parametrize("value", [None, "AVX2"])
+def test_convolutions_are_mended_by_enabling_first(
+    value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    if value:
+        monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", value)
+    monkeypatch.setattr(doctor.machine, "cpu_features", lambda: ("avx512f",))
+    found = doctor.check_convolution()
+    assert found.status == "hint" and "`mf.enable()`" in found.remedy
+    assert found.remedy.startswith("Unset" if value else "Call")
+
+
 def test_kernels_in_the_working_directory_are_seen(own_place: Path) -> None:
     assert doctor.check_working_directory().status == "ok"
     (own_place / "akg_kernel_meta").symlink_to("nowhere")
