@@ -22,7 +22,7 @@ from ms_fusion.capture import child
 from ms_fusion.cli import cli, run
 from ms_fusion.formats import onnx_file
 from ms_fusion.onnx_fusion import native, native_worker
-from ms_fusion.presets import handshake, table
+from ms_fusion.presets import generators, handshake, mindspore_state, record, table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import cache_entry, cache_notes, tuned
 from tbe_impl.backends.cpu import compiler
@@ -416,7 +416,8 @@ def warnings_of_the_code() -> list[str]:
 def test_every_warning_is_explained_in_troubleshooting() -> None:
     quoted, said = texts_in_troubleshooting(), warnings_of_the_code()
     assert len(said) > 10
-    assert [text for text in said if not any(one in text for one in quoted)] == []
+    named = (record.PYNATIVE, record.O1_ON_CPU, generators.NOT_PRECISE, mindspore_state.EARLIER)
+    assert [text for text in (*said, *named) if not any(one in text for one in quoted)] == []
 
 
 @pytest.mark.mindspore
