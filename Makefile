@@ -2,6 +2,8 @@
 
 SHELL := /bin/sh
 PYTHON ?=
+# Tests run side by side in so many processes, each with threads and children of its own.
+WORKERS ?= 2
 BIN := .venv/bin
 STAMP := .venv/.stamp
 
@@ -30,7 +32,7 @@ demo: env
 	@$(BIN)/python -m ms_fusion demo --output build/demo
 
 test: env
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env
