@@ -18,7 +18,7 @@ from ms_fusion.onnx_cell.inlining import inline
 from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_cell.sizes import OF_SIZES
 from ms_fusion.onnx_fusion.cleaning import clean
-from ms_fusion.onnx_fusion.functions import DOMAIN, is_fused
+from ms_fusion.onnx_fusion.functions import DOMAIN, copied, is_fused
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.inlining import write_functions_in
 from ms_fusion.onnx_fusion.native import Native
@@ -89,20 +89,10 @@ def _inlined(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
         known: dict[ir.Value | None, ir.Value | None] = {None: None, **dict(zip(function.inputs, call.inputs, strict=True))}  # fmt: skip
         made = []
         for number, node in enumerate(function):
-            copied = ir.Node(
-                node.domain,
-                node.op_type,
-                [known[value] for value in node.inputs],
-                list(node.attributes.values()),
-                num_outputs=len(node.outputs),
-                version=node.version,
-                name=f"{call.name}/{node.op_type}_{number}",
-            )
-            for old, new in zip(node.outputs, copied.outputs, strict=True):
+            copy = copied(node, known, f"{call.name}/{node.op_type}_{number}")
+            for old, new in zip(node.outputs, copy.outputs, strict=True):
                 new.name = f"{call.name}/{old.name}" if old.name else ""
-                new.shape, new.type = old.shape, old.type
-                known[old] = new
-            made.append(copied)
+            made.append(copy)
         results = [known[value] for value in function.outputs]
         ir.convenience.replace_nodes_and_values(model.graph, call, [call], made, call.outputs, results)  # type: ignore[arg-type]  # fmt: skip
         found.append((function.name, [node for node in made if node.op_type != "Constant"]))

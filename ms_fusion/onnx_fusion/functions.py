@@ -87,22 +87,35 @@ def graph_of(
     used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
     for number, node in enumerate(body.nodes):
         source_node = nodes[node.name]
-        copied = ir.Node(
-            source_node.domain,
-            source_node.op_type,
-            [known[value] for value in source_node.inputs],
-            list(source_node.attributes.values()),
-            num_outputs=len(source_node.outputs),
-            version=source_node.version,
-            name=f"{source_node.op_type}_{number}",
-        )
-        for place, (old, new) in enumerate(zip(source_node.outputs, copied.outputs, strict=True)):
+        copy = copied(source_node, known, f"{source_node.op_type}_{number}")
+        for place, new in enumerate(copy.outputs):
             new.name = f"v{number}_{place}" if node.outputs[place] in used else ""
-            new.shape, new.type = old.shape, old.type
-            known[old] = new
-        inside.append(copied)
+        inside.append(copy)
     outputs = [known[values[name]] for name in body.outputs]
     return ir.Graph(inputs, outputs, nodes=inside, opset_imports=_imports(model), name=group.function)  # type: ignore[arg-type]  # fmt: skip
+
+
+def copied(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name: str) -> ir.Node:
+    """The operator once more, under another name.
+
+    Args:
+        node: the operator.
+        known: what stands for each value that it reads; afterwards also for its results, which have no names yet.
+        name: of the new one.
+    """
+    copy = ir.Node(
+        node.domain,
+        node.op_type,
+        [known[value] for value in node.inputs],
+        list(node.attributes.values()),
+        num_outputs=len(node.outputs),
+        version=node.version,
+        name=name,
+    )
+    for old, new in zip(node.outputs, copy.outputs, strict=True):
+        new.shape, new.type = old.shape, old.type
+        known[old] = new
+    return copy
 
 
 def _imports(model: ir.Model) -> dict[str, int]:
