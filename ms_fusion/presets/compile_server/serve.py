@@ -98,7 +98,8 @@ def _compile_guarded(builder: Any) -> bool:
         failed = dict.fromkeys(waiting, Ended(f"{type(error).__name__}: {error}"))
     # where the disk is full, not even that can be written
     with contextlib.suppress(OSError):
-        refusals.record(Path.cwd(), [*refused, *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items())])  # fmt: skip
+        found = [*refused, *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items())]  # fmt: skip
+        refusals.record(Path.cwd(), found, process=os.getppid())
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,17 @@ def test_what_a_full_disk_cut_off_of_the_record_is_left_out(tmp_path: Path) -> N
         stream.write('["Add", "wh')
     (found,) = refusals.since(tmp_path, 0)
     assert found.op == "Mul"
+
+
+def test_what_another_rank_was_refused_concerns_nobody_else(tmp_path: Path) -> None:
+    def compiled(attempt: again.Attempt) -> str:
+        with again.looked_over(attempt, FLAGS, tmp_path):
+            refusals.record(tmp_path, [Refusal("Mul", "why")], process=os.getppid())
+            raise RuntimeError("shapes differ, seen in infer.cc")
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        again.until_compiled(compiled, Net())
+    assert not refusals.since(tmp_path, 0)
 
 
 @pytest.mark.parametrize(
