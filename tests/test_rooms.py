@@ -117,7 +117,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_fusion/written.py",
     "ms_fusion/demo_block.py",
     "ms_fusion/presets/batch_norm.py",
-    "ms_fusion/specializing/outer_cell.py",
+    "ms_fusion/presets/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/bprops.py",
     "custom_ops/direct.py",

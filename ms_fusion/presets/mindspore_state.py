@@ -31,7 +31,8 @@ LEAST_FREE_BYTES = 16 << 20
 EARLIER = "MindSpore's own generator has built kernels in this process before ms_fusion was there, and MindSpore keeps them by names that ours would have"
 """Why our generator cannot take over."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
-FRONT_END_VARIABLE = "MS_DEV_PRECOMPILE_ONLY"
+FRONT_END_PHASE = "export.front_end"
+"""MindSpore compiles a Cell in a phase of such a name as far as its front end, and no other that is called meanwhile."""
 FAILURES_VARIABLE = "MS_OM_PATH"
 
 compile_lock = threading.RLock()
@@ -355,18 +356,23 @@ def failed_graphs_in(directory: Path) -> contextlib.AbstractContextManager[None]
     return variable_set(FAILURES_VARIABLE, str(directory))
 
 
-@contextlib.contextmanager
-def front_end_only(directory: Path) -> Iterator[None]:
-    """Compilation stops behind the front end, and nothing runs; its last graph is written to `directory`."""
+def read_by_front_end(cell: Any, inputs: Iterable[Any], directory: Path) -> None:
+    """A Cell of ours is compiled as far as MindSpore's front end, and does not run; the last graph is written to `directory`.
+
+    Other threads wait where they compile; what they call runs.
+    """
+    cell.phase = FRONT_END_PHASE
     with (
         compile_lock,
         quiet(),
         environment_flags("--opt_level=0"),
         save_graphs(directory, level=1),
         failed_graphs_in(directory),
-        variable_set(FRONT_END_VARIABLE, "1"),
     ):
-        yield
+        try:
+            cell.compile(*inputs)
+        finally:
+            forget(cell)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +130,14 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
 
 
 def front_end_graph(
-    net: Any, inputs: Sequence[Any], front_end_only: Callable[[Path], AbstractContextManager[None]]
+    net: Any, inputs: Sequence[Any], read_by_front_end: Callable[[Any, Sequence[Any], Path], None]
 ) -> Graph:
     """The operators of `net` on `inputs` as MindSpore's front end sees them; nothing runs.
 
     Args:
         net: a Cell or a function.
         inputs: what it is called with.
-        front_end_only: context manager in which a compiled function stops behind the front end and writes its graph.
+        read_by_front_end: compiles a Cell with these inputs as far as the front end, which writes its graph to a directory.
 
     Raises:
         InputError: MindSpore cannot compile it; with its own first line.
@@ -147,17 +146,13 @@ def front_end_graph(
 
     # readers of dumps are much to load, and enabling needs none
     from ms_fusion.formats.mindspore_ir import read_ir
+    from ms_fusion.presets.outer_cell import OneShape
 
     name = getattr(net, "__name__", type(net).__name__)
     plain = getattr(net, "__wrapped__", net) if not isinstance(net, mindspore.nn.Cell) else net
-
-    def look(*args: Any) -> Any:
-        return plain(*args)
-
     with tempfile.TemporaryDirectory(prefix="ms_fusion-check-") as place:
         try:
-            with front_end_only(Path(place)):
-                mindspore.jit(look)(*inputs)
+            read_by_front_end(OneShape(plain), inputs, Path(place))
         except FusionError:
             raise
         except Exception as error:

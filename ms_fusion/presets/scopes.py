@@ -27,10 +27,10 @@ from ms_fusion.presets.mindspore_state import (
     context,
     device_target,
     flags_are_fixed,
-    front_end_only,
     is_graph_mode,
     mindspore_module,
     quiet,
+    read_by_front_end,
     users_flags,
     version,
     where_kernels_are,
@@ -299,7 +299,7 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
 
     now = in_force(net)
     text = now.flags if now.route != "none" else flags_of("auto")[0]
-    graph = net_checks.front_end_graph(net, inputs, front_end_only)
+    graph = net_checks.front_end_graph(net, inputs, read_by_front_end)
     return findings_of_call(net, inputs) + findings_of_graph(graph, text, now.device)
 
 

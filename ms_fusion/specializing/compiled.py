@@ -19,7 +19,7 @@ class Compiled:
 
     def __init__(self, net: Callable[..., Any]) -> None:
         """`net` is a Cell or a function; its weights stay its own."""
-        from ms_fusion.specializing.outer_cell import OneShape
+        from ms_fusion.presets.outer_cell import OneShape
 
         cell: Any = OneShape(net)
         if not mindspore_state.is_graph_mode():

@@ -84,7 +84,7 @@ class Specialized:
 
     def for_one_shape(self) -> Callable[..., Any]:
         """The net as it is compiled here, to be looked at: a Cell that declares nothing of its inputs."""
-        from ms_fusion.specializing.outer_cell import OneShape
+        from ms_fusion.presets.outer_cell import OneShape
 
         return OneShape(self.net)
 
@@ -134,7 +134,7 @@ class Specialized:
         if key not in self._graphs:
             try:
                 self._graphs[key] = net_checks.front_end_graph(
-                    self.net, inputs, mindspore_state.front_end_only
+                    self.net, inputs, mindspore_state.read_by_front_end
                 )
             except InputError as error:
                 self._graphs[key] = str(error).splitlines()[0]

@@ -147,7 +147,7 @@ def proof_of(function: Callable[..., Any], inputs: np.ndarray) -> tuple[Any, Any
     inputs = mindspore_state.mindspore_module().Tensor(inputs)
     longer = padding.padded((inputs,), (0,), PADDED)[0]
     small, large = (
-        net_checks.front_end_graph(function, (item,), mindspore_state.front_end_only)
+        net_checks.front_end_graph(function, (item,), mindspore_state.read_by_front_end)
         for item in (inputs, longer)
     )
     return prove(small, large, SAMPLES, PADDED), inputs, longer

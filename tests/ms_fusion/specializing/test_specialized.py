@@ -117,6 +117,48 @@ def test_the_ledger_says_which_shapes_were_seen(seen):
     assert seen["again"]
 
 
+MEANWHILE = """
+import threading
+ms.set_context(mode=ms.GRAPH_MODE)
+mf.enable()
+
+class Net(nn.Cell):
+    def construct(self, x):
+        return ops.tanh(x) * 2 + x
+
+@ms.jit
+def jitted(x):
+    return ops.tanh(x) + x * 3
+
+x = ones(3, 16)
+calls = [Net(), jitted]
+for one in calls:
+    one(x)
+calls.append(Net())  # compiled by the other thread
+
+ended, found = threading.Event(), []
+def call():
+    while not ended.is_set():
+        found.extend(one(x) is not None for one in calls)
+
+thread = threading.Thread(target=call, daemon=True)
+thread.start()
+for size in (2, 3, 5):
+    assert not mf.check(Net(), ones(size, 2048))
+    run = mf.specialize(Net(), buckets=(8,))
+    assert run(ones(size, 16)).shape == (size, 16) and run.seen[0].padded_to == 8
+ended.set()
+thread.join()
+RESULT["ran"] = [sum(found), len(found)]
+"""
+
+
+@pytest.mark.mindspore
+def test_what_another_thread_calls_meanwhile_runs(tmp_path):
+    ran, called = run(MEANWHILE, tmp_path / "work").result["ran"]
+    assert ran == called > 10
+
+
 def test_a_line_for_each_set_of_shapes():
     assert str(SeenShape("3x4:float32", padded_to=8, calls=1)) == "3x4:float32: 1 call, padded to 8"
     seen = SeenShape("3x4:float32", calls=2, compilations=2, seconds=3.04, kept=False)
