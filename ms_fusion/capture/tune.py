@@ -50,7 +50,7 @@ def tune(
     """Measures the ways in which the groups of a net can be made, and keeps what is clearly quicker.
 
     Later compilations on this machine find the choice of each group by its content, in this net or another, and what to
-    keep out of the clusters by the net's class, parameters and inputs; `explain` says so in its notes. Nothing is chosen
+    keep out of the clusters by the net's code, parameters and inputs; `explain` says so in its notes. Nothing is chosen
     that was not measured to be quicker than what is built without tuning, and a net that is quickest unfused stays unfused.
 
     Args:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -41,7 +43,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 def remember(net: Any, inputs: Sequence[Any], choice: NetChoice) -> None:
-    """Keeps the choice for nets of this class, parameters and inputs."""
+    """Keeps the choice for nets of this code, parameters and inputs."""
     compiler.user_cache().remember(_key(net, inputs), msgspec.json.encode(choice))
 
 
@@ -65,14 +67,32 @@ def applied(flags: str, net: Any, inputs: Sequence[Any]) -> str:
 
 
 def _key(net: Any, inputs: Sequence[Any]) -> str:
-    """Over the classes of its parts, its parameters and the inputs; the machine is part of every key."""
+    """Over its parts and their code, its parameters and the inputs; the machine is part of every key."""
     kind = net if hasattr(net, "__qualname__") else type(net)
-    cells = net.cells_and_names() if hasattr(net, "cells_and_names") else ()
+    cells = tuple(net.cells_and_names()) if hasattr(net, "cells_and_names") else ()
     parameters = net.get_parameters() if hasattr(net, "get_parameters") else ()
     parts = [
         f"{kind.__module__}.{kind.__qualname__}",
+        *map(_code_of, dict.fromkeys((kind, *(type(cell) for _, cell in cells)))),
         *(f"{name} {type(cell).__name__}" for name, cell in cells),
         *(f"{one.name} {one.shape} {one.dtype}" for one in parameters),
         *(f"{getattr(one, 'shape', type(one).__name__)} {getattr(one, 'dtype', '')}" for one in inputs),
     ]  # fmt: skip
     return make_key(net=parts, threads=environment.threads())
+
+
+def _code_of(kind: Any) -> str:
+    """What a class of Cells or a function computes: many a script has a class of the same name."""
+    code = getattr(inspect.unwrap(getattr(kind, "construct", kind)), "__code__", None)
+    return _text(code) if code else ""
+
+
+def _text(code: CodeType) -> str:
+    """Without places in memory and files, and in an order that is the same in each process."""
+    constants = (
+        _text(one) if isinstance(one, CodeType)
+        else " ".join(sorted(map(repr, one))) if isinstance(one, frozenset)
+        else repr(one)
+        for one in code.co_consts
+    )  # fmt: skip
+    return " ".join((code.co_code.hex(), *code.co_names, *constants))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,3 +76,19 @@ def test_a_choice_is_that_of_nets_of_its_kind(
     assert "--opt_level=0" in net_choices.applied(flags, net(4), [x])
     assert net_choices.applied(flags, net(4, 4), [x]) == flags
     assert net_choices.applied("--opt_level=2", net(4), [x]) == "--opt_level=2"
+
+
+def test_a_net_of_the_same_name_that_computes_something_else_has_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    (tmp_path / "kernels").mkdir(mode=0o700)
+
+    def named(construct: Callable[..., object]) -> object:
+        return type("Net", (), {"construct": construct})()
+
+    net_choices.remember(named(lambda self, x: x * 2 in {1, 2}), [], NetChoice(fused=False))
+    assert net_choices.recall(named(lambda self, x: x * 2 in {2, 1}), []) is not None
+    assert net_choices.recall(named(lambda self, x: x * 3 in {1, 2}), []) is None
+    assert net_choices.recall(named(lambda self, x: x + 2 in {1, 2}), []) is None
+    assert net_choices.recall(named(lambda self, x: [y * 2 for y in x]), []) is None
