@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from ms_fusion.kernel_server.publishing import OWN
@@ -22,4 +23,8 @@ def remove_strange(directory: Path) -> None:
         if not is_known or not any(file.exists() for file in ours):
             for file in (told, told.with_suffix(".so"), *ours):
                 file.unlink(missing_ok=True)
-    note.write_text(here, "utf-8")
+    if not is_known:
+        # in one step: a rank that read half of it would remove what this one builds
+        draft = note.with_name(f"{BUILT_FOR}.{os.getpid()}")
+        draft.write_text(here, "utf-8")
+        draft.replace(note)

@@ -149,6 +149,17 @@ def test_of_the_users_own_directory_is_taken_what_can_be_called(tmp_path: Path) 
     assert not list((kept / mindspore_state.KERNELS).glob("*.json"))
 
 
+def test_ranks_that_share_a_directory_never_find_half_of_its_note(tmp_path: Path) -> None:
+    kernels = tmp_path / mindspore_state.KERNELS
+    kernels.mkdir()
+    seen = []
+    for _ in range(2):
+        kept_kernels.remove_strange(kernels)
+        (note,) = (file for file in tmp_path.iterdir() if file != kernels)
+        seen.append((note.stat().st_ino, note.stat().st_mtime_ns))
+    assert seen[0] == seen[1], "it is not written again"
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
