@@ -177,6 +177,22 @@ def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
     return x
 
 
+def expanded(x: Any, shape: tuple[int, ...]) -> Any:
+    """x repeated along its axes of one element; a shape may have axes of one element, too, or fewer axes."""
+    own = (1,) * (len(shape) - x.ndim) + x.shape
+    told = (1,) * (x.ndim - len(shape)) + shape
+    sizes: tuple[int, ...] = ()
+    for one, other in zip(own, told):  # noqa: B905 - MindSpore knows no strict
+        sizes = (*sizes, one if other == 1 else other)
+    return ops.broadcast_to(x, sizes)
+
+
+def quotient(a: int, b: int) -> int:
+    """a / b of sizes, rounded towards zero."""
+    found = a // b
+    return found + 1 if found < 0 and found * b != a else found
+
+
 def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
     """ln Σ e^x over axes; −∞ where all of them are."""
     top = ops.amax(x, axes, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -189,8 +189,13 @@ def _transposed(use: Use) -> str:
 
 
 def _expanded(use: Use) -> str:
-    told = use.sizes.get(use.node.inputs[1]) or use.known_result()
-    return f"ops.broadcast_to({use.text()}, {told})"
+    told = use.sizes.get(use.node.inputs[1])
+    told = told or str(use.known_result() if use.is_computed(1) else use.whole("shape", 1))
+    value = use.value()
+    if value.kind == "constant" and not value.shape:
+        # a number of Python has no axes
+        return f"ops.full({told}, {use.text()}, dtype={use.dtype(value.dtype)})"
+    return f"functions.expanded({use.text()}, {told})"
 
 
 def _filled(use: Use) -> str:
@@ -288,13 +293,23 @@ def _uncounted(use: Use) -> str:
     raise use.refused("its rounds are too many, or their number is not known before the net runs")
 
 
+def _bounds(use: Use, name: str, position: int) -> Sequence[Any]:
+    """Where slices begin or end: numbers, or texts of sizes."""
+    told = use.sizes.get(use.node.inputs[position]) if position < len(use.node.inputs) else None
+    if told is None:
+        return use.whole(name, position) or ()
+    return [f"{told}[{number}]" for number in range(use.known_shape(position)[0])]
+
+
 def _sliced(use: Use) -> str:
-    starts, ends = use.whole("starts", 1) or (), use.whole("ends", 2) or ()
+    starts, ends = _bounds(use, "starts", 1), _bounds(use, "ends", 2)
     axes = use.whole("axes", 3) or tuple(range(len(starts)))
     steps = use.whole("steps", 4) or (1,) * len(starts)
     at = [":"] * use.rank()
     text = use.text()
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step < 0 and not (isinstance(start, int) and isinstance(end, int)):
+            raise use.refused("steps backwards between places that are not known")
         if step < 0:
             size = use.value().shape[axis % use.rank()]
             if not isinstance(size, int) or size < 0:
@@ -304,7 +319,7 @@ def _sliced(use: Use) -> str:
                 raise use.refused("MindSpore has no tensors without elements")
             text = f"ops.gather({text}, {use.part('places', Tensor(list(found), mindspore.int64))}, {axis % use.rank()})"
             continue
-        last = "" if end >= INTEGERS_MAX // 2 else str(end)
+        last = "" if isinstance(end, int) and end >= INTEGERS_MAX // 2 else str(end)
         at[axis % use.rank()] = f"{start or ''}:{last}" + (f":{step}" if step != 1 else "")
     return text if set(at) <= {":"} else f"{text}[{', '.join(at)}]"
 
@@ -348,7 +363,7 @@ def _is_known(size: object) -> bool:
 
 
 def _tiled(use: Use) -> str:
-    return f"ops.tile({use.text()}, {use.whole('repeats', 1)})"
+    return f"ops.tile({use.text()}, {use.sizes.get(use.node.inputs[1]) or use.whole('repeats', 1)})"
 
 
 def _padded(use: Use) -> str:

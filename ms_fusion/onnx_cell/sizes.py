@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Node
 
-_ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "//"}
+_ARITHMETIC = {
+    "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "functions.quotient({}, {})", "Neg": "(-{})",
+    "Max": "({0} if {0} > {1} else {1})", "Min": "({0} if {0} < {1} else {1})", "Equal": "({} == {})", "Where": "({1} if {0} else {2})",
+}  # fmt: skip
+_INPUTS = {"Neg": 1, "Where": 3}
+_LISTED = 16
+"""Sizes in a row, up to which each is written by itself."""
 OF_SIZES = frozenset({"Gather", "Concat", "Slice", "Squeeze", "Unsqueeze", "Cast", "Identity", *_ARITHMETIC})  # fmt: skip
 
 
@@ -20,7 +26,8 @@ def is_size(node: Node, graph: Graph) -> bool:
         op = one.attr(ONNX_OP)
         if op in ("Shape", "Size"):
             continue
-        if op not in OF_SIZES or not graph.outputs_of(one)[0].dtype.startswith("int"):
+        dtype = graph.outputs_of(one)[0].dtype
+        if op not in OF_SIZES or not (dtype.startswith("int") or (op == "Equal" and dtype == "bool")):  # fmt: skip
             return False
         made = {name for name in one.inputs if graph.values[name].kind != "constant"}
         if not made or not made <= graph.producers.keys():
@@ -49,10 +56,8 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
     given = [sizes.get(name) or _literal(graph, name) for name in node.inputs]
     rank = len(graph.values[first].shape)
     shapes = [graph.values[name].shape for name in node.inputs]
-    if op in _ARITHMETIC and None not in given and set(shapes) <= {(), (1,)}:
-        one, other = (f"{text}[0]" if shape else text for text, shape in zip(given, shapes, strict=True))  # fmt: skip
-        found = f"({one} {_ARITHMETIC[str(op)]} {other})"
-        return f"({found},)" if (1,) in shapes else found
+    if op in _ARITHMETIC:
+        return _computed(str(op), given, shapes)
     if op == "Concat" and None not in given:
         return " + ".join(str(one) for one in given)
     if given[0] is None:
@@ -72,6 +77,21 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
         step = data[3][0] if len(data) > 3 else 1
         return f"{given[0]}[{begin}:{end}:{step}]"
     return None
+
+
+def _computed(op: str, given: Sequence[Any], shapes: Sequence[tuple[Any, ...]]) -> str | None:
+    """Arithmetic with numbers, or with rows of them, element by element."""
+    counts = {shape[0] for shape in shapes if len(shape) == 1}
+    is_row = bool(counts)
+    if None in given or len(given) != _INPUTS.get(op, 2) or max(map(len, shapes)) > 1:
+        return None
+    if len(counts - {1}) > 1 or not all(isinstance(one, int) and 0 < one <= _LISTED for one in counts):  # fmt: skip
+        return None
+    made = []
+    for number in range(max(counts, default=1)):
+        parts = (f"{text}[{min(number, shape[0] - 1)}]" if shape else text for text, shape in zip(given, shapes, strict=True))  # fmt: skip
+        made.append(_ARITHMETIC[op].format(*parts))
+    return f"({', '.join(made)},)" if is_row else made[0]
 
 
 def _literal(graph: Graph, name: str) -> Any:

@@ -237,7 +237,8 @@ class _Writer:
         if name in self.texts:
             return self.texts[name]
         if name in self.sizes:
-            return f"Tensor({self.sizes[name]}, mindspore.int64)"
+            dtype = self.graph.values[name].dtype
+            return f"Tensor({self.sizes[name]}, mindspore.{'bool_' if dtype == 'bool' else dtype})"
         value = self.graph.values[name]
         if value.kind == "constant" and not value.shape and isinstance(value.data, (int, float)):
             self.texts[name] = number(value.data)

@@ -13,6 +13,7 @@ from onnx import helper
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_cell.test_cell import same
 from tests.ms_fusion.onnx_fusion.models import FLOAT, OPSET, Builder
 from tests.ms_fusion.onnx_fusion.test_defaults import listed
 
@@ -44,6 +45,76 @@ def test_a_size_times_a_list_of_one_is_a_list_of_one(tmp_path: Path) -> None:
     net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Relu", b.add("Reshape", "x", shape))))
     x = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
     np.testing.assert_array_equal(net(ms.Tensor(x)).asnumpy(), np.maximum(x, 0).reshape(12, 2))
+
+
+EXPANDED = {
+    "both ways": lambda b: b.add("Concat", b.constant([1], "int64"), b.add("Shape", "y", end=1), b.constant([1], "int64"), axis=0),
+    "fewer axes": lambda b: b.add("Concat", b.add("Shape", "y", end=1), b.constant([1], "int64"), axis=0),
+    "a constant": lambda b: b.constant([4, 1], "int64"),
+}  # fmt: skip
+"""Sizes that tell an ``Expand`` of (n, 1, 6) more of one axis, and one element of others."""
+
+
+@pytest.mark.parametrize("name", EXPANDED)
+def test_a_shape_with_ones_keeps_what_is_larger(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": ("n", 1, 6), "y": ("m", 2)})
+    source = b.save(tmp_path / "m.onnx", b.add("Tanh", b.add("Expand", b.add("Exp", "x"), EXPANDED[name](b))), b.add("Neg", "y"))  # fmt: skip
+    x, y = np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 1, 6), np.ones((5, 2), np.float32)
+    same(mf.from_onnx(source), source, {"x": x, "y": y}, native)
+
+
+def chosen_sizes(b: Builder) -> str:
+    """As torch writes an expansion of (n, 6) to (-1, n, 6)."""
+    wanted = b.add("Concat", b.constant([-1], "int64"), b.add("Shape", "x"), axis=0)
+    kept = b.add("Equal", wanted, b.constant([-1, -1, -1], "int64"))
+    return str(b.add("Expand", "x", b.add("Where", kept, b.constant([1, 1, 1], "int64"), wanted)))
+
+
+def half_rounded_up(b: Builder) -> str:
+    half = b.add("Neg", b.add("Div", b.add("Neg", b.add("Shape", "x", end=1)), b.constant([2], "int64")))  # fmt: skip
+    return str(b.add("Slice", "x", b.constant([0], "int64"), half, b.constant([0], "int64")))
+
+
+def last_row(b: Builder) -> str:
+    begin = b.add("Sub", b.add("Shape", "x", end=1), b.constant([1], "int64"))
+    return str(b.add("Slice", "x", begin, b.constant([2**63 - 1], "int64"), b.constant([0], "int64")))  # fmt: skip
+
+
+COMPUTED = {
+    "chosen": chosen_sizes,
+    "half": half_rounded_up,
+    "last": last_row,
+    "larger": lambda b: b.add("Expand", b.constant([2.0], "float32"), b.add("Max", b.add("Shape", "x"), b.constant([4, 1], "int64"))),
+    "smaller": lambda b: b.add("ConstantOfShape", b.add("Min", b.add("Shape", "x"), b.constant(4, "int64"))),
+    "repeated": lambda b: b.add("Tile", "x", b.add("Concat", b.constant([1], "int64"), b.add("Shape", "x", end=1), axis=0)),
+    "a truth value": lambda b: b.add("Cast", b.add("Equal", b.add("Shape", "x"), b.constant([3, 5], "int64")), to=FLOAT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_sizes_are_computed_with(name: str, mode: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 6)})
+    source = b.save(tmp_path / "m.onnx", b.add("Neg", COMPUTED[name](b)))
+    x = np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 6)
+    same(mf.from_onnx(source), source, {"x": x}, native)
+
+
+@pytest.mark.parametrize(("number", "dtype"), [(2.5, "float32"), (2, "int64"), (True, "bool")])
+def test_one_number_is_expanded_to_sizes(number: float, dtype: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": ("n", 6)})
+    whole = b.add("Expand", b.constant(number, dtype), b.add("Shape", "x"))
+    source = b.save(tmp_path / "m.onnx", b.add("Add", "x", b.add("Cast", whole, to=FLOAT)))
+    same(mf.from_onnx(source), source, {"x": np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 6)}, native)  # fmt: skip
+
+
+@pytest.mark.parametrize("divisor", [2, -2])
+def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, mode: str, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": ("n", 6)})
+    below = b.add("Sub", b.constant([0], "int64"), b.add("Shape", "x", end=1))
+    half = b.add("Div", below, b.constant([divisor], "int64"))
+    shape = b.add("Concat", b.add("Add", half, b.constant([4], "int64")), b.constant([6], "int64"), axis=0)  # fmt: skip
+    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Add", b.add("ConstantOfShape", shape), b.add("Slice", "x", *(b.constant([one], "int64") for one in (0, 1, 0))))))  # fmt: skip
+    assert net(ms.Tensor(np.ones((3, 6), np.float32))).shape == (4 + int(-3 / divisor), 6)
 
 
 def test_sizes_that_are_doubled_many_times_do_not_hang(tmp_path: Path) -> None:
