@@ -9,14 +9,21 @@ from mindspore import ops
 
 from ms_fusion.onnx_cell.use import Use
 
-ORDERED_AS = {"bool": "int32", "uint16": "int32", "uint32": "int64", "bfloat16": "float32"}
-"""Dtypes that MindSpore does not sort → one that holds their numbers."""
+ORDERED_AS = {
+    "bool": "int32",
+    "uint16": "int32",
+    "uint32": "int64",
+    "uint64": "int64",
+    "bfloat16": "float32",
+}
+"""Dtypes that MindSpore does not sort → one that holds their numbers; those of uint64 are moved by half of their range."""
+HALF_RANGE = -(1 << 63)
 
 
 def unique(use: Use) -> str:
     """``Unique``."""
     dtype, count = use.value().dtype, len(use.node.outputs)
-    if dtype == "uint64" or (dtype not in ORDERED_AS and not dtype.startswith(("int", "uint", "float"))):  # fmt: skip
+    if dtype not in ORDERED_AS and not dtype.startswith(("int", "uint", "float")):
         raise use.refused(f"MindSpore does not sort {dtype or 'this dtype'}")
     axis = use.axis(0) if use.attr("axis") is not None else None
     keys = use.dtype(ORDERED_AS.get(dtype, dtype))
@@ -31,6 +38,7 @@ def parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[Any, An
         The parts; where each comes first; the number of the part at each place; how often each is there.
     """
     dtype, x = x.dtype, ops.cast(x, keys)
+    x = moved(x) if dtype == mindspore.uint64 else x
     if axis is None:
         x, axis = ops.reshape(x, (-1,)), 0
     told = x
@@ -49,7 +57,14 @@ def parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[Any, An
         turned = ops.cast(ops.sort(firsts)[1], mindspore.int64)
         firsts, counts = ops.gather(firsts, turned, 0), ops.gather(counts, turned, 0)
         inverse = ops.gather(inverted(turned), inverse, 0)
-    return ops.cast(ops.gather(x, firsts, axis), dtype), firsts, inverse, counts
+    found = ops.gather(x, firsts, axis)
+    found = moved(found) if dtype == mindspore.uint64 else found
+    return ops.cast(found, dtype), firsts, inverse, counts
+
+
+def moved(x: Any) -> Any:
+    """Bits of numbers without a sign, as numbers with one that come in the same order; and back."""
+    return ops.bitwise_xor(x, ops.full_like(x, HALF_RANGE))
 
 
 def inverted(order: Any) -> Any:

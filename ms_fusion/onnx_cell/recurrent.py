@@ -14,19 +14,21 @@ OWN = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": (
 
 
 def _told(use: Use) -> str:
-    """Arguments that all have: weights, biases, where it starts; direction, whether the batch stands first, and the clip."""
+    """Arguments that all have: weights, biases, where it starts; direction, whether the batch stands first, the clip, lengths."""
     way = str(use.attr("direction", "forward"))
     ways = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(way, 0)
     activations = tuple(map(str, use.attr("activations", OWN[use.op] * ways)))
-    if not ways or use.has(4) or activations != OWN[use.op] * ways or use.attr("input_forget", 0):
-        raise use.refused("only whole sequences, and its own activations")
+    if not ways or activations != OWN[use.op] * ways or use.attr("input_forget", 0):
+        raise use.refused("only its own activations, each gate by itself")
     size = int(use.attr("hidden_size", 0)) or f"{use.text(2)}.shape[2]"
     first = bool(use.attr("layout", 0))
     bias = use.text(3) or f"recurrent.no_bias({use.text(2)})"
     start = use.text(5) or f"recurrent.zeros_beside({use.text()}, {ways}, {size}, {first})"
     clip = use.attr("clip")
     limit = None if clip is None else number(float(clip))
-    return f"{use.given(0, 1, 2)}, {bias}, {start}, {way!r}, {first}, {limit}"
+    return (
+        f"{use.given(0, 1, 2)}, {bias}, {start}, {way!r}, {first}, {limit}, {use.text(4) or None}"
+    )
 
 
 def _as_results(use: Use, made: str) -> str:
@@ -53,7 +55,7 @@ def rnn(use: Use) -> str:
     return _as_results(use, f"recurrent.by_rnn({_told(use)})")
 
 
-def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, cell: Any, peep: Any) -> tuple[Any, Any, Any]:  # fmt: skip
+def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, lengths: Any, cell: Any, peep: Any) -> tuple[Any, Any, Any]:  # fmt: skip
     """A long short-term memory: all steps, the last ones, and their cells; gates in the order i o f c."""
     if batch_first:
         x, start, cell = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1), ops.swapaxes(cell, 0, 1)
@@ -67,6 +69,7 @@ def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str
         own = []
         for step in range(x.shape[0]):
             at = x.shape[0] - 1 - step if is_back else step
+            old, kept = hidden, memory
             gates = ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both
             fresh = tanh(limited(gates[:, 3 * size :], clip))
             if peep is None:
@@ -79,14 +82,15 @@ def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str
                 memory = keep * memory + enter * fresh
                 leave = gates[:, size : 2 * size] + peep[one][size : 2 * size] * memory
                 hidden = ops.sigmoid(limited(leave, clip)) * tanh(memory)
-            own.append(hidden)
+            hidden, memory = within(hidden, old, at, lengths), within(memory, kept, at, lengths)
+            own.append(within(hidden, ops.zeros_like(hidden), at, lengths))
         steps.append(in_order(own, is_back))
         last.append(hidden)
         cells.append(memory)
     return (*together(steps, last, batch_first), of_both(cells, batch_first))
 
 
-def by_gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, reset_last: bool) -> tuple[Any, Any]:  # fmt: skip
+def by_gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, lengths: Any, reset_last: bool) -> tuple[Any, Any]:  # fmt: skip
     """A gated recurrent unit: all steps, and the last ones; gates in the order z r h."""
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
@@ -109,14 +113,15 @@ def by_gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str,
             else:
                 inner = ops.matmul(reset * hidden, again[:, 2 * size :]) + other[2 * size :]
             fresh = tanh(limited(given[:, 2 * size :] + inner, clip))
-            hidden = (1.0 - share[:, :size]) * fresh + share[:, :size] * hidden
-            made.append(hidden)
+            fresh = (1.0 - share[:, :size]) * fresh + share[:, :size] * hidden
+            hidden = within(fresh, hidden, at, lengths)
+            made.append(within(hidden, ops.zeros_like(hidden), at, lengths))
         steps.append(in_order(made, is_back))
         last.append(hidden)
     return together(steps, last, batch_first)
 
 
-def by_rnn(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any) -> tuple[Any, Any]:  # fmt: skip
+def by_rnn(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, lengths: Any) -> tuple[Any, Any]:  # fmt: skip
     """hidden ← tanh(x · W + hidden · R + biases): all steps, and the last ones."""
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
@@ -130,8 +135,9 @@ def by_rnn(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str,
         made = []
         for step in range(x.shape[0]):
             at = x.shape[0] - 1 - step if is_back else step
-            hidden = tanh(limited(ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both, clip))  # fmt: skip
-            made.append(hidden)
+            fresh = tanh(limited(ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both, clip))  # fmt: skip
+            hidden = within(fresh, hidden, at, lengths)
+            made.append(within(hidden, ops.zeros_like(hidden), at, lengths))
         steps.append(in_order(made, is_back))
         last.append(hidden)
     return together(steps, last, batch_first)
@@ -146,6 +152,13 @@ def in_order(steps: list[Any], is_back: bool) -> Any:
     """Steps as one tensor, in the order of the sequence."""
     found = ops.stack(steps)
     return ops.flip(found, (0,)) if is_back else found
+
+
+def within(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
+    """What a step makes, for sequences that reach it; the others keep what they had."""
+    if lengths is None:
+        return fresh
+    return ops.where(ops.expand_dims(step < lengths, 1), fresh, old)
 
 
 def together(steps: list[Any], last: list[Any], batch_first: bool) -> tuple[Any, Any]:

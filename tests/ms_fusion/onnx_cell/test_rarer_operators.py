@@ -154,11 +154,13 @@ def transform_back(b: Builder, half: str) -> Any:
 
 @pytest.mark.parametrize(
     ("attributes", "dtype"),
-    [({}, "float32"), ({"sorted": 0}, "float16"), ({"axis": 0}, "int64"), ({"axis": 1}, "uint16"), ({"axis": -1, "sorted": 0}, "bool")],
+    [({}, "float32"), ({"sorted": 0}, "float16"), ({"axis": 0}, "int64"), ({"axis": 1}, "uint16"), ({"sorted": 0}, "uint64"), ({"axis": 1}, "uint64"), ({"axis": -1, "sorted": 0}, "bool")],
     ids=str,
 )  # fmt: skip
 def test_what_is_there_more_than_once(attributes: dict[str, int], dtype: str, mode: str, tmp_path: Path) -> None:  # fmt: skip
     x = np.random.default_rng(4).integers(0, 3, (6, 2, 2)).astype(dtype)
+    if dtype == "uint64":
+        x += np.uint64((1 << 63) - 1)
     x[4] = x[1]
     number = onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
     b = Builder({"x": x.shape}, number, 11)
