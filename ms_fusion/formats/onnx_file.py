@@ -23,6 +23,7 @@ FILE_BYTES_MAX = (1 << 31) - 1
 TENSORS_MAX = 1 << 20
 LONGEST = 400
 """Characters of a reason; a file may hold names of any length."""
+OWN_DOMAIN = "ai.onnx"
 _EXTERNAL = onnx.TensorProto.EXTERNAL
 _BITS = {
     "FLOAT": 32, "UINT8": 8, "INT8": 8, "UINT16": 16, "INT16": 16, "INT32": 32, "INT64": 64, "BOOL": 8, "FLOAT16": 16,
@@ -55,12 +56,29 @@ def open_model(path: Path | str) -> ir.Model:
         model.graph.sort()
     except Exception as error:  # whatever a hostile file makes a library raise
         raise _refused("this is no valid ONNX model", path, str(error)) from error
+    _under_one_name(model, path)
     _check_values(model, path)
     _check_arity(model, path)
     if model.ir_version < SINCE_IR_VERSION:
         as_weights(model)
         model.ir_version = SINCE_IR_VERSION  # where weights need not be inputs
     return model
+
+
+def _under_one_name(model: ir.Model, path: Path) -> None:
+    """Calls ONNX's own domain by its short name everywhere, in place; a file may call it ``ai.onnx``, too.
+
+    Raises:
+        InputError: it imports two versions of it.
+    """
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
+        version = graph.opset_imports.pop(OWN_DOMAIN, None)
+        if version is not None and graph.opset_imports.setdefault("", version) != version:
+            raise _refused("this is no valid ONNX model", path, f"versions {version} and {graph.opset_imports['']} of its operators")  # fmt: skip
+        for node in ir.traversal.RecursiveGraphIterator(graph):
+            if node.domain == OWN_DOMAIN:
+                node.domain = ""
 
 
 def _check_values(model: ir.Model, path: Path) -> None:

@@ -14,7 +14,7 @@ from onnx import TensorProto
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project
 from tbe_impl.errors import FusionError, InputError
-from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
+from tests.ms_fusion.onnx_fusion.models import OPSET, Builder, transformer_layer
 
 
 def with_data_at(path: Path, location: str, **more: str) -> Path:
@@ -165,3 +165,23 @@ def test_an_operator_has_the_inputs_that_it_needs(tmp_path: Path) -> None:
     b = Builder({"x": (1, 2, 4, 4)})
     with pytest.raises(InputError, match="no valid ONNX model"):
         open_model(b.save(tmp_path / "m.onnx", b.add("Conv", "x", "")))
+
+
+@pytest.mark.parametrize(("imported", "named"), [("ai.onnx", ""), ("ai.onnx", "ai.onnx"), ("", "ai.onnx")])  # fmt: skip
+def test_onnxs_own_domain_has_two_names(imported: str, named: str, tmp_path: Path) -> None:
+    b = Builder({"x": (4,)})
+    model = b.model(b.add("Relu", "x"))
+    model.opset_import[0].domain = imported
+    model.graph.node[0].domain = named
+    onnx.save(model, tmp_path / "m.onnx")
+    (node,) = project(open_model(tmp_path / "m.onnx")).graph.nodes
+    assert (node.attr("onnx_op"), node.attr("onnx_version")) == ("Relu", OPSET)
+
+
+def test_onnxs_own_domain_has_one_version(tmp_path: Path) -> None:
+    b = Builder({"x": (4,)})
+    model = b.model(b.add("Relu", "x"))
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx", OPSET - 1))
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match=f"versions {OPSET - 1} and {OPSET} of its operators"):
+        open_model(tmp_path / "m.onnx")
