@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,10 +14,12 @@ from onnxscript.rewriter import RewriteRuleSet, rewrite
 from onnxscript.rewriter.rules import common as rules
 
 from ms_fusion.accuracy.worker import WorkerError
+from ms_fusion.formats.onnx_graph import LISTED_ELEMENTS
 from ms_fusion.onnx_fusion.inlining import write_functions_in
 from ms_fusion.onnx_fusion.lowering import lower
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tidying import PASSES
+from ms_fusion.onnx_fusion.tidying.parts import is_op, small_constant
 
 FOLDED_ELEMENTS = 8192
 """Constants are folded from inputs of at most so many elements …"""
@@ -117,8 +120,21 @@ def _infer(model: ir.Model, native: Native, notes: list[str]) -> None:
 
 def fold(model: ir.Model) -> None:
     """Computes in place what is known beforehand, up to a size."""
-    fold_constants(model, input_size_limit=FOLDED_ELEMENTS, output_size_limit=FOLDED_INTO_ELEMENTS)
+    fold_constants(
+        model,
+        input_size_limit=FOLDED_ELEMENTS,
+        output_size_limit=FOLDED_INTO_ELEMENTS,
+        should_fold=_is_listed,
+    )
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+
+
+def _is_listed(node: ir.Node) -> bool | None:
+    """Yes for a few numbers that are the same, of which paddings and sizes are computed; None where the library decides."""
+    if not is_op(node, "ConstantOfShape"):
+        return None
+    shape = small_constant(node.inputs[0])
+    return True if shape is not None and 0 <= math.prod(shape.tolist()) <= LISTED_ELEMENTS else None
 
 
 def _without_same_shapes(model: ir.Model) -> None:

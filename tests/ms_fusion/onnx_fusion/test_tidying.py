@@ -147,3 +147,22 @@ def test_a_constant_that_clean_up_makes_has_a_name_of_its_own(
         return [made, f"{pooled}_axes"]
 
     assert sorted(tidied(taken, tmp_path, native)) == ["Exp", "Neg", "ReduceMean", "Reshape"]
+
+
+def test_what_torch_computes_a_padding_and_an_expansion_of_is_known(tmp_path: Path, native: Native) -> None:  # fmt: skip
+    b = builder()
+    whole = lambda *one: b.constant(one, "int64")  # noqa: E731
+    zero, one = (onnx.numpy_helper.from_array(np.array([number])) for number in (0, 1))
+    told = b.add("Concat", whole(1, 1), b.add("ConstantOfShape", whole(2), value=zero), axis=0)
+    turned = b.add("Slice", b.add("Reshape", told, whole(-1, 2)), whole(-1), whole(-(2**63) + 1), whole(0), whole(-1))  # fmt: skip
+    pads = b.add("Reshape", b.add("Transpose", turned, perm=[1, 0]), whole(-1))
+    ones = b.add("ConstantOfShape", whole(3), value=one)
+    equal = b.add("Equal", whole(2, -1, -1), b.add("Mul", ones, b.constant(-1, "int64")))
+    shape = b.add("Where", equal, ones, whole(2, -1, -1))
+    made = b.add("Expand", b.add("Pad", "x", b.add("Cast", pads, to=onnx.TensorProto.INT64)), shape)
+    large = b.add("ConstantOfShape", whole(1, 1 << 40), value=zero)
+    rest = b.add("Cast", b.add("ReduceMax", b.add("Slice", large, whole(0), whole(1), whole(1)), keepdims=0), to=1)  # fmt: skip
+    source, output = b.save(tmp_path / "net.onnx", made, rest), tmp_path / "tidy.onnx"
+    auto_fuse(source, output, opt_level=0)
+    assert [node.op_type for node in onnx.load(output).graph.node][:2] == ["Pad", "Expand"]
+    assert "ConstantOfShape" in {node.op_type for node in onnx.load(output).graph.node}
