@@ -13,6 +13,8 @@ from ms_fusion.graph import Node
 DOMAIN = "ms_fusion"
 MARK = "ms_fusion.fused"
 """Key of the model's metadata that says it has been fused."""
+ANY_CONSTANT = 9
+"""Version of ONNX's operators from which on a Constant may be of whole numbers or truth values."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def apply(model: ir.Model, groups: Sequence[Fused], nodes: Mapping[str, ir.Node]
     for group in groups:
         key = (DOMAIN, group.function, "")
         if key not in model.functions:
-            graph = graph_of(model, group, nodes, values)
+            graph = graph_of(model, group, nodes, values, _fed(model, group, values))
             model.functions[key] = ir.Function(DOMAIN, group.function, graph=graph, attributes=[])
     now = dict(values)
     for group in groups:
@@ -65,13 +67,14 @@ def graph_of(
     group: Fused,
     nodes: Mapping[str, ir.Node],
     values: Mapping[str, ir.Value],
+    fed: Sequence[str] = (),
 ) -> ir.Graph:
-    """The operators of a group as a graph of their own; small constants are written into it."""
+    """The operators of a group as a graph of their own; small constants are written into it, but for those that it is fed."""
     body = group.node.body
     assert body is not None
     known: dict[ir.Value | None, ir.Value | None] = {None: None}
     inputs = []
-    for number, name in enumerate(body.inputs):
+    for number, name in enumerate((*body.inputs, *fed)):
         source = values[name]
         made = ir.Value(name=f"x{number}", shape=source.shape, type=source.type)
         known[source] = made
@@ -79,7 +82,7 @@ def graph_of(
     inside: list[ir.Node] = []
     for name in body.values:
         source = values.get(name)  # type: ignore[assignment]
-        if body.values[name].kind == "constant" and source is not None and source.const_value is not None:  # fmt: skip
+        if name not in fed and body.values[name].kind == "constant" and source is not None and source.const_value is not None:  # fmt: skip
             constant = ir.node("Constant", [], {"value": source.const_value}, name=f"constant_{len(inside)}")  # fmt: skip
             constant.outputs[0].name = f"c{len(inside)}"
             known[source] = constant.outputs[0]
@@ -118,6 +121,16 @@ def copied(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name: s
     return copy
 
 
+def _fed(model: ir.Model, group: Fused, values: Mapping[str, ir.Value]) -> list[str]:
+    """Constants that a function of the model's version cannot hold, so that each call feeds them."""
+    body = group.node.body
+    assert body is not None
+    if model.opset_imports.get("", 0) >= ANY_CONSTANT:
+        return []
+    held = {name: values[name] for name, value in body.values.items() if value.kind == "constant" and name in values}  # fmt: skip
+    return [name for name, value in held.items() if value.dtype is None or not value.dtype.is_floating_point()]  # fmt: skip
+
+
 def _imports(model: ir.Model) -> dict[str, int]:
     return {domain: version for domain, version in model.opset_imports.items() if domain != DOMAIN}
 
@@ -133,7 +146,7 @@ def _replace(
     call = ir.Node(
         DOMAIN,
         group.function,
-        [now[name] for name in body.inputs],
+        [now[name] for name in (*body.inputs, *_fed(model, group, now))],
         num_outputs=len(before),
         name=group.node.name,
     )

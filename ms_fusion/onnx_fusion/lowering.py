@@ -23,6 +23,8 @@ LACKS: Mapping[str, Mapping[int, str]] = MappingProxyType(
     }
 )
 """Device → in how many axes it lacks a convolution, and what says so."""
+BROADCAST, STRIDED, PAD_TOLD = 7, 10, 11
+"""Versions of ONNX's operators: from which on Add broadcasts by itself, Slice has steps, and Pad's sizes are an input."""
 
 
 def lower(model: ir.Model, device: str) -> tuple[str, ...]:
@@ -34,6 +36,7 @@ def lower(model: ir.Model, device: str) -> tuple[str, ...]:
     """
     lacking = LACKS.get(device, {})
     told = []
+    version = model.opset_imports.get("", 0)
     for node in list(model.graph) if lacking else ():
         image = (
             node.inputs[0] if node.op_type == "Conv" and node.domain in ("", "ai.onnx") else None
@@ -42,8 +45,10 @@ def lower(model: ir.Model, device: str) -> tuple[str, ...]:
             continue
         found = _convolution(node)
         how = "stays, a size is not known before it runs"
-        if found is not None:
-            result, made = _written(found, node)
+        if version < BROADCAST:
+            how = f"stays, before version {BROADCAST} of ONNX's operators it is not written anew"
+        elif found is not None:
+            result, made = _written(found, node, version)
             ir.convenience.replace_nodes_and_values(model.graph, node, [node], made, node.outputs, [result])  # fmt: skip
             how = f"is {found.windows} windows side by side and a matrix product"
         told.append(f"{device} lacks {lacking[len(image.shape) - 2]}: {node.name} {how}")
@@ -101,10 +106,10 @@ def _convolution(node: ir.Node) -> _Convolution | None:
 
 
 class _Writer:
-    """Operators one behind the other."""
+    """Operators one behind the other, of a version of ONNX's."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, version: int):
+        self.name, self.version = name, version
         self.nodes: list[ir.Node] = []
 
     def op(self, kind: str, *inputs: ir.Value | None, **attributes: Any) -> ir.Value:
@@ -116,20 +121,38 @@ class _Writer:
     def numbers(self, values: Sequence[int]) -> ir.Value:
         return self.op("Constant", value=ir.tensor(np.array(values, np.int64)))
 
+    def padded(self, image: ir.Value | None, before: Sequence[int], after: Sequence[int]) -> ir.Value:  # fmt: skip
+        """Zeros around the sides of an image."""
+        pads = (0, 0, *before, 0, 0, *after)
+        if self.version < PAD_TOLD:
+            return self.op("Pad", image, pads=pads)
+        return self.op("Pad", image, self.numbers(pads))
 
-def _written(found: _Convolution, node: ir.Node) -> tuple[ir.Value, list[ir.Node]]:
+    def sampled(self, image: ir.Value | None, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int]) -> ir.Value:  # fmt: skip
+        """So many places of each side of an image, from a start on, a step apart."""
+        ends = [start + (count - 1) * step + 1 for start, count, step in zip(starts, counts, steps, strict=True)]  # fmt: skip
+        axes = range(2, 2 + len(starts))
+        if self.version >= STRIDED:
+            return self.op("Slice", image, *map(self.numbers, (starts, ends, axes, steps)))
+        found = self.op("Slice", image, starts=starts, ends=ends, axes=list(axes))
+        for axis, count, step in zip(axes, counts, steps, strict=True):
+            if step > 1:
+                places = [place * step for place in range(count)]
+                found = self.op("Gather", found, self.numbers(places), axis=axis)
+        return found
+
+
+def _written(found: _Convolution, node: ir.Node, version: int) -> tuple[ir.Value, list[ir.Node]]:
     image, weight, *bias = node.inputs
     assert weight is not None
-    w = _Writer(node.name or "conv")
+    w = _Writer(node.name or "conv", version)
     rank, depth = len(found.spans), found.channels // found.groups * found.windows
-    axes = w.numbers(range(2, 2 + rank))
     if any((*found.before, *found.after)):
-        image = w.op("Pad", image, w.numbers((0, 0, *found.before, 0, 0, *found.after)))
+        image = w.padded(image, found.before, found.after)
     parts = []
     for at in itertools.product(*map(range, found.spans)):
         starts = [place * spread for place, spread in zip(at, found.dilations, strict=True)]
-        ends = [start + (count - 1) * step + 1 for start, count, step in zip(starts, found.places, found.strides, strict=True)]  # fmt: skip
-        parts.append(w.op("Slice", image, w.numbers(starts), w.numbers(ends), axes, w.numbers(found.strides)))  # fmt: skip
+        parts.append(w.sampled(image, starts, found.places, found.strides))
     columns = w.op("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     matrix: tuple[int, ...] = (found.filters, depth)
     if found.groups > 1:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mindspore
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -359,3 +360,23 @@ def test_a_shape_that_a_value_has_already_is_not_given_again(tmp_path: Path) -> 
     ledger = auto_fuse(source, output, opt_level=0, verify=True)
     assert nodes_of(output) == ["Relu", "Tanh"]
     assert ledger.output_max_abs == 0.0
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9])
+def test_old_versions_have_no_constants_of_whole_numbers(opset: int, tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 8, 6)}, opset=opset)
+    shape = b.constant([-1, 4, 12], "int64")
+    results = []
+    for first in ("Sigmoid", "Tanh"):
+        turned = b.add("Reshape", b.add(first, b.add("Neg", "x")), shape)
+        results.append(b.add("Exp", b.add("Softsign", turned)))
+    source, output = b.save(tmp_path / "net.onnx", *results), tmp_path / "fused.onnx"
+    ledger = auto_fuse(source, output, verify=True, assume={"n": 4096})
+    assert ledger.kernels
+    onnx.checker.check_model(onnx.load(output), full_check=True)
+    x = np.random.default_rng(0).standard_normal((3, 8, 6)).astype(np.float32)
+    with Native() as native:
+        expected = native.run(source, {"x": x}).outputs.values()
+    found = ms_fusion.from_onnx(output)(mindspore.Tensor(x))
+    for one, two in zip(expected, found, strict=True):
+        np.testing.assert_allclose(two.asnumpy(), one, rtol=1e-5, atol=1e-6)

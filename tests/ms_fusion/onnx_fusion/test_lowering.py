@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx_fusion.models import OPSET, Builder
 
 CASES = {
     "plain": ((2, 3, 4, 5, 6), (4, 3, 2, 3, 3), {}),
@@ -18,16 +18,17 @@ CASES = {
 }  # fmt: skip
 
 
-def net(path: Path, name: str) -> Path:
+def net(path: Path, name: str, opset: int = OPSET) -> Path:
     shape, filters, attributes = CASES[name]
-    b = Builder({"x": shape})
+    b = Builder({"x": shape}, opset=opset)
     made = b.add("Conv", "x", b.weight(*filters), b.weight(filters[0]), **attributes)
     return b.save(path, b.add("Relu", made))
 
 
+@pytest.mark.parametrize("opset", [7, 9, 10, OPSET])
 @pytest.mark.parametrize("name", CASES)
-def test_a_convolution_in_three_axes_becomes_a_product(name: str, tmp_path: Path) -> None:
-    source, output = net(tmp_path / "net.onnx", name), tmp_path / "fused.onnx"
+def test_a_convolution_in_three_axes_becomes_a_product(name: str, opset: int, tmp_path: Path) -> None:  # fmt: skip
+    source, output = net(tmp_path / "net.onnx", name, opset), tmp_path / "fused.onnx"
     ledger = auto_fuse(source, output, device_name="ascend310p", verify=True, assume={"n": 2})
     assert any(note.startswith("ascend310p lacks a convolution in three axes") and "side by side" in note for note in ledger.notes)  # fmt: skip
     fused = onnx.load(output)
@@ -41,6 +42,11 @@ def test_a_convolution_in_three_axes_becomes_a_product(name: str, tmp_path: Path
 def test_a_device_that_has_it_keeps_it(tmp_path: Path) -> None:
     ledger = auto_fuse(net(tmp_path / "net.onnx", "plain"), dry_run=True, device_name="ascend910b")
     assert not [note for note in ledger.notes if "lacks" in note]
+
+
+def test_versions_before_broadcasting_stay(tmp_path: Path) -> None:
+    ledger = auto_fuse(net(tmp_path / "net.onnx", "plain", 6), dry_run=True, device_name="ascend310p")  # fmt: skip
+    assert any("Conv_0 stays, before version 7" in note for note in ledger.notes)
 
 
 def test_a_size_that_is_not_known_stays(tmp_path: Path) -> None:
