@@ -127,17 +127,18 @@ def test_rules_are_chosen_by_name_and_may_be_ones_own(layer: Path) -> None:
         auto_fuse(layer, dry_run=True, fusion_rules="LinearBiass")
 
 
-def test_a_fusion_that_changes_a_result_is_found_and_dropped(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+@pytest.mark.parametrize("instead", ["Tanh", "NoOperator"])
+def test_a_fusion_that_changes_a_result_is_found_and_dropped(instead: str, layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     from ms_fusion.onnx_fusion import functions
 
     whole = functions.graph_of
 
-    def spoilt(model, group, nodes, values):
-        graph = whole(model, group, nodes, values)
+    def spoilt(model, group, *rest):
+        graph = whole(model, group, *rest)
         if "LinearActivation" in group.function:
             for node in graph:
                 if node.op_type == "Sigmoid":
-                    node.op_type = "Tanh"
+                    node.op_type = instead
         return graph
 
     monkeypatch.setattr(functions, "graph_of", spoilt)
