@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import onnx_ir as ir
 
@@ -99,7 +101,7 @@ def auto_fuse(
     fuse = as_runtime_operators(fusion_rules) if target == "ort" else as_kernels(fusion_rules)
     if opt_level not in LEVELS:
         raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
-    target_device, sizes = device(device_name), dict(assume or {})
+    target_device, sizes = device(device_name), _checked_sizes(assume or {})
     place = None if dry_run else checked_place(source, output)
     if report is not None:
         checked_report(Path(report), source, place)
@@ -130,6 +132,13 @@ def auto_fuse(
     if report is not None:
         ledger.to_html(report)
     return ledger
+
+
+def _checked_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
+    for name, size in assume.items():
+        if not isinstance(size, Integral) or not 0 < int(size) < 1 << 31:
+            raise InputError("this is no size", place=f"assume, {name}", expected="a whole number above 0", got=repr(size))  # fmt: skip
+    return {name: int(size) for name, size in assume.items()}
 
 
 def _noted(defaults: Mapping[str, object]) -> str:

@@ -71,6 +71,10 @@ def ledger_of_kernels(
     met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
     follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
     assumptions = [f"{symbol} is {sizes[symbol]} then" if symbol in follows else f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in projection.symbols]  # fmt: skip
+    unknown = [name for name in sizes if name not in projection.symbols]
+    if unknown:
+        own = ", ".join(symbol for symbol in projection.symbols if symbol in met)
+        assumptions.append(f"no size of the model is called {', '.join(unknown)}; those of its inputs are {own or 'all known'}")  # fmt: skip
     steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
     return Ledger(
         source.name,

@@ -276,6 +276,17 @@ def test_several_sizes_are_assumed_at_once(tmp_path: Path, capsys: pytest.Captur
     assert "n is assumed to be 2" in said and "t is assumed to be 16" in said
 
 
+def test_a_size_that_the_model_has_not_is_told(layer: Path) -> None:
+    notes = auto_fuse(layer, dry_run=True, opt_level=0, assume={"batch": 8, "t": 4}).notes
+    assert "no size of the model is called batch; those of its inputs are n, t" in notes
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "8", 1 << 31])
+def test_a_size_is_a_whole_number_above_0(size: Any, layer: Path) -> None:
+    with pytest.raises(InputError, match="assume, n: this is no size"):
+        auto_fuse(layer, dry_run=True, assume={"n": size})
+
+
 @pytest.mark.parametrize("report", ["layer.onnx", "fused.onnx", "link.html"])
 def test_a_report_over_a_model_is_refused(layer: Path, report: str) -> None:
     before = layer.read_bytes()
