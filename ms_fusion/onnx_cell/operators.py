@@ -319,6 +319,7 @@ def _sliced(use: Use) -> str:
                 raise use.refused("MindSpore has no tensors without elements")
             text = f"ops.gather({text}, {use.part('places', Tensor(list(found), mindspore.int64))}, {axis % use.rank()})"
             continue
+        start = 0 if isinstance(start, int) and start < -INTEGERS_MAX // 2 else start
         last = "" if isinstance(end, int) and end >= INTEGERS_MAX // 2 else str(end)
         at[axis % use.rank()] = f"{start or ''}:{last}" + (f":{step}" if step != 1 else "")
     return text if set(at) <= {":"} else f"{text}[{', '.join(at)}]"

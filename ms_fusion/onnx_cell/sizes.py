@@ -13,6 +13,7 @@ _ARITHMETIC = {
     "Max": "({0} if {0} > {1} else {1})", "Min": "({0} if {0} < {1} else {1})", "Equal": "({} == {})", "Where": "({1} if {0} else {2})",
 }  # fmt: skip
 _INPUTS = {"Neg": 1, "Where": 3}
+FAR = 1 << 31
 _LISTED = 16
 """Sizes in a row, up to which each is written by itself."""
 OF_SIZES = frozenset({"Gather", "Concat", "Slice", "Squeeze", "Unsqueeze", "Cast", "Identity", *_ARITHMETIC})  # fmt: skip
@@ -73,7 +74,8 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
         places = data[0]
         return f"{given[0]}[{places}]" if isinstance(places, int) else f"({''.join(f'{given[0]}[{place}], ' for place in places)})"  # fmt: skip
     if op == "Slice" and all(isinstance(one, tuple) and len(one) == 1 for one in data):
-        begin, end = data[0][0], data[1][0]
+        # graph mode reads no −2⁶³, the minus of a number that is too large
+        begin, end = (min(max(one[0], -FAR), FAR) for one in data[:2])
         step = data[3][0] if len(data) > 3 else 1
         return f"{given[0]}[{begin}:{end}:{step}]"
     return None

@@ -87,6 +87,8 @@ COMPUTED = {
     "larger": lambda b: b.add("Expand", b.constant([2.0], "float32"), b.add("Max", b.add("Shape", "x"), b.constant([4, 1], "int64"))),
     "smaller": lambda b: b.add("ConstantOfShape", b.add("Min", b.add("Shape", "x"), b.constant(4, "int64"))),
     "repeated": lambda b: b.add("Tile", "x", b.add("Concat", b.constant([1], "int64"), b.add("Shape", "x", end=1), axis=0)),
+    "all but one": lambda b: b.add("Expand", b.constant([2.0], "float32"), b.add("Slice", b.add("Shape", "x"), b.constant([-(2**63)], "int64"), b.constant([-1], "int64"))),
+    "all": lambda b: b.add("Slice", "x", b.constant([-(2**63)], "int64"), b.constant([2**63 - 1], "int64"), b.constant([0], "int64")),
     "a truth value": lambda b: b.add("Cast", b.add("Equal", b.add("Shape", "x"), b.constant([3, 5], "int64")), to=FLOAT),
 }  # fmt: skip
 
