@@ -64,7 +64,8 @@ def test_two_workers_learn_what_one_process_does(trained: dict[str, Trained]) ->
         assert one.step_s > 0
 
 
-def test_a_worker_that_fails_is_told_of_with_its_words() -> None:
+def test_a_worker_that_fails_is_told_of_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MS_NODE_TIMEOUT", "5")  # else the scheduler waits half a minute for it
     with pytest.raises(RuntimeError, match=r"(?s)a worker failed:.*KeyError: 'no such stage'"):
         two_workers.train(["no such stage"], "quick", steps=1)
 
