@@ -118,25 +118,15 @@ def _sentence(ledger: Ledger, written: Path | None) -> str:
 
     told = ledger.environment
     estimate = (
-        f"{decimal_bytes_text(told['saved bytes'])} less traffic, {_counted(told['saved launches'], 'launch', 'launches')} less, "
+        f"{decimal_bytes_text(told['saved bytes'])} less traffic, {told['saved launches']} launches less, "
         f"{time_text(told['saved us'])}"
     )
     place = f"Wrote {written}" if written else "Nothing was written"
     mapped = told.get("operators of ONNX Runtime")
-    done = f"Fused into {_counted(len(ledger.kernels), 'kernel')}"
+    done = f"Fused into {len(ledger.kernels)} kernels"
     if mapped is not None:
         names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
         done = (
             f"{sum(mapped.values())} groups are ONNX Runtime's operators{': ' * bool(names)}{names}"
         )
-    looked = f"{_counted(told['operators'], 'operator')}, {_counted(told['candidates'], 'candidate')}"  # fmt: skip
-    return f"[INFO] {looked}. Estimated: {estimate}. {done}. {place}"
-
-
-def _counted(number: int, one: str, more: str = "") -> str:
-    """A number of things, in words.
-
-    >>> _counted(1, "launch", "launches"), _counted(0, "kernel")
-    ('1 launch', '0 kernels')
-    """
-    return f"{number} {one if number == 1 else more or one + 's'}"
+    return f"[INFO] {told['operators']} operators, {told['candidates']} candidates. Estimated: {estimate}. {done}. {place}"
