@@ -6,14 +6,17 @@ such a value costs its bytes and saves its operations; whether that is worth it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ms_fusion.cost import stages, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from ms_fusion.ledger import Work
+from ms_fusion.operators import REDUCTIONS
 from tbe_impl.backends.cpu.nests import Nest
 from tbe_impl.backends.cpu.options import DEFAULT
 from tbe_impl.backends.cpu.program import Layout, layout_of, storable
@@ -37,6 +40,8 @@ GAIN = 0.97
 """Storing has to promise this much."""
 TRIED, STEPS = 6, 3
 """Values that are tried to be stored in a step, and steps; a try takes as long as writing the kernel does."""
+WAITING = 4
+"""So many sums over rows may wait for one another; with more, each nest would do again what all before it did."""
 SMALL = 8
 """A sum with so many times fewer elements than what is summed up costs nothing to store."""
 
@@ -70,6 +75,9 @@ class Plan:
 
 def planned(group: Group, graph: Graph, device: Device = PROCESSOR) -> Plan:
     """The plan of a group that costs least, as far as a few steps from everything together lead to it."""
+    steps_apart = _between_waiting_sums(graph)
+    if steps_apart:
+        return with_stored(steps_apart, group, graph, device)
     best = with_stored((), group, graph, device)
     sums = [node.outputs[0] for node in _handed_on(best, graph) if _is_small_sum(node, graph)]
     if sums:
@@ -147,6 +155,42 @@ def _handed_on(plan: Plan, graph: Graph) -> list[Node]:
         and not {*node.outputs} & {*graph.outputs, *plan.stored}
         and any(reader.name not in repeated for reader in graph.consumers.get(node.outputs[0], ()))
     ]
+
+
+def _between_waiting_sums(graph: Graph) -> list[str]:
+    """Where more than a few sums over rows wait for one another: these, and what others than they need of what they sum up."""
+    waits: dict[str, int] = {}
+    found: dict[str, None] = {}
+    for node in graph.nodes:
+        over_rows = _is_over_rows(node, graph)
+        before = max((waits.get(name, 0) for name in node.inputs), default=0)
+        waits.update(dict.fromkeys(node.outputs, before + over_rows))
+        if over_rows:
+            found.update(
+                dict.fromkeys((*_needed_elsewhere(node.inputs[0], graph), node.outputs[0]))
+            )
+    return list(found) if max(waits.values(), default=0) > WAITING else []
+
+
+def _is_over_rows(node: Node, graph: Graph) -> bool:
+    """Whether it makes one number of elements that lie apart."""
+    if node.op not in REDUCTIONS:
+        return False
+    ndim = len(graph.values[node.inputs[0]].shape)
+    given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("axis")
+    axes = np.ravel(() if given is None else given).astype(int)
+    return ndim > 1 and (not axes.size or bool((axes % ndim < ndim - 1).any()))
+
+
+def _needed_elsewhere(name: str, graph: Graph) -> Iterator[str]:
+    """The nearest values that a value is computed from, itself among them, which have other readers."""
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if len(graph.consumers.get(name, ())) > 1 and name in graph.producers:
+            yield name
+        elif name in graph.producers:
+            waiting += graph.producers[name].inputs
 
 
 def _is_small_sum(node: Node, graph: Graph) -> bool:

@@ -43,6 +43,18 @@ def row_shares() -> Composite:
     return text.kernel(text.step("RealDiv", [x, total], shape, "float32"))
 
 
+def shares_in_turns(turns: int, shape: tuple[int, int] = (19, 35)) -> Composite:
+    """Of rows and of columns, as transport plans are made."""
+    text = Text("Fused_in_turns")
+    value = text.step("Exp", [text.input(shape, "float32")], shape, "float32")
+    for _ in range(turns):
+        for axis in (1, 0):
+            of = tuple(1 if at == axis else size for at, size in enumerate(shape))
+            total = text.step("ReduceSum", [value, text.constant([axis], "int64")], of, "float32", keep_dims=True)  # fmt: skip
+            value = text.step("RealDiv", [value, total], shape, "float32")
+    return text.kernel(value)
+
+
 def translated(kernel: Composite) -> Group:
     with compat.installed(soc="cpu"):
         return translate(kernel)
@@ -107,6 +119,14 @@ def test_sums_that_several_nests_need_are_stored_all_at_once(
 def test_cheap_work_and_large_memory_are_not() -> None:
     for kernel in (sums_both_ways(0), sums_both_ways(1, (8192, 4096))):
         assert plan.planned(translated(kernel), kernel.graph).stored == ()
+
+
+def test_sums_that_wait_for_one_another_have_nests_that_do_nothing_again() -> None:
+    few, many = (shares_in_turns(turns) for turns in (plan.WAITING, plan.WAITING + 4))
+    found = plan.planned(translated(many), many.graph)
+    assert not found.repeated and len(found.nests) < len(many.graph.nodes)
+    assert plan.planned(translated(few), few.graph).stored != found.stored
+    check(many, {many.graph.inputs[0]: np.random.default_rng(0).standard_normal((19, 35))})
 
 
 def test_each_operator_apart() -> None:
