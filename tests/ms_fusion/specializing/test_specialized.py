@@ -119,6 +119,7 @@ def test_the_ledger_says_which_shapes_were_seen(seen):
 
 MEANWHILE = """
 import threading
+from ms_fusion.presets import mindspore_state
 ms.set_context(mode=ms.GRAPH_MODE)
 mf.enable()
 
@@ -130,33 +131,35 @@ class Net(nn.Cell):
 def jitted(x):
     return ops.tanh(x) + x * 3
 
-x = ones(3, 16)
+x, found = ones(3, 16), []
 calls = [Net(), jitted]
 for one in calls:
     one(x)
-calls.append(Net())  # compiled by the other thread
 
-ended, found = threading.Event(), []
-def call():
-    while not ended.is_set():
-        found.extend(one(x) is not None for one in calls)
+def and_meanwhile(compile):
+    def compiled(*given):
+        # while MindSpore runs something it compiles nothing, so the calls come just before
+        other = threading.Thread(target=lambda: found.extend(one(x) is not None for one in calls))
+        other.start()
+        other.join()
+        return compile(*given)
+    return compiled
 
-thread = threading.Thread(target=call, daemon=True)
-thread.start()
-for size in (2, 3, 5):
-    assert not mf.check(Net(), ones(size, 2048))
-    run = mf.specialize(Net(), buckets=(8,))
-    assert run(ones(size, 16)).shape == (size, 16) and run.seen[0].padded_to == 8
-ended.set()
-thread.join()
-RESULT["ran"] = [sum(found), len(found)]
+for owner in mindspore_state.compilers():
+    owner.compile = and_meanwhile(owner.compile)
+mf.check(Net(), ones(5, 16))
+run = mf.specialize(Net(), buckets=(8,))
+run(ones(5, 16))
+RESULT["padded to"] = run.seen[0].padded_to
+RESULT["ran"] = found
 """
 
 
 @pytest.mark.mindspore
 def test_what_another_thread_calls_meanwhile_runs(tmp_path):
-    ran, called = run(MEANWHILE, tmp_path / "work").result["ran"]
-    assert ran == called > 10
+    found = run(MEANWHILE, tmp_path / "work").result
+    assert found["padded to"] == 8
+    assert len(found["ran"]) >= 8 and all(found["ran"])
 
 
 def test_a_line_for_each_set_of_shapes():
