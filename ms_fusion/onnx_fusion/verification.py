@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.formats.onnx_graph import ONNX_OP
+from ms_fusion.formats.onnx_graph import ONNX_OP, UNKNOWN_RANK
 from ms_fusion.graph import Graph, Value
 from ms_fusion.onnx_fusion.functions import Fused, graph_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel
@@ -192,7 +192,13 @@ class Comparison:
         try:
             return self.native.run(self.original, self.inputs).outputs
         except WorkerError as error:
-            raise InputError("the models could not be compared in ONNX Runtime", place=str(self.original), got=str(error)) from error  # fmt: skip
+            values = (self.graph.values[name] for name in self.graph.inputs)
+            symbols = dict.fromkeys(size for value in values for size in value.shape if isinstance(size, str) and value.shape != UNKNOWN_RANK)  # fmt: skip
+            told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
+            remedy = (
+                f"It was run with {told}; if it takes other sizes, assume those" if told else None
+            )
+            raise InputError("the models could not be compared in ONNX Runtime", place=str(self.original), got=str(error), remedy=remedy) from error  # fmt: skip
 
     def with_fused(self, model: ir.Model) -> tuple[Difference, ...]:
         """How far each output of a fused model is from the original's; infinitely where ONNX Runtime does not run it.

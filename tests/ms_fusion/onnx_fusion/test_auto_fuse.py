@@ -392,3 +392,11 @@ def test_old_versions_have_no_constants_of_whole_numbers(opset: int, tmp_path: P
     found = ms_fusion.from_onnx(output)(mindspore.Tensor(x))
     for one, two in zip(expected, found, strict=True):
         np.testing.assert_allclose(two.asnumpy(), one, rtol=1e-5, atol=1e-6)
+
+
+def test_sizes_that_the_model_does_not_take_are_told(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", "t")})
+    source = b.save(tmp_path / "net.onnx", b.add("Add", "x", b.constant([1, 2, 3, 4], "float32")))
+    with pytest.raises(InputError, match="It was run with n=5,t=3; if it takes other sizes, assume those"):  # fmt: skip
+        auto_fuse(source, dry_run=True, verify=True, assume={"n": 5})
+    assert auto_fuse(source, dry_run=True, verify=True, assume={"t": 4}).output_max_abs == 0
