@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -145,9 +146,21 @@ def write_laid_out(
     return program, Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles)  # fmt: skip
 
 
+FRAMES, MOST_FRAMES = 20, 9000
+"""Calls of Python's behind each other that a stage takes when the next asks for its value, and that a thread's stack holds."""
+
+
+def _allow_depth_of(stages: int) -> None:
+    """A chain of so many stages can be asked for its last value; the limit stays, since other threads may have come to need it."""
+    wanted = min(FRAMES * stages, MOST_FRAMES)
+    if wanted > sys.getrecursionlimit():
+        sys.setrecursionlimit(wanted)
+
+
 def _written(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options, mark: str
 ) -> tuple[Program, _Writer]:
+    _allow_depth_of(len(stages_of(outputs)))
     asks = options.inlined or options.rows or options.orders or options.stored
     named = computed(outputs, inputs) if asks else ()
     lying = outputs if options.orders or options.inplace else lying_as(outputs, inputs)

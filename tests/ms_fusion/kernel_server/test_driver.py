@@ -219,6 +219,15 @@ def test_an_input_and_a_result_handed_out_twice() -> None:
     check(text.kernel(same, double), {x: np.arange(7.0)})
 
 
+def test_hundreds_of_operators_behind_each_other() -> None:
+    text, shape = Text("Fused_chain"), (3, 17)
+    x = value = text.input(shape, "float32")
+    for _ in range(200):
+        value = text.step("Mul", [text.step("Abs", [value], shape, "float32"), x], shape, "float32")
+        value = text.step("Maximum", [value, x], shape, "float32")
+    check(text.kernel(value), {x: np.linspace(-1, 1, 51, dtype=np.float32).reshape(shape)})
+
+
 def test_special_values_survive() -> None:
     text = Text("Fused_special")
     x = text.input((8,), "float32")
