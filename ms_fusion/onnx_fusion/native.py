@@ -13,10 +13,13 @@ import onnx_ir as ir
 from onnx_ir.passes import common as passes
 
 from ms_fusion.accuracy.worker import Worker, WorkerError
+from ms_fusion.onnx_fusion.ranks import fill_ranks
 from tbe_impl.errors import InputError
 
 SHAPES_LIMIT_S = 60.0
 RUN_LIMIT_S = 120.0
+ROUNDS = 8
+"""How often at most shapes are inferred anew from numbers of axes that were filled in."""
 SMALL_BYTES = 1024
 """Constants up to this size are seen by shape inference: axes, sizes, indices."""
 _MODULE = "ms_fusion.onnx_fusion.native_worker"
@@ -51,8 +54,15 @@ class Native:
 
         Raises:
             InputError: there is something in the model that cannot be written, such as a name that is no text.
-            WorkerError: it could not be done; the model is as it was.
+            WorkerError: it could not be done; the model is as it was, or knows what was found before.
         """
+        self._infer_shapes(model)
+        for _ in range(ROUNDS):
+            if not fill_ranks(model):
+                break
+            self._infer_shapes(model)
+
+    def _infer_shapes(self, model: ir.Model) -> None:
         question, answer = self.place(".onnx"), self.place(".onnx")
         try:
             question.write_bytes(_without_weights(model))

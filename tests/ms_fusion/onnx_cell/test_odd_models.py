@@ -7,6 +7,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import helper
 
@@ -117,6 +118,29 @@ def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, mode: str, tm
     shape = b.add("Concat", b.add("Add", half, b.constant([4], "int64")), b.constant([6], "int64"), axis=0)  # fmt: skip
     net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Add", b.add("ConstantOfShape", shape), b.add("Slice", "x", *(b.constant([one], "int64") for one in (0, 1, 0))))))  # fmt: skip
     assert net(ms.Tensor(np.ones((3, 6), np.float32))).shape == (4 + int(-3 / divisor), 6)
+
+
+RANKLESS = {
+    "Reshape": """<ir_version: 8, opset_import: ["" : 11]> g (float[n,6,8] x) => (float[a,b,c,d] y)
+        <int64[1] six={6}, int64[2] rest={2,4}, int64 zero={0}> {
+        s = Shape(x) n = Gather<axis=0>(s, zero) m = Unsqueeze<axes=[0]>(n) t = Concat<axis=0>(m, six, rest)
+        r = Reshape(x, t) u = Transpose<perm=[0,2,1,3]>(r) e = Sigmoid(u) z = Mul(u, e) y = Softmax<axis=3>(z) }""",
+    "GroupNormalization": """<ir_version: 10, opset_import: ["" : 21]> g (float[n,6,8] x) => (float[a,b,c] y)
+        <float[6] s={1,2,3,4,5,6}, float[6] o={1,0,1,0,1,0}> {
+        r = GroupNormalization<num_groups=3>(x, s, o) e = Sigmoid(r) z = Mul(r, e) y = Softmax<axis=2>(z) }""",
+}
+"""Operators behind which ONNX's own inference knows no number of axes."""
+
+
+@pytest.mark.parametrize("name", RANKLESS)
+def test_axes_are_counted_where_onnx_does_not(name: str, native: Native, tmp_path: Path) -> None:
+    source = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(RANKLESS[name]), source)
+    ledger = mf.auto_fuse(source, tmp_path / "f.onnx", assume={"n": 4096})
+    assert any("Softmax" in kernel.operators for kernel in ledger.kernels)
+    x = np.linspace(-3, 2, 96, dtype=np.float32).reshape(2, 6, 8)
+    for made in (source, tmp_path / "f.onnx"):
+        same(mf.from_onnx(made), source, {"x": x}, native)
 
 
 def test_sizes_that_are_doubled_many_times_do_not_hang(tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""Numbers of axes that ONNX's inference leaves open although they are told: by how many sizes a reshape has, or by an input."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+
+def fill_ranks(model: ir.Model) -> bool:
+    """Fills them in, with what else is known of such results; whether there were any, so that more can be inferred now."""
+    found = False
+    for graph in model.graphs():
+        for node in graph:
+            if node.domain or len(node.outputs) != 1 or node.outputs[0].shape is not None:
+                continue
+            shape = _shape_of(node)
+            if shape is not None:
+                made, source = node.outputs[0], node.inputs[0]
+                made.shape = shape
+                if made.dtype is None and source is not None and source.dtype is not None:
+                    made.dtype = source.dtype
+                found = True
+    return found
+
+
+def _shape_of(node: ir.Node) -> ir.Shape | None:
+    shapes = [value.shape if value is not None else None for value in node.inputs]
+    if node.op_type == "Reshape" and len(shapes) == 2 and shapes[1] is not None:
+        # a constant is left to ONNX, which knows more
+        count = shapes[1][0] if len(shapes[1]) == 1 else None
+        return ir.Shape([None] * count) if isinstance(count, int) else None
+    if node.op_type == "GroupNormalization" and shapes and shapes[0] is not None:
+        return ir.Shape(list(shapes[0]))
+    return None
