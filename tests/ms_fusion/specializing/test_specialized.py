@@ -127,19 +127,13 @@ class Net(nn.Cell):
     def construct(self, x):
         return ops.tanh(x) * 2 + x
 
-@ms.jit
-def jitted(x):
-    return ops.tanh(x) + x * 3
-
-x, found = ones(3, 16), []
-calls = [Net(), jitted]
-for one in calls:
-    one(x)
+net, x, found = Net(), ones(3, 16), []
+net(x)
 
 def and_meanwhile(compile):
     def compiled(*given):
         # while MindSpore runs something it compiles nothing, so the calls come just before
-        other = threading.Thread(target=lambda: found.extend(one(x) is not None for one in calls))
+        other = threading.Thread(target=lambda: found.append(net(x) is not None))
         other.start()
         other.join()
         return compile(*given)
@@ -159,7 +153,7 @@ RESULT["ran"] = found
 def test_what_another_thread_calls_meanwhile_runs(tmp_path):
     found = run(MEANWHILE, tmp_path / "work").result
     assert found["padded to"] == 8
-    assert len(found["ran"]) >= 8 and all(found["ran"])
+    assert len(found["ran"]) >= 4 and all(found["ran"])
 
 
 def test_a_line_for_each_set_of_shapes():
