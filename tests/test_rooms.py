@@ -105,6 +105,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_fusion/ort/mapping.py",
     "ms_fusion/onnx_fusion/ort/placed.py",
     "ms_fusion/onnx_fusion/ort/trying.py",
+    "ms_fusion/onnx_fusion/ranks.py",
     "ms_fusion/onnx_fusion/reproducers.py",
     "ms_fusion/onnx_fusion/task.py",
     "ms_fusion/onnx_fusion/tidying/__init__.py",
