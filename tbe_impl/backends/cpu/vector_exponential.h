@@ -43,6 +43,17 @@ VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-33f), r);
     return (f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
+/* The same with what the table's powers lack, as a share of them: within 0.9 ULP. */
+VF f32p f32p_lacking_of_sixteenths(f32p shifted) {
+    const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
+                          -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
+                          0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f};
+    return __builtin_ia32_permvarsf512_mask(lacking, (i32p)shifted, lacking, (uint16_t)-1);
+}
+VF f32p_sixteenths f32p_exp_whole_sixteenths(f32p x) {
+    f32p_sixteenths e = f32p_exp_sixteenths(x);
+    return (f32p_sixteenths){e.part, e.shifted, e.p + f32p_lacking_of_sixteenths(e.shifted)};
+}
 VF f32p f32p_power_of_sixteenths(f32p_sixteenths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 19)); }
 /* The same to 2^-18, for what is rounded to 11 bits or fewer; not for x far from 0. */
 VF f32p f32p_exp_to_half_near(f32p x) {
@@ -77,6 +88,16 @@ VF f32p_eighths f32p_exp_eighths(f32p x) {
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-32f), r);
     return (f32p_eighths){f32p_part_of_eighths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
+/* The same with what the table's powers lack, as a share of them: within 1.1 ULP. */
+VF f32p f32p_lacking_of_eighths(f32p shifted) {
+    const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
+                          0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
+    return __builtin_ia32_permvarsf256(lacking, (i32p)shifted);
+}
+VF f32p_eighths f32p_exp_whole_eighths(f32p x) {
+    f32p_eighths e = f32p_exp_eighths(x);
+    return (f32p_eighths){e.part, e.shifted, e.p + f32p_lacking_of_eighths(e.shifted)};
+}
 VF f32p f32p_power_of_eighths(f32p_eighths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 20)); }
 /* 2^k 2^(j/8) (1 + p) where 2^k may be no normal number. */
 VF f32p f32p_scaled_eighths(f32p_eighths e, f32p p) {
@@ -85,10 +106,10 @@ VF f32p f32p_scaled_eighths(f32p_eighths e, f32p p) {
     return f32p_scale(f32p_fma(power, p, power), __builtin_convertvector(whole >> 3, f32p));
 }
 VF f32p f32p_exp(f32p x) {
-    f32p_eighths e = f32p_exp_eighths(x);
+    f32p_eighths e = f32p_exp_whole_eighths(x);
     f32p power = f32p_power_of_eighths(e);
     if (f32p_any_far(x)) {
-        e = f32p_exp_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x)));
+        e = f32p_exp_whole_eighths(f32p_below(f32p_splat(89.0f), f32p_above(f32p_splat(-104.0f), x)));
         return f32p_scaled_eighths(e, e.p);
     }
     return f32p_fma(power, e.p, power);
@@ -105,9 +126,9 @@ VECTOR_LIFT_F32(exp)
 VECTOR_LIFT_F32(exp_to_half)
 #elif VECTOR_X86 && PART32_BYTES == 64
 VF f32v f32_exp(f32v x) {
-    f32p_sixteenths e = f32p_exp_sixteenths(x);
+    f32p_sixteenths e = f32p_exp_whole_sixteenths(x);
     if (f32p_any_far(x)) {
-        e = f32p_exp_sixteenths(f32_clamp(x, -104.0f, 89.0f));
+        e = f32p_exp_whole_sixteenths(f32_clamp(x, -104.0f, 89.0f));
         i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
         f32p power = (f32p)((i32p)e.part + ((whole & 15) << 19));
         return f32p_scale(f32p_fma(power, e.p, power), __builtin_convertvector(whole >> 4, f32p));
@@ -211,33 +232,24 @@ typedef struct {
     f32p head, tail;
 } f32p_parts;
 #if VECTOR_X86 && PART32_BYTES == 64
-/* The tables hold 2^(j/16) and what it lacks, as a share of it; j is in the lowest bits of the sum that rounds x / ln2 to
- * sixteenths. */
-VF f32p f32p_look_up(f32p table, f32p shifted) {
-    return __builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1);
-}
+/* The table holds 2^(j/16); j is in the lowest bits of the sum that rounds x / ln2 to sixteenths. */
 VF f32p_parts f32p_exp_in_parts(f32p x) {
     const f32p table = {0x1p0f, 0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f, 0x1.3dea64p0f, 0x1.4bfdaep0f,
                         0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f, 0x1.ae89fap0f,
                         0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
-    const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
-                          -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
-                          0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f};
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+0f), f32p_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e4p-1f), x);
     r = f32p_fma(n, f32p_splat(-0x1.7f7d1cp-20f), r);
-    f32p head = f32p_scale(f32p_look_up(table, shifted), n);
+    f32p head = f32p_scale(__builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1), n);
     f32p q = f32p_fma(r, f32p_splat(0x1.555556p-3f), f32p_splat(0.5f));
-    return (f32p_parts){head, head * f32p_fma(r * r, q, r + f32p_look_up(lacking, shifted))};
+    return (f32p_parts){head, head * f32p_fma(r * r, q, r + f32p_lacking_of_sixteenths(shifted))};
 }
 #elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
 VF f32p_parts f32p_exp_in_parts(f32p x) {
-    const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
-                          0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
     f32p_eighths e = f32p_exp_eighths(x);
     f32p power = f32p_power_of_eighths(e);
     if (__builtin_expect(i32p_any(x < -87.0f), 0)) power = f32p_scaled_eighths(e, f32p_splat(0.0f));
-    return (f32p_parts){power, power * (e.p + __builtin_ia32_permvarsf256(lacking, (i32p)e.shifted))};
+    return (f32p_parts){power, power * (e.p + f32p_lacking_of_eighths(e.shifted))};
 }
 #else
 VF f32p_parts f32p_exp_in_parts(f32p x) {
