@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+MOST_AXES = 64
+"""More are those of a model that was made to harm."""
+
 
 def fill_ranks(model: ir.Model) -> bool:
     """Fills them in, with what else is known of such results; whether there were any, so that more can be inferred now."""
@@ -27,7 +30,7 @@ def _shape_of(node: ir.Node) -> ir.Shape | None:
     if node.op_type == "Reshape" and len(shapes) == 2 and shapes[1] is not None:
         # a constant is left to ONNX, which knows more
         count = shapes[1][0] if len(shapes[1]) == 1 else None
-        return ir.Shape([None] * count) if isinstance(count, int) else None
+        return ir.Shape([None] * count) if isinstance(count, int) and 0 <= count <= MOST_AXES else None  # fmt: skip
     if node.op_type == "GroupNormalization" and shapes and shapes[0] is not None:
         return ir.Shape(list(shapes[0]))
     return None

@@ -8,11 +8,13 @@ import mindspore as ms
 import numpy as np
 import onnx
 import onnx.parser
+import onnx_ir as ir
 import pytest
 from onnx import helper
 
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.ranks import fill_ranks
 from tbe_impl.errors import InputError
 from tests.ms_fusion.onnx_cell.test_cell import same
 from tests.ms_fusion.onnx_fusion.models import FLOAT, OPSET, Builder
@@ -141,6 +143,14 @@ def test_axes_are_counted_where_onnx_does_not(name: str, native: Native, tmp_pat
     x = np.linspace(-3, 2, 96, dtype=np.float32).reshape(2, 6, 8)
     for made in (source, tmp_path / "f.onnx"):
         same(mf.from_onnx(made), source, {"x": x}, native)
+
+
+def test_a_reshape_to_a_billion_axes_is_not_counted() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 11]> g (float[6] x, int64[1000000000] sizes) => (float[a] y) {
+        r = Reshape(x, sizes) y = Relu(r) }"""
+    model = ir.serde.deserialize_model(onnx.parser.parse_model(text))
+    assert not fill_ranks(model)
+    assert model.graph.node(0).outputs[0].shape is None
 
 
 def test_sizes_that_are_doubled_many_times_do_not_hang(tmp_path: Path) -> None:
