@@ -35,7 +35,7 @@ def test_every_stage_learns_the_same(trained: dict[str, Trained]) -> None:
     for name in WAYS:
         assert len(trained[name].losses) == len(trained[name].seconds) == STEPS
         np.testing.assert_allclose(trained[name].losses, unfused, rtol=NEAR)
-    assert trained[CUSTOM].losses != trained[SERVER].losses != unfused, "nothing else was computed"
+    assert trained[SERVER].losses != unfused, "MindSpore's own kernels were computed"
 
 
 def test_the_ledger_tells_how_many_kernels_are_left(trained: dict[str, Trained]) -> None:
