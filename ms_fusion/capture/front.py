@@ -95,9 +95,9 @@ def explain(
         title, seen, net = title_of(net.net), net.seen, net.for_one_shape()
     known = net_choices.recall(net, inputs) if preset is None and flags is None else None
     preset, flags = _wanted(net, preset, flags, generator)
-    if known is not None and flags is not None and known.over(flags) != flags:
+    if known is not None and flags is not None:
+        remarks += known.notes(flags)
         flags = known.over(flags)
-        remarks.append(f"Tuning: {known.why}")
     order = CaptureOrder(
         title=title,
         preset=preset,

@@ -180,9 +180,9 @@ def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: l
     flags, found = presets.flags_of(order.preset, generator=order.generator)
     notes += map(str, found)
     tuned = net_choices.recall(net, inputs)
-    if tuned is None or tuned.over(flags) == flags:
+    if tuned is None:
         return flags
-    notes.append(f"Tuning: {tuned.why}")
+    notes += tuned.notes(flags)
     return tuned.over(flags)
 
 

@@ -80,11 +80,13 @@ class TunedNet:
     def choice(self) -> NetChoice:
         """What later compilations of the net do."""
         best = self.best
+        losses = tuple(f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time." for one in self.losses)  # fmt: skip
         if best.ratio > SLOWER:
-            return NetChoice(fused=False, why=f"the net stays unfused: fused it took {best.ratio:.2f} × as long.")  # fmt: skip
+            why = f"the net stays unfused: fused it took {best.ratio:.2f} × as long."
+            return NetChoice(fused=False, why=why, losses=losses)
         everything = self.variants[0]
         why = f"{', '.join(best.kept_out)} stay out of the clusters: a call took {best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."  # fmt: skip
-        return NetChoice(kept_out=best.kept_out, why=why if best.kept_out else "")
+        return NetChoice(kept_out=best.kept_out, why=why if best.kept_out else "", losses=losses)
 
     @property
     def kept_out(self) -> tuple[str, ...]:

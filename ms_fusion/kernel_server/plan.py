@@ -74,7 +74,15 @@ class Plan:
 
 
 def planned(group: Group, graph: Graph, device: Device = PROCESSOR) -> Plan:
-    """The plan of a group that costs least, as far as a few steps from everything together lead to it."""
+    """The plan of a group that costs least: what a few steps from everything together lead to, or a nest for each operator."""
+    best = _in_few_nests(group, graph, device)
+    if best.repeated:  # else nothing but bytes and starts could come of more nests
+        apart = with_stored(each_apart(group, graph), group, graph, device)
+        best = min(best, apart, key=lambda plan: plan.cost_us)
+    return best
+
+
+def _in_few_nests(group: Group, graph: Graph, device: Device) -> Plan:
     steps_apart = _between_waiting_sums(graph)
     if steps_apart:
         return with_stored(steps_apart, group, graph, device)

@@ -16,6 +16,9 @@ from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.cache import make_key
 
+CALLED_NET = "called_net"
+"""Where a Cell of ours that does no more than call a net holds it."""
+
 
 class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A net's record, kept beside the kernels.
@@ -24,11 +27,13 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         kept_out: operators that are not clustered.
         fused: False where nothing that was tried is quicker than unfused.
         why: a sentence with what was measured.
+        losses: a sentence for each way that was tried and is slower than unfused.
     """
 
     kept_out: tuple[str, ...] = ()
     fused: bool = True
     why: str = ""
+    losses: tuple[str, ...] = ()
 
     def over(self, flags: str) -> str:
         """Flags of our generator with this choice; other flags stay as they are."""
@@ -40,6 +45,13 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         asked = tuple(name for name in known.enable_cluster_ops or () if name not in self.kept_out)
         out = tuple(dict.fromkeys((*(known.disable_cluster_ops or ()), *self.kept_out)))
         return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()
+
+    def notes(self, flags: str) -> tuple[str, ...]:
+        """What the ledger of a net under these flags says of it."""
+        if generator_of(flags) != "ms_fusion":
+            return ()
+        decided = () if self.over(flags) == flags else (self.why,)
+        return tuple(f"Tuning: {text}" for text in (*decided, *self.losses))
 
 
 def remember(net: Any, inputs: Sequence[Any], choice: NetChoice) -> None:
@@ -68,6 +80,7 @@ def applied(flags: str, net: Any, inputs: Sequence[Any]) -> str:
 
 def _key(net: Any, inputs: Sequence[Any]) -> str:
     """Over its parts and their code, its parameters and the inputs; the machine is part of every key."""
+    net = getattr(net, CALLED_NET, net)
     kind = net if hasattr(net, "__qualname__") else type(net)
     cells = tuple(net.cells_and_names()) if hasattr(net, "cells_and_names") else ()
     parameters = net.get_parameters() if hasattr(net, "get_parameters") else ()

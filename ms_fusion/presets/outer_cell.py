@@ -7,6 +7,7 @@ from typing import Any
 
 from mindspore import nn
 
+from ms_fusion.presets.net_choices import CALLED_NET
 from ms_fusion.presets.scopes import CELL_FLAGS
 
 
@@ -16,11 +17,11 @@ class OneShape(nn.Cell):
     def __init__(self, net: Callable[..., Any]) -> None:
         """`net` is a Cell or a function; its weights keep their names, and its preset holds here too."""
         super().__init__(auto_prefix=False)
-        self.net = net
+        setattr(self, CALLED_NET, net)
         own = getattr(net, CELL_FLAGS, None)
         if own is not None:
             setattr(self, CELL_FLAGS, own)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the net returns."""
-        return self.net(*args, **kwargs)
+        return self.called_net(*args, **kwargs)

@@ -28,12 +28,15 @@ RESULT["unchanged"] = all((a == b.asnumpy()).all() for a, b in zip(before, net.t
 RESULT["table"] = str(found)
 RESULT["variants"] = [one.name for one in found.variants]
 RESULT["known"] = net_choices.recall(net, (x,)) == found.choice
-net_choices.remember(net, (x,), net_choices.NetChoice(kept_out=("MatMul",), why="products are quicker alone."))
+net_choices.remember(net, (x,), net_choices.NetChoice(kept_out=("MatMul",), why="products are quicker alone.", losses=("everything is a loss.",)))
 mf.enable()
 Net()(x)
 RESULT["kept out"] = [step["name"] for body in bodies() for step in body["op_desc"]]
 ledger = mf.explain(net, x, measure=False, accuracy=False)
 RESULT["notes"] = list(ledger.notes)
+run = mf.specialize(net)
+run(x)
+RESULT["specialized"] = list(mf.explain(run, x, measure=False, accuracy=False).notes)
 Net()(ones(48, 32))
 RESULT["not tuned"] = [step["name"] for body in bodies() for step in body["op_desc"]]
 RESULT["measured"] = [choose.chosen(*one).tuning is not None for body in bodies() for one in own_kernels(parse_kernel(json.dumps(body), file="body"))]
@@ -63,7 +66,9 @@ def test_without_time_the_net_is_measured_once(seen: dict[str, Any]) -> None:
 @pytest.mark.mindspore
 def test_later_compilations_keep_out_what_tuning_says(seen: dict[str, Any]) -> None:
     assert seen["kept out"] and "MatMul" not in seen["kept out"]
-    assert "Tuning: products are quicker alone." in seen["notes"]
+    for notes in (seen["notes"], seen["specialized"]):
+        assert "Tuning: products are quicker alone." in notes
+        assert "Tuning: everything is a loss." in notes
     assert "MatMul" in seen["not tuned"]
 
 

@@ -35,6 +35,10 @@ def test_a_net_that_is_quickest_unfused_stays_so() -> None:
     found = tuned(1300.0, 1200.0)
     assert not found.choice.fused and "1.20 ×" in found.choice.why
     assert [one.name for one in found.losses] == ["everything", "without products"]
+    assert found.choice.losses == (
+        "everything is a loss: a call took 1.30 × the unfused time.",
+        "without products is a loss: a call took 1.20 × the unfused time.",
+    )
     assert "taken" not in str(found)
 
 
@@ -54,6 +58,14 @@ def test_flags_of_our_generator_follow_the_choice() -> None:
     assert GraphKernelFlags.parse(NetChoice(fused=False).over(flags)).opt_level == 0
     assert NetChoice().over(flags) == flags
     assert NetChoice(fused=False).over("--opt_level=2") == "--opt_level=2"
+
+
+def test_a_ledger_tells_what_was_decided_and_every_loss() -> None:
+    flags = resolve("auto", generator="ms_fusion").render()
+    choice = NetChoice(fused=False, why="so.", losses=("this is a loss.", "that is one."))
+    assert choice.notes(flags) == ("Tuning: so.", "Tuning: this is a loss.", "Tuning: that is one.")
+    assert choice.notes("--opt_level=2") == ()
+    assert NetChoice(losses=("this is a loss.",)).notes(flags) == ("Tuning: this is a loss.",)
 
 
 def net(*sizes: int) -> object:

@@ -136,6 +136,28 @@ def test_each_operator_apart() -> None:
     assert len(found.stored) == 4 and found.repeated == frozenset()
 
 
+def sums_of_each(steps: int) -> Composite:
+    """A chain of exponentials, of which each is summed over rows and over columns."""
+    text, shape, made = Text("Fused_sums_of_each"), (ROWS, COLUMNS), []
+    value = text.input(shape, "float32")
+    for _ in range(steps):
+        value = text.step("Exp", [value], shape, "float32")
+        for axis in (0, 1):
+            made.append(text.step("ReduceSum", [value, text.constant([axis], "int64")], (shape[1 - axis],), "float32", keep_dims=False))  # fmt: skip
+    return text.kernel(*made)
+
+
+def test_a_nest_for_each_operator_is_planned_where_that_costs_least() -> None:
+    kernel = sums_of_each(6)
+    group = translated(kernel)
+    found = plan.planned(group, kernel.graph)
+    assert found.stored == plan.each_apart(group, kernel.graph) and not found.repeated
+    assert found.cost_us < nests(kernel, ()).cost_us
+    check(kernel, {"input_0": -np.random.default_rng(0).random((ROWS, COLUMNS))})
+    few = sums_of_each(2)
+    assert plan.planned(translated(few), few.graph).stored != plan.each_apart(translated(few), few.graph)  # fmt: skip
+
+
 @pytest.mark.parametrize("way", ["whole", "planned", "apart"])
 def test_every_way_computes_the_same(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def names(group: Group, graph: plan.Graph) -> Sequence[str]:
