@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common as passes
 
 from ms_fusion.accuracy.worker import Worker, WorkerError
+from ms_fusion.onnx_fusion import tensor_files
 from ms_fusion.onnx_fusion.ranks import fill_ranks
 from tbe_impl.errors import InputError
 
@@ -129,8 +130,8 @@ class Native:
         Raises:
             WorkerError: it refuses the model or the inputs, died, takes longer than `RUN_LIMIT_S`, or an output is of texts.
         """
-        given, found = self.place(".npz"), self.place(".npz")
-        np.savez(given, names=np.array(json.dumps(list(inputs))), **{f"input_{n}": one for n, one in enumerate(inputs.values())})  # fmt: skip
+        given, found = self.place(""), self.place("")
+        tensor_files.write(given, inputs)
         request = {
             "model": str(model),
             "inputs": str(given),
@@ -139,15 +140,10 @@ class Native:
         }
         try:
             told = self._runtime.ask(request, timeout_s=RUN_LIMIT_S)
-            with np.load(found, allow_pickle=False) as stored:
-                names: Sequence[str] = json.loads(str(stored["names"]))
-                outputs = {name: stored[f"output_{number}"] for number, name in enumerate(names)}
-        except ValueError as error:
-            raise WorkerError("an output holds no numbers") from error
+            return Ran(tensor_files.read(found), tuple(told["seconds"]))
         finally:
-            given.unlink(missing_ok=True)
-            found.unlink(missing_ok=True)
-        return Ran(outputs, tuple(told["seconds"]))
+            for directory in (given, found):
+                shutil.rmtree(directory, ignore_errors=True)
 
     def place(self, suffix: str) -> Path:
         """A file that is not there yet, in the private directory."""

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ms_fusion.onnx_fusion import tensor_files
+
 MEMORY_BYTES = {"shapes": 2 << 30, "runtime": 16 << 30}
 """Address space of a child; the runtime's threads alone reserve several GiB."""
 
@@ -77,19 +79,16 @@ def _is_own_function(proto: Any) -> bool:
 
 
 def run(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs a model once on the tensors of a file, then `repeats` times more; its outputs go to a file.
+    """Runs a model once on the tensors of a directory, then `repeats` times more; its outputs go to another.
 
     Answers the seconds of each of the further runs.
     """
     session = _session(request["model"], Path(request["model"]).stat().st_mtime_ns)
-    with np.load(request["inputs"], allow_pickle=False) as stored:
-        names = json.loads(str(stored["names"]))
-        feeds = {name: stored[f"input_{number}"] for number, name in enumerate(names)}
+    feeds = tensor_files.read(Path(request["inputs"]))
     results = session.run(None, feeds)
     if request.get("outputs"):
-        kept = [np.asarray(result) for result in results]
-        told = json.dumps([output.name for output in session.get_outputs()])
-        np.savez(request["outputs"], names=np.array(told), **{f"output_{n}": one for n, one in enumerate(kept)})  # fmt: skip
+        names = (output.name for output in session.get_outputs())
+        tensor_files.write(Path(request["outputs"]), dict(zip(names, map(np.asarray, results), strict=True)))  # fmt: skip
     seconds = []
     for _ in range(request.get("repeats", 0)):
         begin = time.perf_counter()

@@ -29,7 +29,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 ELEMENTS_MAX = 1 << 28
 SAMPLED = 1_048_573
 """Larger tensors repeat so many numbers, a prime, so that no two rows are the same."""
-PIECE = 1 << 20
+PIECE = 1 << 16
 """Elements that are compared at a time."""
 SYMBOL_SIZE = 3
 """Unknown sizes are tried with this, so that an order of axes that is mixed up shows."""
@@ -65,15 +65,15 @@ def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference
     for a, b in _pieces(expected, found):
         if not (np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])):  # fmt: skip
             return Difference(name, np.inf, 0.0)
-        finite = np.abs(a[np.isfinite(a)])
-        scale = max(scale, float(np.max(finite, initial=0.0)))
+        a, _ = _finite(a, b)
+        scale = max(scale, float(np.max(a, initial=0.0)), -float(np.min(a, initial=0.0)))
     worst: Difference | None = None
     for a, b in _pieces(expected, found):
-        known = np.isfinite(a)
-        if not known.any():
+        a, b = _finite(a, b)
+        if not a.size:
             continue
-        gap = np.abs(a[known] - b[known])
-        allowed = relative * np.abs(a[known]) + absolute * max(scale, 1e-30)
+        gap = np.abs(a - b)
+        allowed = relative * np.abs(a) + absolute * max(scale, 1e-30)
         place = int(np.argmax(gap - allowed))
         if worst is None or gap[place] - allowed[place] > worst.largest - worst.allowed:
             worst = Difference(name, float(gap[place]), float(allowed[place]))
@@ -86,6 +86,12 @@ def _pieces(expected: np.ndarray, found: np.ndarray) -> Iterator[tuple[np.ndarra
     for start in range(0, one.size, PIECE):
         part = slice(start, start + PIECE)
         yield one[part].astype(np.float64), other[part].astype(np.float64)
+
+
+def _finite(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both where `a` is finite."""
+    known = np.isfinite(a)
+    return (a, b) if known.all() else (a[known], b[known])
 
 
 def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
