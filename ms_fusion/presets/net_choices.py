@@ -12,12 +12,10 @@ import msgspec
 
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
+from ms_fusion.presets.marks import CALLED_NET
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.cache import make_key
-
-CALLED_NET = "called_net"
-"""Where a Cell of ours that does no more than call a net holds it."""
 
 
 class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

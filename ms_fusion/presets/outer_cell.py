@@ -7,8 +7,7 @@ from typing import Any
 
 from mindspore import nn
 
-from ms_fusion.presets.net_choices import CALLED_NET
-from ms_fusion.presets.scopes import CELL_FLAGS
+from ms_fusion.presets.marks import CALLED_NET, CELL_FLAGS
 
 
 class OneShape(nn.Cell):

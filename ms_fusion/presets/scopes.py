@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import generators, handshake, mindspore_state, pynative, served
+from ms_fusion.presets.marks import CELL_FLAGS
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     compile_lock,
@@ -50,9 +51,6 @@ from tbe_impl.errors import InputError, UnsafeError
 if TYPE_CHECKING:
     from ms_fusion.flag_lint import Finding
     from ms_fusion.graph import Graph
-
-CELL_FLAGS = "_ms_fusion_flags"
-
 
 log = logging.getLogger("ms_fusion")
 Net = TypeVar("Net")
