@@ -39,16 +39,19 @@ bench: env
 	$(BIN)/python -m benchmarks
 
 # What lies behind the claims: kernels alone, operators one by one, start-up, models of ONNX; an hour and more.
+bench-details: export GLOG_v = 3
 bench-details: env
 	$(BIN)/python -m benchmarks.tbe_kernels
 	$(BIN)/python -m benchmarks.tbe_tuning
 	$(BIN)/python -m benchmarks.convolutions
+	$(BIN)/python -m benchmarks.convolutions_in_mindspore
 	$(BIN)/python -m benchmarks.mindspore_operators
 	$(BIN)/python -m benchmarks.call_overhead
 	$(BIN)/python -m benchmarks.everyday
 	$(BIN)/python -m benchmarks.peak_memory
 	$(BIN)/python -m benchmarks.onnx_speed
 	$(BIN)/python -m benchmarks.onnx_scale
+	$(BIN)/python -m benchmarks.onnx_predictions
 	$(BIN)/python -m benchmarks.start_up
 
 # Every robustness row as often as it asks, a line each; about a quarter of an hour.
