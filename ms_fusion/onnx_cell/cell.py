@@ -32,8 +32,8 @@ _directory: tempfile.TemporaryDirectory[str] | None = None
 def from_onnx(path: Path | str) -> nn.Cell:
     """A Cell that computes what an ONNX model does.
 
-    Groups that `auto_fuse` made run as our kernels; the other operators are MindSpore's. The model's
-    floating-point constants are Parameters under their names; the inputs come in the model's order, the outputs as one tensor or
+    Groups that `auto_fuse` made run as our kernels, and so do convolutions and normalisations that it left alone; the other operators
+    are MindSpore's, as all of a model that was not fused are, for `enable` to fuse. The model's floating-point constants are Parameters under their names; the inputs come in the model's order, the outputs as one tensor or
     a tuple. It works in graph mode and in PyNative mode, and under `enable`, which keeps the kernels as they are. Groups with a
     convolution or a pooling are MindSpore's own operators after ``set_train()``, since only those have gradients here.
 
@@ -52,7 +52,7 @@ def from_onnx(path: Path | str) -> nn.Cell:
     for name in opened.graph.inputs:
         _check_dtype(opened.graph.values[name].dtype, name)
     classes: list[Written] = []
-    constants = Constants(opened.tensors.get, lambda name: _constant(opened, name))
+    constants = Constants(opened.tensors.get, lambda name: _constant(opened, name), opened.is_fused)
     net = written("Net", opened.graph, opened.units, constants, bodies=opened.bodies)
     apart = {}
     for number, (name, group) in enumerate(net.groups.items()):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from mindspore import Tensor, ops
 
+from custom_ops.cell import FusedCell
+from custom_ops.operators.conv2d import CONV2D
 from ms_fusion.onnx_cell import functions, resizing, windows
 from ms_fusion.onnx_cell.use import Use
 
@@ -31,13 +33,16 @@ def windows_of(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], li
 
 
 def convolution(use: Use) -> str:
-    """`functions.convolution` with a primitive."""
+    """`functions.convolution` with a kernel of ours or a primitive."""
     channels, _, *spans = use.known_shape(1)
     strides, dilations, pads = windows_of(use, spans)
     groups = int(use.attr("group", 1))
     if len(spans) == 1:
         spans, strides, dilations, pads = [1, *spans], [1, *strides], [1, *dilations], [0, 0, *pads]
-    if len(spans) == 2:
+    if len(spans) == 2 and use.is_fused and use.value().dtype == "float32" and min(pads) >= 0:
+        sizes = {"stride": tuple(strides), "padding": tuple(pads), "dilation": tuple(dilations), "groups": groups, "lowering": "auto"}  # fmt: skip
+        call = FusedCell(CONV2D, sizes)
+    elif len(spans) == 2:
         call = ops.Conv2D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
     elif groups == 1:
         call = ops.Conv3D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations))  # fmt: skip

@@ -10,6 +10,9 @@ import mindspore
 from mindspore import Tensor
 
 from custom_ops import LogSoftmax, Softmax
+from custom_ops.cell import FusedCell
+from custom_ops.operators.layer_norm import LAYER_NORM
+from custom_ops.operators.rms_norm import RMS_NORM
 from ms_fusion.onnx_cell import (
     attention,
     bits,
@@ -143,13 +146,26 @@ def _normed(word: str) -> Said:
     def said(use: Use) -> str:
         axes = tuple(range(use.axis(-1), use.rank()))
         epsilon = use.attr("epsilon", 1e-5)
-        made = f"functions.{word}({use.text()}, {axes}, {epsilon}, {use.given(1, 2)})"
+        own = _own_norm(use, word, len(axes), epsilon)
+        made = own or f"functions.{word}({use.text()}, {axes}, {epsilon}, {use.given(1, 2)})"
         if len(use.node.outputs) == 1:
             return made
         results = [made, *(f"functions.{one}" for one in (f"mean_of({use.text()}, {axes})", f"deviation_of({use.text()}, {axes}, {epsilon})"))]  # fmt: skip
         return ", ".join(results[: len(use.node.outputs)])
 
     return said
+
+
+def _own_norm(use: Use, word: str, axes: int, epsilon: float) -> str:
+    """The same by our kernel, empty where there is none: over so many axes, each with numbers of its own."""
+    rank, known = use.rank(), use.value().shape[use.rank() - axes :]
+    wanted = 3 if word == "layer_norm" else 2
+    fits = all(use.has(place) and use.value(place).shape == known for place in range(1, wanted))
+    if not (use.is_fused and fits and use.value().dtype in ("float16", "float32")):
+        return ""
+    begin = rank - axes
+    cell = FusedCell(LAYER_NORM, {"begin_norm_axis": begin, "begin_params_axis": begin, "epsilon": epsilon}) if word == "layer_norm" else FusedCell(RMS_NORM, {"epsilon": epsilon})  # fmt: skip
+    return f"{use.part(word, cell)}({', '.join(map(use.text, range(wanted)))})"
 
 
 def _batch_norm(use: Use) -> str:

@@ -36,12 +36,14 @@ class Opened:
         units: what is computed, in order: single operators, and groups with a body.
         tensors: the model's constants by name.
         bodies: operator → name of an attribute → the graph that it is.
+        is_fused: whether `auto_fuse` wrote it.
     """
 
     graph: Graph
     units: tuple[Node, ...]
     tensors: Mapping[str, np.ndarray]
     bodies: Mapping[str, Mapping[str, Graph]]
+    is_fused: bool
 
 
 def read(path: Path) -> Opened:
@@ -55,7 +57,8 @@ def read(path: Path) -> Opened:
     as_weights(model)
     with Native() as native:
         groups: list[tuple[str, list[ir.Node]]] = []
-        if is_fused(model):
+        fused = is_fused(model)
+        if fused:
             inline(model, native, WORDS)
             groups = _inlined(model)
             write_functions_in(model)
@@ -78,7 +81,7 @@ def read(path: Path) -> Opened:
     # what is known stands beside the operators, also where it is a result of the model
     units = [made.get(node.name, node) for node in projection.graph.nodes if held.get(node.name, node.name) == node.name and node.op != "Constant"]  # fmt: skip
     tensors = {name: value.const_value.numpy() for name, value in projection.values.items() if value.const_value is not None}  # fmt: skip
-    return Opened(projection.graph, tuple(units), tensors, projection.bodies)
+    return Opened(projection.graph, tuple(units), tensors, projection.bodies, fused)
 
 
 def _inlined(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:

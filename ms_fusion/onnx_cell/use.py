@@ -29,6 +29,8 @@ class Use:
         sizes: value of whole numbers that are known while the net is compiled → the tuple, or the number, that it is.
         array: the numbers of a constant of the model by its name; None for what is none.
         part: keeps an object, a primitive say, as a part of the net, and gives the text for it.
+        is_fused: whether the model was fused, so that what stands alone in it waits for no neighbours: kernels of ours take the
+            place of operators that MindSpore computes slowly.
     """
 
     node: Node
@@ -37,6 +39,7 @@ class Use:
     sizes: Mapping[str, str]
     array: Callable[[str], Any]
     part: Callable[[str, Any], str]
+    is_fused: bool = False
 
     @property
     def op(self) -> str:

@@ -39,10 +39,12 @@ class Constants:
     Attributes:
         array: the numbers; None for what is computed.
         fixed: a constant as a tensor; None for one that is a parameter.
+        is_fused: whether the model was fused.
     """
 
     array: Callable[[str], Any]
     fixed: Callable[[str], Any]
+    is_fused: bool = False
 
 
 @dataclass
@@ -167,7 +169,7 @@ class _Writer:
             blocks[str(node.attr(ONNX_OP))](node, self.bodies[node.name])
             return
         else:
-            value = OPERATORS[str(node.attr(ONNX_OP))](Use(node, self.graph, tuple(map(self.text, node.inputs)), self.sizes, self.constants.array, self.part))  # fmt: skip
+            value = OPERATORS[str(node.attr(ONNX_OP))](Use(node, self.graph, tuple(map(self.text, node.inputs)), self.sizes, self.constants.array, self.part, self.constants.is_fused))  # fmt: skip
             self.say(f"# {node.attr(ONNX_OP)} {quoted(node.name)}")
         self.say(f"{self.named(node.outputs)} = {value}")
 
