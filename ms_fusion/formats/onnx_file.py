@@ -50,6 +50,7 @@ def open_model(path: Path | str) -> ir.Model:
     path = Path(path)
     proto = _parsed(path)
     _check_tensors(proto, path)
+    _keep_shapes_of_inputs(proto)
     try:
         model = ir.serde.deserialize_model(proto)
         ir.external_data.set_base_dir(model.graph, Path(os.path.realpath(path)).parent)
@@ -63,6 +64,17 @@ def open_model(path: Path | str) -> ir.Model:
         as_weights(model)
         model.ir_version = SINCE_IR_VERSION  # where weights need not be inputs
     return model
+
+
+def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
+    """Gives outputs that are inputs the type of those, in place: both are one value, and what an output says comes last."""
+    for graph in _graphs(proto):
+        if isinstance(graph, onnx.FunctionProto):
+            continue
+        told = {value.name: value.type for value in graph.input if value.type.tensor_type.HasField("shape")}  # fmt: skip
+        for value in graph.output:
+            if value.name in told:
+                value.type.CopyFrom(told[value.name])
 
 
 def _under_one_name(model: ir.Model, path: Path) -> None:
@@ -261,11 +273,7 @@ def _damaged(tensor: onnx.TensorProto, got: str, path: Path) -> InputError:
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Every tensor of a model: initializers and attributes, of sub-graphs and functions too."""
-    waiting: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
-    for training in proto.training_info:
-        waiting += [training.initialization, training.algorithm]
-    while waiting:
-        graph = waiting.pop()
+    for graph in _graphs(proto):
         if isinstance(graph, onnx.GraphProto):
             yield from graph.initializer
             for sparse in graph.sparse_initializer:
@@ -277,6 +285,18 @@ def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
                 if attribute.HasField("t") or attribute.type == onnx.AttributeProto.TENSOR:
                     yield attribute.t
                 yield from attribute.tensors
+
+
+def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
+    """Every graph and every function of a model."""
+    waiting: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
+    for training in proto.training_info:
+        waiting += [training.initialization, training.algorithm]
+    while waiting:
+        graph = waiting.pop()
+        yield graph
+        for node in graph.node:
+            for attribute in node.attribute:
                 if attribute.HasField("g"):
                     waiting.append(attribute.g)
                 waiting += attribute.graphs

@@ -40,7 +40,8 @@ def with_sizes(model: ir.Model, projection: Projection, sizes: Mapping[str, int]
 
 
 def _symbols_of_inputs(graph: Graph) -> list[str]:
-    return [size for name in graph.inputs for size in graph.values[name].shape if isinstance(size, str)]  # fmt: skip
+    shapes = [graph.values[name].shape for name in graph.inputs]
+    return [size for shape in shapes if shape != UNKNOWN_RANK for size in shape if isinstance(size, str)]  # fmt: skip
 
 
 def _numbers(value: Value) -> set[int | str]:

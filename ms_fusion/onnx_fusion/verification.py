@@ -198,13 +198,17 @@ class Comparison:
         try:
             return self.native.run(self.original, self.inputs).outputs
         except WorkerError as error:
-            values = (self.graph.values[name] for name in self.graph.inputs)
-            symbols = dict.fromkeys(size for value in values for size in value.shape if isinstance(size, str) and value.shape != UNKNOWN_RANK)  # fmt: skip
-            told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
-            remedy = (
-                f"It was run with {told}; if it takes other sizes, assume those" if told else None
-            )
-            raise InputError("the models could not be compared in ONNX Runtime", place=str(self.original), got=str(error), remedy=remedy) from error  # fmt: skip
+            raise InputError("the models could not be compared in ONNX Runtime", place=str(self.original), got=str(error), remedy=self._remedy()) from error  # fmt: skip
+
+    def _remedy(self) -> str | None:
+        """What may help a model that does not run on what it was fed."""
+        values = [self.graph.values[name] for name in self.graph.inputs]
+        shapeless = [value.name for value in values if value.shape == UNKNOWN_RANK]
+        if shapeless:
+            return f"Say in the model what shape its inputs have: none is told of {', '.join(shapeless)}"  # fmt: skip
+        symbols = dict.fromkeys(size for value in values for size in value.shape if isinstance(size, str))  # fmt: skip
+        told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
+        return f"It was run with {told}; if it takes other sizes, assume those" if told else None
 
     def with_fused(self, model: ir.Model) -> tuple[Difference, ...]:
         """How far each output of a fused model is from the original's; infinitely where ONNX Runtime does not run it.

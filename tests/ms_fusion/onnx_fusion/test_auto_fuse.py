@@ -400,3 +400,23 @@ def test_sizes_that_the_model_does_not_take_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="It was run with n=5,t=3; if it takes other sizes, assume those"):  # fmt: skip
         auto_fuse(source, dry_run=True, verify=True, assume={"n": 5})
     assert auto_fuse(source, dry_run=True, verify=True, assume={"t": 4}).output_max_abs == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 5), ("n", 5), None])
+def test_an_input_may_be_a_result_that_says_no_shape(shape: Any, tmp_path: Path) -> None:
+    b = Builder({"x": (4, 8)})
+    b.inputs.append(onnx.helper.make_tensor_value_info("state", b.dtype, shape))
+    source = b.save(tmp_path / "net.onnx", b.add("Mul", "x", b.add("Sigmoid", "x")), "state")
+    ledger = auto_fuse(source, tmp_path / "fused.onnx", verify=True)
+    assert (ledger.output_max_abs, len(ledger.kernels)) == (0, 1)
+    (told,) = (one for one in onnx.load(tmp_path / "fused.onnx").graph.input if one.name == "state")
+    assert [one.dim_value or one.dim_param for one in told.type.tensor_type.shape.dim] == list(shape or ())  # fmt: skip
+    assert not any("no size of the model" in note for note in ledger.notes)
+
+
+def test_inputs_without_a_shape_are_named_where_a_model_does_not_run(tmp_path: Path) -> None:
+    b = Builder({"x": (4, 8)})
+    b.inputs.append(onnx.helper.make_tensor_value_info("weight", b.dtype, None))
+    source = b.save(tmp_path / "net.onnx", b.add("MatMul", "x", "weight"))
+    with pytest.raises(InputError, match="what shape its inputs have: none is told of weight"):
+        auto_fuse(source, dry_run=True, verify=True)
