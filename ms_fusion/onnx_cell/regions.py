@@ -13,19 +13,21 @@ from ms_fusion.onnx_cell.use import Use, number
 
 HALF_PIXEL = 16
 """Version from which on RoiAlign's pixels have their places in the middle by default."""
+BESIDE = 6
+"""Places more than half a pixel apart that lie within a pixel of one, and one more on either side."""
 
 
 def align(use: Use) -> str:
     """``RoiAlign``."""
-    samples = int(use.attr("sampling_ratio", 0))
-    if samples <= 0:
-        raise use.refused("how many places are read follows from the boxes (sampling_ratio 0)")
+    samples, is_largest = int(use.attr("sampling_ratio", 0)), use.attr("mode", "avg") == "max"
     mode = use.attr("coordinate_transformation_mode", "half_pixel" if use.version >= HALF_PIXEL else "output_half_pixel")  # fmt: skip
-    told = (
-        str((int(use.attr("output_height", 1)), int(use.attr("output_width", 1)))), str(samples), number(float(use.attr("spatial_scale", 1.0))),
-        str(mode == "half_pixel"), str(use.attr("mode", "avg") == "max"),
-    )  # fmt: skip
-    return f"regions.aligned({use.given(0, 1, 2)}, {', '.join(told)})"
+    sizes = int(use.attr("output_height", 1)), int(use.attr("output_width", 1))
+    scale, is_half = number(float(use.attr("spatial_scale", 1.0))), mode == "half_pixel"
+    if samples > 0:
+        return f"regions.aligned({use.given(0, 1, 2)}, {sizes}, {samples}, {scale}, {is_half}, {is_largest})"
+    if is_largest:
+        raise use.refused("the largest of as many places as follows from each box (sampling_ratio 0)")  # fmt: skip
+    return f"regions.averaged({use.given(0, 1, 2)}, {sizes}, {scale}, {is_half})"
 
 
 def aligned(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], samples: int, scale: float, is_half: bool, is_largest: bool) -> Any:  # fmt: skip
@@ -41,9 +43,7 @@ def aligned(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], samples: i
         is_half: whether pixels have their places in the middle; a box is as large as a pixel at least where not.
         is_largest: the largest share of one pixel in the places of a field instead of the mean.
     """
-    scaled = boxes * scale - (0.5 if is_half else 0.0)
-    start, reach = scaled[:, :2], scaled[:, 2:] - scaled[:, :2]
-    reach = reach if is_half else ops.maximum(reach, 1.0)
+    start, reach = stretches(boxes, scale, is_half)
     high, wide = x.shape[2:]
     rows = along(start[:, 1:], reach[:, 1:], sizes[0] * samples, high)
     columns = along(start[:, :1], reach[:, :1], sizes[1] * samples, wide)
@@ -60,6 +60,53 @@ def aligned(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], samples: i
     found = ops.reshape(found, (-1, sizes[0], samples, sizes[1], samples, x.shape[1]))
     found = ops.amax(found, (2, 4)) if is_largest else ops.mean(found, (2, 4))
     return ops.transpose(found, (0, 3, 1, 2))
+
+
+def stretches(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
+    """Where boxes begin in an image, and how far they reach: x and y of each."""
+    scaled = boxes * scale - (0.5 if is_half else 0.0)
+    reach = scaled[:, 2:] - scaled[:, :2]
+    return scaled[:, :2], reach if is_half else ops.maximum(reach, 1.0)
+
+
+def averaged(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: float, is_half: bool) -> Any:  # fmt: skip
+    """Likewise the mean of as many places of each field as it is pixels high and wide, rounded up.
+
+    What a pixel adds to a field is a share of its row times one of its column, so the whole is two products of matrices whose
+    sizes do not follow from the boxes. Arguments are those of `aligned`.
+    """
+    images_count, channels, high, wide = x.shape
+    start, reach = stretches(boxes, scale, is_half)
+    rows = shares(start[:, 1:], reach[:, 1:], sizes[0], high)
+    columns = shares(start[:, :1], reach[:, :1], sizes[1], wide)
+    own = ops.equal(ops.reshape(ops.cast(numbers, mindspore.int64), (-1, 1)), ops.arange(images_count))  # fmt: skip
+    rows = ops.expand_dims(rows, 2) * ops.cast(ops.reshape(own, (-1, 1, images_count, 1)), x.dtype)
+    table = ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (images_count * high, channels * wide))
+    found = ops.matmul(ops.reshape(rows, (-1, images_count * high)), table)
+    found = ops.matmul(ops.reshape(found, (-1, sizes[0] * channels, wide)), ops.swapaxes(columns, 1, 2))  # fmt: skip
+    return ops.transpose(ops.reshape(found, (-1, sizes[0], channels, sizes[1])), (0, 2, 1, 3))
+
+
+def shares(start: Any, reach: Any, fields: int, size: int) -> Any:
+    """What each pixel of a row adds to the mean of each field of a box: (boxes, fields, pixels)."""
+    field = ops.expand_dims(reach / fields, 2)
+    count = ops.stop_gradient(ops.ceil(field))
+    most = ops.maximum(count, 1.0)
+    step = field / most
+    first = ops.expand_dims(start + ops.arange(fields) * (reach / fields), 2)
+    pixel = ops.cast(ops.arange(size), reach.dtype)
+    # of places that are more than half a pixel apart, or a single one, these may be the ones beside it
+    nearest = ops.floor((pixel - 1.0 - first) / ops.maximum(step, 1e-6) - 0.5)
+    nearest = ops.stop_gradient(ops.minimum(ops.maximum(nearest, 0.0), most - 1.0))
+    total = ops.zeros_like(nearest)
+    for more in range(BESIDE):
+        place = nearest + more
+        at = first + (place + 0.5) * step
+        counts = ops.logical_and(place < count, ops.logical_and(at >= -1.0, at <= size))
+        at = ops.minimum(ops.maximum(at, 0.0), size - 1.0)
+        share = ops.maximum(1.0 - ops.abs(at - pixel), 0.0)
+        total = total + share * ops.cast(counts, share.dtype)
+    return total / most
 
 
 def along(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any, Any]]:

@@ -45,7 +45,7 @@ def frames(b: Builder, window: bool, **attributes: int) -> Any:
 
 def aligned(b: Builder, **attributes: Any) -> Any:
     places = b.constant([1, 0, 1], "int64")
-    return b.add("RoiAlign", "x", "boxes", places, output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.5, **attributes)  # fmt: skip
+    return b.add("RoiAlign", "x", "boxes", places, **{"output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.5, **attributes})  # fmt: skip
 
 
 def bent(b: Builder, more: bool, **attributes: Any) -> Any:
@@ -81,6 +81,8 @@ CASES: dict[str, tuple[Callable[[Builder], Any], Given, int]] = {
     "RoiAlign": (lambda b: aligned(b), IMAGES, 16),
     "RoiAlign corners": (lambda b: aligned(b, coordinate_transformation_mode="output_half_pixel"), IMAGES, 16),
     "RoiAlign largest": (lambda b: aligned(b, mode="max"), IMAGES, 16),
+    "RoiAlign adaptive": (lambda b: aligned(b, sampling_ratio=0, spatial_scale=1.0), IMAGES, 16),
+    "RoiAlign adaptive corners": (lambda b: aligned(b, sampling_ratio=0, spatial_scale=1.5, output_height=2, coordinate_transformation_mode="output_half_pixel"), IMAGES, 16),
     "DeformConv": (lambda b: bent(b, False, group=2), {name: SHIFTED[name][:, :12] if name == "shifts" else SHIFTED[name] for name in ("x", "shifts")}, 19),
     "DeformConv mask": (lambda b: bent(b, True, offset_group=2), SHIFTED, 19),
     "Col2Im": (put_together, {"x": drawn(2, 18, 12)}, 18),
@@ -214,9 +216,28 @@ def test_a_body_is_run_for_each_of_a_sequence(mode: str, native: Native, tmp_pat
     same(mf.from_onnx(source), source, {"x": x, "y": y}, native)
 
 
-def test_places_that_boxes_decide_are_refused(tmp_path: Path) -> None:
+BOXES = np.float32([
+    [0, 0, 60, 40], [-30, -20, 50, 30], [3, 4, 3, 4], [5, 5, 4, 3], [1, 1, 1.5, 1.25], [90, 90, 120, 120], [-1, -1, 7, 7], [0, 0, 8, 8],
+    [2, 2, 6, 4], [-200, -150, 200, 150], [7.5, 6.5, 8.5, 7.5], [-2, 3, -1, 30], [0, 0, 2e-9, 2e-9],
+])  # fmt: skip
+"""Larger and smaller than the image, beside it, without extent, turned round."""
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+@pytest.mark.parametrize("where", ["half_pixel", "output_half_pixel"])
+def test_as_many_places_are_read_as_each_box_is_pixels_large(where: str, scale: float, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": (2, 3, 7, 8), "boxes": ("n", 4)}, opset=16)
+    numbers = b.constant(np.arange(len(BOXES)) % 2, "int64")
+    source = b.save(tmp_path / "model.onnx", b.add("RoiAlign", "x", "boxes", numbers, output_height=3, output_width=2, spatial_scale=scale, coordinate_transformation_mode=where))  # fmt: skip
+    x = drawn(2, 3, 7, 8).astype(np.float32)
+    same(mf.from_onnx(source), source, {"x": x, "boxes": BOXES}, native)
+    made = ms.grad(mf.from_onnx(source), (0, 1))(ms.Tensor(x), ms.Tensor(BOXES))
+    assert all(np.isfinite(one.asnumpy()).all() for one in made)
+
+
+def test_the_largest_of_places_that_boxes_decide_is_refused(tmp_path: Path) -> None:
     b = Builder({"x": (1, 2, 8, 8), "boxes": (3, 4)}, opset=16)
-    source = b.save(tmp_path / "model.onnx", b.add("RoiAlign", "x", "boxes", b.constant([0, 0, 0], "int64")))  # fmt: skip
+    source = b.save(tmp_path / "model.onnx", b.add("RoiAlign", "x", "boxes", b.constant([0, 0, 0], "int64"), mode="max"))  # fmt: skip
     with pytest.raises(InputError, match=r"RoiAlign has no Cell here: .*sampling_ratio 0"):
         mf.from_onnx(source)
 
