@@ -25,7 +25,9 @@ def windows_of(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], li
         pads = [0] * (2 * rank)
     elif mode not in ("NOTSET", ""):
         pads = []
-        for size, step, span, apart in zip(use.known_shape()[2:], strides, spans, dilations, strict=True):  # fmt: skip
+        # with steps of one place, the padding is the same for every size
+        sides = use.known_sides() if set(strides) != {1} else (1,) * rank
+        for size, step, span, apart in zip(sides, strides, spans, dilations, strict=True):
             lacking = max((-(-size // step) - 1) * step + (span - 1) * apart + 1 - size, 0)
             less, more = lacking // 2, lacking - lacking // 2
             pads += [less, more] if mode == "SAME_UPPER" else [more, less]
@@ -58,7 +60,7 @@ def transposed_convolution(use: Use) -> str:
     extra = use.whole("output_padding") or (0,) * len(spans)
     strides, dilations, pads = _transposed_windows(use, spans, extra)
     if len(spans) > 2 or min(pads) < 0:
-        sizes = [step * (size - 1) + more + (span - 1) * apart + 1 - before - behind for size, step, more, span, apart, before, behind in zip(use.known_shape()[2:], strides, extra, spans, dilations, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+        sizes = [step * (size - 1) + more + (span - 1) * apart + 1 - before - behind for size, step, more, span, apart, before, behind in zip(use.known_sides(), strides, extra, spans, dilations, pads[::2], pads[1::2], strict=True)]  # fmt: skip
         places, _, _ = windows.table(sizes, spans, strides, dilations, pads, up=False)
         return f"windows.spread({use.given(0, 1)}, {use.part('places', Tensor(places))}, {tuple(sizes)}, {groups}{', ' * use.has(2)}{use.text(2)})"
     more = [(span - 1) * apart + 1 + added - before - behind for span, apart, added, before, behind in zip(spans, dilations, extra, pads[::2], pads[1::2], strict=True)]  # fmt: skip
@@ -76,7 +78,7 @@ def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) ->
         return windows_of(use, spans)
     rank = len(spans)
     strides, dilations = (list(use.whole(name) or (1,) * rank) for name in ("strides", "dilations"))
-    sizes = use.known_shape()[2:]
+    sizes = use.known_sides()
     wanted = told[-rank:] if told else [size * step for size, step in zip(sizes, strides, strict=True)]  # fmt: skip
     pads = []
     for size, new, step, apart, span, more in zip(sizes, wanted, strides, dilations, spans, extra, strict=True):  # fmt: skip
@@ -102,7 +104,7 @@ def _results(use: Use) -> int:
 def _table(use: Use) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     spans = use.whole("kernel_shape") or ()
     strides, dilations, pads = windows_of(use, spans)
-    return windows.table(use.known_shape()[2:], spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0)))  # fmt: skip
+    return windows.table(use.known_sides(), spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0)))  # fmt: skip
 
 
 def max_pool(use: Use) -> str:

@@ -95,14 +95,17 @@ class Use:
 
     def known_shape(self, position: int = 0) -> tuple[int, ...]:
         """A shape in numbers."""
-        shape = self.value(position).shape
-        if not all(isinstance(size, int) and size >= 0 for size in shape):
-            raise self.refused("a size is not known before the net runs")
-        return tuple(size for size in shape if isinstance(size, int))
+        return self._known(self.value(position).shape)
+
+    def known_sides(self) -> tuple[int, ...]:
+        """The sides of an image in numbers; how many images there are need not be known."""
+        return self._known(self.value().shape[2:])
 
     def known_result(self) -> tuple[int, ...]:
         """The shape of the result in numbers."""
-        shape = self.result().shape
+        return self._known(self.result().shape)
+
+    def _known(self, shape: tuple[int | str, ...]) -> tuple[int, ...]:
         if not all(isinstance(size, int) and size >= 0 for size in shape):
             raise self.refused("a size is not known before the net runs")
         return tuple(size for size in shape if isinstance(size, int))

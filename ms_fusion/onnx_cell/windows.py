@@ -47,14 +47,14 @@ def largest(use: Use, places: np.ndarray, counts: tuple[int, ...], lowest: float
     part = use.part("places", Tensor(places))
     if len([name for name in use.node.outputs if name]) < 2:
         return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
-    sizes = use.known_shape()[2:]
+    sizes = use.known_sides()
     turned = np.arange(math.prod(sizes)).reshape(sizes[::-1]).transpose().reshape(-1) if use.attr("storage_order", 0) else np.arange(math.prod(sizes))  # fmt: skip
     return f"windows.largest_and_place({use.text()}, {part}, {use.part('numbers', Tensor(turned.astype(np.int64)))}, {counts}, {lowest})"
 
 
 def mean(use: Use, places: np.ndarray, padded: np.ndarray, counts: tuple[int, ...]) -> str:
     """A pooling by the mean, of what lies in the image or in its padding, too."""
-    total = math.prod(use.known_shape()[2:])
+    total = math.prod(use.known_sides())
     kept = padded if use.attr("count_include_pad", 0) else places < total
     share = Tensor((1 / kept.sum(1)).astype(use.value().dtype))
     return f"windows.mean_of({use.text()}, {use.part('places', Tensor(places))}, {use.part('share', share)}, {counts})"

@@ -157,6 +157,24 @@ def test_a_transposed_convolution_has_a_gradient(groups: int, native: Native, tm
     assert (found * x).sum() == pytest.approx((net(ms.Tensor(x)).asnumpy() * share).sum(), rel=1e-4)
 
 
+SIDES = 7, 8
+OF_SIDES = {
+    "Conv": (lambda b: b.add("Conv", "x", b.weight(5, 4, 3, 2), auto_pad="SAME_UPPER", strides=[2, 2]), SIDES),
+    "Conv, sides too": (lambda b: b.add("Conv", "x", b.weight(5, 4, 3, 2), auto_pad="SAME_LOWER"), ("h", "w")),
+    "ConvTranspose": (lambda b: b.add("ConvTranspose", "x", b.weight(4, 3, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]), SIDES),
+    "MaxPool": (lambda b: b.add("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1), SIDES),
+    "AveragePool": (lambda b: b.add("AveragePool", "x", kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1), SIDES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_SIDES)
+def test_images_may_be_any_number_where_padding_follows_from_sides(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    make, sides = OF_SIDES[name]
+    b = Builder({"x": ("n", 4, *sides)}, opset=17)
+    source = b.save(tmp_path / "net.onnx", make(b))
+    same(mf.from_onnx(source), source, {"x": random(2, 4, *SIDES)}, native)
+
+
 def test_a_row_of_nothing_harms_no_other_row(mode: str, native: Native, tmp_path: Path) -> None:
     for op in ("Softmax", "LogSoftmax"):
         b = Builder({"x": (2, 3)})
