@@ -297,6 +297,17 @@ def convolution(call: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * (found.ndim - 2))
 
 
+def convolution_in_groups(call: Any, x: Any, weight: Any, groups: int, bias: Any = None) -> Any:
+    """One convolution for each group of channels, made before: MindSpore's in three axes knows no groups."""
+    given, made = x.shape[1] // groups, weight.shape[0] // groups
+    parts: tuple[Any, ...] = ()
+    for group in range(groups):
+        own = ops.narrow(weight, 0, group * made, made)
+        parts = (*parts, convolution(call, ops.narrow(x, 1, group * given, given), own))
+    found = ops.concat(parts, 1)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * (found.ndim - 2))
+
+
 def transposed_convolution(
     call: Any, x: Any, weight: Any, strides: tuple[int, int], more: tuple[int, int], channels: int, bias: Any = None
 ) -> Any:  # fmt: skip

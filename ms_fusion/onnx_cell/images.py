@@ -46,10 +46,11 @@ def convolution(use: Use) -> str:
         call = FusedCell(CONV2D, sizes)
     elif len(spans) == 2:
         call = ops.Conv2D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
-    elif groups == 1:
-        call = ops.Conv3D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations))  # fmt: skip
     else:
-        raise use.refused("groups in three axes")
+        call = ops.Conv3D(channels // groups, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations))  # fmt: skip
+    if len(spans) == 3 and groups > 1:
+        bias = f", {use.text(2)}" if use.has(2) else ""
+        return f"functions.convolution_in_groups({use.part('conv', call)}, {use.given(0, 1)}, {groups}{bias})"
     return f"functions.convolution({use.part('conv', call)}, {use.given(0, 1, 2)})"
 
 

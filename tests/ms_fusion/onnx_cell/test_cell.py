@@ -175,6 +175,33 @@ def test_images_may_be_any_number_where_padding_follows_from_sides(name: str, mo
     same(mf.from_onnx(source), source, {"x": random(2, 4, *SIDES)}, native)
 
 
+GROUPED = {
+    "groups": (lambda b: b.add("Conv", "x", b.weight(4, 3, 2, 3, 2), b.weight(4), group=2, strides=[1, 2, 1], pads=[0, 1, 1, 1, 0, 1], dilations=[1, 1, 2]), 6),
+    "each channel": (lambda b: b.add("Conv", "x", b.weight(6, 1, 2, 2, 3), group=3, auto_pad="SAME_UPPER"), 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_a_convolution_in_three_axes_has_groups(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    make, channels = GROUPED[name]
+    b = Builder({"x": ("n", channels, 3, 4, 5)})
+    source = b.save(tmp_path / "net.onnx", make(b))
+    net, given = mf.from_onnx(source), random(2, channels, 3, 4, 5)
+    same(net, source, {"x": given}, native)
+    x, weight = ms.Tensor(given), net.trainable_params()[0]
+    share = ms.Tensor(random(*net(x).shape))
+
+    def loss(x: Any) -> Any:
+        return (net(x) * share).sum()
+
+    of_x, (of_weight,) = ms.grad(loss, 0, [weight])(x)
+    # it is linear in both
+    start, way, turn = float(loss(x)), random(*x.shape)[::-1], random(*weight.shape)[::-1]
+    assert float(loss(x + ms.Tensor(way))) - start == pytest.approx((of_x.asnumpy() * way).sum(), rel=1e-3)  # fmt: skip
+    weight.set_data(weight + ms.Tensor(turn))
+    assert float(loss(x)) - start == pytest.approx((of_weight.asnumpy() * turn).sum(), rel=1e-3)
+
+
 def test_a_row_of_nothing_harms_no_other_row(mode: str, native: Native, tmp_path: Path) -> None:
     for op in ("Softmax", "LogSoftmax"):
         b = Builder({"x": (2, 3)})
