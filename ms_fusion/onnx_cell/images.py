@@ -157,11 +157,17 @@ def resized(use: Use) -> str:
     """The nearest place of images that become a whole number of times as large; other ways by `resizing`."""
     if use.version < resizing.SEPARATE_SIZES or use.attr("axes"):
         return resizing.resized(use)
-    factors = use.numbers("scales", 2)
+    factors = use.numbers("scales", 2) or _ratios(use)
     mode, place, nearest = (use.attr(*one) for one in (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))  # fmt: skip
-    if not factors and use.has(3):
-        factors = tuple(new / old for new, old in zip(use.whole("sizes", 3) or (), use.known_shape(), strict=True))  # fmt: skip
     known = (place, nearest) in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"))  # fmt: skip
     if mode != "nearest" or not known or use.rank() != 4 or not factors or tuple(factors[:2]) != (1, 1) or any(one % 1 for one in factors):  # fmt: skip
         return resizing.resized(use)
     return f"functions.repeated({use.text()}, {tuple(map(int, factors[2:]))})"
+
+
+def _ratios(use: Use) -> tuple[float, ...] | None:
+    """By what the sizes that an image gets multiply it; None where one is not known."""
+    shape = use.value().shape
+    if use.is_computed(3) or not all(isinstance(old, int) and old > 0 for old in shape):
+        return None
+    return tuple(new / int(old) for new, old in zip(use.whole("sizes", 3) or (), shape, strict=True))  # fmt: skip

@@ -175,6 +175,49 @@ def test_images_may_be_any_number_where_padding_follows_from_sides(name: str, mo
     same(mf.from_onnx(source), source, {"x": random(2, 4, *SIDES)}, native)
 
 
+def by_factors(b: Builder, **told: Any) -> Any:
+    return b.add("Resize", "x", "", b.constant([1, 1, 1.5, 0.7], "float32"), **told)
+
+
+def by_sizes(b: Builder, **told: Any) -> Any:
+    """As large as another image."""
+    zero, two, four = (b.constant([one], "int64") for one in (0, 2, 4))
+    wanted = b.add("Concat", b.add("Slice", b.add("Shape", "x"), zero, two), b.add("Slice", b.add("Shape", "y"), two, four), axis=0)  # fmt: skip
+    return b.add("Resize", "x", "", "", wanted, **told)
+
+
+RESIZED = {
+    "nearest": (by_factors, {"mode": "nearest"}),
+    "floor": (by_factors, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "linear": (by_factors, {"mode": "linear"}),
+    "nearest of sizes": (by_sizes, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "linear of sizes": (by_sizes, {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}),
+    "corners of sizes": (by_sizes, {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
+    "cubic of sizes": (by_sizes, {"mode": "cubic"}),
+    "antialiased": (lambda b, **told: b.add("Resize", "x", "", "", b.constant([4, 5], "int64"), axes=[2, 3], **told), {"mode": "linear", "antialias": 1}),
+    "ratio": (lambda b, **told: b.add("Resize", "x", "", "", b.constant([9, 9], "int64"), axes=[2, 3], **told), {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_images_of_any_size_are_resized(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    make, told = RESIZED[name]
+    b = Builder({"x": ("n", 2, "h", "w"), "y": ("n", 3, "s", "t")})
+    source = b.save(tmp_path / "net.onnx", make(b, **told), b.add("Relu", "y"))
+    net = mf.from_onnx(source)
+    for height, width in ((7, 8), (4, 11)):
+        same(net, source, {"x": random(2, 2, height, width), "y": random(2, 3, 9, 5)}, native)
+    x, y = ms.Tensor(random(2, 2, 7, 8)), ms.Tensor(random(2, 3, 9, 5))
+    share = ms.Tensor(random(*net(x, y)[0].shape))
+
+    def loss(x: Any) -> Any:
+        return (net(x, y)[0] * share).sum()
+
+    # it is linear
+    found = (ms.grad(loss)(x) * x).sum()
+    assert float(found) == pytest.approx(float(loss(x)), rel=1e-3, abs=1e-3)
+
+
 GROUPED = {
     "groups": (lambda b: b.add("Conv", "x", b.weight(4, 3, 2, 3, 2), b.weight(4), group=2, strides=[1, 2, 1], pads=[0, 1, 1, 1, 0, 1], dilations=[1, 1, 2]), 6),
     "each channel": (lambda b: b.add("Conv", "x", b.weight(6, 1, 2, 2, 3), group=3, auto_pad="SAME_UPPER"), 3),
