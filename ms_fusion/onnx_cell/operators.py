@@ -384,6 +384,8 @@ def _tiled(use: Use) -> str:
 
 
 def _padded(use: Use) -> str:
+    if use.has(1) and use.node.inputs[1] in use.sizes:
+        return places.padded(use)
     pads, axes = use.whole("pads", 1) or (), use.whole("axes", 3)
     value = use.numbers("value", 2) or (0.0,)
     if use.attr("mode", "constant") != "constant" or min(pads, default=0) < 0 or axes:

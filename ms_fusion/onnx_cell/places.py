@@ -72,24 +72,52 @@ def diagonal(use: Use) -> str:
 
 
 def padded(use: Use) -> str:
-    """``Pad`` that repeats or mirrors what is there, or takes something away."""
-    pads = use.whole("pads", 1) or ()
+    """``Pad`` that repeats or mirrors what is there, takes something away, or is told while the net is compiled."""
+    told = use.sizes.get(use.node.inputs[1]) if use.has(1) else None
+    pads = () if told else use.whole("pads", 1) or ()
     axes = tuple(axis % use.rank() for axis in use.whole("axes", 3) or range(use.rank()))
     mode, text = str(use.attr("mode", "constant")), use.text()
-    for axis, before, behind in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
-        size = use.value().shape[axis]
-        if not before and not behind:
-            continue
-        if not isinstance(size, int) or size <= 0:
-            raise use.refused("a size is not known before the net runs")
-        found = around(mode, size, before, behind)
-        places = use.part("places", Tensor(np.maximum(found, 0)))
-        text = f"ops.gather({text}, {places}, {axis})"
+    value = number((use.numbers("value", 2) or (0.0,))[0])
+    changed = [one for one in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True) if any(one[1:])] if pads else []  # fmt: skip
+    sizes = use.value().shape
+    if told or not all(isinstance(sizes[axis], int) and sizes[axis] > 0 for axis, _, _ in changed):  # type: ignore[operator] # fmt: skip
+        return f'places.widened({text}, {axes}, {told or pads}, "{mode}", {value})'
+    for axis, before, behind in changed:
+        found = around(mode, int(sizes[axis]), before, behind)
+        text = f"ops.gather({text}, {use.part('places', Tensor(np.maximum(found, 0)))}, {axis})"
         if (found < 0).any():
-            value = (use.numbers("value", 2) or (0.0,))[0]
-            along = [-1 if other == axis else 1 for other in range(use.rank())]
-            text = f"ops.where({use.part('inside', Tensor((found >= 0).reshape(along)))}, {text}, {number(value)})"
+            inside = along(found >= 0, axis, use.rank())
+            text = f"ops.where({use.part('inside', Tensor(inside))}, {text}, {value})"
     return text
+
+
+def along(row: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    """A row along an axis of so many."""
+    return row.reshape([-1 if other == axis else 1 for other in range(rank)])
+
+
+@ops.constexpr
+def places_around(mode: str, size: int, before: int, behind: int) -> Tensor:
+    """What is gathered of an axis that is padded, while a net is compiled."""
+    return Tensor(np.maximum(around(mode, size, before, behind), 0))
+
+
+@ops.constexpr
+def inside_of(size: int, before: int, behind: int, axis: int, rank: int) -> Tensor:
+    """Which of these lie in the axis."""
+    return Tensor(along(around("constant", size, before, behind) >= 0, axis, rank))
+
+
+def widened(x: Any, axes: tuple[int, ...], pads: tuple[int, ...], mode: str, value: Any) -> Any:
+    """x with so many places more before its axes and behind them, which follow from sizes; fewer where they are negative."""
+    for own in range(len(axes)):
+        axis, before, behind = axes[own], pads[own], pads[own + len(axes)]
+        if before != 0 or behind != 0:
+            size = x.shape[axis]
+            x = ops.gather(x, places_around(mode, size, before, behind), axis)
+            if mode == "constant" and (before > 0 or behind > 0):
+                x = ops.where(inside_of(size, before, behind, axis, x.ndim), x, value)
+    return x
 
 
 def around(mode: str, size: int, before: int, behind: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Node
 
 _ARITHMETIC = {
-    "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "functions.quotient({}, {})", "Neg": "(-{})",
+    "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "functions.quotient({}, {})", "Neg": "(-{})", "Mod": "({} % {})",
     "Max": "({0} if {0} > {1} else {1})", "Min": "({0} if {0} < {1} else {1})", "Equal": "({} == {})", "Where": "({1} if {0} else {2})",
 }  # fmt: skip
 _INPUTS = {"Neg": 1, "Where": 3}
@@ -48,6 +48,8 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
         texts: of tensors.
     """
     op, first = node.attr(ONNX_OP), node.inputs[0]
+    if op == "Mod" and node.attr("fmod", 0):
+        return None
     if op == "Shape":
         begin, end = node.attr("start", 0), node.attr("end")
         cut = f"[{begin or ''}:{'' if end is None else end}]" if begin or end is not None else ""

@@ -218,6 +218,32 @@ def test_images_of_any_size_are_resized(name: str, mode: str, native: Native, tm
     assert float(found) == pytest.approx(float(loss(x)), rel=1e-3, abs=1e-3)
 
 
+def to_a_multiple(b: Builder, **told: Any) -> Any:
+    """Padded behind by what the last axis lacks to a multiple of 8, and before by one place less than nothing."""
+    size = b.add("Gather", b.add("Shape", "x"), b.constant([3], "int64"))
+    lacking = b.add("Mod", b.add("Neg", size), b.constant([8], "int64"))
+    pads = b.add("Concat", b.constant([0, 0, 0, -1, 0, 0, 0], "int64"), lacking, axis=0)
+    return b.add("Pad", "x", pads, **told)
+
+
+PADDED = {
+    "numbers": (to_a_multiple, {}),
+    "edge": (to_a_multiple, {"mode": "edge"}),
+    "mirror": (lambda b, **told: b.add("Pad", "x", b.constant([0, 0, 1, 2, 0, 0, 0, 3], "int64"), **told), {"mode": "reflect"}),
+    "less": (lambda b: b.add("Pad", "x", b.constant([0, 0, -1, 1, 0, 0, 1, -2], "int64"), b.constant(2, "float32")), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_images_of_any_size_are_padded(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    make, told = PADDED[name]
+    b = Builder({"x": ("n", 2, "h", "w")})
+    source = b.save(tmp_path / "net.onnx", make(b, **told))
+    net = mf.from_onnx(source)
+    for height, width in ((7, 9), (4, 11)):
+        same(net, source, {"x": random(2, 2, height, width)}, native)
+
+
 GROUPED = {
     "groups": (lambda b: b.add("Conv", "x", b.weight(4, 3, 2, 3, 2), b.weight(4), group=2, strides=[1, 2, 1], pads=[0, 1, 1, 1, 0, 1], dilations=[1, 1, 2]), 6),
     "each channel": (lambda b: b.add("Conv", "x", b.weight(6, 1, 2, 2, 3), group=3, auto_pad="SAME_UPPER"), 3),
