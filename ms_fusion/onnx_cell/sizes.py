@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Node
@@ -16,7 +19,8 @@ _INPUTS = {"Neg": 1, "Where": 3}
 FAR = 1 << 31
 _LISTED = 16
 """Sizes in a row, up to which each is written by itself."""
-OF_SIZES = frozenset({"Gather", "Concat", "Slice", "Squeeze", "Unsqueeze", "Cast", "Identity", *_ARITHMETIC})  # fmt: skip
+_REARRANGED = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice"})
+OF_SIZES = frozenset({"Gather", "Concat", "Cast", "Identity", *_ARITHMETIC, *_REARRANGED})
 
 
 def is_size(node: Node, graph: Graph) -> bool:
@@ -61,26 +65,69 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
     shapes = [graph.values[name].shape for name in node.inputs]
     if op in _ARITHMETIC:
         return _computed(str(op), given, shapes)
-    if op == "Concat" and None not in given:
+    if op == "Concat" and None not in given and rank == 1:
         return " + ".join(str(one) for one in given)
     if given[0] is None:
         return None
     if op in ("Cast", "Identity"):
         return given[0]
-    if op == "Unsqueeze":
-        return f"({given[0]},)" if rank == 0 else None
-    if op == "Squeeze":
+    if op == "Unsqueeze" and rank == 0:
+        return f"({given[0]},)"
+    if op == "Squeeze" and rank == 1:
         return f"{given[0]}[0]"
-    data = [graph.values[name].data for name in node.inputs[1:]]
-    if op == "Gather" and data[0] is not None:
-        places = data[0]
+    places = graph.values[node.inputs[-1]].data
+    if op == "Gather" and places is not None and rank == 1:
         return f"{given[0]}[{places}]" if isinstance(places, int) else f"({''.join(f'{given[0]}[{place}], ' for place in places)})"  # fmt: skip
-    if op == "Slice" and all(isinstance(one, tuple) and len(one) == 1 for one in data):
+    if op == "Slice" and rank == 1:
+        bounds = _cut(node, graph)
         # graph mode reads no −2⁶³, the minus of a number that is too large
-        begin, end = (min(max(one[0], -FAR), FAR) for one in data[:2])
-        step = data[3][0] if len(data) > 3 else 1
-        return f"{given[0]}[{begin}:{end}:{step}]"
-    return None
+        return None if bounds is None or len(bounds) != 1 else f"{given[0]}[{':'.join(str(min(max(one, -FAR), FAR)) for one in bounds[0][1:])}]"  # fmt: skip
+    return _rearranged(node, given[0], graph) if op in _REARRANGED else None
+
+
+def _rearranged(node: Node, text: str, graph: Graph) -> str | None:
+    """Some of a known number of sizes in another order or shape; rows of rows are tuples of tuples."""
+    (result,) = graph.outputs_of(node)
+    old, new = graph.values[node.inputs[0]].shape, result.shape
+    sizes = [size for size in (*old, *new) if isinstance(size, int) and size > 0]
+    if len(sizes) < len(old) + len(new) or math.prod(sizes[: len(old)]) > _LISTED:
+        return None
+    elements = np.empty(sizes[: len(old)], object)
+    for place in np.ndindex(elements.shape):
+        elements[place] = text + "".join(f"[{number}]" for number in place)
+    if node.attr(ONNX_OP) == "Transpose":
+        return _nested(elements.transpose(node.attr("perm")))
+    if node.attr(ONNX_OP) != "Slice":
+        is_told = elements.size == math.prod(sizes[len(old) :])
+        return _nested(elements.reshape(sizes[len(old) :])) if is_told else None
+    at = [slice(None)] * elements.ndim
+    cut = _cut(node, graph)
+    for axis, *bounds in cut or ():
+        at[axis % elements.ndim] = slice(*bounds)
+    return _nested(elements[tuple(at)]) if cut else None
+
+
+def _cut(node: Node, graph: Graph) -> list[tuple[int, int, int, int]] | None:
+    """Axis, beginning, end and step of each axis that a ``Slice`` cuts; None where they are computed."""
+    data = [graph.values[name].data for name in node.inputs[1:]] or [node.attr(name) for name in ("starts", "ends", "axes") if node.attr(name)]  # fmt: skip
+    if not all(isinstance(one, tuple) for one in data):
+        return None
+    starts, ends, *rest = data
+    axes = rest[0] if rest else range(len(starts))
+    steps = rest[1] if len(rest) > 1 else (1,) * len(starts)
+    is_whole = len(starts) == len(ends) == len(axes) == len(steps) and 0 not in steps
+    return list(zip(axes, starts, ends, steps, strict=True)) if is_whole else None
+
+
+def _nested(elements: np.ndarray | str) -> str:
+    """Texts of sizes as the text of a tuple.
+
+    >>> _nested(np.array([["a", "b"], ["c", "d"]], object).transpose())
+    '((a, c,), (b, d,),)'
+    """
+    if not isinstance(elements, np.ndarray) or not elements.ndim:
+        return str(elements)
+    return f"({' '.join(f'{_nested(one)},' for one in elements)})"
 
 
 def _computed(op: str, given: Sequence[Any], shapes: Sequence[tuple[Any, ...]]) -> str | None:

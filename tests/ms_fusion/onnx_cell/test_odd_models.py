@@ -122,6 +122,41 @@ def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, mode: str, tm
     assert net(ms.Tensor(np.ones((3, 6), np.float32))).shape == (4 + int(-3 / divisor), 6)
 
 
+def as_a_row(b: Builder) -> str:
+    """A size computed as a number, and written as a row by a Reshape, as PyTorch exports it."""
+    number = b.add("Squeeze", b.add("Shape", "x", start=1, end=2))
+    half = b.add("Div", b.add("Add", number, b.constant(-1, "int64")), b.constant(2, "int64"))
+    row = b.add("Reshape", half, b.constant([-1], "int64"))
+    return str(b.add("Slice", "x", b.constant([0], "int64"), row, b.constant([1], "int64")))
+
+
+def in_pairs(b: Builder) -> str:
+    """Paddings of the last axis first, in pairs, turned round as PyTorch's older exporter does."""
+    size = b.add("Gather", b.add("Shape", "x"), b.constant([1], "int64"))
+    told = b.add("Concat", size, b.constant([1, 2, 0, 0, 0], "int64"), axis=0)
+    pairs = b.add("Reshape", told, b.constant([-1, 2], "int64"))
+    turned = b.add("Slice", pairs, b.constant([-1], "int64"), b.constant([-(2**63) + 1], "int64"), b.constant([0], "int64"), b.constant([-1], "int64"))  # fmt: skip
+    return str(b.add("Pad", "x", b.add("Reshape", b.add("Transpose", turned, perm=[1, 0]), b.constant([-1], "int64"))))  # fmt: skip
+
+
+def of_old(b: Builder) -> str:
+    """The cut is told by attributes."""
+    first = b.add("Slice", b.add("Shape", "x"), starts=[0], ends=[1])
+    return str(b.add("Reshape", "x", b.add("Concat", first, b.constant([-1], "int64"), axis=0)))
+
+
+SIZES = {"as a row": (as_a_row, 18), "in pairs": (in_pairs, 18), "old": (of_old, 9)}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_in_other_shapes_stay_sizes(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    make, opset = SIZES[name]
+    b = Builder({"x": ("n", "t", 4)}, opset=opset)
+    source = b.save(tmp_path / "m.onnx", make(b))
+    x = np.random.default_rng(1).standard_normal((2, 5, 4)).astype(np.float32)
+    same(mf.from_onnx(source), source, {"x": x}, native)
+
+
 RANKLESS = {
     "Reshape": """<ir_version: 8, opset_import: ["" : 11]> g (float[n,6,8] x) => (float[a,b,c,d] y)
         <int64[1] six={6}, int64[2] rest={2,4}, int64 zero={0}> {
