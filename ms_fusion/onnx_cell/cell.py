@@ -59,7 +59,9 @@ def from_onnx(path: Path | str) -> nn.Cell:
         if not is_differentiable(group):
             assert group.body is not None
             check_known(group.body.nodes, group.body, {})
-            made = written(f"Group{number}", group.body, group.body.nodes, constants, group)
+            made = written(
+                f"Group{number}", group.body, group.body.nodes, constants, group, sizes=net.sizes
+            )
             apart[name] = made
             classes.append(made)
     module = _module([*classes, net])

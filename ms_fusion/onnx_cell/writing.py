@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx_cell.groups import is_differentiable
 from ms_fusion.onnx_cell.operators import MODULES, OPERATORS
 from ms_fusion.onnx_cell.sizes import is_size, size_text
 from ms_fusion.onnx_cell.use import Use, number
@@ -57,6 +58,7 @@ class Written:
         parts: attributes of its instance: primitives and constants.
         weights: attribute → the model's constant that it is, for parameters.
         groups: attribute → the group whose kernel it is.
+        sizes: values that are tuples or numbers of Python, no tensors.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Written:
     parts: dict[str, Any] = field(default_factory=dict)
     weights: dict[str, str] = field(default_factory=dict)
     groups: dict[str, Node] = field(default_factory=dict)
+    sizes: frozenset[str] = frozenset()
 
 
 def check_known(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None:
@@ -84,7 +87,7 @@ def _alone(units: Iterable[Node], graph: Graph, bodies: Bodies) -> Iterator[str]
             yield from _alone(inner.nodes, inner, bodies)
 
 
-def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants, kernel: Node | None = None, bodies: Bodies = {}) -> Written:  # fmt: skip # noqa: B006
+def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants, kernel: Node | None = None, bodies: Bodies = {}, sizes: frozenset[str] = frozenset()) -> Written:  # fmt: skip # noqa: B006
     """A class whose ``construct`` computes a graph.
 
     Args:
@@ -94,8 +97,15 @@ def written(name: str, graph: Graph, units: Sequence[Node], constants: Constants
         constants: of the model.
         kernel: the same as one group: then its kernel is called, and the operators only in training.
         bodies: graphs of operators.
+        sizes: what a net that calls a kernel's class knows as such, and hands over.
     """
-    return _Writer(name, graph, constants, bodies).run(units, kernel)
+    return _Writer(name, graph, constants, bodies).run(units, kernel, sizes)
+
+
+def _handed(body: Graph, sizes: Set[str]) -> list[str]:
+    """The inputs of a group's class: those that its kernel reads, and of the others, which are shapes, those that are known."""
+    read = read_inputs(body)
+    return [name for name in body.inputs if name in read or name in sizes]
 
 
 class _Writer:
@@ -109,21 +119,24 @@ class _Writer:
         self.texts: dict[str, str] = {ABSENT: ""}
         self.sizes: dict[str, str] = {}
 
-    def run(self, units: Sequence[Node], kernel: Node | None) -> Written:
+    def run(self, units: Sequence[Node], kernel: Node | None, sizes: frozenset[str]) -> Written:
         inputs = [name for name in self.graph.inputs if self.graph.values[name].kind == "input"]
-        for name in inputs:
-            self.texts[name] = self.names.new(name)
-        head = ["", "", f"class {self.made.name}(nn.Cell):", f"    def construct({', '.join(['self', *(self.texts[name] for name in inputs)])}):"]  # fmt: skip
-        self.made.lines += head
+        inputs = inputs if kernel is None else _handed(self.graph, sizes)
+        own = {name: self.names.new(name) for name in inputs}
+        self.made.lines += ["", "", f"class {self.made.name}(nn.Cell):", f"    def construct({', '.join(['self', *own.values()])}):"]  # fmt: skip
+        known = set[str]() if kernel is None else {*inputs} - {*read_inputs(self.graph)}
+        self.sizes |= {name: text for name, text in own.items() if name in known}
+        self.texts |= {name: text for name, text in own.items() if name not in known}
         if kernel is not None:
             self.say("if not self.training:")
-            self.say(f"    return {self.called(kernel)}")
+            self.say(f"    return {self.called(kernel, read_inputs(self.graph))}")
         for node in units:
             self.line(node)
         self.say(f"return {self.results(self.graph.outputs)}")
         # a constant that is only looked at, such as the scales of a Resize, is no weight
         read = set(re.findall(r"self\.(\w+)", "\n".join(self.made.lines)))
         self.made.weights = {own: name for own, name in self.made.weights.items() if own in read}
+        self.made.sizes = frozenset(self.sizes)
         return self.made
 
     def say(self, line: str) -> None:
@@ -149,18 +162,20 @@ class _Writer:
         dtype = {"bool": "bool_"}.get(value.dtype, value.dtype)
         return f"Tensor({number(value.data)}, mindspore.{dtype})"
 
-    def called(self, group: Node) -> str:
-        """The call of a kernel."""
+    def called(self, group: Node, given: Sequence[str]) -> str:
+        """The call of a kernel, or of the class that has one."""
         assert group.body is not None
         name = self.attributes.new(identifier(group.op))
         self.made.groups[name] = group
-        return f"self.{name}({', '.join(self.text(one) for one in read_inputs(group.body))})"
+        read = read_inputs(group.body)
+        return f"self.{name}({', '.join(self.text(one) if one in read else self.sizes[one] for one in given)})"
 
     def line(self, node: Node) -> None:
         if node.body is not None:
             inner = ", ".join(str(one.attr(ONNX_OP)) for one in node.body.nodes)
             self.say(f"# {quoted(inner)}")
-            value = self.called(node)
+            alone = is_differentiable(node)
+            value = self.called(node, read_inputs(node.body) if alone else _handed(node.body, {*self.sizes}))  # fmt: skip
         elif is_size(node, self.graph) and self.size(node):
             return
         elif node.attr(ONNX_OP) in BLOCKS:

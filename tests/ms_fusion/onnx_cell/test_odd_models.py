@@ -157,6 +157,20 @@ def test_sizes_in_other_shapes_stay_sizes(name: str, mode: str, native: Native, 
     same(mf.from_onnx(source), source, {"x": x}, native)
 
 
+def test_a_convolution_in_a_group_is_reshaped_by_sizes(mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": ("n", 4, "h", "w")})
+    made = b.add("Conv", "x", b.weight(6, 4, 3, 3))
+    row = (b.add("Reshape", b.add("Squeeze", b.add("Shape", made, start=at, end=at + 1)), b.constant([-1], "int64")) for at in (2, 3))  # fmt: skip
+    wanted = b.add("Concat", b.add("Shape", "x", start=0, end=1), b.constant([2, 3], "int64"), *row, axis=0)  # fmt: skip
+    apart = b.add("Transpose", b.add("Reshape", made, wanted), perm=[0, 1, 3, 4, 2])
+    source = b.save(tmp_path / "m.onnx", b.add("Mul", b.add("Sigmoid", apart), b.constant(2, "float32")))  # fmt: skip
+    mf.auto_fuse(source, tmp_path / "f.onnx")
+    net = mf.from_onnx(tmp_path / "f.onnx")
+    x = np.random.default_rng(1).standard_normal((2, 4, 6, 5)).astype(np.float32)
+    same(net, source, {"x": x}, native)
+    same(net.set_train(), source, {"x": x}, native)
+
+
 RANKLESS = {
     "Reshape": """<ir_version: 8, opset_import: ["" : 11]> g (float[n,6,8] x) => (float[a,b,c,d] y)
         <int64[1] six={6}, int64[2] rest={2,4}, int64 zero={0}> {
