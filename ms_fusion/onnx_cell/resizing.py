@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import mindspore
@@ -18,6 +19,8 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }  # fmt: skip
 SEPARATE_SIZES = 11
 """Version from which on Resize may be told sizes, and where places lie."""
+
+HALVES = frozenset({"float16", "bfloat16"})
 
 
 class Way(NamedTuple):
@@ -125,7 +128,15 @@ def _way(use: Use) -> Way:
 
 
 def resized(use: Use) -> str:
-    """``Resize``, and ``Upsample``, as it was called: every mode."""
+    """``Resize``, and ``Upsample``, as it was called: every mode; means of half precision are computed in float32."""
+    dtype = use.value().dtype
+    if use.attr("mode", "nearest") == "nearest" or dtype not in HALVES:
+        return _resized(use)
+    wide = replace(use, texts=(f"ops.cast({use.text()}, mindspore.float32)", *use.texts[1:]))
+    return f"ops.cast({_resized(wide)}, {use.dtype(dtype)})"
+
+
+def _resized(use: Use) -> str:
     way, cut = _way(use), use.attr("coordinate_transformation_mode") == "tf_crop_and_resize"
     axes = tuple(axis % use.rank() for axis in use.whole("axes") or range(use.rank()))
     policy = str(use.attr("keep_aspect_ratio_policy", "stretch"))

@@ -122,6 +122,15 @@ def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, mode: str, tm
     assert net(ms.Tensor(np.ones((3, 6), np.float32))).shape == (4 + int(-3 / divisor), 6)
 
 
+@pytest.mark.parametrize("sizes", [(5, 6), ("h", "w")])
+@pytest.mark.parametrize("how", ["nearest", "linear"])
+def test_images_of_half_precision_are_resized(how: str, sizes: tuple[int | str, ...], mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+    b = Builder({"x": (1, 2, *sizes)}, HALF)
+    source = b.save(tmp_path / "m.onnx", b.add("Resize", "x", "", b.constant([1, 1, 1.5, 2], "float32"), mode=how))  # fmt: skip
+    x = np.random.default_rng(1).standard_normal((1, 2, 5, 6)).astype(np.float16)
+    same(mf.from_onnx(source), source, {"x": x}, native)
+
+
 def as_a_row(b: Builder) -> str:
     """A size computed as a number, and written as a row by a Reshape, as PyTorch exports it."""
     number = b.add("Squeeze", b.add("Shape", "x", start=1, end=2))
