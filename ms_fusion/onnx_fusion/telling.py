@@ -21,6 +21,9 @@ from ms_fusion.onnx_fusion.selection import Selection
 from ms_fusion.onnx_fusion.verification import Difference
 from ms_fusion.rewrite import Candidate
 
+MADE_UP = "unk__"
+"""How the names of sizes begin that shape inference gives, and nobody knows."""
+
 
 def ledger_of(
     source: Path,
@@ -70,7 +73,8 @@ def ledger_of_kernels(
     after = Graph(graph.name, tuple(nodes), graph.values, graph.inputs, graph.outputs)
     met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
     follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
-    assumptions = [f"{symbol} is {sizes[symbol]} then" if symbol in follows else f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in projection.symbols]  # fmt: skip
+    told_of = [symbol for symbol in projection.symbols if symbol not in follows or not symbol.startswith(MADE_UP)]  # fmt: skip
+    assumptions = [f"{symbol} is {sizes[symbol]} then" if symbol in follows else f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in told_of]  # fmt: skip
     unknown = [name for name in sizes if name not in projection.symbols]
     if unknown:
         own = ", ".join(symbol for symbol in projection.symbols if symbol in met)

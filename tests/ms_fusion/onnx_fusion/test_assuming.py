@@ -38,6 +38,7 @@ def test_what_follows(name: str, tmp_path: Path) -> None:
     assert [value.shape for value in kernel.outputs] == [(N * T, D)]
     assert ledger.environment["saved bytes"] > 3 * 4 * N * T * D
     assert {"n is assumed to be 8", "t is assumed to be 64"} <= set(ledger.notes)
+    assert not any("unk__" in note for note in ledger.notes), "a name that no model has"
 
 
 def test_what_nobody_tells_is_one(tmp_path: Path) -> None:
