@@ -26,7 +26,11 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float64": (1e-10, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2),
 }  # fmt: skip
 """dtype → relative tolerance, and the absolute one as a share of the largest number of the tensor; others are equal."""
+TRIED_DTYPES = frozenset({*TOLERANCES, "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})  # fmt: skip
+"""Those of which numbers can be made up."""
 ELEMENTS_MAX = 1 << 28
+TRIED_BYTES = 1 << 30
+"""A group is tried with so much at most: ONNX Runtime holds, besides, what lies between its operators."""
 SAMPLED = 1_048_573
 """Larger tensors repeat so many numbers, a prime, so that no two rows are the same."""
 PIECE = 1 << 16
@@ -103,10 +107,10 @@ def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(int.from_bytes(name[:8], "little"))
     if value.dtype == "bool":
         return random.integers(0, 2, shape).astype(bool)
-    if value.dtype.startswith(("int", "uint")):
-        return random.integers(0, 4, shape).astype(value.dtype)
-    if value.dtype not in TOLERANCES:
+    if value.dtype not in TRIED_DTYPES:
         raise InputError("no numbers can be made up for this input", place=value.name, got=value.dtype or "no dtype")  # fmt: skip
+    if value.dtype not in TOLERANCES:
+        return random.integers(0, 4, shape).astype(value.dtype)
     numbers = random.standard_normal(min(math.prod(shape), SAMPLED)).astype(numpy_dtype(value.dtype))  # fmt: skip
     return np.resize(numbers, shape)
 
@@ -144,7 +148,15 @@ def check_group(
 
 
 def group_inputs(body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]) -> list[np.ndarray]:  # fmt: skip
-    """What a group is tried with, in the order of its inputs."""
+    """What a group is tried with, in the order of its inputs.
+
+    Raises:
+        InputError: it reads and writes more than `TRIED_BYTES`, weights not counted, or no numbers can be made up for an input.
+    """
+    computed = [body.values[name] for name in (*body.inputs, *body.outputs) if values[name].const_value is None]  # fmt: skip
+    size = sum(math.prod(_sizes(value, sizes)) * numpy_dtype(value.dtype).itemsize for value in computed if value.dtype in TRIED_DTYPES)  # fmt: skip
+    if size > TRIED_BYTES:
+        raise InputError("the group is too large to be tried", expected=f"at most {TRIED_BYTES >> 20} MiB of inputs and results", got=f"{size >> 20} MiB")  # fmt: skip
     return [_input(name, body, values, sizes) for name in body.inputs]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ms_fusion.graph import Value
 from ms_fusion.onnx_fusion import verification
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.verification import difference, sample
+from tests.ms_fusion.onnx_fusion.models import Builder
 
 BASE = np.array([1.0, -2.0, 100.0, 0.5, np.nan, np.inf, -np.inf, 3.0, -4.0, 5.0], np.float32)
 
@@ -61,3 +65,11 @@ def test_samples_are_the_same_each_time_and_rows_differ(shape: tuple[int, ...]) 
     np.testing.assert_array_equal(found, sample(value, {}))
     if len(shape) == 2 and shape[0]:
         assert not np.array_equal(found[0], found[-1])
+
+
+def test_a_group_of_gigabytes_is_not_tried(tmp_path: Path) -> None:
+    b = Builder({"x": (1 << 14, 1 << 14)})
+    source = b.save(tmp_path / "model.onnx", b.add("Sigmoid", b.add("Tanh", "x")))
+    ledger = auto_fuse(source, tmp_path / "fused.onnx")
+    assert not ledger.kernels
+    assert any("too large to be tried; expected at most 1024 MiB" in one.reason for one in ledger.rejected), ledger.rejected  # fmt: skip
