@@ -38,7 +38,7 @@ class Source:
     @property
     def shown_file(self) -> str:
         """The file, but ``notebook cell`` for one whose name holds for a single session of Jupyter."""
-        return NOTEBOOK_CELL.sub("notebook cell", self.file)
+        return "notebook cell" if NOTEBOOK_CELL.fullmatch(self.file) else self.file
 
     def __str__(self) -> str:
         return f"{self.shown_file}:{self.line}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 _BLOCK = re.compile(r"^Actor for func graph:(.+)$")
-_ACTOR = re.compile(r"^%(\d+) = (\w+)(?:\[(.*?)\])?\((.*)\)")
+_ACTOR = re.compile(r"^%(\d+) = (\w+)(?:\[((?:[^\]]|\](?!\())*)\])?\((.*)\)")
 _NUMBER = re.compile(r"%(\d+)\[")
 _KERNEL_GRAPH = re.compile(r"kernel_graph\d+")
 

@@ -68,6 +68,7 @@ def test_control_flow(text: str, expected: ControlFlow) -> None:
         "Actor for func graph:f\n"
         + "\n".join(f"%{n} = ExitActor(%{n - 1}[0])" for n in range(20_000)),
         "Actor for func graph:\x00\n%1 = RunGraph[" * 1000,
+        "Actor for func graph:f\n%1 = RunGraph[" + "](x" * 1_000_000,
     ],
 )
 def test_hostile_text_ends(text: str) -> None:

@@ -95,7 +95,9 @@ def test_a_notebook_gets_the_same_text(
         ("/tmp/ipykernel_2613/1161602169.py", "notebook cell:17"),
         (r"C:\Temp\ipykernel_12\34.py", "notebook cell:17"),
         ("ipykernel_nets/2613.py", "ipykernel_nets/2613.py:17"),
+        ("x" * 3_000_000, f"{'x' * 3_000_000}:17"),
     ],
+    ids=["Linux", "Windows", "no cell", "long"],
 )
 def test_a_cell_of_a_notebook_is_named_so(file: str, shown: str) -> None:
     assert str(Source(file, 17)) == shown
