@@ -128,10 +128,9 @@ class Native:
         """Runs a model in ONNX Runtime, and `repeats` times more for the clock.
 
         Raises:
-            WorkerError: it refuses the model or the inputs, died, takes longer than `RUN_LIMIT_S`, or an output is of texts.
+            WorkerError: it refuses the model or the inputs, died, takes longer than `RUN_LIMIT_S`, or a tensor is of texts.
         """
         given, found = self.place(""), self.place("")
-        tensor_files.write(given, inputs)
         request = {
             "model": str(model),
             "inputs": str(given),
@@ -139,8 +138,11 @@ class Native:
             "repeats": repeats,
         }
         try:
+            tensor_files.write(given, inputs)
             told = self._runtime.ask(request, timeout_s=RUN_LIMIT_S)
             return Ran(tensor_files.read(found), tuple(told["seconds"]))
+        except ValueError as error:
+            raise WorkerError(str(error)) from error
         finally:
             for directory in (given, found):
                 shutil.rmtree(directory, ignore_errors=True)

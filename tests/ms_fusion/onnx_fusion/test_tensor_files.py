@@ -11,7 +11,9 @@ import pytest
 
 pytest.importorskip("onnx")
 
+from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.onnx_fusion import tensor_files
+from ms_fusion.onnx_fusion.native import Native
 
 TENSORS = {
     "a / \"name\"": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -44,3 +46,10 @@ def test_bytes_of_a_dtype_that_numpy_does_not_know_are_kept(tmp_path: Path) -> N
 def test_texts_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^y holds no numbers$"):
         tensor_files.write(tmp_path / "tensors", {"y": np.array(["a"], object)})
+
+
+def test_a_run_with_texts_is_refused_and_leaves_nothing() -> None:
+    with Native() as native:
+        with pytest.raises(WorkerError, match="y holds no numbers"):
+            native.run(native.directory / "no.onnx", {"y": np.array(["a"], object)})
+        assert not any(native.directory.iterdir())
