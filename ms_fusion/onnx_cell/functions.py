@@ -243,7 +243,7 @@ def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     if exclusive:
         first = ops.ones_like(ops.narrow(x, axis, 0, 1))
         x = ops.concat((first, ops.narrow(x, axis, 0, x.shape[axis] - 1)), axis)
-    found = ops.cumprod(x, axis)
+    found = ops.cast(ops.cumprod(x, axis), x.dtype)  # MindSpore's is wider than what it is given
     return ops.flip(found, (axis,)) if reverse else found
 
 

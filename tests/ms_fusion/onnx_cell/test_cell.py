@@ -344,3 +344,9 @@ def test_groups_in_half_precision_have_gradients(mode: str, tmp_path: Path) -> N
     assert plain.keys() == fused.keys()
     for name, one in plain.items():
         assert np.linalg.norm(one - fused[name]) <= 2e-2 * np.linalg.norm(one), name
+
+
+def test_running_products_keep_their_dtype(mode: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": (2, 3)}, onnx.TensorProto.INT32, opset=26)
+    source = b.save(tmp_path / "model.onnx", b.add("CumProd", "x", b.constant(1, "int64")))
+    same(mf.from_onnx(source), source, {"x": np.array([[1, 2, 3], [4, 5, 6]], np.int32)}, native)
