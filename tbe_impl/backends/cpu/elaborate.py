@@ -34,7 +34,6 @@ from tbe_impl.backends.cpu.scope import (
     Value,
     loops_of,
 )
-from tbe_impl.backends.cpu.short_forms import SHORT
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
@@ -55,7 +54,7 @@ class Elaborator:
         slow: ``id`` of stages that are stored rather than computed again and again.
         options: how code is made.
         sums: ``id`` of a reduction → the loops that somebody asks for.
-        short: ``id`` of calls that short forms may compute; see `tbe_impl.backends.cpu.short_forms`.
+        short: ``id`` of calls → shorter functions that may compute them; see `tbe_impl.backends.cpu.short_forms` and `.deficits`.
 
     Attributes:
         summed: ``id`` of a reduction → the loops that were asked for, as they became.
@@ -74,7 +73,7 @@ class Elaborator:
         kept: Container[int] = (),
         slow: Container[int] = (),
         sums: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
-        short: Container[int] = (),
+        short: Mapping[int, str] = MappingProxyType({}),
     ):
         self.slow, self.sums, self.short = slow, sums, short
         self.summed: dict[int, SumLoops] = {}
@@ -510,8 +509,7 @@ class Elaborator:
         if isinstance(node, Binary):
             return binary(self, node, tag, *parts)
         if isinstance(node, Call):
-            is_short = parts[0].tag == "f32" and id(node) in self.short and node.name in SHORT
-            name = f"{node.name}_to_half" if is_short else node.name
+            name = self.short.get(id(node), node.name) if parts[0].tag == "f32" else node.name
             return self.let(vectors.function(name, node.args[0].dtype, texts), tag, depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
 

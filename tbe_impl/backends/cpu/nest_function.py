@@ -42,7 +42,7 @@ class Surroundings:
     kept: frozenset[int]
     slow: frozenset[int]
     sums: Mapping[int, Sequence[LoopChoice]]
-    short: frozenset[int]
+    short: Mapping[int, str]
     exact: Mapping[int, Sequence[LoopChoice]]
     named: Sequence[Tensor]
     options: Options

@@ -22,6 +22,7 @@ from tbe_impl.backends.cpu.access import (
     strides_of,
 )
 from tbe_impl.backends.cpu.buffers import MAX_THREADS
+from tbe_impl.backends.cpu.deficits import exponentials_of_deficits
 from tbe_impl.backends.cpu.exact_writer import ExactWriter
 from tbe_impl.backends.cpu.nest_function import Surroundings
 from tbe_impl.backends.cpu.nest_writer import NestWriter
@@ -315,8 +316,9 @@ class _Writer:
         self.summed: dict[int, SumLoops] = {}
         self.tiles: dict[int, TileMade] = {}
         self.slow = slow_stages(outputs, in_memory)
+        self.short = dict.fromkeys(exponentials_of_deficits(outputs), "exp_of_deficit")
         # the device rounds every stage, so that each has to be right by itself
-        self.short = frozenset[int]() if options.rounding == "device" else short_calls(outputs)
+        self.short |= {} if options.rounding == "device" else short_calls(outputs)
         self.symbol = symbol_of(name)
 
     def program(self) -> Program:

@@ -317,9 +317,12 @@ def row_kind(tag: str) -> str:
     return "i32" if tag == vectors.MASK else tag
 
 
-def combine(op: str, tag: str, a: str, b: str) -> str:
+def combine(op: str, tag: str, so_far: str, value: str) -> str:
+    """What a reduction has found, and one value more."""
+    if op == "max" and tag in ("f32", "f64"):
+        return f"{tag}_max_so_far({so_far}, {value})"
     name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
-    return vectors.binary(name, tag, a, b)
+    return vectors.binary(name, tag, so_far, value)
 
 
 def identity_of(body: Reduce) -> float | int | bool:

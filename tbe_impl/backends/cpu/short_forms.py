@@ -24,10 +24,10 @@ _POSITIVE = frozenset({"exp", "exp2", "abs", "sqrt", "rsqrt", "relu", "sigmoid",
 _KEEPING = frozenset({"abs", "neg", "relu", "rec", "rsqrt", "sqrt"})
 
 
-def short_calls(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of the calls in a graph that may be computed by short forms.
+def short_calls(outputs: Sequence[Tensor]) -> dict[int, str]:
+    """``id`` of the calls in a graph that may be computed by short forms → the function that does.
 
-    Among them are inverses of which nothing but one product is made: that may be a quotient.
+    Among them are inverses, under their own name, of which nothing but one product is made: that may be a quotient.
     """
     stages = stages_of(outputs)
     search = _Search(outputs)
@@ -39,8 +39,8 @@ def short_calls(outputs: Sequence[Tensor]) -> frozenset[int]:
         for tensor, body in zip(op.outputs, op.body, strict=False):
             search.visit(body, search.counts[id(tensor)])
             if isinstance(body, Call) and body.name == "rec" and search.reads[id(tensor)] == 1:
-                search.calls.add(id(body))
-    return frozenset(call for call in search.calls if search.counts[call] <= COUNTED)
+                search.calls[id(body)] = "rec"
+    return {call: name for call, name in search.calls.items() if search.counts[call] <= COUNTED}
 
 
 class _Search:
@@ -49,14 +49,14 @@ class _Search:
     Attributes:
         counts: ``id`` of a tensor or call → how often a relative error of it counts in results; infinite where it shows.
         reads: ``id`` of a tensor → how often it is read, or handed out.
-        calls: those that have a short form.
+        calls: those that have a short form → its name.
         positive: ``id`` of tensors whose elements are known not to be negative; they may be NaN.
     """
 
     def __init__(self, outputs: Sequence[Tensor]):
         self.counts: dict[int, float] = defaultdict(float)
         self.reads: dict[int, int] = defaultdict(int)
-        self.calls: set[int] = set()
+        self.calls: dict[int, str] = {}
         self.positive: set[int] = set()
         for tensor in outputs:
             self.counts[id(tensor)] += 1 if tensor.dtype in NARROW else math.inf
@@ -74,7 +74,8 @@ class _Search:
             others = [child for child in node.children if not any(child is part for part in parts)]
             if isinstance(node, Call):
                 self.counts[id(node)] += count
-                self.calls |= {id(node)} if node.name in SHORT else set()
+                if node.name in SHORT:
+                    self.calls[id(node)] = f"{node.name}_to_half"
         for part in parts:
             self.visit(part, count)
         for other in others:

@@ -307,6 +307,25 @@ VECTOR_MAXIMUM(f64p, i64p, __builtin_ia32_cmpunordpd(a, b))
 #else
 VECTOR_MAXIMUM(f64p, i64p, ((a != a) | (b != b)))
 #endif
+/* t_max_so_far: the larger of a maximum and one number more; NaN where one is, and either of two zeros. What it makes of the
+ * number does not wait for the maximum. */
+#define VECTOR_MAX_SO_FAR_512(p, s, mask)                                                                \
+    VF p p##_max_so_far(p most, p x) {                                                                   \
+        mask nan = __builtin_ia32_cmp##s##512_mask(x, x, 3, (mask)-1, 4);                                \
+        return __builtin_ia32_add##s##512_mask(x, x, p##_above(x, most), nan, 4);                        \
+    }
+#define VECTOR_MAX_SO_FAR(p, i) \
+    VF p p##_max_so_far(p most, p x) { return (p)((i)p##_above(x, most) | (x != x)); }
+#if VECTOR_X86 && PART32_BYTES == 64
+VECTOR_MAX_SO_FAR_512(f32p, ps, uint16_t)
+#else
+VECTOR_MAX_SO_FAR(f32p, i32p)
+#endif
+#if VECTOR_X86 && PART64_BYTES == 64
+VECTOR_MAX_SO_FAR_512(f64p, pd, uint8_t)
+#else
+VECTOR_MAX_SO_FAR(f64p, i64p)
+#endif
 VECTOR_FORMULAS(f32p, i32p, 1.0f)
 VECTOR_FORMULAS(f64p, i64p, 1.0)
 
@@ -328,32 +347,27 @@ VECTOR_LIFT_BOTH_2(below)
 VECTOR_LIFT_BOTH_2(scale)
 VECTOR_LIFT_BOTH_2(copysign)
 VECTOR_LIFT_BOTH_2(maximum)
+VECTOR_LIFT_BOTH_2(max_so_far)
 VECTOR_LIFT_BOTH_2(minimum)
 
-/* a / y, where 1 / y is known: rounded like a quotient (Markstein), as the inverse is. What is infinite, or has an inverse
- * that is no normal number, comes out as NaN and is divided; a zero keeps its sign. */
+/* a / y, where 1 / y is known: a times a number that is 1 / y towards zero, and times what that lacks. Both have one sign, so
+ * that zeros and infinities come out as those of a quotient do. Rounded like a quotient but for one in a million, which is
+ * a unit off; divided where 1 / y is not between 1 / far and far. */
 #if VECTOR_FMA
-#define VECTOR_OVER(v, p, p_any)                                                                         \
+#define VECTOR_OVER(v, i, p, any, far)                                                                   \
     VF v p##_over(v a, v y, v inverse) {                                                                 \
-        v q = a * inverse, z = p##_fma(p##_fma(-q, y, a), inverse, q);                                   \
-        return __builtin_expect(p_any(z != z), 0) ? a / y : p##_copysign(z, q);                          \
+        v one = p##_splat(1), size = p##_abs(inverse);                                                   \
+        if (__builtin_expect(any(~((size < far) & (size > 1 / far))), 0)) return a / y;                  \
+        v head = (v)((i)inverse + (p##_fma(-inverse, y, one) < 0));                                      \
+        v tail = p##_fma(p##_fma(-head, y, one), head, head / far);                                      \
+        return p##_fma(a, head, a * tail);                                                               \
     }
 #else
-#define VECTOR_OVER(v, p, p_any) \
+#define VECTOR_OVER(v, i, p, any, far) \
     VF v p##_over(v a, v y, v inverse) { return (void)inverse, a / y; }
 #endif
-#if VECTOR_X86 && PART32_BYTES == 64
-/* Without a look at each z: where q is 0, infinite or NaN it is what is asked for, and an instruction that chooses by kind puts
- * it there. Quotients within 1 ULP of the largest number may be infinite. */
-VF f32v f32_over(f32v a, f32v y, f32v inverse) {
-    if (__builtin_expect(i32_any(f32_abs(inverse) == __builtin_inff()), 0)) return a / y;
-    f32v q = a * inverse, z = f32_fma(f32_fma(-q, y, a), inverse, q);
-    return __builtin_ia32_fixupimmps512_mask(z, q, i32_splat(0x110111), 0, (uint16_t)-1, 4);
-}
-#else
-VECTOR_OVER(f32v, f32, i32_any)
-#endif
-VECTOR_OVER(f64v, f64, i64_any)
+VECTOR_OVER(f32v, i32v, f32, i32_any, 0x1p60f)
+VECTOR_OVER(f64v, i64v, f64, i64_any, 0x1p400)
 
 VF i32v f32_isnan(f32v x) { return x != x; }
 VF i32v f32_isinf(f32v x) { return f32_abs(x) == __builtin_inff(); }

@@ -43,24 +43,29 @@ VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-33f), r);
     return (f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
-/* The same with what the table's powers lack, as a share of them: within 0.9 ULP. */
+/* What the table's powers lack, as a share of them. */
 VF f32p f32p_lacking_of_sixteenths(f32p shifted) {
     const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
                           -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
                           0x1.a3b5e4p-28f, -0x1.f9c304p-27f, -0x1.6961b4p-28f, -0x1.a5217cp-28f, 0x1.61428ep-28f};
     return __builtin_ia32_permvarsf512_mask(lacking, (i32p)shifted, lacking, (uint16_t)-1);
 }
-VF f32p_sixteenths f32p_exp_whole_sixteenths(f32p x) {
-    f32p_sixteenths e = f32p_exp_sixteenths(x);
-    return (f32p_sixteenths){e.part, e.shifted, e.p + f32p_lacking_of_sixteenths(e.shifted)};
-}
 VF f32p f32p_power_of_sixteenths(f32p_sixteenths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 19)); }
-/* The same to 2^-18, for what is rounded to 11 bits or fewer; not for x far from 0. */
-VF f32p f32p_exp_to_half_near(f32p x) {
-    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+4f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
-    f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-5f), x);
-    f32p power = f32p_power_of_sixteenths((f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, r});
-    return f32p_fma(power, f32p_fma(r * 0.5f, r, r), power);
+/* 2^(j/16), j from the lowest bits of a sum that rounds to sixteenths. */
+VF f32p f32p_root_of_sixteenths(f32p shifted) {
+    const f32p table = {0x1p0f, 0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f, 0x1.3dea64p0f, 0x1.4bfdaep0f,
+                        0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f, 0x1.ae89fap0f,
+                        0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
+    return __builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1);
+}
+/* To 2^-18, for what is rounded to 11 bits or fewer: 2^t, the fraction of t by an instruction (compilers call its builtin by
+ * different names) that has 0 for infinity, and its whole part by the one that scales. */
+VF f32p f32p_exp_to_half(f32p x) {
+    f32p t = x * 0x1.715476p+0f, f;
+    __asm__("vreduceps $1, %1, %0" : "=v"(f) : "v"(t));
+    f32p p = f32p_fma(f, f32p_splat(0.0134251546f), f32p_splat(0.0522453748f));
+    p = f32p_fma(f32p_fma(p, f, f32p_splat(0.241278559f)), f, f32p_splat(0.693045139f));
+    return f32p_scale(f32p_fma(p, f, f32p_splat(1.0f)), t);
 }
 /* Not |x| <= 87 somewhere: 2^k may be no normal number. */
 VF int f32p_any_far(f32p x) {
@@ -125,18 +130,15 @@ VF f32p f32p_exp_to_half(f32p x) { return f32p_any_far(x) ? f32p_exp(x) : f32p_e
 VECTOR_LIFT_F32(exp)
 VECTOR_LIFT_F32(exp_to_half)
 #elif VECTOR_X86 && PART32_BYTES == 64
-VF f32v f32_exp(f32v x) {
-    f32p_sixteenths e = f32p_exp_whole_sixteenths(x);
-    if (f32p_any_far(x)) {
-        e = f32p_exp_whole_sixteenths(f32_clamp(x, -104.0f, 89.0f));
-        i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
-        f32p power = (f32p)((i32p)e.part + ((whole & 15) << 19));
-        return f32p_scale(f32p_fma(power, e.p, power), __builtin_convertvector(whole >> 4, f32p));
-    }
-    f32p power = f32p_power_of_sixteenths(e);
-    return f32p_fma(power, e.p, power);
+VF f32v f32_exp_by_roots(f32v x, const int is_exact) {
+    f32v shifted = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
+    f32v r = f32_fma(n, f32_splat(-0x1.62e43p-1f), x), root = f32p_root_of_sixteenths(shifted);
+    f32v q = f32_fma(r, f32_splat(0x1.555556p-3f), f32_splat(0.5f)), rest = is_exact ? f32_fma(n, f32_splat(0x1.05c61p-29f), r) : r;
+    return f32_scale(f32_fma(root, f32_fma(r * r, q, rest), root), n);
 }
-VF f32v f32_exp_to_half(f32v x) { return f32p_any_far(x) ? f32_exp(x) : f32p_exp_to_half_near(x); }
+VF f32v f32_exp(f32v x) { return f32_exp_by_roots(f32_clamp(x, -104.0f, 89.0f), 1); }
+VF f32v f32_exp_to_half(f32v x) { return f32p_exp_to_half(x); }
+VF f32v f32_exp_of_deficit(f32v x) { return f32_exp_by_roots(f32_above(f32_splat(-104.0f), x), 0); }
 #else
 VF f32v f32_exp(f32v x) {
     x = f32_clamp(x, -104.0f, 89.0f);
@@ -145,6 +147,10 @@ VF f32v f32_exp(f32v x) {
     return f32_scale(1.0f + f32_fma(r * r, q, r), n);
 }
 VF f32v f32_exp_to_half(f32v x) { return f32_exp(x); }
+#endif
+/* Of x <= 0 that is a rounded difference: what ln2 has beyond a float32 does not count beside its error. */
+#if !(VECTOR_X86 && PART32_BYTES == 64)
+VF f32v f32_exp_of_deficit(f32v x) { return f32_exp(x); }
 #endif
 VF f32v f32_exp2(f32v x) {
     x = f32_clamp(x, -151.0f, 129.0f);
@@ -232,15 +238,11 @@ typedef struct {
     f32p head, tail;
 } f32p_parts;
 #if VECTOR_X86 && PART32_BYTES == 64
-/* The table holds 2^(j/16); j is in the lowest bits of the sum that rounds x / ln2 to sixteenths. */
 VF f32p_parts f32p_exp_in_parts(f32p x) {
-    const f32p table = {0x1p0f, 0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f, 0x1.3dea64p0f, 0x1.4bfdaep0f,
-                        0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f, 0x1.ae89fap0f,
-                        0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+0f), f32p_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e4p-1f), x);
     r = f32p_fma(n, f32p_splat(-0x1.7f7d1cp-20f), r);
-    f32p head = f32p_scale(__builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1), n);
+    f32p head = f32p_scale(f32p_root_of_sixteenths(shifted), n);
     f32p q = f32p_fma(r, f32p_splat(0x1.555556p-3f), f32p_splat(0.5f));
     return (f32p_parts){head, head * f32p_fma(r * r, q, r + f32p_lacking_of_sixteenths(shifted))};
 }
@@ -295,7 +297,10 @@ VF f32p f32p_sigmoid(f32p x) {
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
 #endif
 VF f32p f32p_sigmoid_to_half(f32p x) {
-#if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES >= 32
+#if VECTOR_X86 && PART32_BYTES == 64
+    /* exp(-x) is no number there, and what it is the inverse of is one */
+    if (__builtin_expect(__builtin_ia32_cmpps512_mask(x, f32p_splat(-88.0f), 1, (uint16_t)-1, 4) == 0, 1)) return 1.0f / (1.0f + f32p_exp_to_half(-x));
+#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
     if (!f32p_any_far(x)) return 1.0f / (1.0f + f32p_exp_to_half_near(-x));
 #endif
     return f32p_sigmoid_of_any(x);

@@ -137,10 +137,16 @@ X(u64, uint64_t)
     VECTOR_OVER_LANES_32(t, c, prod, VECTOR_MULTIPLY)  \
     VECTOR_OVER_LANES_32(t, c, max, t##_maximum)       \
     VECTOR_OVER_LANES_32(t, c, min, t##_minimum)
-X(f32, float)
 X(i32, int32_t)
 X(u32, uint32_t)
 #undef X
+VECTOR_OVER_LANES_32(f32, float, sum, VECTOR_ADD)
+VECTOR_OVER_LANES_32(f32, float, prod, VECTOR_MULTIPLY)
+/* Instructions that do not see NaN are a chain half as long; it is looked for beside them. */
+VECTOR_OVER_LANES_32(f32, float, top, f32_above)
+VECTOR_OVER_LANES_32(f32, float, bottom, f32_below)
+VF float f32_max(f32v x) { return __builtin_expect(i32_any(x != x), 0) ? __builtin_nanf("") : f32_top(x); }
+VF float f32_min(f32v x) { return __builtin_expect(i32_any(x != x), 0) ? __builtin_nanf("") : f32_bottom(x); }
 #define X(t, c)                                        \
     VECTOR_OVER_LANES_64(t, c, sum, VECTOR_ADD)        \
     VECTOR_OVER_LANES_64(t, c, prod, VECTOR_MULTIPLY)  \

@@ -43,7 +43,9 @@ IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
 """What the other variants than the first are asked in half precision."""
 TO_HALF = ("exp_to_half", "sigmoid_to_half")
 """Good for results in half precision only."""
-BINARY = "pow atan2 fmod floormod maximum minimum".split()
+OF_DEFICIT = "exp_of_deficit"
+"""The exponential of a rounded difference that is not above 0."""
+BINARY = "pow atan2 fmod floormod maximum minimum max_so_far".split()
 TYPES = {
     "i8": ("int8_t", np.int8),
     "i16": ("int16_t", np.int16),
@@ -133,6 +135,7 @@ def _driver(*, reduced: bool) -> str:
         if not reduced or function in IN_HALF:
             lines += [f"HALF({half}, {function})" for half in ("f16", "bf16")]
     lines += [f"HALF({half}, {function})" for half in ("f16", "bf16") for function in TO_HALF]
+    lines.append(f"UNARY(f32, float, {OF_DEFICIT})")
     for function in BINARY:
         lines += [f"BINARY({t}, {TYPES[t][0]}, {function})" for t in FLOATS]
     for half in ("f16", "bf16"):
@@ -375,6 +378,19 @@ def test_unary_float32(driver: Driver, function: str) -> None:
     check("f32", allowed, driver.map(f"run_f32_{function}", x), formula(x.astype(np.float64)), x)
 
 
+@np.errstate(all="ignore")
+def test_exponential_of_a_deficit(driver: Driver) -> None:
+    """As near as that of a number that is rounded: 4e-9 |x| more than exp, of which half a unit of x is 6e-8 |x|."""
+    x = -np.abs(points("f32", 640_000 // driver.share))
+    got, exact = driver.map(f"run_f32_{OF_DEFICIT}", x), np.exp(x.astype(np.float64))
+    allowed, away = 1.25 + 4e-9 * 2.0**24 * np.abs(x), distance("f32", got, exact)
+    worst = int(np.argmax(np.where(np.isnan(allowed), 0, away - allowed)))
+    assert not away[worst] > allowed[worst], (
+        f"{away[worst]:.3f} units at {x[worst]!r}: got {got[worst]!r}"
+    )
+    assert np.array_equal(np.isnan(got), np.isnan(x))
+
+
 @pytest.mark.parametrize("function", UNARY)
 @np.errstate(all="ignore")
 def test_unary_float64(driver: Driver, function: str) -> None:
@@ -446,6 +462,11 @@ def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.minimum(a, b))
 
 
+def max_so_far(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """NumPy's, with the first of two zeros."""
+    return np.where((a == 0) & (b == 0), a, np.maximum(a, b))
+
+
 # Function: formula, units allowed for float32 and float64, whether the formula is one of the type itself.
 BINARY_FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float, bool]] = {
     "pow": (np.power, 0.6, 1, False),
@@ -454,6 +475,7 @@ BINARY_FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float, bool]]
     "floormod": (np.mod, 0, 0, True),
     "maximum": (maximum, 0, 0, False),
     "minimum": (minimum, 0, 0, False),
+    "max_so_far": (max_so_far, 0, 0, False),
 }
 
 

@@ -217,7 +217,7 @@ def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: Ker
 @pytest.mark.parametrize("options", WIDTHS, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
-    """Rounded like NumPy's quotients, though computed from the row's inverse; but for subnormal numbers, which may be a unit off."""
+    """Rounded like NumPy's quotients, though computed from the row's inverse; but near subnormal numbers, which may be a unit off."""
     values = np.unique(pairs(dtype)[0])
     limits = np.finfo(dtype)
     random = np.random.default_rng(3)
@@ -234,7 +234,7 @@ def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: Kernel
     assert f"f{limits.bits}_over(" in kernel.source
     with np.errstate(all="ignore"):
         for found, wanted in zip(kernel.run([x, y], {}, 1), (x / y, x / x.dtype.type(3)), strict=True):  # fmt: skip
-            subnormal = (np.abs(wanted) < limits.smallest_normal) | (np.abs(x) < limits.smallest_normal * 2.0**60)  # fmt: skip
+            subnormal = (np.abs(wanted) < limits.smallest_normal * 2.0**60) | (np.abs(x) < limits.smallest_normal * 2.0**60)  # fmt: skip
             assert_same(found[~subnormal], wanted[~subnormal])
             np.testing.assert_allclose(found[subnormal], wanted[subnormal], rtol=limits.eps, atol=limits.smallest_subnormal)  # fmt: skip
             np.testing.assert_array_equal(np.signbit(found[subnormal]), np.signbit(wanted[subnormal]))  # fmt: skip

@@ -1,0 +1,72 @@
+"""Exponentials of what a number is below the largest of its row, as in softmax: of rounded differences that are not above 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Read, Reduce, const, identical, walk
+from tbe_impl.dsl.sizes import same_size
+from tbe_impl.dsl.substitute import substitute
+from tbe_impl.dsl.tensor import Tensor, stages_of
+
+
+def exponentials_of_deficits(outputs: Sequence[Tensor]) -> frozenset[int]:
+    """``id`` of the calls exp(x − m) in a graph where m is the largest of numbers that x is one of, or NaN."""
+    return frozenset(
+        id(node)
+        for op in stages_of(outputs)
+        for body in op.body
+        for node in walk(body)
+        if isinstance(node, Call) and node.name == "exp" and _is_deficit(node.args[0])
+    )
+
+
+def _is_deficit(node: Expr) -> bool:
+    *_, difference = _followed(node)
+    if not isinstance(difference, Binary) or difference.op != "sub":
+        return False
+    largest = list(_followed(difference.b))[-1]
+    if not isinstance(largest, Reduce) or largest.op != "max" or largest.condition is not None:
+        return False
+    return any(_is_among(one, largest) for one in _followed(difference.a))
+
+
+def _followed(node: Expr) -> Iterator[Expr]:
+    """An expression, and what it reads in its place as long as that is one element of one tensor."""
+    yield node
+    while isinstance(node, Read) and node.tensor.op.body:
+        tensor = node.tensor
+        axes = {
+            axis.serial: index for axis, index in zip(tensor.op.axis, node.indices, strict=True)
+        }
+        node = _at(tensor.op.body[tensor.value_index], axes)
+        yield node
+
+
+def _at(body: Expr, axes: Mapping[int, Expr]) -> Expr:
+    """A stage's body for an element: with what stands for its axes."""
+    own = {id(node): axes[node.serial] for node in walk(body) if isinstance(node, IterVar) and node.serial in axes}  # fmt: skip
+    return substitute(body, own)
+
+
+def _is_among(node: Expr, largest: Reduce) -> bool:
+    """Whether an element is one of those that are reduced: the same indices, but for those that go through all there are."""
+    source, reduced = largest.source, {axis.serial for axis in largest.axes}
+    if (
+        not isinstance(node, Read)
+        or not isinstance(source, Read)
+        or node.tensor is not source.tensor
+    ):
+        return False
+    for here, there, size in zip(node.indices, source.indices, node.tensor.shape, strict=True):
+        if isinstance(there, IterVar) and there.serial in reduced:
+            reduced.remove(there.serial)
+            if (
+                there.dom is None
+                or not same_size(there.dom.min, const(0))
+                or not same_size(there.extent, size)
+            ):
+                return False
+        elif not identical(here, there):
+            return False
+    return not reduced
