@@ -45,7 +45,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     vector_bits: Literal[0, 128, 256, 512] = DEFAULT.vector_bits  # type: ignore[assignment]
     accumulators: Number = DEFAULT.accumulators
     unroll: Number = DEFAULT.unroll
-    together: Number = DEFAULT.together
+    together: Annotated[int, msgspec.Meta(ge=0, le=16)] = DEFAULT.together
     keep_rows: bool = DEFAULT.keep_rows
     prefetch: bool = DEFAULT.prefetch
     stream_bytes: Threshold = DEFAULT.stream_bytes

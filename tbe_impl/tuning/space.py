@@ -19,7 +19,7 @@ SMALL = 8
 """What is so many times smaller than the largest output may be worth storing first."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("together", (8, 4, 2)),
+    ("together", (8, 4, 2, 1)),
     ("portions", (16,)),
     ("accumulators", (1, 8, 2)),
     ("unroll", (2, 4)),

@@ -48,7 +48,7 @@ def cache(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scaled_total(rows: int = 6, factor: float = 2.0, dtype: str = "float32") -> Kernel:
-    x = placeholder((rows, 40), dtype, "x")
+    x = placeholder((rows, 72), dtype, "x")
     y = WORDS["reduce_sum"](WORDS["vmuls"](x, factor), -1, False)
     return kernel_with([x], [y])
 
@@ -82,12 +82,12 @@ def test_the_fastest_is_chosen_kept_and_found_again(cache: Path, monkeypatch: py
     assert kernel.tuning.tuned_us < kernel.tuning.default_us
     again = tuned.applied(scaled_total())
     assert (again.options, again.tuning) == (kernel.options, kernel.tuning)
-    x = np.ones((6, 40), np.float32)
-    np.testing.assert_array_equal(again(x), np.full(6, 80, np.float32))
+    x = np.ones((6, 72), np.float32)
+    np.testing.assert_array_equal(again(x), np.full(6, 144, np.float32))
 
 
 def test_gains_of_two_knobs_are_combined(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = placeholder((6, 40), "float32", "x")
+    x = placeholder((6, 72), "float32", "x")
     outputs = [WORDS["reduce_sum"](x, -1, False), WORDS["vmuls"](x, 2.0)]
     pretend(monkeypatch, lambda c: (0.8 if c.accumulators == 1 else 1.0) * (0.8 if c.unroll == 2 else 1.0))  # fmt: skip
     found = tune(kernel_with([x], outputs), progress=False).options
@@ -109,15 +109,15 @@ def test_only_what_may_change_a_kernel_is_tried(cache: Path) -> None:
 
 
 def test_a_small_stage_may_be_stored_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    x, scale = placeholder((64, 40), "float32", "x"), placeholder((40,), "float32", "scale")
+    x, scale = placeholder((64, 72), "float32", "x"), placeholder((72,), "float32", "scale")
     root = WORDS["vadds"](scale, 1.0)
-    y = WORDS["vmul"](x, WORDS["broadcast"](root, (64, 40)))
+    y = WORDS["vmul"](x, WORDS["broadcast"](root, (64, 72)))
     pretend(monkeypatch, lambda choice: 0.5 if choice.stored else 1.0)
     plain = kernel_with([x, scale], [y])
     kernel = tune(plain, progress=False)
     assert kernel.options.stored == (0,)
     assert kernel.source.count("static void") == plain.source.count("static void") + 1
-    given = np.ones((64, 40), np.float32), np.full(40, 4, np.float32)
+    given = np.ones((64, 72), np.float32), np.full(72, 4, np.float32)
     np.testing.assert_array_equal(kernel(*given), plain(*given))
 
 
@@ -290,7 +290,7 @@ def test_an_operator_is_built_with_what_tuning_found(cache: Path, monkeypatch: p
             schedule = cce.auto_schedule(result) if hasattr(cce, "auto_schedule") else None
         cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, result]})
 
-    given = {"shape": (6, 40), "dtype": "float32"}, {"shape": (6,), "dtype": "float32"}
+    given = {"shape": (6, 72), "dtype": "float32"}, {"shape": (6,), "dtype": "float32"}
     assert tune(total, *given, progress=False).options.accumulators == 2
     built = load_operator(total).build(*given)
     assert built.options.accumulators == 2
@@ -311,7 +311,7 @@ def test_what_cannot_be_tuned_is_said(cache: Path) -> None:
     with pytest.raises(InputError, match="built already"):
         tune(scaled_total(), {"shape": (1,)})
     kernel = scaled_total()
-    unknown = replace(kernel, inputs=(replace(kernel.inputs[0], shape=(-1, 40)),))
+    unknown = replace(kernel, inputs=(replace(kernel.inputs[0], shape=(-1, 72)),))
     with pytest.raises(InputError, match="known at call time only"):
         tune(unknown)
 

@@ -22,6 +22,7 @@ from tbe_impl.backends.cpu.open_levels import (
 from tbe_impl.backends.cpu.ranges import Piece
 from tbe_impl.backends.cpu.reductions import accumulate, combine, part_of_reduction
 from tbe_impl.backends.cpu.scope import Buffer, Tile
+from tbe_impl.backends.cpu.short_rows import has_short_rows
 from tbe_impl.backends.cpu.thread_rows import ThreadRows
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
@@ -37,6 +38,9 @@ STACKED_STEPS = 8
 
 TOGETHER_STEPS = 1 << 14
 """Steps of several rows up to which they are computed at once."""
+
+SHORT_TOGETHER = 4
+"""How many short rows are computed at once unasked."""
 
 MANY_STEPS = 64
 """Steps of a loop from which on it is worth being the vector loop."""
@@ -173,21 +177,29 @@ class NestWriter:
                         unroll,
                         head,
                     )
-                elif self._goes_at_once(at, piece):
-                    self.grain = self.options.together
-                    steps_at_once(inside, piece, self.options.together, body)
+                elif (steps := self._at_once(at, piece)) > 1:
+                    self.grain = steps
+                    steps_at_once(inside, piece, steps, body)
                 else:
                     serial_steps(inside, piece, level, body)
 
-    def _goes_at_once(self, at: int, piece: Piece) -> bool:
-        """Whether a loop takes several steps at once: the one around loops over rows that the nearest cache holds."""
-        nest, steps = self.nest, self.options.together
+    def _at_once(self, at: int, piece: Piece) -> int:
+        """How many steps a loop takes at once: several the one around loops over rows that the nearest cache holds."""
+        nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
         least, behind = piece.least.constant, piece.behind.constant
-        if steps < 2 or not innermost or piece.is_cut or nest.levels[at].unroll or least is None or behind is None:  # fmt: skip
-            return False
+        if not innermost or piece.is_cut or nest.levels[at].unroll or least is None or behind is None:  # fmt: skip
+            return 1
         length = 1 if nest.along else nest.loops[-1][1].constant
-        return length is not None and length * steps <= TOGETHER_STEPS and behind - least >= steps
+        steps = self.options.together or (SHORT_TOGETHER if self._is_short() else 1)
+        fits = length is not None and length * steps <= TOGETHER_STEPS and behind - least >= steps
+        return steps if fits else 1
+
+    def _is_short(self) -> bool:
+        """Whether rows have few elements, and all of a row are computed alike: its pieces may be others in the next row."""
+        asked = self.inside.accesses()
+        is_one = not asked.conditions and not asked.divided
+        return is_one and has_short_rows(self.nest, self.inside.buffers)
 
     def _vector_loop(self, at: int, stream: str) -> None:
         nest, inside = self.nest, self.inside

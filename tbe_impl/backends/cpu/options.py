@@ -57,7 +57,8 @@ class Options:
         accumulators: independent accumulators of a reduction along a row, where a step computes little.
         unroll: vectors at once in the innermost loop of a map.
         together: rows, steps of the loop around the innermost one, that are computed at once, so that what is the same for
-            them is read once and none waits for the sum of another; they have the accumulators of one row between them.
+            them is read once and none waits for the sum of another; they have the accumulators of one row between them. 0
+            for four of short rows and one of others.
         keep_rows: keep slow stages for the next loop over a row.
         prefetch: fetch the next row while one is written.
         offset: bytes by which arrays begin behind a line of the cache; what `malloc` hands out, MindSpore's tensors among it, begins 16
@@ -81,7 +82,7 @@ class Options:
     march: str = ""
     accumulators: int = 4
     unroll: int = 1
-    together: int = 1
+    together: int = 0
     keep_rows: bool = True
     prefetch: bool = True
     offset: int = 0

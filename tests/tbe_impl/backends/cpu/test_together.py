@@ -82,6 +82,34 @@ def test_rows_taken_together(
             np.testing.assert_array_equal(one[0], one[-1])
 
 
+ROWS_OF: dict[str, tuple[int, Callable[[Tensor], list[Tensor]], bool]] = {
+    "sums of short rows": (64, lambda x: [WORDS["reduce_sum"](x, -1, False)], True),
+    "sums of longer ones": (65, lambda x: [WORDS["reduce_sum"](x, -1, False)], False),
+    "softmax of short rows": (10, lambda x: softmax(x, x), True),
+    "softmax of longer ones": (80, lambda x: softmax(x, x), False),
+    "beside sums of columns": (48, lambda x: sums(x, x), True),
+    "short rows less a sum of long ones": (4096, lambda x: [_less_long_sums(x)], False),
+    "one row": (64, lambda x: [WORDS["reduce_sum"](x, (0, 1), False)], False),
+}  # fmt: skip
+
+
+def _less_long_sums(x: Tensor) -> Tensor:
+    total = WORDS["reduce_sum"](x, -1, True)
+    return compute((ROWS, 8), lambda i, j: x[i, j] - total[i, 0])
+
+
+@pytest.mark.parametrize("case", ROWS_OF)
+def test_short_rows_are_taken_together_unasked(case: str, cache: KernelCache) -> None:
+    columns, write, wanted = ROWS_OF[case]
+    x = placeholder((ROWS, columns), "float32", "x")
+    kernel = prepare(write(x), [x], options=Options(), cache=cache)
+    assert ("i0 += 4)" in kernel.source) == wanted
+    array = np.random.default_rng(1).standard_normal((ROWS, columns)).astype(np.float32)
+    one = prepare(write(x), [x], options=Options(together=1), cache=cache)
+    for found, expected in zip(kernel.run([array], {}, 1), one.run([array], {}, 1), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
 def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
     x = placeholder((3, COLUMNS), "float32", "x")
     total = WORDS["reduce_sum"](x, -1, False)
