@@ -46,6 +46,7 @@ bench-details: env
 	$(BIN)/python -m benchmarks.convolutions
 	$(BIN)/python -m benchmarks.convolutions_in_mindspore
 	$(BIN)/python -m benchmarks.mindspore_operators
+	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.call_overhead
 	$(BIN)/python -m benchmarks.everyday
 	$(BIN)/python -m benchmarks.peak_memory

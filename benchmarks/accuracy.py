@@ -1,0 +1,134 @@
+"""How far results are from float64: ours beside unfused MindSpore and torch: ``python -m benchmarks.accuracy [network …]``.
+
+Networks of the bench: what comes out, and the gradients of the mean square of it for all weights of two axes or more. The reference is
+torch in float64 with the same weights and inputs; a figure is the root mean square of the difference over that of the reference, the
+largest of all gradients. Operators by their formulas in float64. 1 when ours is more than a fifth farther away than both others, and
+gradients, which are long sums, more than float32's sums in any order are.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness.workloads import LARGE, inputs_of
+from benchmarks.measuring import described, write
+from benchmarks.network_inputs import SHAPES, input_of
+from benchmarks.operators import OPERATORS
+
+Arrays = Mapping[str, np.ndarray]
+OURS, UNFUSED, TORCH, EXACT = "ours", "unfused", "torch", "exact"
+OPERATOR_LINES = ("swish", "chain", "softmax", "layer_norm", "swish float16")
+ROWS = 64
+"""Of an operator's result that are compared."""
+WORSE = 1.2
+"""How many times as far away ours may be: differences of sums in another order."""
+SUMS = 2e-6
+"""How far away gradients may be in any case."""
+
+
+def main(wanted: Sequence[str]) -> int:
+    """A line for each network and operator."""
+    names = [*(wanted or (*OPERATOR_LINES, *SHAPES))]
+    if importlib.util.find_spec("torch") is None:
+        print("networks take no part: their reference is torch in float64, which is not installed")
+        names = [name for name in names if name not in SHAPES]
+    with tempfile.TemporaryDirectory() as place:
+        found = {who: _by_another_process(who, names, Path(place)) for who in (UNFUSED, OURS)}
+        nets = [name for name in names if name in SHAPES]
+        found |= {who: _by_another_process(who, nets, Path(place)) for who in (TORCH, EXACT)}
+    lines = []
+    for name in names:
+        exact = found[EXACT] if name in SHAPES else _formula(name)
+        parts = sorted({key.split("|")[1] for key in exact if key.split("|")[0] == name})
+        for part in parts:
+            keys = [key for key in exact if key.startswith(f"{name}|{part}|")]
+            rivals = [UNFUSED, TORCH] if name in SHAPES else [UNFUSED]
+            off = {who: max(_away(found[who][key], exact[key]) for key in keys) for who in (OURS, *rivals)}  # fmt: skip
+            right = off[OURS] <= max(WORSE * max(off[who] for who in rivals), SUMS * (part == "gradients"))  # fmt: skip
+            lines.append({"workload": name, "of": part, **off, "right": right})
+            print(f"{name:<14} {part:<9} " + "   ".join(f"{who} {one:.2e}" for who, one in off.items()) + ("" if right else "  FARTHER"), flush=True)  # fmt: skip
+    write("accuracy", {**described(), "lines": lines})
+    return 0 if all(line["right"] for line in lines) else 1
+
+
+def _away(found: np.ndarray, exact: np.ndarray) -> float:
+    wide = exact.astype(np.float64)
+    return float(np.sqrt(np.mean((found.astype(np.float64) - wide) ** 2) / np.mean(wide**2)))
+
+
+def _formula(name: str) -> Arrays:
+    operator = OPERATORS[name.partition(" ")[0]]
+    given = [one[:ROWS] if one.shape == LARGE else one for one in inputs_of(name)]
+    return {f"{name}|result|": np.asarray(operator.formula(*(one.astype(np.float64) for one in given))[0])}  # fmt: skip
+
+
+def _by_another_process(who: str, names: Sequence[str], place: Path) -> Arrays:
+    """What somebody computes of each: name, what, number."""
+    if not names:
+        return {}
+    target = place / f"{who}.npz"
+    subprocess.run([sys.executable, "-m", "benchmarks.accuracy", "--as", who, str(target), *names], check=True)  # fmt: skip
+    with np.load(target) as file:
+        return dict(file)
+
+
+def _computed(who: str, target: str, names: Sequence[str]) -> None:
+    computed = _in_torch if who in (EXACT, TORCH) else _in_mindspore
+    made: dict[str, np.ndarray] = {}
+    for name in names:
+        made |= {f"{name}|{part}": array for part, array in computed(name, who).items()}
+    np.savez(target, **made)  # type: ignore[arg-type]
+
+
+def _in_torch(name: str, who: str) -> Arrays:
+    import torch
+
+    from benchmarks.torch_nets import NETWORKS, with_same_weights
+
+    net, x = with_same_weights(NETWORKS[name]()), torch.from_numpy(input_of(name))
+    if who == EXACT:
+        net, x = net.double(), x.double()
+    with torch.inference_mode():
+        result = net.eval()(x).numpy()
+    net.train()(x).square().mean().backward()
+    gradients = [one.grad for one in net.parameters() if one.ndim > 1]
+    return _parts(result, [one.numpy() for one in gradients if one is not None])
+
+
+def _in_mindspore(name: str, who: str) -> Arrays:
+    import mindspore as ms
+    from mindspore import Tensor
+
+    import ms_fusion as mf
+    from benchmarks.nets import NETWORKS, SquaredLoss, with_same_weights
+    from benchmarks.operator_nets import OPERATOR_NETS
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    if who == OURS:
+        mf.enable(generator="ms_fusion")
+    if name not in SHAPES:
+        made = OPERATOR_NETS[name.partition(" ")[0]]()(*map(Tensor, inputs_of(name)))
+        return {"result|": made.asnumpy()[:ROWS]}
+    net, x = with_same_weights(NETWORKS[name].made()), Tensor(input_of(name))
+    result = net.set_train(False)(x).asnumpy()
+    weights = [one for one in net.trainable_params() if one.ndim > 1]
+    gradients = ms.grad(SquaredLoss(net).set_train(), None, ms.ParameterTuple(weights))(x)
+    return _parts(result, [one.asnumpy() for one in gradients])
+
+
+def _parts(result: np.ndarray, gradients: Sequence[np.ndarray]) -> Arrays:
+    return {"result|": result, **{f"gradients|{number}": one for number, one in enumerate(gradients)}}  # fmt: skip
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--as"]:
+        _computed(sys.argv[2], sys.argv[3], sys.argv[4:])
+    else:
+        sys.exit(main(sys.argv[1:]))
