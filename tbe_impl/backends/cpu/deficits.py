@@ -25,7 +25,7 @@ def _is_deficit(node: Expr) -> bool:
     *_, difference = _followed(node)
     if not isinstance(difference, Binary) or difference.op != "sub":
         return False
-    largest = list(_followed(difference.b))[-1]
+    *_, largest = _followed(difference.b)
     if not isinstance(largest, Reduce) or largest.op != "max" or largest.condition is not None:
         return False
     return any(_is_among(one, largest) for one in _followed(difference.a))

@@ -26,7 +26,7 @@ def less(x: Tensor, row: Tensor) -> Tensor:
     return vsub(x, broadcast(row, x.shape))
 
 
-def softmax(x: Tensor, axis: int = -1) -> Tensor:
+def softmax(x: Tensor, axis: int | tuple[int, ...] = -1) -> Tensor:
     powers = vexp(less(x, reduce_max(x, axis, True)))
     return vdiv(powers, broadcast(reduce_sum(powers, axis, True), x.shape))
 
@@ -46,7 +46,7 @@ def of_another_row(x: Tensor) -> Tensor:
 CASES: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
     "softmax": (softmax, 1),
     "softmax over columns": (lambda x: softmax(x, 0), 1),
-    "softmax over everything": (lambda x: softmax(x, (0, 1)), 1),  # type: ignore[arg-type]
+    "softmax over everything": (lambda x: softmax(x, (0, 1)), 1),
     "softmax of what was computed": (lambda x: softmax(vmuls(x, 0.125)), 1),
     "the largest of another tensor": (lambda x: vexp(less(x, reduce_max(vmuls(x, 0.5), -1, True))), 0),
     "less the smallest": (lambda x: vexp(less(x, reduce_min(x, -1, True))), 0),
