@@ -31,7 +31,7 @@ def measured(line: Line) -> dict[str, Any]:
         for one in known.values():
             one.warm_up()
         found = in_turns(known)
-        receipts = {who: known[who].receipts() for who in (OURS, UNFUSED) if known[who].once_s < 1.0}  # fmt: skip
+        receipts = {who: known[who].receipts() for who in (OURS, UNFUSED) if who in known and known[who].once_s < 1.0}  # fmt: skip
     off = _differences(line, {who: one.first for who, one in known.items() if who not in CEILINGS})
     ours = receipts[OURS]
     return {

@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from custom_ops.onednn import constants, im2col, layouts, pointwise
+from custom_ops.onednn import constants, convolution_primitives, im2col, layouts, pointwise
 from custom_ops.onednn.building import build
+from custom_ops.onednn.convolution_primitives import window
 from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Geometry
-from custom_ops.onednn.plans import Builder, Place, Unimplemented, Written, dims
+from custom_ops.onednn.plans import Builder, Place, Unimplemented, Written
 from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.weights_in_pieces import in_pieces
 
 KEPT = 512
 """How many prepared operators stay for the next who asks."""
@@ -41,7 +43,7 @@ def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...],
         primitive = builder.primitive(
             "convolution_forward", library.engine, constants.FORWARD_TRAINING, constants.CONVOLUTION_DIRECT,
             _image(builder, sizes.x, dtype, last), builder.free(sizes.grouped_weight, dtype), bias and bias.description,
-            _image(builder, sizes.y, dtype, last), *_attributes(sizes), attributes,
+            _image(builder, sizes.y, dtype, last), *window(sizes), attributes,
         )  # fmt: skip
         result = builder.target(y, builder.wanted(primitive, constants.RESULT))
         if after.residual and not beside:
@@ -71,27 +73,21 @@ def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...
         write = {kind.name: _written(builder, sizes, kind, dtype, last) for kind in outputs}
         free = {"weight": builder.free(sizes.grouped_weight, dtype)}
         free |= {name: _image(builder, shape, dtype, last) for name, shape in (("x", sizes.x), ("y", sizes.y))}  # fmt: skip
-        hint = builder.primitive(
-            "convolution_forward", library.engine, constants.FORWARD_TRAINING, constants.CONVOLUTION_DIRECT,
-            free["x"], free["weight"], None, free["y"], *_attributes(sizes), builder.attributes(),
-        )  # fmt: skip
-        builder.names.pop()
+        hint = convolution_primitives.hint(builder, sizes, free)
         if "grad_x" in write and pointwise.applies(sizes) and not last:
             pointwise.gradient_of_x(builder, sizes, read["grad"], read["weight"], write["grad_x"])
         elif "grad_x" in write:
             primitive = builder.primitive(
                 "convolution_backward_data", library.engine, constants.CONVOLUTION_DIRECT,
-                free["x"], free["weight"], free["y"], *_attributes(sizes), hint, builder.attributes(),
+                free["x"], free["weight"], free["y"], *window(sizes), hint, builder.attributes(),
             )  # fmt: skip
             _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.WEIGHTS: "weight"}, {constants.SOURCE_GRADIENT: "grad_x"})  # fmt: skip
-        if "grad_weight" in write:
-            bias = write.get("grad_bias")
-            primitive = builder.primitive(
-                "convolution_backward_weights", library.engine, constants.CONVOLUTION_DIRECT,
-                free["x"], free["weight"], bias.dense.description if bias else None, free["y"], *_attributes(sizes), hint, builder.attributes(),
-            )  # fmt: skip
-            targets = {constants.WEIGHTS_GRADIENT: "grad_weight"} | ({constants.BIAS_GRADIENT: "grad_bias"} if bias else {})  # fmt: skip
-            _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.SOURCE: "x"}, targets)  # fmt: skip
+        bias = write.get("grad_bias")
+        if "grad_weight" not in write or (dtype == "float32" and in_pieces(builder, sizes, read["grad"], read["x"], write["grad_weight"], bias)):  # fmt: skip
+            return
+        primitive = convolution_primitives.gradient_of_weights(builder, sizes, free, hint, bias and bias.dense.description)  # fmt: skip
+        targets = {constants.WEIGHTS_GRADIENT: "grad_weight"} | ({constants.BIAS_GRADIENT: "grad_bias"} if bias else {})  # fmt: skip
+        _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.SOURCE: "x"}, targets)  # fmt: skip
 
     return build(library, threads, operator, inputs, outputs, steps)
 
@@ -123,9 +119,3 @@ def _written(builder: Builder, sizes: Geometry, kind: TensorType, dtype: str, la
     if kind.name == "grad_x":
         return layouts.written(builder, kind, dtype, sizes.x, kind.name in last)
     return builder.written(kind, dtype, sizes.grouped_weight if kind.name == "grad_weight" else None)  # fmt: skip
-
-
-def _attributes(sizes: Geometry) -> tuple[Any, ...]:
-    above, below, left, right = sizes.padding
-    # oneDNN counts the gaps
-    return dims(sizes.stride), dims([step - 1 for step in sizes.dilation]), dims((above, left)), dims((below, right))  # fmt: skip

@@ -18,7 +18,7 @@ VERSIONS = ((3, 1), (3, 13))
 """From and up to which its C interface and its class of threads were read."""
 SOURCES = ("threads.c", "passes.c", "runtime.c")
 """Parts of one text, in order."""
-SYMBOLS = ("onednn_bind", "onednn_run", "onednn_scratch_bytes", "onednn_free_scratch")  # fmt: skip
+SYMBOLS = ("onednn_bind", "onednn_run", "onednn_scratch_bytes", "onednn_free_scratch", "onednn_forget")  # fmt: skip
 _STDLIB = "_ZSt20__throw_length_errorPKc"
 """A function that libstdc++ has and other C++ libraries name otherwise."""
 
@@ -41,7 +41,7 @@ class Version(ctypes.Structure):
 class Bound(ctypes.Structure):
     """``struct library`` of runtime.c."""
 
-    _fields_ = [(name, Handle) for name in ("memory_create", "memory_destroy", "stream_create", "primitive_execute", "engine")]  # fmt: skip
+    _fields_ = [(name, Handle) for name in ("memory_create", "memory_destroy", "memory_set_data_handle", "stream_create", "primitive_execute", "engine")]  # fmt: skip
 
 
 class Library:
@@ -60,13 +60,14 @@ class Library:
         self.runtime = open_library(compiler.build(source, symbols=SYMBOLS), SYMBOLS)
         self.runtime.onednn_bind.restype = Handle
         self.runtime.onednn_run.argtypes = [Handle, Handle]
+        self.runtime.onednn_forget.argtypes = [Handle]
         self.runtime.onednn_scratch_bytes.restype = ctypes.c_int64
         self.engine = self._bind()
 
     def _bind(self) -> Any:
         made = Handle()
         self.call("engine_create", ctypes.byref(made), ctypes.c_int(1), ctypes.c_size_t(0))
-        names = ("memory_create", "memory_destroy", "threadpool_interop_stream_create", "primitive_execute")  # fmt: skip
+        names = ("memory_create", "memory_destroy", "memory_set_data_handle", "threadpool_interop_stream_create", "primitive_execute")  # fmt: skip
         bound = Bound(*map(self._address, names), made)
         engine = Handle(self.runtime.onednn_bind(ctypes.byref(bound)))
         if engine.value != made.value:

@@ -1,13 +1,15 @@
 /* What oneDNN does not do on every processor, or not as it should: one pass over dense memory. */
 #include "vector_convert.h"
 
-enum { EXECUTE, WIDEN_FLOAT16, NARROW_FLOAT16, WIDEN_BFLOAT16, NARROW_BFLOAT16, RELU_FLOAT32, RELU_SHORT };
+enum { EXECUTE, WIDEN_FLOAT16, NARROW_FLOAT16, WIDEN_BFLOAT16, NARROW_BFLOAT16, RELU_FLOAT32, RELU_SHORT, SUM, PIECE };
+
+#define ALIGNMENT 64
 
 struct pass {
   struct function function;
   const void *from;
   void *to;
-  int64_t kind, count, infinity; /* infinity: its bits in a float of 16 bits */
+  int64_t kind, count, number; /* number: of RELU_SHORT the bits of infinity, of SUM how many arrays */
 };
 
 #define WIDEN(half)                                                                  \
@@ -16,6 +18,20 @@ struct pass {
 #define NARROW(half)                                                                 \
   for (; i + LANES <= last; i += LANES) half##_store(to_short + i, f32_load(from + i)); \
   half##_store_part(to_short + i, f32_load_part(from + i, (int)(last - i)), (int)(last - i));
+
+#define SUMMED 64
+
+/* Arrays of floats that lie one after the other, each from an aligned place on: their sum, rounded once. */
+static void sum_arrays(float *restrict to, const float *restrict from, int64_t i, int64_t last, const struct pass *pass) {
+  const int64_t apart = (pass->count * (int64_t)sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * (ALIGNMENT / (int64_t)sizeof(float));
+  for (; i < last; i += SUMMED) {
+    const int width = last - i < SUMMED ? (int)(last - i) : SUMMED;
+    double sums[SUMMED] = {0};
+    for (int64_t array = 0; array < pass->number; array++)
+      for (int lane = 0; lane < width; lane++) sums[lane] += from[array * apart + i + lane];
+    for (int lane = 0; lane < width; lane++) to[i + lane] = (float)sums[lane];
+  }
+}
 
 static void pass_part(const struct function *self, int *index, int *parts) {
   const struct pass *pass = (const struct pass *)self;
@@ -34,13 +50,15 @@ static void pass_part(const struct function *self, int *index, int *parts) {
       break;
     case RELU_SHORT: /* 0 for what has a sign, and is not beyond minus infinity where the NaNs are */
       for (; i < last; i++)
-        to_short[i] = from_short[i] & 0x8000 && from_short[i] <= (pass->infinity | 0x8000) ? 0 : from_short[i];
+        to_short[i] = from_short[i] & 0x8000 && from_short[i] <= (pass->number | 0x8000) ? 0 : from_short[i];
       break;
+    case SUM: sum_arrays(to, from, i, last, pass); break;
   }
 }
 
 #define SERIAL_ELEMENTS 16384
 
 static void pass_over(const struct pass *pass, int threads) {
-  parallel_for(pass->count < SERIAL_ELEMENTS ? 1 : threads, threads, &pass->function);
+  const int64_t read = pass->kind == SUM ? pass->count * pass->number : pass->count;
+  parallel_for(read < SERIAL_ELEMENTS ? 1 : threads, threads, &pass->function);
 }

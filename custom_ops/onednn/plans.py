@@ -19,18 +19,21 @@ from tbe_impl.errors import CompileError
 Dims = ctypes.c_int64 * 12
 BUFFER, SCRATCH = 0, 1
 ALIGNMENT = 64
-EXECUTE, RELU_FLOAT32, RELU_SHORT = 0, 5, 6
+EXECUTE, RELU_FLOAT32, RELU_SHORT, SUM, PIECE = 0, 5, 6, 7, 8
 WIDEN = {"float16": 1, "bfloat16": 3}
 NARROW = {"float16": 2, "bfloat16": 4}
 INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 
 class _Place(ctypes.Structure):
-    _fields_ = [("description", Handle), ("kind", ctypes.c_int64), ("value", ctypes.c_int64)]
+    _fields_ = [
+        ("description", Handle),
+        *((name, ctypes.c_int64) for name in ("kind", "value", "offset")),
+    ]
 
 
 class _Step(ctypes.Structure):
-    _fields_ = [("primitive", Handle), *((name, ctypes.c_int64) for name in ("kind", "first", "count", "infinity"))]  # fmt: skip
+    _fields_ = [("primitive", Handle), *((name, ctypes.c_int64) for name in ("kind", "first", "count", "number"))]  # fmt: skip
 
 
 class _Argument(ctypes.Structure):
@@ -43,6 +46,7 @@ class _Plan(ctypes.Structure):
         ("place", ctypes.POINTER(_Place)),
         ("step", ctypes.POINTER(_Step)),
         ("argument", ctypes.POINTER(_Argument)),
+        ("memories", Handle),
     ]
 
 
@@ -91,7 +95,7 @@ class Builder:
     dnnl: Library
     threads: int
     names: list[str] = field(default_factory=list)
-    _places: list[tuple[Any, int, int]] = field(default_factory=list)
+    _places: list[tuple[Any, int, int, int]] = field(default_factory=list)
     _steps: list[tuple[Any, int, int, int, int]] = field(default_factory=list)
     _arguments: list[tuple[int, int]] = field(default_factory=list)
     _converted: list[tuple[int, Any, Place]] = field(default_factory=list)
@@ -120,23 +124,28 @@ class Builder:
 
     def buffer(self, shape: Sequence[int], dtype: str, description: Any = None) -> Place:
         """The next buffer of the caller."""
-        self._places.append((description, BUFFER, self._buffers))
+        self._places.append((description, BUFFER, self._buffers, 0))
         self._buffers += 1
         return Place(len(self._places) - 1, description, dtype, math.prod(shape))
 
     def scratch(self, description: Any, dtype: str = "", count: int = 0) -> Place:
         """Memory that lasts for one call."""
         size = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, description)
-        self._places.append((description, SCRATCH, self._scratch))
+        self._places.append((description, SCRATCH, self._scratch, 0))
         self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
         return Place(len(self._places) - 1, description, dtype, count)
 
     def seen(self, place: Place, shape: Sequence[int], strides: Sequence[int] | None = None) -> Place:  # fmt: skip
         """Dense memory in another shape."""
-        _, kind, value = self._places[place.number]
         description = self.dense(shape, place.dtype, strides)
-        self._places.append((description, kind, value))
+        self._places.append((description, *self._places[place.number][1:]))
         return Place(len(self._places) - 1, description, place.dtype, place.count)
+
+    def part(self, place: Place, description: Any, skipped: int) -> Place:
+        """Memory within other memory, so many bytes behind its beginning."""
+        _, kind, value, before = self._places[place.number]
+        self._places.append((description, kind, value, before + skipped))
+        return Place(len(self._places) - 1, description, place.dtype, 0)
 
     # -- primitives
 
@@ -222,15 +231,39 @@ class Builder:
         self._converted.append((source.number, description, place))
         return place
 
-    def one_pass(self, kind: int, source: Place, target: Place, infinity: int = 0) -> None:
+    def one_pass(self, kind: int, source: Place, target: Place, number: int = 0) -> None:
         """A step of our own over dense memory."""
-        self._steps.append((None, kind, len(self._arguments), source.count, infinity))
+        self._steps.append((None, kind, len(self._arguments), source.count, number))
         self._arguments += ((constants.FROM, source.number), (constants.TO, target.number))
 
     def relu(self, place: Place) -> None:
         """max(0, x) in place, in which NaN stays NaN."""
         kind = RELU_FLOAT32 if place.dtype == "float32" else RELU_SHORT
         self.one_pass(kind, place, place, INFINITY.get(place.dtype, 0))
+
+    def sum_of(self, parts: Sequence[Place], target: Place) -> None:
+        """The sum of arrays of float32 of one layout, in float64 and rounded once; they are scratch memory made one after the other."""
+        bytes_of_one = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, target.description)
+        self._steps.append((None, SUM, len(self._arguments), bytes_of_one // 4, len(parts)))
+        self._arguments += ((constants.FROM, parts[0].number), (constants.TO, target.number))
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Plans for one thread."""
+        before, self.threads = self.threads, 1
+        try:
+            yield
+        finally:
+            self.threads = before
+
+    @contextlib.contextmanager
+    def piece(self) -> Iterator[None]:
+        """Steps by one thread, while others do the pieces before and behind; primitives only."""
+        self._steps.append((None, PIECE, 0, 0, 0))
+        begin = len(self._steps)
+        with self.alone():
+            yield
+        self._steps[begin - 1] = (None, PIECE, 0, len(self._steps) - begin, 0)
 
     # -- buffers in the dtype that is computed in
 
@@ -284,13 +317,15 @@ class Builder:
         arguments = (_Argument * len(self._arguments))(
             *(_Argument(*item) for item in self._arguments)
         )
-        plan = _Plan(len(places), len(steps), self._scratch, self.threads, places, steps, arguments)
+        plan = _Plan(
+            len(places), len(steps), self._scratch, self.threads, places, steps, arguments, None
+        )
         made = Prepared(
             operator, tuple(inputs), tuple(outputs), self.dnnl.function, ctypes.addressof(plan),
             implementations=tuple(self.names), scratch_bytes=self._scratch, kept=(plan, places, steps, arguments),
         )  # fmt: skip
         # at the end of the process the system is quicker, and other threads may still be at it
-        weakref.finalize(made, _destroy, self.dnnl, tuple(self._owned)).atexit = False
+        weakref.finalize(made, _forget, self.dnnl, plan, tuple(self._owned)).atexit = False
         self._owned = []
         return made
 
@@ -298,6 +333,11 @@ class Builder:
         """Gives back what was made, unless a plan has it."""
         _destroy(self.dnnl, self._owned)
         self._owned = []
+
+
+def _forget(library: Library, plan: _Plan, owned: Sequence[tuple[str, Any]]) -> None:
+    library.runtime.onednn_forget(ctypes.addressof(plan))
+    _destroy(library, owned)
 
 
 def _destroy(library: Library, owned: Sequence[tuple[str, Any]]) -> None:

@@ -4,6 +4,7 @@
 struct library {
   int (*memory_create)(void **memory, const void *description, void *engine, void *handle);
   int (*memory_destroy)(void *memory);
+  int (*memory_set_data_handle)(void *memory, void *handle);
   int (*stream_create)(void **stream, void *engine, void *pool);
   int (*primitive_execute)(const void *primitive, void *stream, int count, const void *arguments);
   void *engine;
@@ -13,15 +14,16 @@ enum { BUFFER, SCRATCH };
 
 struct place {
   const void *description; /* NULL: what only passes touch */
-  int64_t kind, value;     /* number of the buffer, or offset in the scratch memory */
+  int64_t kind, value;     /* number of the buffer, or where in the scratch memory it begins */
+  int64_t offset;          /* in bytes, from there */
 };
 
 struct step {
   const void *primitive;
   int64_t kind;     /* one of the enumeration of the passes */
   int64_t first;    /* its first argument; of a pass these are source and target */
-  int64_t count;    /* how many arguments; of a pass, elements */
-  int64_t infinity; /* of RELU_SHORT */
+  int64_t count;    /* how many arguments; of a pass, elements; of a piece, the steps that follow and are its own */
+  int64_t number;   /* of a pass */
 };
 
 struct argument {
@@ -33,6 +35,13 @@ struct plan {
   const struct place *place;
   const struct step *step;
   const struct argument *argument;
+  struct memories *memories; /* that no call has at the moment */
+};
+
+/* What oneDNN knows the places of a plan by; a call sets where they are. */
+struct memories {
+  struct memories *following;
+  void *memory[];
 };
 
 struct executed {
@@ -49,7 +58,6 @@ struct context {
   struct context *following;
 };
 
-#define ALIGNMENT 64
 #define NO_MEMORY 101
 
 static struct library library;
@@ -124,43 +132,132 @@ void onednn_free_scratch(void) {
   pthread_mutex_unlock(&choosing);
 }
 
-static int run_in(const struct plan *plan, void **buffers, struct context *context) {
-  void *addresses[plan->places + 1], *memories[plan->places + 1];
-  int status = 0;
-  int64_t made = 0;
-  for (; made < plan->places && !status; made++) {
-    const struct place *place = plan->place + made;
-    addresses[made] = place->kind == BUFFER ? buffers[place->value] : (char *)context->scratch + place->value;
-    memories[made] = NULL;
-    if (place->description) status = library.memory_create(&memories[made], place->description, library.engine, addresses[made]);
+static void destroy(struct memories *memories, int64_t places) {
+  for (int64_t i = 0; i < places; i++)
+    if (memories->memory[i]) library.memory_destroy(memories->memory[i]);
+  free(memories);
+}
+
+static struct memories *take_memories(struct plan *plan) {
+  pthread_mutex_lock(&choosing);
+  struct memories *memories = plan->memories;
+  if (memories) plan->memories = memories->following;
+  pthread_mutex_unlock(&choosing);
+  if (memories) return memories;
+  memories = calloc(1, sizeof *memories + (size_t)plan->places * sizeof *memories->memory);
+  for (int64_t i = 0; memories && i < plan->places; i++) {
+    const void *description = plan->place[i].description;
+    if (description && library.memory_create(memories->memory + i, description, library.engine, NULL)) {
+      memories->memory[i] = NULL;
+      destroy(memories, plan->places);
+      return NULL;
+    }
   }
-  for (int64_t i = 0; i < plan->steps && !status; i++) {
+  return memories;
+}
+
+static void give_memories_back(struct plan *plan, struct memories *memories) {
+  pthread_mutex_lock(&choosing);
+  memories->following = plan->memories;
+  plan->memories = memories;
+  pthread_mutex_unlock(&choosing);
+}
+
+/* Before a plan goes; nobody calls it any more. */
+void onednn_forget(void *state) {
+  struct plan *plan = state;
+  while (plan->memories) {
+    struct memories *memories = plan->memories;
+    plan->memories = memories->following;
+    destroy(memories, plan->places);
+  }
+}
+
+/* A call: where the places of its plan are. */
+struct call {
+  const struct plan *plan;
+  void **addresses, **memory;
+};
+
+static int execute(const struct call *call, const struct step *step, void *stream) {
+  const struct argument *argument = call->plan->argument + step->first;
+  struct executed executed[step->count + 1];
+  memset(executed, 0, sizeof executed);
+  for (int64_t k = 0; k < step->count; k++) {
+    executed[k].name = (int)argument[k].name;
+    executed[k].memory = call->memory[argument[k].place];
+  }
+  return library.primitive_execute(step->primitive, stream, (int)step->count, executed);
+}
+
+/* Pieces that follow each other: any threads take them, one each, and no step of theirs is shared. */
+struct pieces {
+  struct function function;
+  const struct call *call;
+  const struct step **piece;
+  atomic_int status;
+};
+
+static void piece_part(const struct function *self, int *index, int *count) {
+  (void)count;
+  struct pieces *pieces = (struct pieces *)self;
+  const struct step *piece = pieces->piece[*index];
+  struct context *context = take_context(1, 0);
+  int status = context ? 0 : NO_MEMORY;
+  for (int64_t i = 1; i <= piece->count && !status; i++) status = execute(pieces->call, piece + i, context->stream);
+  if (context) give_back(context);
+  if (status) atomic_store(&pieces->status, status);
+}
+
+/* How many steps the pieces that begin here are. */
+static int64_t run_pieces(const struct call *call, const struct step *step, int64_t steps, int *status) {
+  const struct step *piece[steps];
+  int count = 0;
+  int64_t whole = 0;
+  for (; whole < steps && step[whole].kind == PIECE; whole += 1 + step[whole].count) piece[count++] = step + whole;
+  struct pieces pieces = {{.invoke = piece_part}, call, piece, 0};
+  parallel_for((int)call->plan->threads, count, &pieces.function);
+  *status = atomic_load(&pieces.status);
+  return whole;
+}
+
+static int run_in(const struct plan *plan, void **buffers, struct context *context, void **memory) {
+  void *addresses[plan->places + 1];
+  const struct call call = {plan, addresses, memory};
+  int status = 0;
+  for (int64_t i = 0; i < plan->places && !status; i++) {
+    const struct place *place = plan->place + i;
+    char *begin = place->kind == BUFFER ? buffers[place->value] : (char *)context->scratch + place->value;
+    addresses[i] = begin + place->offset;
+    if (memory[i]) status = library.memory_set_data_handle(memory[i], addresses[i]);
+  }
+  for (int64_t i = 0; i < plan->steps && !status;) {
     const struct step *step = plan->step + i;
-    const struct argument *argument = plan->argument + step->first;
-    if (step->kind != EXECUTE) {
-      struct pass pass = {{.invoke = pass_part}, addresses[argument[0].place], addresses[argument[1].place], step->kind, step->count, step->infinity};
-      pass_over(&pass, (int)plan->threads);
+    if (step->kind == PIECE) {
+      i += run_pieces(&call, step, plan->steps - i, &status);
       continue;
     }
-    struct executed executed[step->count + 1];
-    memset(executed, 0, sizeof executed);
-    for (int64_t k = 0; k < step->count; k++) {
-      executed[k].name = (int)argument[k].name;
-      executed[k].memory = memories[argument[k].place];
+    if (step->kind == EXECUTE) {
+      status = execute(&call, step, context->stream);
+    } else {
+      const struct argument *argument = plan->argument + step->first;
+      struct pass pass = {{.invoke = pass_part}, addresses[argument[0].place], addresses[argument[1].place], step->kind, step->count, step->number};
+      pass_over(&pass, (int)plan->threads);
     }
-    status = library.primitive_execute(step->primitive, context->stream, (int)step->count, executed);
+    i++;
   }
-  while (made-- > 0)
-    if (memories[made]) library.memory_destroy(memories[made]);
   return status;
 }
 
 /* 0, NO_MEMORY, or oneDNN's status. Any number of threads may call it at once, with one plan or several. */
 int onednn_run(void *state, void **buffers) {
-  const struct plan *plan = state;
+  struct plan *plan = state;
   struct context *context = take_context((int)plan->threads, plan->scratch_bytes);
   if (!context) return NO_MEMORY;
-  int status = context->scratch_bytes < plan->scratch_bytes ? NO_MEMORY : run_in(plan, buffers, context);
+  struct memories *memories = take_memories(plan);
+  int status = NO_MEMORY;
+  if (memories && context->scratch_bytes >= plan->scratch_bytes) status = run_in(plan, buffers, context, memories->memory);
+  if (memories) give_memories_back(plan, memories);
   give_back(context);
   return status;
 }
