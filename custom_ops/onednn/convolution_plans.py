@@ -13,7 +13,7 @@ from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import Builder, Place, Unimplemented, Written
 from custom_ops.onednn.prepared import Prepared, TensorType
-from custom_ops.onednn.weights_in_pieces import in_pieces
+from custom_ops.onednn.weights_in_pieces import Images, in_pieces
 
 KEPT = 512
 """How many prepared operators stay for the next who asks."""
@@ -82,9 +82,16 @@ def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...
                 free["x"], free["weight"], free["y"], *window(sizes), hint, builder.attributes(),
             )  # fmt: skip
             _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.WEIGHTS: "weight"}, {constants.SOURCE_GRADIENT: "grad_x"})  # fmt: skip
-        bias = write.get("grad_bias")
-        if "grad_weight" not in write or (dtype == "float32" and in_pieces(builder, sizes, read["grad"], read["x"], write["grad_weight"], bias)):  # fmt: skip
+        if "grad_weight" not in write:
             return
+        bias = write.get("grad_bias")
+        if dtype == "float32":
+            grad, x = (
+                Images(read[name], shape, name in last)
+                for name, shape in (("grad", sizes.y), ("x", sizes.x))
+            )
+            if in_pieces(builder, sizes, grad, x, write["grad_weight"], bias):
+                return
         primitive = convolution_primitives.gradient_of_weights(builder, sizes, free, hint, bias and bias.dense.description)  # fmt: skip
         targets = {constants.WEIGHTS_GRADIENT: "grad_weight"} | ({constants.BIAS_GRADIENT: "grad_bias"} if bias else {})  # fmt: skip
         _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.SOURCE: "x"}, targets)  # fmt: skip

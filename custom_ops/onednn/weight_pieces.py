@@ -9,7 +9,6 @@ each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custom_ops.onednn.geometry import Geometry
@@ -36,11 +35,6 @@ class Piece:
     image: int
     x_row: int
     y_row: int
-
-    def before(self, shape: Sequence[int], row: int) -> int:
-        """How many numbers of an array of this shape are before one of these rows, where its channels come last."""
-        _, channels, height, width = shape
-        return (self.image * height + row) * width * channels
 
 
 def pieces(sizes: Geometry, threads: int) -> list[Piece]:
