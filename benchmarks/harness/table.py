@@ -25,7 +25,7 @@ SHOWN = tuple(who for who in COLUMNS if who not in (CUSTOM, REPAIRED, INSIDE))
 
 
 def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
-    """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds), and our share of the ceiling."""
+    """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds), and our share of the ceiling, with its time."""
     heads = ["", "ours", *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns), "launches, unfused → ours"]  # fmt: skip
     rows = [heads, ["---"] * len(heads), *(_row(line, columns) for line in record["lines"])]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -53,5 +53,5 @@ def _ratio(line: Mapping[str, Any], who: str) -> str:
     if found is None:
         return "–"
     if who in CEILINGS:
-        return f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%})"
+        return f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%}) of {_time(line['times'][who])}"
     return f"{found['median']:.2f} ({found['low']:.2f}–{found['high']:.2f})" if found["median"] < 10 else f"{found['median']:.0f} ({found['low']:.0f}–{found['high']:.0f})"  # fmt: skip
