@@ -23,6 +23,7 @@ from tbe_impl.backends.cpu.options import LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, ZERO, Poly
 from tbe_impl.backends.cpu.ranges import Piece, Ranges, is_natural, signs
 from tbe_impl.backends.cpu.reductions import reduce
+from tbe_impl.backends.cpu.row_edges import stored_at_edge
 from tbe_impl.backends.cpu.scope import (
     Buffer,
     Index,
@@ -216,7 +217,7 @@ class Elaborator:
         """The steps of a piece of a loop one after the other."""
         name, scope, parent = (
             self.names[piece.serial],
-            Scope(frozenset({piece.serial})),
+            Scope(frozenset({piece.serial}), in_turn=not piece.is_cut),
             self.chain[-1],
         )
         self.chain.append(scope)
@@ -583,7 +584,8 @@ class Elaborator:
         elif step != ONE:
             line = f"{prefix}_scatter({place}, {self.text(step)}, {value.text}, {self.count});"
         elif self.count != "LANES":
-            line = f"{prefix}_store_part({place}, {value.text}, {self.count});"
+            edge = stored_at_edge(self, buffer, address, value) if stream else ""
+            line = edge or f"{prefix}_store_part({place}, {value.text}, {self.count});"
         elif stream:
             line = f"if ({stream}) {prefix}_stream({place}, {value.text}); else {prefix}_store({place}, {value.text});"  # fmt: skip
         else:

@@ -23,6 +23,7 @@ class Scope:
         lines: its statements so far; a nested list is a block.
         memo: what was computed on this level already.
         rows: rows of stages that are kept for the next loop: which loop filled them, how long it is, and where they lie.
+        in_turn: whether its loop takes all steps of its variable that are to be taken here, one after the other.
     """
 
     variables: frozenset[int] = frozenset()
@@ -30,6 +31,7 @@ class Scope:
     lines: list[Any] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
     rows: dict[Any, Row] = field(default_factory=dict)
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)

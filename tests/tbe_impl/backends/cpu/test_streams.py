@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -79,3 +79,40 @@ def test_outputs_of_two_sizes_stream_from_any_line(
     kernel, *_ = prepare(of_two_sizes, x, cache=cache, stream_bytes=1)
     assert "f32_stream(" in kernel.source and "f64_stream(" in kernel.source
     check_places(kernel, x, places)
+
+
+def in_planes(x: Tensor) -> list[Tensor]:
+    """Rows in rows, each without its largest element: a nest of three loops where the middle axes of two inputs differ."""
+    return [dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, [0, 2], True), x.shape))]
+
+
+@pytest.mark.parametrize("build", [beside, in_planes])
+@pytest.mark.parametrize("length", [24, 32, 96, 1024])
+@pytest.mark.parametrize("portions", [0, 3])
+@pytest.mark.parametrize("place", [16, 40])
+def test_the_line_between_two_rows_is_written_once(
+    build: Callable[[Tensor], list[Tensor]],
+    length: int,
+    portions: int,
+    place: int,
+    cache: KernelCache,
+) -> None:
+    """Also where a thread's rows begin and end, and nothing around them is touched."""
+    shape = (7, length) if build is beside else (3, 5, length)
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    kernel, *_ = prepare(build, x, cache=cache, stream_bytes=1, portions=portions, parallel_elements=1)  # fmt: skip
+    wanted = kernel.run([x], {}, 1)
+    for threads in (1, 2):
+        room = [np.full(x.size + 64, 7.0, np.float32) for _ in wanted]
+        starts = [(place - one.ctypes.data) % 64 // 4 for one in room]
+        results = [one[first : first + x.size].reshape(shape) for one, first in zip(room, starts, strict=True)]  # fmt: skip
+        kernel.run([x], {}, threads, results)
+        for found, expected, one, first in zip(results, wanted, room, starts, strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert (one[:first] == 7).all() and (one[first + x.size :] == 7).all()
+
+
+def test_rows_that_follow_one_another_have_no_line_in_two_pieces() -> None:
+    x = placeholder((64, 1024), "float32", "x")
+    text = write_program(beside(x), [x], options=Options(stream_bytes=1)).source
+    assert text.count("if (stream && 1024 % LANES == 0") == 4, "two outputs, at both ends of a row"
