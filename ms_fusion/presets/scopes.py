@@ -20,7 +20,14 @@ from weakref import WeakKeyDictionary
 
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.presets import generators, handshake, mindspore_state, pynative, served
+from ms_fusion.presets import (
+    generators,
+    handshake,
+    lighter_calls,
+    mindspore_state,
+    pynative,
+    served,
+)
 from ms_fusion.presets.marks import CELL_FLAGS
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
@@ -499,7 +506,7 @@ def prepare() -> None:
     """From now on Cells and ``@ms.jit`` functions are compiled under our lock, a patched Cell under its own flags.
 
     What stands around a compilation (see `ms_fusion.presets.compiling`) does so from then on only, also for flags that come
-    from elsewhere.
+    from elsewhere. Calls cost less of Python from then on (see `ms_fusion.presets.lighter_calls`).
 
     Raises:
         as `mindspore_state.prepare`.
@@ -509,6 +516,7 @@ def prepare() -> None:
         if not hasattr(owner.compile, "_ms_fusion_original"):
             owner.compile = _guarded(owner.compile)
     pynative.gradients_under(_flags_of_gradients)
+    lighter_calls.install()
 
 
 def _flags_of_gradients() -> str:
