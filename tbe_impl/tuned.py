@@ -48,6 +48,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     together: Annotated[int, msgspec.Meta(ge=0, le=16)] = DEFAULT.together
     keep_rows: bool = DEFAULT.keep_rows
     prefetch: bool = DEFAULT.prefetch
+    stagger: bool = DEFAULT.stagger
     stream_bytes: Threshold = DEFAULT.stream_bytes
     portions: Annotated[int, msgspec.Meta(ge=0, le=256)] = DEFAULT.portions
     parallel_elements: Threshold = DEFAULT.parallel_elements

@@ -25,6 +25,7 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("unroll", (2, 4)),
     ("keep_rows", (False,)),
     ("prefetch", (False,)),
+    ("stagger", (False,)),
     ("stream_bytes", (NEVER, 0)),
     ("vector_bits", (256,)),
 )

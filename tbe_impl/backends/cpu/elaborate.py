@@ -33,6 +33,7 @@ from tbe_impl.backends.cpu.scope import (
     TileMade,
     Together,
     Value,
+    VectorLoop,
     loops_of,
 )
 from tbe_impl.backends.cpu.sum_loops import SumLoops
@@ -213,8 +214,8 @@ class Elaborator:
             with self.within(piece):
                 self.serial_piece(piece, body)
 
-    def serial_piece(self, piece: Piece, body: Callable[[], None]) -> None:
-        """The steps of a piece of a loop one after the other."""
+    def serial_piece(self, piece: Piece, body: Callable[[], None]) -> Scope:
+        """The steps of a piece of a loop one after the other; told is what its inside was written in."""
         name, scope, parent = (
             self.names[piece.serial],
             Scope(frozenset({piece.serial}), in_turn=not piece.is_cut),
@@ -224,6 +225,7 @@ class Elaborator:
         body()
         self.chain.pop()
         parent.lines += [f"for (int64_t {name} = {piece.begin}; {name} < {piece.end}; {name}++) {{", scope.lines, "}"]  # fmt: skip
+        return scope
 
     def joined_loop(
         self, piece: Piece, inner: Sequence[int], body: Callable[[int], None], unroll: int, head: str
@@ -279,44 +281,33 @@ class Elaborator:
         outer_vector, outer_count = self.vector, self.count
         self.vector = serial
         self.unfinished.append(serial)
-        block = [f"int64_t {name} = {piece.begin};"]
-        lines: list[object] = []
+        first: Sequence[object] = ()
         if head:
             self.count = f"{name}_head"
-            first = [*self._copies(serial, body, 1), f"{name} += {self.count};"]
-            lines += [
-                f"const int {self.count} = (int)least({head}, {limit} - {name});",
-                f"if ({self.count} > 0) {{",
-                first,
-                "}",
-            ]
+            first = self._copy(serial, body, 0)
             self.count = "LANES"
-        if unroll > 1:
-            lines += [f"for (; {name} + {unroll}*LANES <= {limit}; {name} += {unroll}*LANES) {{", self._copies(serial, body, unroll), "}"]  # fmt: skip
-        if piece.steps is None or piece.steps >= FEWEST_LANES:
-            lines += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", self._copies(serial, body, 1), "}"]  # fmt: skip
+        copies = [self._copy(serial, body, copy) for copy in range(unroll)] if unroll > 1 else []
+        is_long = piece.steps is None or piece.steps >= FEWEST_LANES
+        whole = self._copy(serial, body, 0) if is_long else ()
+        rest: Sequence[object] = ()
         if head or piece.steps is None or piece.steps % 64:
             self.count = f"{name}_rest"
-            rest = [f"const int {self.count} = (int)({limit} - {name});", *self._copies(serial, body, 1)]  # fmt: skip
-            lines += [f"if ({name} < {limit}) {{", rest, "}"]
+            rest = self._copy(serial, body, 0)
         self.vector, self.count = outer_vector, outer_count
         self.unfinished.pop()
-        parent.lines += ["{", [*block, *lines], "}"]
+        parent.lines.append(VectorLoop(name, piece.begin, limit, head, first, copies, whole, rest))
 
-    def _copies(self, serial: int, body: Callable[[int], None], number: int) -> list[object]:
-        name = self.names[serial]
-        lines: list[object] = []
-        for copy in range(number):
-            scope = Scope(frozenset({serial}))
-            if copy:
-                self.names[serial] = f"{name}_{copy}"
-                scope.lines.append(f"const int64_t {name}_{copy} = {name} + {copy}*LANES;")
-            self.chain.append(scope)
-            body(copy)
-            self.chain.pop()
-            self.names[serial] = name
-            lines += ["{", scope.lines, "}"] if number > 1 else scope.lines
-        return lines
+    def _copy(self, serial: int, body: Callable[[int], None], copy: int) -> list[object]:
+        """The statements for one vector, the first of several that are computed at once or a later one."""
+        name, scope = self.names[serial], Scope(frozenset({serial}))
+        if copy:
+            self.names[serial] = f"{name}_{copy}"
+            scope.lines.append(f"const int64_t {name}_{copy} = {name} + {copy}*LANES;")
+        self.chain.append(scope)
+        body(copy)
+        self.chain.pop()
+        self.names[serial] = name
+        return scope.lines
 
     def steps_together(self) -> Iterator[int]:
         """The steps that are computed at once, each as the one that is being written."""

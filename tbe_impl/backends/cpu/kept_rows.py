@@ -57,8 +57,13 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         return value  # it is the same for the whole row
     if fills:
         if row is None:
-            row = rows[key] = Row(writer.vector, steps, f"row{next(writer.serial)}")
-            writer.chain[0].lines[:0] = _room(row, tag, writer.options.offset)
+            row = rows[key] = Row(
+                writer.vector,
+                steps,
+                f"row{next(writer.serial)}",
+                "float" if tag == "f32" else "double",
+            )
+            writer.chain[0].lines[:0] = _room(row, writer.options.offset)
         place = place.format(row.name)
         whole_vector = writer.count == "LANES"
         line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {writer.count});"  # fmt: skip
@@ -66,13 +71,12 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     return value
 
 
-def _room(row: Row, tag: str, offset: int) -> list[str]:
+def _room(row: Row, offset: int) -> list[str]:
     """Where a row is kept: as far from a line of the cache as the arrays."""
-    c, size = ("float", 4) if tag == "f32" else ("double", 8)
     if not offset:
-        return [f"_Alignas({LINE_BYTES}) {c} {row.name}[{row.steps}];"]
-    lines = f"{row.name}_lines"
+        return [f"_Alignas({LINE_BYTES}) {row.c} {row.name}[{row.steps}];"]
+    lines, behind = f"{row.name}_lines", offset // (4 if row.c == "float" else 8)
     return [
-        f"_Alignas({LINE_BYTES}) {c} {lines}[{row.steps + offset // size}];",
-        f"{c} *const {row.name} = {lines} + {offset // size};",
+        f"_Alignas({LINE_BYTES}) {row.c} {lines}[{row.steps + behind}];",
+        f"{row.c} *const {row.name} = {lines} + {behind};",
     ]

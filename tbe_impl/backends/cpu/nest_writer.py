@@ -21,8 +21,9 @@ from tbe_impl.backends.cpu.open_levels import (
 )
 from tbe_impl.backends.cpu.ranges import Piece
 from tbe_impl.backends.cpu.reductions import accumulate, combine, part_of_reduction
-from tbe_impl.backends.cpu.scope import Buffer, Tile
+from tbe_impl.backends.cpu.scope import Buffer, Scope, Tile
 from tbe_impl.backends.cpu.short_rows import has_short_rows
+from tbe_impl.backends.cpu.staggered import LONGEST_ROW, staggered
 from tbe_impl.backends.cpu.thread_rows import ThreadRows
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
@@ -181,7 +182,22 @@ class NestWriter:
                     self.grain = steps
                     steps_at_once(inside, piece, steps, body)
                 else:
-                    serial_steps(inside, piece, level, body)
+                    scope = serial_steps(inside, piece, level, body)
+                    if stream and scope.in_turn and not level.unroll:
+                        self._stagger(at, piece, scope)
+
+    def _stagger(self, at: int, piece: Piece, scope: Scope) -> None:
+        """Takes the loops over a row together where several follow one another, on processors with registers for them."""
+        length, lines = self.nest.loops[-1][1].constant, self.inside.chain[-1].lines
+        if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
+            return
+        if not self.options.stagger:
+            return
+        name, place = self.inside.names[piece.serial], self.function.place(self._wide()[-1]).name
+        kept = list(scope.rows.values())
+        found = staggered(scope.lines, name, piece.begin, piece.end, kept, place)
+        if found:
+            lines[-3:] = ["#if VECTOR_REGISTER_BYTES == 64", *found, "#else", *lines[-3:], "#endif"]
 
     def _at_once(self, at: int, piece: Piece) -> int:
         """How many steps a loop takes at once: several the one around loops over rows that the nearest cache holds."""

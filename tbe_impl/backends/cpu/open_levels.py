@@ -107,12 +107,13 @@ def open_levels(
             serial_steps(inside, piece, level, further)
 
 
-def serial_steps(inside: Elaborator, piece: Piece, level: Level, body: Callable[[], None]) -> None:
+def serial_steps(inside: Elaborator, piece: Piece, level: Level, body: Callable[[], None]) -> Scope:
     """The steps of a piece of a loop one after the other, as many at once as its level says."""
-    inside.serial_piece(piece, body)
+    scope = inside.serial_piece(piece, body)
     if level.unroll:
         # before the loop, behind what its body has put in front of it
         inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
+    return scope
 
 
 def steps_at_once(inside: Elaborator, piece: Piece, steps: int, body: Callable[[], None]) -> None:

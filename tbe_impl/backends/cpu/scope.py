@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ class Scope:
     Attributes:
         variables: serial numbers of what its loop changes: one, several of a fused loop, none outside all loops.
         blocks: serial numbers of what it sees a part of: its loop goes from block to block, or its thread has a share.
-        lines: its statements so far; a nested list is a block.
+        lines: its statements so far; a nested list is a block, and a vector loop may stand among them as a whole.
         memo: what was computed on this level already.
         rows: rows of stages that are kept for the next loop: which loop filled them, how long it is, and where they lie.
         in_turn: whether its loop takes all steps of its variable that are to be taken here, one after the other.
@@ -36,11 +36,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class Row:
-    """A row that one loop wrote and later ones read."""
+    """A row that one loop wrote and later ones read; `c` is the type of its elements."""
 
     loop: int
     steps: int
     name: str
+    c: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,48 @@ class Value:
     text: str
     tag: str
     depth: int = 0
+
+
+@dataclass(frozen=True)
+class VectorLoop:
+    """A loop that takes LANES steps at once.
+
+    Attributes:
+        name: of its variable.
+        begin, limit: its first step, and the one behind its last, in C.
+        head: how many steps stand before whole vectors begin, in C; empty where they begin at once.
+        first: statements for the steps of the head.
+        copies: statements for several vectors at once, one list each; none where one follows the other.
+        whole: statements for a vector; none where there are too few steps for one.
+        rest: statements for the steps that are left; none where none can be.
+    """
+
+    name: str
+    begin: str
+    limit: str
+    head: str
+    first: Sequence[Any]
+    copies: Sequence[Sequence[Any]]
+    whole: Sequence[Any]
+    rest: Sequence[Any]
+
+    def lines(self) -> list[Any]:
+        """All of it."""
+        name, limit, at_once = self.name, self.limit, len(self.copies)
+        found: list[Any] = [f"int64_t {name} = {self.begin};"]
+        if self.head:
+            count = f"{name}_head"
+            found += [f"const int {count} = (int)least({self.head}, {limit} - {name});"]
+            found += [f"if ({count} > 0) {{", [*self.first, f"{name} += {count};"], "}"]
+        if at_once:
+            copies = [item for copy in self.copies for item in ("{", [*copy], "}")]
+            found += [f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{", copies, "}"]  # fmt: skip
+        if self.whole:
+            found += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", [*self.whole], "}"]
+        if self.rest:
+            count = f"const int {name}_rest = (int)({limit} - {name});"
+            found += [f"if ({name} < {limit}) {{", [count, *self.rest], "}"]
+        return ["{", found, "}"]
 
 
 Index = Poly | Value
@@ -152,7 +195,9 @@ def render(lines: list[Any], indent: int = 1) -> str:
     """Statements as text."""
     parts = []
     for line in lines:
-        if isinstance(line, list):
+        if isinstance(line, VectorLoop):
+            parts.append(render(line.lines(), indent))
+        elif isinstance(line, list):
             parts.append(render(line, indent + 1))
         else:
             parts.append("  " * indent + line)
