@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ms_fusion.kernel_server.large_pages import large_pages
 from ms_fusion.kernel_server.stubs import by_name_of_akg
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.backends.cpu.nests import may_overwrite
@@ -34,9 +35,11 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
     frees = [f"free(beside{n});" for n in range(len(places)) if places[n] == f"beside{n}"]
     inputs = [f"all[{_index(group.inputs, tensor)}]" for tensor in program.inputs]
     outputs = [places[_index(group.results, tensor)] for tensor in program.outputs]
+    before, calls = large_pages(group)
     lines = [
         f"void {group.name}(void *callback, int *offered, void **all) {{",
         "(void)callback; (void)offered;",
+        *calls,
         *made,
         f"void *buffers[] = {{{', '.join([*inputs, *outputs])}}};",
         f"if ({' || '.join([*missing, ''])}{program.symbol}(buffers, 0, {threads})) {{",
@@ -46,7 +49,7 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         "}",
         *by_name_of_akg(group.name),
     ]
-    return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"  # fmt: skip
+    return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + before + "\n".join(lines) + "\n"  # fmt: skip
 
 
 def _index(tensors: Sequence[Tensor], wanted: Tensor) -> int:
