@@ -39,7 +39,7 @@ from benchmarks.measuring import in_turns, is_quick
 from case_studies.language_model import stages
 from tbe_impl import environment
 
-Call = Callable[[], np.ndarray]
+Call = Callable[[], Any]
 KERNEL = "GraphKernel_"
 """How MindSpore's names of fused kernels begin, behind the scope."""
 SIDE = 1024
@@ -51,7 +51,7 @@ class Contestant:
     """What one contestant does.
 
     Attributes:
-        call: one call, with its result.
+        call: one call, with its result as whoever computed it hands it over; see `as_array`.
         receipts: what ran in one call; by MindSpore's profiler, for those inside it.
     """
 
@@ -96,13 +96,15 @@ def _in_mindspore(who: str, workload: str, *, train: bool) -> Contestant:
         fused = {name: runs for name, (runs, _) in ran.items() if name.rpartition("/")[2].startswith(KERNEL)}  # fmt: skip
         return {"launches": round(sum(runs for runs, _ in ran.values())), "fused": round(sum(fused.values())), "libraries": _libraries()}  # fmt: skip
 
-    return Contestant(lambda: _first(net(*inputs)), receipts)
+    return Contestant(lambda: net(*inputs), receipts)
 
 
-def _first(made: Any) -> np.ndarray:
-    """The first of several results as an array."""
+def as_array(made: Any) -> np.ndarray:
+    """A result, the first of several, as an array; no part of a call, which is over before (MindSpore computes at once on CPU)."""
     one = made[0] if isinstance(made, tuple) else made
-    return np.asarray(one.asnumpy() if hasattr(one, "asnumpy") else one.numpy())
+    if hasattr(one, "asnumpy"):
+        return np.asarray(one.asnumpy())
+    return np.asarray(one.numpy() if hasattr(one, "numpy") else one)
 
 
 def _net(workload: str, *, train: bool, custom_ops: bool = False) -> tuple[Any, tuple[Any, ...]]:
@@ -187,9 +189,9 @@ def _detector_in_torch(*, whole: bool) -> Call:
     net: Callable[..., Any] = detector(design())
     forward, (x,) = torch.compile(net, dynamic=False, fullgraph=True) if whole else net, map(torch.from_numpy, inputs_of(DETECTOR))  # fmt: skip
 
-    def call() -> np.ndarray:
+    def call() -> object:
         with torch.inference_mode():
-            return _first(forward(x))
+            return forward(x)
 
     return call
 
@@ -206,7 +208,7 @@ def _in_onnx_runtime(workload: str) -> Call:
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])  # fmt: skip
     given = {one.name: array for one, array in zip(session.get_inputs(), arrays, strict=True)}
-    return lambda: np.asarray(session.run(None, given)[0])
+    return lambda: session.run(None, given)[0]
 
 
 def _exported(workload: str) -> Any:

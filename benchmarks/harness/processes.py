@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.calls import contestant
+from benchmarks.harness.calls import as_array, contestant
 from benchmarks.harness.lines import COMPILED, IN_MINDSPORE, REPAIR, REPAIRED, Line
 from benchmarks.harness.workloads import compared_part
 from benchmarks.measuring import Samples, is_quick, settle
@@ -120,10 +120,10 @@ def child(who: str, workload: str, what: str) -> None:
             _tell(_timed(made.call, int(asked)))
 
 
-def _warmed_up(who: str, call: Callable[[], np.ndarray]) -> Mapping[str, Any]:
+def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
     """The first result, and what a call takes when it is settled, or the only one of who is slow."""
     start = time.perf_counter()
-    first = compared_part(call())
+    first = compared_part(as_array(call()))
     once_s = time.perf_counter() - start
     # the first call of torch.compile compiles
     if once_s < VERY_SLOW_S or who == COMPILED:
