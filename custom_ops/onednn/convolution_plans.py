@@ -31,6 +31,7 @@ def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...],
         if pointwise.applies(sizes) and not last and not after.scale:
             pointwise.forward(builder, sizes, read["x"], read["weight"], y, after, read.get("bias"), read.get("residual"))  # fmt: skip
             return
+        _refuse_narrow(sizes, dtype)
         channels = (1, sizes.weight[0], 1, 1)
         # a residual that lies as the result does is read where it is; any other is laid where the result will be
         beside = after.residual and "residual" in last
@@ -66,9 +67,7 @@ def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...
         return Prepared(operator, inputs, outputs, formula=lambda *given: im2col.backward(sizes, wishes, **dict(zip(names, given, strict=True))))  # fmt: skip
 
     def steps(builder: Builder, dtype: str) -> None:
-        if dtype != "float32" and sizes.is_narrower_than_stride:
-            # 3.10.1 reads memory that nobody wrote for the gradient of the weights in bfloat16
-            raise Unimplemented("gradient of x narrower than the stride")
+        _refuse_narrow(sizes, dtype)
         read = {kind.name: _read(builder, sizes, kind, dtype, last) for kind in inputs}
         write = {kind.name: _written(builder, sizes, kind, dtype, last) for kind in outputs}
         free = {"weight": builder.free(sizes.grouped_weight, dtype)}
@@ -97,6 +96,12 @@ def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...
         _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.SOURCE: "x"}, targets)  # fmt: skip
 
     return build(library, threads, operator, inputs, outputs, steps)
+
+
+def _refuse_narrow(sizes: Geometry, dtype: str) -> None:
+    """In bfloat16 oneDNN 3.10.1 reads memory that nobody wrote: for gradients of weights, and where the processor has AMX for results."""
+    if dtype != "float32" and sizes.is_narrower_than_stride:
+        raise Unimplemented("x narrower than the stride")
 
 
 def _gradient(builder: Builder, primitive: Any, read: dict[str, Place], write: dict[str, Any], sources: dict[int, str], targets: dict[int, str]) -> None:  # fmt: skip
