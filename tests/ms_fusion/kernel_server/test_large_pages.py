@@ -16,6 +16,7 @@ import pytest
 
 from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server import driver, large_pages
+from ms_fusion.kernel_server.driver import library as built
 from ms_fusion.kernel_server.large_pages import LARGE_BYTES, SOURCE
 from tbe_impl.backends.cpu import compiler
 from tests.ms_fusion.kernel_server.composites import Text
@@ -306,7 +307,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 )
 def test_a_kernel_begins_with_its_large_tensors(make, places: list[int], written: list[str]) -> None:  # fmt: skip
     kernel = make(ROWS)
-    driver.library(kernel)
+    built(kernel)
     (text,) = written
     assert text.count(SOURCE.read_text("utf-8")) == 1
     body = text.partition(f"void {kernel.name}(void *callback, int *offered, void **all) {{\n")[2].splitlines()  # fmt: skip
@@ -316,9 +317,9 @@ def test_a_kernel_begins_with_its_large_tensors(make, places: list[int], written
 
 @pytest.mark.parametrize("make", [scaled, updated, turned])
 def test_a_kernel_without_large_tensors_is_what_it_was(make, written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    driver.library(make(ROWS - 1))
+    built(make(ROWS - 1))
     monkeypatch.setattr(large_pages, "LARGE_BYTES", 1 << 62)
-    driver.library(make(ROWS - 1))
+    built(make(ROWS - 1))
     small, never = written
     assert small == never
     assert "large_pages" not in small
