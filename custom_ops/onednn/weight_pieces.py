@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from custom_ops.onednn.geometry import Geometry
 
@@ -54,12 +55,18 @@ def pieces(sizes: Geometry, threads: int) -> list[Piece]:
     several = max(1, terms // (height * width))
     rows = height if several > 1 else min(height, -(-terms // width))
     found = [
-        _piece(sizes, image, min(several, images - image), row, min(rows, height - row))
-        for image in range(0, images, several)
-        for row in range(0, height, rows)
+        _piece(sizes, image, next_image - image, row, next_row - row)
+        for image, next_image in pairwise(_shares(images, several))
+        for row, next_row in pairwise(_shares(height, rows))
     ]
     # rows of padding alone meet nothing of x
     return found if all(one.sizes.x[2] > 0 for one in found) else []
+
+
+def _shares(extent: int, most: int) -> list[int]:
+    """Where equal shares of at most so many begin, and the end: oneDNN has no quick way for a single row that is left over."""
+    number = -(-extent // most)
+    return [extent * index // number for index in range(number + 1)]
 
 
 def _piece(sizes: Geometry, image: int, images: int, row: int, rows: int) -> Piece:
