@@ -150,11 +150,7 @@ def torch_peers(
 
 
 def prepare_torch(threads: int) -> str | None:
-    """Sets torch up; None when it is there, else why it takes no part.
-
-    It is imported before our own kernels are loaded: they let the threads of OpenMP sleep while they wait, and torch
-    keeps the policy that it comes with.
-    """
+    """Sets torch up; None when it is there, else why it takes no part."""
     try:
         import torch
     except ImportError as error:

@@ -48,7 +48,7 @@ void chain_free_scratch(void) { give_back(NULL); }
 
 static int forked;
 
-/* The threads of kernels are the parent's: a child has to do without, or it waits for them for ever. */
+/* A forked child is one of several, as a rule, which compute at the same time: each on one thread. */
 static void in_child(void) { forked = 1; }
 __attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 

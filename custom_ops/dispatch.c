@@ -48,7 +48,7 @@ static run_callback run;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
 static int forked;
 
-/* The threads of kernels are the parent's: a child has to do without, or it waits for them for ever. */
+/* A forked child is one of several, as a rule, which compute at the same time: each on one thread. */
 static void in_child(void) {
   lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
   forked = 1;

@@ -259,14 +259,12 @@ def check_compiler() -> Check:
             f"{error.what}: only MindSpore's own kernels can be built",
             remedy,
         )
-    threads = ["-fopenmp"] if compiler.openmp else []
     with tempfile.TemporaryDirectory(prefix="ms_fusion-") as directory:
         source = Path(directory) / "probe.c"
         source.write_text("int probe(void) { return 42; }\n", "utf-8")
         library = Path(directory) / "probe.so"
         command = [
             *compiler.command,
-            *threads,
             "-O2",
             "-shared",
             "-fPIC",

@@ -65,7 +65,6 @@ static struct context *contexts;
 static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER;
 
 static void forget_after_fork(void) {
-  forget_threads();
   choosing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 

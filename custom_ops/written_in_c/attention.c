@@ -179,32 +179,44 @@ static void forward_block(const struct problem *p, const struct inputs *in, int6
     give_block(y + batch * p->y[0] + head * p->y[1] + query * p->y[2], p->y[2], rows, p->value_width, room->sums, inverse, room->row);
 }
 
+struct forward {
+    const struct problem *p;
+    struct inputs in;
+    element *y;
+    real *normaliser;
+    int64_t blocks, items, next;
+    int failed;
+};
+
+/* Items as they come, in memory of its own. */
+static void forward_part(void *work, int number, int count) {
+    (void)number, (void)count;
+    struct forward *f = work;
+    const struct problem *p = f->p;
+    struct forward_room room;
+    if (forward_room(p, &room))
+        __atomic_store_n(&f->failed, 1, __ATOMIC_RELAXED);
+    else
+        for (int64_t item; (item = __atomic_fetch_add(&f->next, 1, __ATOMIC_RELAXED)) < f->items;) {
+            /* the longest first */
+            int64_t query = (f->blocks - 1 - item % f->blocks) * QUERIES, head = item / f->blocks % p->heads, batch = item / f->blocks / p->heads;
+            forward_block(p, &f->in, batch, head, query, f->y, f->normaliser + (batch * p->heads + head) * p->queries + query, &room);
+        }
+    real **places = &room.plain;
+    for (int i = 0; i < 7; i++) free(places[i]);
+}
+
 /* q, k, v[, mask] → y, normaliser */
 int attention(void **buffers, const int64_t *numbers, int64_t threads) {
     const struct problem *p = (const struct problem *)numbers;
-    int masked = p->mask_kind != NO_MASK, failed = 0;
-    struct inputs in = {buffers[0], buffers[1], buffers[2], masked ? buffers[3] : NULL, scale_of(p)};
-    element *y = buffers[3 + masked];
-    real *normaliser = buffers[4 + masked];
-    int64_t blocks = (p->queries + QUERIES - 1) / QUERIES, items = p->batches * p->heads * blocks;
-    struct caller caller = caller_here();
-#pragma omp parallel num_threads(threads) if (threads > 1 && items > 1)
-    {
-        keep_apart(caller);
-        struct forward_room room;
-        int missing = forward_room(p, &room);
-        if (missing) __atomic_store_n(&failed, 1, __ATOMIC_RELAXED);
-#pragma omp for schedule(dynamic)
-        for (int64_t item = 0; item < items; item++) {
-            if (missing) continue;
-            /* the longest first */
-            int64_t query = (blocks - 1 - item % blocks) * QUERIES, head = item / blocks % p->heads, batch = item / blocks / p->heads;
-            forward_block(p, &in, batch, head, query, y, normaliser + (batch * p->heads + head) * p->queries + query, &room);
-        }
-        real **places = &room.plain;
-        for (int i = 0; i < 7; i++) free(places[i]);
-    }
-    return failed;
+    int masked = p->mask_kind != NO_MASK;
+    int64_t blocks = (p->queries + QUERIES - 1) / QUERIES;
+    struct forward f = {
+        p, {buffers[0], buffers[1], buffers[2], masked ? buffers[3] : NULL, scale_of(p)},
+        buffers[3 + masked], buffers[4 + masked], blocks, p->batches * p->heads * blocks, 0, 0,
+    };
+    share(forward_part, &f, threads, parts_of(f.items, threads));
+    return f.failed;
 }
 
 struct backward_room {
@@ -271,11 +283,59 @@ static void backward_block(const struct problem *p, const struct inputs *in, con
     give_block(g->q + at, p->q[2], rows, p->width, room->grad_q, scales, room->row);
 }
 
+struct backward {
+    const struct problem *p;
+    struct inputs in;
+    struct gradients g;
+    int64_t width, value_width, groups, blocks, parts, items, next;
+    int failed;
+};
+
+/* Items as they come, in memory of its own: the sums of each. */
+static void backward_part(void *work, int number, int count) {
+    (void)number, (void)count;
+    struct backward *b = work;
+    const struct problem *p = b->p;
+    struct backward_room room;
+    if (backward_room(p, &room))
+        __atomic_store_n(&b->failed, 1, __ATOMIC_RELAXED);
+    else
+        for (int64_t item; (item = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED)) < b->items;) {
+            int64_t group = item / b->parts, batch = group * p->shared / p->heads, first = group * p->shared % p->heads;
+            real *sums_k = b->g.sums_k + item * p->keys * b->width, *sums_v = b->g.sums_v + item * p->keys * b->value_width;
+            memset(sums_k, 0, (size_t)(p->keys * b->width) * sizeof(real));
+            memset(sums_v, 0, (size_t)(p->keys * b->value_width) * sizeof(real));
+            for (int64_t head = first; head < first + p->shared; head++)
+                for (int64_t block = item % b->parts; block < b->blocks; block += b->parts)
+                    backward_block(p, &b->in, &b->g, batch, head, block * QUERIES, sums_k, sums_v, &room);
+        }
+    real **places = &room.q;
+    for (int i = 0; i < 10; i++) free(places[i]);
+}
+
+/* The sums of a group's items, put together: some rows. */
+static void sums_part(void *work, int number, int count) {
+    struct backward *b = work;
+    const struct problem *p = b->p;
+    int64_t rows = b->groups * p->keys;
+    for (int64_t row = rows * number / count; row < rows * (number + 1) / count; row++) {
+        int64_t group = row / p->keys, key = row % p->keys, batch = group * p->shared / p->heads;
+        int64_t other = group % (p->heads / p->shared);
+        for (int value = 0; value < 2; value++) {
+            int64_t size = value ? b->value_width : b->width, each = p->keys * size;
+            real *sums = (value ? b->g.sums_v : b->g.sums_k) + group * b->parts * each + key * size;
+            for (int64_t part = 1; part < b->parts; part++)
+                for (int64_t d = 0; d < size; d++) sums[d] += sums[part * each + d];
+            const int64_t *steps = value ? p->v : p->k;
+            elements_of((value ? b->g.v : b->g.k) + batch * steps[0] + other * steps[1] + key * steps[2], sums, value ? p->value_width : p->width);
+        }
+    }
+}
+
 /* q, k, v[, mask], y, normaliser, grad → grad_q, grad_k, grad_v */
 int attention_backward(void **buffers, const int64_t *numbers, int64_t threads) {
     const struct problem *p = (const struct problem *)numbers;
-    int masked = p->mask_kind != NO_MASK, failed = 0;
-    struct inputs in = {buffers[0], buffers[1], buffers[2], masked ? buffers[3] : NULL, scale_of(p)};
+    int masked = p->mask_kind != NO_MASK;
     void **rest = buffers + 3 + masked;
     int64_t width = up_to_lanes(p->width), value_width = up_to_lanes(p->value_width);
     /* a group is the heads that share keys; where there are fewer groups than threads, several share one, each with sums of
@@ -284,45 +344,16 @@ int attention_backward(void **buffers, const int64_t *numbers, int64_t threads) 
     int64_t parts = groups < threads ? (threads + groups - 1) / (groups > 0 ? groups : 1) : 1;
     if (parts > blocks) parts = blocks > 0 ? blocks : 1;
     int64_t items = groups * parts;
-    struct gradients g = {rest[0], rest[2], rest[1], rest[3], rest[4], rest[5],
-                          memory(items * p->keys * width, sizeof(real)), memory(items * p->keys * value_width, sizeof(real))};
-    if (!g.sums_k || !g.sums_v) failed = 1;
-    struct caller caller = caller_here();
-#pragma omp parallel num_threads(threads) if (threads > 1 && items > 1)
-    {
-        keep_apart(caller);
-        struct backward_room room;
-        int missing = backward_room(p, &room) || failed;
-        if (missing) __atomic_store_n(&failed, 1, __ATOMIC_RELAXED);
-#pragma omp for schedule(dynamic)
-        for (int64_t item = 0; item < items; item++) {
-            if (missing) continue;
-            int64_t group = item / parts, batch = group * p->shared / p->heads, first = group * p->shared % p->heads;
-            real *sums_k = g.sums_k + item * p->keys * width, *sums_v = g.sums_v + item * p->keys * value_width;
-            memset(sums_k, 0, (size_t)(p->keys * width) * sizeof(real));
-            memset(sums_v, 0, (size_t)(p->keys * value_width) * sizeof(real));
-            for (int64_t head = first; head < first + p->shared; head++)
-                for (int64_t block = item % parts; block < blocks; block += parts)
-                    backward_block(p, &in, &g, batch, head, block * QUERIES, sums_k, sums_v, &room);
-        }
-#pragma omp for
-        for (int64_t row = 0; row < groups * p->keys; row++) {
-            if (missing) continue;
-            int64_t group = row / p->keys, key = row % p->keys, batch = group * p->shared / p->heads;
-            int64_t other = group % (p->heads / p->shared);
-            for (int value = 0; value < 2; value++) {
-                int64_t size = value ? value_width : width, each = p->keys * size;
-                real *sums = (value ? g.sums_v : g.sums_k) + group * parts * each + key * size;
-                for (int64_t part = 1; part < parts; part++)
-                    for (int64_t d = 0; d < size; d++) sums[d] += sums[part * each + d];
-                const int64_t *steps = value ? p->v : p->k;
-                elements_of((value ? g.v : g.k) + batch * steps[0] + other * steps[1] + key * steps[2], sums, value ? p->value_width : p->width);
-            }
-        }
-        real **places = &room.q;
-        for (int i = 0; i < 10; i++) free(places[i]);
-    }
-    free(g.sums_k);
-    free(g.sums_v);
-    return failed;
+    struct backward b = {
+        p, {buffers[0], buffers[1], buffers[2], masked ? buffers[3] : NULL, scale_of(p)},
+        {rest[0], rest[2], rest[1], rest[3], rest[4], rest[5],
+         memory(items * p->keys * width, sizeof(real)), memory(items * p->keys * value_width, sizeof(real))},
+        width, value_width, groups, blocks, parts, items, 0, 0,
+    };
+    if (!b.g.sums_k || !b.g.sums_v) b.failed = 1;
+    if (!b.failed) share(backward_part, &b, threads, parts_of(items, threads));
+    if (!b.failed) share(sums_part, &b, threads, parts_of(items, threads));
+    free(b.g.sums_k);
+    free(b.g.sums_v);
+    return b.failed;
 }

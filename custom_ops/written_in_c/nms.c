@@ -84,31 +84,41 @@ static int32_t one_image(const struct problem *p, const element *boxes, const el
     return (int32_t)found;
 }
 
-/* boxes (images, boxes, 4), scores (images, boxes, classes) → boxes, scores, classes, indices, counts */
-int nms(void **buffers, const int64_t *numbers, int64_t threads) {
-    const struct problem *p = (const struct problem *)numbers;
+struct images {
+    const struct problem *p;
+    void **buffers;
+    int64_t next;
+    int failed;
+};
+
+/* Images as they come, in memory of its own. */
+static void images_part(void *work, int number, int count) {
+    (void)number, (void)count;
+    struct images *all = work;
+    const struct problem *p = all->p;
+    void **buffers = all->buffers;
     int64_t each = p->boxes * p->classes;
-    int failed = 0;
-    struct caller caller = caller_here();
-#pragma omp parallel num_threads(threads) if (threads > 1 && p->images > 1)
-    {
-        keep_apart(caller);
-        struct candidate *heap = malloc((size_t)(each + 1) * sizeof *heap);
-        struct chosen *chosen = malloc((size_t)(p->room + 1) * sizeof *chosen);
-        int64_t *last = malloc((size_t)(p->classes + 1) * sizeof *last);
-        int missing = !heap || !chosen || !last;
-        if (missing) __atomic_store_n(&failed, 1, __ATOMIC_RELAXED);
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < p->images; i++) {
-            if (missing) continue;
+    struct candidate *heap = malloc((size_t)(each + 1) * sizeof *heap);
+    struct chosen *chosen = malloc((size_t)(p->room + 1) * sizeof *chosen);
+    int64_t *last = malloc((size_t)(p->classes + 1) * sizeof *last);
+    if (!heap || !chosen || !last)
+        __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+    else
+        for (int64_t i; (i = __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED)) < p->images;) {
             struct results to = {(element *)buffers[2] + i * p->room * 4, (element *)buffers[3] + i * p->room,
                                  (int32_t *)buffers[4] + i * p->room, (int32_t *)buffers[5] + i * p->room};
             ((int32_t *)buffers[6])[i] = one_image(p, (const element *)buffers[0] + i * p->boxes * 4,
                                                    (const element *)buffers[1] + i * each, heap, chosen, last, &to);
         }
-        free(heap);
-        free(chosen);
-        free(last);
-    }
-    return failed;
+    free(heap);
+    free(chosen);
+    free(last);
+}
+
+/* boxes (images, boxes, 4), scores (images, boxes, classes) → boxes, scores, classes, indices, counts */
+int nms(void **buffers, const int64_t *numbers, int64_t threads) {
+    const struct problem *p = (const struct problem *)numbers;
+    struct images all = {p, buffers, 0, 0};
+    share(images_part, &all, threads, parts_of(p->images, threads));
+    return all.failed;
 }

@@ -81,6 +81,49 @@ RULE(momentum)
 
 VF double one_of(void **numbers, int64_t place) { return *(const float *)numbers[place]; }
 
+/* All tensors, and where each begins among the pieces. */
+struct list {
+    const struct problem *p;
+    struct step step;
+    void **rates, **decays, **grads, **weights, **moments, **squares;
+    double correction;
+    const int64_t *first;
+    int64_t pieces;
+};
+
+static void one_piece(const struct list *list, int64_t piece) {
+    const struct problem *p = list->p;
+    int64_t low = 0, high = p->count;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (list->first[middle] <= piece)
+            low = middle;
+        else
+            high = middle;
+    }
+    /* empty tensors begin where the next one does */
+    const struct tensor *tensor = &p->tensors[low];
+    int64_t start = (piece - list->first[low]) * PIECE, size = tensor->size - start < PIECE ? tensor->size - start : PIECE;
+    struct step s = list->step;
+    s.rate = REAL(splat)((real)(one_of(list->rates, p->rates > 1 ? low : 0) * list->correction));
+    s.has_decay = p->decays && tensor->decayed;
+    if (s.has_decay) s.decay = REAL(splat)((real)one_of(list->decays, p->decays > 1 ? low : 0));
+    const element *g = (const element *)list->grads[low] + start;
+    element *w = (element *)list->weights[low] + start, *m = (element *)list->moments[low] + start;
+    element *v = p->rule == MOMENTUM ? NULL : (element *)list->squares[low] + start;
+    if (p->rule == ADAM)
+        adam_piece(&s, g, w, m, v, size);
+    else if (p->rule == ADAM_WEIGHT_DECAY)
+        adam_weight_decay_piece(&s, g, w, m, v, size);
+    else
+        momentum_piece(&s, g, w, m, v, size);
+}
+
+static void pieces_part(void *work, int number, int count) {
+    const struct list *list = work;
+    for (int64_t piece = list->pieces * number / count; piece < list->pieces * (number + 1) / count; piece++) one_piece(list, piece);
+}
+
 /* rates, decays (one each, or one for each tensor; no decays at all where there are none), then the powers of both betas
  * (Adam) or the momentum, all float32; then gradients, parameters, moments and second moments → 0 */
 int optimize(void **buffers, const int64_t *numbers, int64_t threads) {
@@ -92,11 +135,6 @@ int optimize(void **buffers, const int64_t *numbers, int64_t threads) {
     *(float *)(p->rule == MOMENTUM ? squares : squares + count)[0] = 0;
     double correction = p->rule == ADAM ? __builtin_sqrt(1 - one_of(scalars, 1)) / (1 - one_of(scalars, 0)) : 1;
     real beta1 = (real)p->beta1, beta2 = (real)p->beta2;
-    struct step shared = {
-        .beta1 = REAL(splat)(beta1), .beta2 = REAL(splat)(beta2), .rest1 = REAL(splat)(1 - beta1), .rest2 = REAL(splat)(1 - beta2),
-        .epsilon = REAL(splat)((real)p->epsilon), .scale = REAL(splat)((real)p->scale), .has_scale = p->scale != 1,
-        .momentum = REAL(splat)(p->rule == MOMENTUM ? (real)one_of(scalars, 0) : 0), .nesterov = (int)p->nesterov,
-    };
     int64_t *first = malloc((size_t)(count + 1) * sizeof *first);
     if (!first) return 1;
     for (int64_t i = 0; i < count; i++) {
@@ -105,38 +143,17 @@ int optimize(void **buffers, const int64_t *numbers, int64_t threads) {
         total += p->tensors[i].size;
     }
     first[count] = pieces;
-    struct caller caller = caller_here();
-#pragma omp parallel num_threads(threads) if (threads > 1 && total >= SHARED_FROM)
-    {
-        keep_apart(caller);
-#pragma omp for schedule(static)
-        for (int64_t piece = 0; piece < pieces; piece++) {
-            int64_t low = 0, high = count;
-            while (high - low > 1) {
-                int64_t middle = (low + high) / 2;
-                if (first[middle] <= piece)
-                    low = middle;
-                else
-                    high = middle;
-            }
-            /* empty tensors begin where the next one does */
-            const struct tensor *tensor = &p->tensors[low];
-            int64_t start = (piece - first[low]) * PIECE, size = tensor->size - start < PIECE ? tensor->size - start : PIECE;
-            struct step s = shared;
-            s.rate = REAL(splat)((real)(one_of(rates, p->rates > 1 ? low : 0) * correction));
-            s.has_decay = p->decays && tensor->decayed;
-            if (s.has_decay) s.decay = REAL(splat)((real)one_of(decays, p->decays > 1 ? low : 0));
-            const element *g = (const element *)grads[low] + start;
-            element *w = (element *)weights[low] + start, *m = (element *)moments[low] + start;
-            element *v = p->rule == MOMENTUM ? NULL : (element *)squares[low] + start;
-            if (p->rule == ADAM)
-                adam_piece(&s, g, w, m, v, size);
-            else if (p->rule == ADAM_WEIGHT_DECAY)
-                adam_weight_decay_piece(&s, g, w, m, v, size);
-            else
-                momentum_piece(&s, g, w, m, v, size);
-        }
-    }
+    struct list list = {
+        .p = p, .rates = rates, .decays = decays, .grads = grads, .weights = weights, .moments = moments, .squares = squares,
+        .correction = correction, .first = first, .pieces = pieces,
+        .step = {
+            .beta1 = REAL(splat)(beta1), .beta2 = REAL(splat)(beta2), .rest1 = REAL(splat)(1 - beta1), .rest2 = REAL(splat)(1 - beta2),
+            .epsilon = REAL(splat)((real)p->epsilon), .scale = REAL(splat)((real)p->scale), .has_scale = p->scale != 1,
+            .momentum = REAL(splat)(p->rule == MOMENTUM ? (real)one_of(scalars, 0) : 0), .nesterov = (int)p->nesterov,
+        },
+    };
+    int64_t together = total < SHARED_FROM || threads < 1 ? 1 : threads;
+    share(pieces_part, &list, together, together);
     free(first);
     return 0;
 }

@@ -14,7 +14,7 @@
 #define LANES 8 /* an f64v is one register */
 #endif
 #include "vector_math.h"
-#include "apart.h"
+#include "workers.h"
 
 #if ELEMENT == ELEMENT_FLOAT64
 typedef double real, element;

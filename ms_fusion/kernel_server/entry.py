@@ -1,7 +1,7 @@
 """The function that MindSpore calls in a kernel's library, around the one that the cpu back end writes.
 
 MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)`` with the inputs, then the outputs; what it
-hands over besides is not used: the kernel shares its loops among the threads of OpenMP.
+hands over besides is not used: the kernel shares its loops among threads of ours.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu.workers import start_workers
 
 if TYPE_CHECKING:
     from ms_fusion.kernel_server.rows import Prepared
@@ -49,11 +50,12 @@ class Host:
         self._callback = _Prepare(self._prepare)
 
     def install(self) -> None:
-        """Makes it the one that stubs find.
+        """Makes it the one that stubs find, and brings the threads of kernels.
 
         Raises:
             MissingError, CompileError: there is no compiler, or it fails.
         """
+        start_workers()
         _installed.append(self)
         _library().ms_fusion_host_set(self._callback)
 

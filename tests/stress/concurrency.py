@@ -20,6 +20,7 @@ from tests.stress.parts import (
     Stress,
     in_child,
     kernel_cache,
+    kernel_entries,
 )
 
 GROWTH_BYTES = 20 << 20
@@ -34,7 +35,7 @@ def threads(stress: Stress) -> str:
         _in_threads(count, lambda number: _each_kernel(number, each))
 
     in_child(compile_and_call, limit_s=900)
-    entries = len(kernel_cache().entries())
+    entries = len(kernel_entries())
     assert entries == each, f"{entries} entries for {each} kernels"
     assert kernel_cache().verify() == (), "a bad entry"
     calls = stress.times(1000, 20)

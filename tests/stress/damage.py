@@ -20,6 +20,7 @@ from tests.stress.parts import (
     calls_of,
     in_child,
     kernel_cache,
+    kernel_entries,
     real_compiler,
     remembering_compiler,
     using_compiler,
@@ -40,7 +41,7 @@ def damage(stress: Stress) -> str:
     cc, cache, kinds = remembering_compiler(stress.place / "cc"), kernel_cache(), {}
     with using_compiler(cc):
         in_child(lambda: check_swish(0))
-        (entry,) = cache.entries()
+        (entry,) = kernel_entries()
         good = (entry.path / "kernel.so").read_bytes()
         before = calls_of(cc)
         counts = {"cuts": 60, "flips": 400, "garbage": 91} if stress.full else {"cuts": 6, "flips": 20, "garbage": 4}  # fmt: skip
@@ -93,7 +94,7 @@ def _planted(place: Path, mark: Path) -> Path:
 def _attack(make: Callable[[Path, Path], None], planted: Path) -> None:
     cache = kernel_cache()
     in_child(lambda: check_swish(0))
-    (entry,) = cache.entries()
+    (entry,) = kernel_entries()
     other = cache.get_or_build(OTHER, builder(planted.read_bytes())).parent
     if "swapped" not in make.__name__:
         _forge(entry.path, planted)

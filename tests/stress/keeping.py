@@ -24,6 +24,7 @@ from tests.stress.parts import (
     calls_of,
     in_child,
     kernel_cache,
+    kernel_entries,
     remembering_compiler,
     using_compiler,
 )
@@ -133,7 +134,7 @@ def warm(stress: Stress) -> str:
     check_swish(0)
     kernel = swish(0)
     program = next(step.program for step in kernel.compiled.steps if step.program)
-    (entry,) = kernel_cache().entries()
+    (entry,) = kernel_entries()
 
     def load() -> float:
         cache, begin = kernel_cache(), time.perf_counter()

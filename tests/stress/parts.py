@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.cache import KernelCache
+from tbe_impl.backends.cpu import compiler, workers
+from tbe_impl.cache import Entry, KernelCache
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +69,13 @@ class Row:
 def kernel_cache() -> KernelCache:
     """The cache that kernels of this process are kept in."""
     return KernelCache(environment.cache_dir() / "kernels")
+
+
+def kernel_entries() -> list[Entry]:
+    """What the user's cache has, but for the threads, which are there before the first kernel."""
+    threads = hashlib.sha256(workers.SOURCE.read_bytes()).hexdigest()
+    keys = {compiler.recipe(threads).key}
+    return [entry for entry in kernel_cache().entries() if entry.key not in keys]
 
 
 _held: list[int] = []
@@ -165,12 +173,13 @@ def counting_compiler(path: Path) -> Path:
 
 
 def remembering_compiler(path: Path) -> Path:
-    """Compiles the first time, and then gives the same library for every text: for rows that use one kernel."""
+    """Compiles the first time, and then gives the same library for every text: for rows that use one kernel. Threads it always compiles."""
     return script(
         path,
-        f"""echo called >> "{path}.log"
-last=
+        f"""last=
 for argument; do [ "$last" = -o ] && target=$argument; last=$argument; done
+for argument; do case $argument in *.c) grep -q "^void tbe_impl_share" "$argument" && exec {real_compiler()} "$@" ;; esac; done
+echo called >> "{path}.log"
 [ -f "{path}.so" ] && exec cp "{path}.so" "$target"
 {real_compiler()} "$@" && cp "$target" "{path}.so" """,
     )

@@ -15,7 +15,7 @@ MAX_THREADS = 256
 
 
 class _Process:
-    """Whether this process is a forked child: there the threads of OpenMP are gone, and starting them hangs."""
+    """Whether this process is a forked child: one of several, as a rule, which compute at the same time."""
 
     is_forked = False
 
@@ -36,5 +36,5 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def usable_threads(threads: int) -> int:
-    """What a program is told: one thread where those of OpenMP are gone, never more than there is room for."""
+    """What a program is told: one thread in a forked child, never more than there is room for."""
     return 0 if _Process.is_forked else min(threads, MAX_THREADS)

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu.open_library import check_library
+from tbe_impl.backends.cpu.check_library import check_library
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError, InputError, MissingError
 
@@ -50,12 +50,10 @@ class Compiler:
     Attributes:
         command: how it is called.
         identity: changes when another version is installed at the same place.
-        openmp: whether it can share loops among threads.
     """
 
     command: tuple[str, ...]
     identity: str
-    openmp: bool = True
 
 
 @lru_cache(maxsize=8)
@@ -69,7 +67,9 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
     if not chosen and importlib.util.find_spec("ziglang") is not None:
         from importlib import metadata
 
-        return Compiler((sys.executable, "-m", "ziglang", "cc"), f"ziglang {metadata.version('ziglang')}", False)  # fmt: skip
+        return Compiler(
+            (sys.executable, "-m", "ziglang", "cc"), f"ziglang {metadata.version('ziglang')}"
+        )
     return None
 
 
@@ -129,8 +129,8 @@ def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
         flags.append(f"-march={march()}")
     if not any(option.startswith("-ffp-contract") for option in options):
         flags.append("-ffp-contract=off")
-    if compiler.openmp:
-        flags.append("-fopenmp")
+    if sys.platform == "darwin":
+        flags.append("-Wl,-undefined,dynamic_lookup")
     flags += options
     key = KernelCache.key(source=digest, headers=_headers(), compiler=compiler.identity, flags=flags)  # fmt: skip
     return Recipe(compiler, tuple(flags), key)
@@ -261,7 +261,16 @@ def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path
     with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as place:
         text, output = Path(place) / "kernel.c", Path(place) / "output"
         text.write_text(source, "utf-8")
-        command = [*compiler.command, *flags, f"-I{HERE}", "-o", str(target), str(text), "-lm"]
+        command = [
+            *compiler.command,
+            *flags,
+            f"-I{HERE}",
+            "-o",
+            str(target),
+            str(text),
+            "-lm",
+            "-lpthread",
+        ]
         if os.name == "posix":
             command = [*_LIMITED, str(MEMORY_LIMIT_BYTES >> 10), *command]
         # its output goes to a file: of a pipe the end may be held by a process that outlives it

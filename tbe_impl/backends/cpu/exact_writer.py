@@ -7,6 +7,7 @@ from tbe_impl.backends.cpu.exact_stage import ExactStage
 from tbe_impl.backends.cpu.nest_function import NestFunction, Surroundings
 from tbe_impl.backends.cpu.nests import Nest
 from tbe_impl.backends.cpu.open_levels import parted_steps
+from tbe_impl.backends.cpu.sharing import joined
 from tbe_impl.backends.cpu.thread_rows import ThreadRows
 
 
@@ -52,10 +53,9 @@ class ExactWriter:
         lines = inside.chain[0].lines
         if memory.is_empty:
             text = function.text("int64_t begin, int64_t end", (), lines)
-            call = f"{function.name}(b, s, {{}});"
-            return text, function.shared(
-                steps, grain, function.steps(), call.format(f"INT64_C(0), {steps}"), call.format("lo, hi")
-            )  # fmt: skip
+            alone = f"{function.name}(b, s, INT64_C(0), {steps});"
+            part, call = function.shared(steps, grain, alone)
+            return joined(text, part), call
         text = function.text("int64_t begin, int64_t end, char *rows", memory.starts(), lines)
-        call = memory.call(steps, grain, together=together)
-        return (f"{text}\n\n{memory.together()}" if together else text), call
+        part, call = memory.call(steps, grain, together=together)
+        return joined(text, part, memory.together() if together else ""), call

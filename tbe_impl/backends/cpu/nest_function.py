@@ -131,8 +131,10 @@ class NestFunction:
         return min(self.options.portions, MAX_THREADS)
 
     def shared(
-        self, extent: str, grain: int, steps: str, alone: str, shared: str, *, count: str = ""
-    ) -> str:
-        """Statements that run `alone`, or `shared` on several threads when that pays; see `shared_out`."""
-        work = f"{steps} >= {self.options.parallel_elements}"
-        return shared_out(extent, grain, work, alone, shared, portions=self.portions, count=count)
+        self, extent: str, grain: int, alone: str, *, arguments: str = "", given: str = "", count: str = ""
+    ) -> tuple[str, str]:  # fmt: skip
+        """A function, and statements that run `alone`, or this nest's parts on several threads when that pays; see `shared_out`."""
+        work = f"{self.steps()} >= {self.options.parallel_elements}"
+        return shared_out(
+            self.name, extent, grain, work, alone, portions=self.portions, arguments=arguments, given=given, count=count
+        )  # fmt: skip

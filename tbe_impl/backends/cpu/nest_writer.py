@@ -22,6 +22,7 @@ from tbe_impl.backends.cpu.open_levels import (
 from tbe_impl.backends.cpu.ranges import Piece
 from tbe_impl.backends.cpu.reductions import accumulate, combine, part_of_reduction
 from tbe_impl.backends.cpu.scope import Buffer, Scope, Tile
+from tbe_impl.backends.cpu.sharing import joined
 from tbe_impl.backends.cpu.short_rows import has_short_rows
 from tbe_impl.backends.cpu.staggered import LONGEST_ROW, staggered
 from tbe_impl.backends.cpu.thread_rows import ThreadRows
@@ -95,12 +96,14 @@ class NestWriter:
         )
         steps = parted_steps(self.inside, parted)
         grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
-        given = stream or "0"
+        name, told = self.function.name, "nest->stream" if stream else "0"
+        given = f".stream = {stream}" if stream else ""
         if columns:
-            return f"{text}\n\n{rows.together()}", rows.call(steps, grain, f"{given}, ")
-        name, function = self.function.name, self.function
-        alone = f"{name}(b, s, INT64_C(0), {steps}, {given});"
-        return text, function.shared(steps, grain, function.steps(), alone, f"{name}(b, s, lo, hi, {given});")  # fmt: skip
+            part, call = rows.call(steps, grain, stream or "0", told, given)
+            return joined(text, part, rows.together()), call
+        alone = f"{name}(b, s, INT64_C(0), {steps}, {stream or '0'});"
+        part, call = self.function.shared(steps, grain, alone, arguments=told, given=given)
+        return joined(text, part), call
 
     # inside
 
@@ -371,17 +374,17 @@ class NestWriter:
         )
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
         alone = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
-        shared = f"{self.function.name}(b, s, lo, hi, &parts{number}[part]);"
+        given = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
         both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
         place = f"({dtype_of(self.function.place(root).dtype).c} *)b[{self.function.place(root).name[1:]}]"
         last = [
             f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
         ]
-        call = self.function.shared(
-            steps, grain, self.function.steps(), alone, shared, count=f"count{number}"
+        part, call = self.function.shared(
+            steps, grain, alone, arguments=f"({c} *)own", given=given, count=f"count{number}"
         )
-        return text, "\n  ".join(["{", parts, call, *last, "}"])
+        return joined(text, part), "\n  ".join(["{", parts, call, *last, "}"])
 
 
 def _computed(root: Root) -> Expr:

@@ -61,6 +61,33 @@ static void rows_end(work *out, element *result, int64_t count, int64_t begin, i
   }
 }
 
+struct numbered {
+  work *out;
+  const element *var, *x;
+  const number *numbers;
+  element *result;
+  int64_t *members;
+  int64_t rows, width, count;
+};
+
+/* each part has columns of its own, and goes through all numbers */
+static void numbered_begin(void *given, int number_of_part, int parts) {
+  const struct numbered *all = given;
+  const int64_t width = all->width, part = (width + parts - 1) / parts;
+  const int64_t first = least(part * number_of_part, width), last = least(first + part, width);
+  for (int64_t row = 0; row < all->count; row++) rows_begin(all->out, all->var, row * width + first, row * width + last);
+  rows_change(all->out, all->x, all->numbers, number_of_part ? NULL : all->members, all->rows, width, all->count, first, last);
+}
+
+/* when all members are counted */
+static void numbered_end(void *given, int number_of_part, int parts) {
+  const struct numbered *all = given;
+  const int64_t width = all->width, part = (width + parts - 1) / parts;
+  const int64_t first = least(part * number_of_part, width), last = least(first + part, width);
+  for (int64_t row = 0; row < all->count; row++)
+    rows_end(all->out, all->result, all->members ? all->members[row] : 1, row * width + first, row * width + last);
+}
+
 /* 0, or 1 when memory ran out */
 static int numbered_rows(const element *var, const element *x, const number *numbers, element *result, int64_t rows,
                          int64_t width, int64_t count, int is_counted, int64_t threads) {
@@ -68,20 +95,11 @@ static int numbered_rows(const element *var, const element *x, const number *num
   int64_t *members = is_counted ? calloc((size_t)count + 1, sizeof(int64_t)) : NULL;
   const int missing = !out || (is_counted && !members);
   if (!missing) {
-    /* each thread goes through all numbers: that pays where a row is long */
-    const int64_t most_threads = least(threads, width / 32);
-    const struct caller caller = caller_here();
-#pragma omp parallel num_threads((int)most(most_threads, 1))
-    {
-      keep_apart(caller);
-      const int64_t part = (width + OMP_COUNT - 1) / OMP_COUNT;
-      const int64_t first = least(part * OMP_NUMBER, width), last = least(first + part, width);
-      for (int64_t row = 0; row < count; row++) rows_begin(out, var, row * width + first, row * width + last);
-      rows_change(out, x, numbers, OMP_NUMBER ? NULL : members, rows, width, count, first, last);
-#pragma omp barrier
-      for (int64_t row = 0; row < count && (members || IS_NARROW); row++)
-        rows_end(out, result, members ? members[row] : 1, row * width + first, row * width + last);
-    }
+    struct numbered all = {out, var, x, numbers, result, members, rows, width, count};
+    /* that pays where a row is long */
+    const int64_t parts = parts_of(width / 32, threads);
+    share(numbered_begin, &all, threads, parts);
+    if (members || IS_NARROW) share(numbered_end, &all, threads, parts);
   }
   if (IS_NARROW) free(out);
   free(members);

@@ -61,22 +61,28 @@ static void running_columns(const element *x, element *y, int64_t steps, int64_t
   }
 }
 
+struct running {
+  const element *x;
+  element *y;
+  int64_t rows, steps, width, blocks, parts;
+};
+
+static void running_part(void *work, int number, int count) {
+  const struct running *all = work;
+  const int64_t steps = all->steps, width = all->width, blocks = all->blocks;
+  for (int64_t part = all->parts * number / count; part < all->parts * (number + 1) / count; part++) {
+    if (width == 1) {
+      const int64_t row = part * TOGETHER;
+      running_rows(all->x + row * steps, all->y + row * steps, least(TOGETHER, all->rows - row), steps);
+    } else {
+      const int64_t start = part / blocks * steps * width + part % blocks * COLUMNS;
+      running_columns(all->x + start, all->y + start, steps, width, least(COLUMNS, width - part % blocks * COLUMNS));
+    }
+  }
+}
+
 static void running(const element *x, element *y, int64_t rows, int64_t steps, int64_t width, int64_t threads) {
   const int64_t blocks = width == 1 ? 1 : (width + COLUMNS - 1) / COLUMNS;
   const int64_t parts = width == 1 ? (rows + TOGETHER - 1) / TOGETHER : rows * blocks;
-  const struct caller caller = caller_here();
-#pragma omp parallel num_threads((int)most(least(threads, parts), 1))
-  {
-    keep_apart(caller);
-#pragma omp for schedule(static)
-    for (int64_t part = 0; part < parts; part++) {
-      if (width == 1) {
-        const int64_t row = part * TOGETHER;
-        running_rows(x + row * steps, y + row * steps, least(TOGETHER, rows - row), steps);
-      } else {
-        const int64_t start = part / blocks * steps * width + part % blocks * COLUMNS;
-        running_columns(x + start, y + start, steps, width, least(COLUMNS, width - part % blocks * COLUMNS));
-      }
-    }
-  }
+  share(running_part, &(struct running){x, y, rows, steps, width, blocks, parts}, threads, parts_of(parts, threads));
 }

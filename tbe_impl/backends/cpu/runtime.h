@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "apart.h"
+#include "workers.h"
 
 /* less 0: plus 0 would lose the sign of −0 */
 #define SPLAT(type, number) ((__typeof__(((type){0})[0]))(number) - ((type){0}))

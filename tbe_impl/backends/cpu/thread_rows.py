@@ -52,17 +52,23 @@ class ThreadRows:
             offset = f"{offset} + {size}"
         return starts
 
-    def call(self, steps: str, grain: int, given: str = "", *, together: bool = True) -> str:
-        """Statements that call the function of the nest on each part, and then put the rows together.
+    def call(
+        self, steps: str, grain: int, before: str = "", before_own: str = "", given: str = "", *, together: bool = True
+    ) -> tuple[str, str]:  # fmt: skip
+        """A function, and statements that call that of the nest on each part, and then put the rows together.
 
         Args:
             steps, grain: what threads share; see `NestFunction.shared`.
-            given: arguments before the rows.
+            before, before_own: an argument before the rows, of one thread and of several.
+            given: what else these are told.
             together: whether the rows are put together afterwards.
         """
         function = self.function
-        alone = f"{function.name}(b, s, INT64_C(0), {steps}, {given}rows);"
-        shared = f"{function.name}(b, s, lo, hi, {given}rows + part*row_bytes);"
+        alone = f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
+        part, shared = function.shared(
+            steps, grain, alone, arguments=f"{before_own}{before_own and ', '}own",
+            given=f".own = rows, .own_bytes = row_bytes{given and ', '}{given}", count="used" if together else "",
+        )  # fmt: skip
         count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*"
         calls = [
             "{",
@@ -70,15 +76,12 @@ class ThreadRows:
             f"  char *rows = aligned_alloc(64, {count}row_bytes);",
             *(["  int used = 1;"] if together else []),
             "  if (!rows) { missing = 1; goto done; }",
-            "  "
-            + function.shared(
-                steps, grain, function.steps(), alone, shared, count="used" if together else ""
-            ),
+            f"  {shared}",
             *([f"  {function.name}_columns(b, s, rows, row_bytes, used);"] if together else []),
             "  free(rows);",
             "}",
         ]
-        return "\n  ".join(calls)
+        return part, "\n  ".join(calls)
 
     def _bytes_of(self, root: Root) -> str:
         """Bytes of one thread's row, a whole number of cache lines."""

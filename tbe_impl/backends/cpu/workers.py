@@ -1,0 +1,34 @@
+"""The threads that kernels share their work among, for this process: `workers.c`, loaded before the first kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from pathlib import Path
+
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.errors import CompileError, MissingError
+
+SOURCE = Path(__file__).with_name("workers.c")
+SYMBOLS = ("tbe_impl_share",)
+
+_loading = threading.Lock()
+_loaded: list[ctypes.CDLL | None] = []
+
+
+def start_workers() -> bool:
+    """Loads them, so that libraries which are loaded later find them; whether they are there: without them a kernel runs on one thread."""
+    with _loading:
+        if not _loaded:
+            _loaded.append(_load())
+        return _loaded[0] is not None
+
+
+def _load() -> ctypes.CDLL | None:
+    try:
+        file = compiler.build(SOURCE.read_text("utf-8"), symbols=SYMBOLS)
+        return ctypes.CDLL(str(file), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+    except (MissingError, CompileError, OSError):
+        # whoever has kernels without a compiler has those that were kept
+        return None
