@@ -200,7 +200,7 @@ class NestWriter:
         kept = list(scope.rows.values())
         found = staggered(scope.lines, name, piece.begin, piece.end, kept, place)
         if found:
-            lines[-3:] = ["#if VECTOR_REGISTER_BYTES == 64", *found, "#else", *lines[-3:], "#endif"]
+            lines[-3:] = ["#if STAGGERS", *found, "#else", *lines[-3:], "#endif"]
 
     def _at_once(self, at: int, piece: Piece) -> int:
         """How many steps a loop takes at once: several the one around loops over rows that the nearest cache holds."""

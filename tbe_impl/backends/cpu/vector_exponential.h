@@ -286,14 +286,23 @@ VF f32p f32p_sigmoid_of_any(f32p x) {
     f32p q = (head + tail) * inverse;
     return f32p_fma(f32p_fma(-q, e, (head - q) + tail), inverse, q);
 }
-#if VECTOR_X86 && PART32_BYTES == 64
 /* Of x not far from 0, exp(-x) = power (1 + p): in fewer operations an approximate reciprocal and what it lacks. */
+VF f32p f32p_inverse_of_sum(f32p power, f32p p) {
+    f32p inverse = f32p_inverse(1.0f + f32p_fma(power, p, power));
+    f32p lacking = f32p_fma(-inverse, power, f32p_splat(1.0f)) - inverse;
+    return f32p_fma(inverse, f32p_fma(-(inverse * power), p, lacking), inverse);
+}
+#if VECTOR_X86 && PART32_BYTES == 64
 VF f32p f32p_sigmoid(f32p x) {
     if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
     f32p_sixteenths e = f32p_exp_sixteenths(-x);
-    f32p power = f32p_power_of_sixteenths(e), inverse = f32p_inverse(1.0f + f32p_fma(power, e.p, power));
-    f32p lacking = f32p_fma(-inverse, power, f32p_splat(1.0f)) - inverse;
-    return f32p_fma(inverse, f32p_fma(-(inverse * power), e.p, lacking), inverse);
+    return f32p_inverse_of_sum(f32p_power_of_sixteenths(e), e.p);
+}
+#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+VF f32p f32p_sigmoid(f32p x) {
+    if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
+    f32p_eighths e = f32p_exp_eighths(-x);
+    return f32p_inverse_of_sum(f32p_power_of_eighths(e), e.p);
 }
 #else
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
