@@ -4,7 +4,7 @@ Each line has ours, MindSpore unfused and with its own fusion, torch, torch.comp
 each in a process of its own, called in turns in one run; their results are compared, and MindSpore's profiler says that our kernels
 ran. Written to ``build/bench``: ``bench.json``, ``bench.svg``, ``bench.md``. ``QUICK=1`` is a short form of a few lines in less than
 three minutes; ``WITHOUT=torch.compile`` leaves somebody out; titles choose lines by how they begin. ``--store`` makes what was
-measured the figures of the README. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
+measured the figures of the pages. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(wanted: Sequence[str]) -> int:
     (PLACE / "bench.md").write_text(table(record), "utf-8")
     (PLACE / "bench.svg").write_text(drawn(record), "utf-8")
     for one in changed(record):
-        print(f"otherwise than the README's figures: {one}")
+        print(f"otherwise than the stored figures: {one}")
     if "--store" in wanted:
         store(record)
     return 0 if all(line["right"] for line in record["lines"]) else 1

@@ -1,4 +1,4 @@
-"""The figures that the README shows: the last stored record, the part of the README that is made of it, and what agrees with it."""
+"""The figures that the pages show: a stored record for each width of vectors, what is made of them, and what agrees with them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import LINES
-from benchmarks.harness.table import COLUMNS, SHOWN, described, table
+from benchmarks.harness.table import COLUMNS, SHOWN, WIDTHS, described, table, vectors
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORD, DRAWING = ROOT / "benchmarks/results/bench.json", ROOT / "docs/bench.svg"
+RECORDS, DRAWING = ROOT / "benchmarks/results", ROOT / "docs/bench.svg"
 FULL = ROOT / "docs/speed.md"
 READMES = (ROOT / "README.md", ROOT / "README.zh.md")
 BEGIN, END = "<!-- figures of make bench -->\n", "<!-- end of figures -->\n"
@@ -23,32 +23,30 @@ OTHER_DAYS = 1.15
 
 
 def store(record: Mapping[str, Any]) -> None:
-    """Keeps the record, draws it, and writes its table into both READMEs; lines that were not measured now stay as they were."""
-    kept = _merged(record)
-    RECORD.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
-    DRAWING.write_text(drawn(kept), "utf-8")
-    for page, columns in ((FULL, COLUMNS), *((readme, SHOWN) for readme in READMES)):
-        page.write_text(replaced(page.read_text("utf-8"), kept, columns), "utf-8")
+    """Keeps the record and writes the pages anew; lines that were not measured now stay as they were, if the processor is the same."""
+    _place(vectors(record)).write_text(json.dumps(_merged(record), indent=1) + "\n", "utf-8")
+    records = stored()
+    DRAWING.write_text(drawn(records[0]), "utf-8")
+    for page in (FULL, *READMES):
+        page.write_text(replaced(page, records), "utf-8")
 
 
-def replaced(text: str, record: Mapping[str, Any], columns: Sequence[str]) -> str:
-    """A page with the figures of the record."""
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}{described(record)}\n\n{table(record, columns)}{END}{rest.split(END)[1]}"  # fmt: skip
+def replaced(page: Path, records: Sequence[Mapping[str, Any]]) -> str:
+    """A page with the figures: of the widest vectors in a README, else of all."""
+    shown, columns = (records[:1], SHOWN) if page in READMES else (records, COLUMNS)
+    before, rest = page.read_text("utf-8").split(BEGIN)
+    tables = "\n".join(f"{described(one)}\n\n{table(one, columns)}" for one in shown)
+    return f"{before}{BEGIN}{tables}{END}{rest.split(END)[1]}"
 
 
-def stored() -> dict[str, Any]:
-    """The record; without lines before the first was stored."""
-    found: dict[str, Any] = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"lines": []}  # fmt: skip
-    return found
+def stored() -> list[dict[str, Any]]:
+    """The records, that of the widest vectors first."""
+    return [json.loads(place.read_text("utf-8")) for place in map(_place, WIDTHS) if place.exists()]
 
 
 def changed(record: Mapping[str, Any]) -> list[str]:
-    """What a run on the processor of the stored record found otherwise, a line each; nothing on another, or of what was smaller."""
-    known = stored()
-    if known.get("processor") != record["processor"]:
-        return []
-    old = {line["title"]: line["ratios"] for line in known["lines"]}
+    """What a run on the processor of a stored record found otherwise, a line each; nothing on another, or of what was smaller."""
+    old = {line["title"]: line["ratios"] for line in _lines_of(record)}
     return [
         f"{line['title']}, {who}: {now['median']:.2f}, stored {was['low']:.2f} to {was['high']:.2f}"
         for line in record["lines"]
@@ -59,6 +57,20 @@ def changed(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _place(width: str) -> Path:
+    return RECORDS / f"bench-{width.lower()}.json"
+
+
+def _lines_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is stored of the same processor."""
+    return [
+        line
+        for one in stored()
+        if (one["processor"], vectors(one)) == (record["processor"], vectors(record))
+        for line in one["lines"]
+    ]
+
+
 def _merged(record: Mapping[str, Any]) -> dict[str, Any]:
-    found = {line["title"]: line for line in (*stored()["lines"], *record["lines"])}
+    found = {line["title"]: line for line in (*_lines_of(record), *record["lines"])}
     return {**record, "lines": [found[line.title] for line in LINES if line.title in found]}

@@ -24,6 +24,15 @@ SHOWN = tuple(who for who in COLUMNS if who not in (CUSTOM, REPAIRED, INSIDE))
 """In the README."""
 
 
+WIDTHS = {"AVX-512": "avx512f", "AVX2": "avx2", "other vectors": ""}
+"""Of vectors, the widest first, and what a processor that has them says: which of MindSpore's, oneDNN's and our kernels run depends on it."""
+
+
+def vectors(record: Mapping[str, Any]) -> str:
+    """The widest of its processor."""
+    return next(width for width, feature in WIDTHS.items() if not feature or feature in record["features"])  # fmt: skip
+
+
 def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
     """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds), and our share of the ceiling, with its time."""
     heads = ["", "ours", *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns), "launches, unfused → ours"]  # fmt: skip
@@ -34,7 +43,7 @@ def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
 def described(record: Mapping[str, Any]) -> str:
     """The machine and the versions, in a sentence."""
     peers = ", ".join(f"{name} {version}" for name, version in record["peers"].items() if version)
-    return f"{record['processor']}, {record['threads']} threads, {peers}; {record['when'][:10]}."
+    return f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; {record['when'][:10]}."
 
 
 def _row(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,8 +16,8 @@ from benchmarks.__main__ import main
 from benchmarks.harness import running
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
-from benchmarks.harness.stored import FULL, READMES, RECORD, changed, replaced
-from benchmarks.harness.table import COLUMNS, SHOWN, table
+from benchmarks.harness.stored import FULL, READMES, changed, replaced, stored
+from benchmarks.harness.table import table, vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = {"median_us": 2000.0, "quartile_low_us": 1900.0, "quartile_high_us": 2100.0}
@@ -70,27 +69,32 @@ def test_lines_name_those_who_exist_and_targets_of_those_who_take_part() -> None
     assert len({one.title for one in LINES}) == len(LINES)
 
 
-@pytest.mark.parametrize(("page", "columns"), [(FULL, COLUMNS), *((one, SHOWN) for one in READMES)])
-def test_pages_show_the_stored_figures(page: Path, columns: Sequence[str]) -> None:
-    text, record = page.read_text("utf-8"), json.loads(RECORD.read_text("utf-8"))
-    assert replaced(text, record, columns) == text, "python -m benchmarks --store writes them"
+@pytest.mark.parametrize("page", [FULL, *READMES])
+def test_pages_show_the_stored_figures(page: Path) -> None:
+    assert replaced(page, stored()) == page.read_text("utf-8"), "python -m benchmarks --store writes them"  # fmt: skip
 
 
-def test_figures_are_of_all_claims_and_right() -> None:
-    stored = json.loads(RECORD.read_text("utf-8"))["lines"]
-    assert [one["title"] for one in stored] == [one.title for one in LINES]
-    assert all(one["right"] for one in stored)
+@pytest.mark.parametrize("record", stored(), ids=vectors)
+def test_figures_are_of_all_claims_and_right(record: dict[str, Any]) -> None:
+    assert [one["title"] for one in record["lines"]] == [one.title for one in LINES]
+    assert all(one["right"] for one in record["lines"])
 
 
-def test_a_run_is_held_against_the_stored_figures_where_it_measured_the_same() -> None:
-    record = json.loads(RECORD.read_text("utf-8"))
+@pytest.mark.parametrize("record", stored(), ids=vectors)
+def test_a_run_is_held_against_the_figures_of_its_kind(record: dict[str, Any]) -> None:
     assert changed(record) == []
+    assert changed({**record, "processor": "another"}) == []
     one = record["lines"][0]
     who, spread = next(iter(one["ratios"].items()))
     spread["median"] = 2 * spread["high"]
     assert [text.split(":")[0] for text in changed(record)] == [f"{one['title']}, {who}"]
     one["smaller"] = True
     assert changed(record) == []
+
+
+def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
+    features = (["avx", "avx2", "avx512f"], ["avx2", "fma"], ["asimd"])
+    assert [vectors({"features": one}) for one in features] == ["AVX-512", "AVX2", "other vectors"]
 
 
 def test_figures_of_the_short_form_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
