@@ -301,7 +301,7 @@ VF f32p f32p_sigmoid(f32p x) {
 #elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
 VF f32p f32p_sigmoid(f32p x) {
     if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
-    f32p_eighths e = f32p_exp_eighths(-x);
+    f32p_eighths e = f32p_exp_whole_eighths(-x);
     return f32p_inverse_of_sum(f32p_power_of_eighths(e), e.p);
 }
 #else
