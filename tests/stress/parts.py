@@ -74,8 +74,8 @@ def kernel_cache() -> KernelCache:
 def kernel_entries() -> list[Entry]:
     """What the user's cache has, but for the threads, which are there before the first kernel."""
     threads = hashlib.sha256(workers.SOURCE.read_bytes()).hexdigest()
-    keys = {compiler.recipe(threads).key}
-    return [entry for entry in kernel_cache().entries() if entry.key not in keys]
+    key = compiler.recipe(threads).key
+    return [entry for entry in kernel_cache().entries() if entry.key != key]
 
 
 _held: list[int] = []

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.check_library import load_library
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.backends.cpu.workers import start_workers
 
@@ -32,9 +31,8 @@ static void part(void *given, int number, int count) {
   (void)count;
   __atomic_fetch_add(work->times + number, 1, __ATOMIC_RELAXED);
   if (work->deeper) {
-    struct work inner = {work->times + number, 0, 0, 0, 0};
     int64_t times[7] = {0};
-    inner.times = times;
+    struct work inner = {.times = times};
     share(part, &inner, 4, 7);
     for (int i = 0; i < 7; i++) if (times[i] - 1) work->times[number] = -1;
   }
@@ -175,7 +173,3 @@ library.run(ctypes.c_void_p(found.ctypes.data), ctypes.c_void_p(threads.ctypes.d
 assert (found == 1).all() and len(set(threads)) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=60)
-
-
-def test_a_library_is_loaded_without_them_when_it_is_looked_over(tmp_path: Path) -> None:
-    assert load_library(compiler.build(TEXT, symbols=SYMBOLS), SYMBOLS)
