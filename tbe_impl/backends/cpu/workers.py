@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import warnings
 from pathlib import Path
 
 from tbe_impl.backends.cpu import compiler
@@ -18,7 +19,10 @@ _loaded: list[ctypes.CDLL | None] = []
 
 
 def start_workers() -> bool:
-    """Loads them, so that libraries which are loaded later find them; whether they are there: without them a kernel runs on one thread."""
+    """Loads them, so that libraries which are loaded later find them; whether they are there.
+
+    Without them a kernel runs on one thread, of which a `RuntimeWarning` tells once.
+    """
     with _loading:
         if not _loaded:
             _loaded.append(_load())
@@ -29,6 +33,8 @@ def _load() -> ctypes.CDLL | None:
     try:
         file = compiler.build(SOURCE.read_text("utf-8"), symbols=SYMBOLS)
         return ctypes.CDLL(str(file), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
-    except (MissingError, CompileError, OSError):
+    except (MissingError, CompileError, OSError) as error:
         # whoever has kernels without a compiler has those that were kept
+        text = f"kernels run on one thread each, those that they share their work among are missing: {error}"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu import compiler, workers
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.backends.cpu.workers import start_workers
 
@@ -80,6 +80,17 @@ def times(library: ctypes.CDLL, threads: int, count: int, *, wait_us: int = 0, d
 
 def test_they_are_there() -> None:
     assert start_workers()
+
+
+def test_it_is_said_once_that_they_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
+    source = tmp_path / "workers.c"
+    source.write_text("#error no threads here\n")
+    monkeypatch.setattr(workers, "_loaded", [])
+    monkeypatch.setattr(workers, "SOURCE", source)
+    with pytest.warns(RuntimeWarning, match="one thread each.*no threads here") as told:
+        assert not start_workers()
+        assert not start_workers()
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 16, 300])
