@@ -36,6 +36,7 @@ from tbe_impl.backends.cpu.scope import (
     VectorLoop,
     loops_of,
 )
+from tbe_impl.backends.cpu.strips import in_strips
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
@@ -289,13 +290,16 @@ class Elaborator:
         copies = [self._copy(serial, body, copy) for copy in range(unroll)] if unroll > 1 else []
         is_long = piece.steps is None or piece.steps >= FEWEST_LANES
         whole = self._copy(serial, body, 0) if is_long else ()
+        strips = in_strips(name, limit, whole) if self.options.strips and not copies else ()
         rest: Sequence[object] = ()
         if head or piece.steps is None or piece.steps % 64:
             self.count = f"{name}_rest"
             rest = self._copy(serial, body, 0)
         self.vector, self.count = outer_vector, outer_count
         self.unfinished.pop()
-        parent.lines.append(VectorLoop(name, piece.begin, limit, head, first, copies, whole, rest))
+        parent.lines.append(
+            VectorLoop(name, piece.begin, limit, head, first, copies, strips, whole, rest)
+        )
 
     def _copy(self, serial: int, body: Callable[[int], None], copy: int) -> list[object]:
         """The statements for one vector, the first of several that are computed at once or a later one."""

@@ -69,6 +69,7 @@ class VectorLoop:
         head: how many steps stand before whole vectors begin, in C; empty where they begin at once.
         first: statements for the steps of the head.
         copies: statements for several vectors at once, one list each; none where one follows the other.
+        strips: the loop over several vectors in halves, on processors that gain by it; none where one follows the other.
         whole: statements for a vector; none where there are too few steps for one.
         rest: statements for the steps that are left; none where none can be.
     """
@@ -79,6 +80,7 @@ class VectorLoop:
     head: str
     first: Sequence[Any]
     copies: Sequence[Sequence[Any]]
+    strips: Sequence[Any]
     whole: Sequence[Any]
     rest: Sequence[Any]
 
@@ -93,6 +95,8 @@ class VectorLoop:
         if at_once:
             copies = [item for copy in self.copies for item in ("{", [*copy], "}")]
             found += [f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{", copies, "}"]  # fmt: skip
+        if self.strips:
+            found += ["#if STRIPS", *self.strips, "#endif"]
         if self.whole:
             found += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", [*self.whole], "}"]
         if self.rest:

@@ -175,6 +175,7 @@ class _Staggered:
                 head=self._renamed([loop.head], at)[0],
                 first=self._renamed(loop.first, at),
                 copies=[self._renamed(copy, at) for copy in loop.copies],
+                strips=self._renamed(loop.strips, at),
                 whole=self._renamed(loop.whole, at),
                 rest=self._renamed(loop.rest, at),
             )

@@ -318,6 +318,23 @@ VF f32p f32p_sigmoid_to_half(f32p x) {
 }
 VECTOR_LIFT_F32(sigmoid)
 VECTOR_LIFT_F32(sigmoid_to_half)
+#if STRIPS
+/* The same in halves, of x not far from 0: what is begun is exp(-x) = power (1 + p), or an exponential as a number. */
+typedef struct {
+    f32v power, p;
+} f32_sigmoid_begun;
+typedef f32v f32_sigmoid_to_half_begun, f32_exp_to_half_begun;
+VF i32v f32_far(f32v x) { return ((i32v)x & 0x7fffffff) > 0x42ae0000; }
+VF f32_sigmoid_begun f32_sigmoid_begin(f32v x) {
+    f32p_eighths e = f32p_exp_whole_eighths(-x);
+    return (f32_sigmoid_begun){f32p_power_of_eighths(e), e.p};
+}
+VF f32v f32_sigmoid_end(f32_sigmoid_begun e) { return f32p_inverse_of_sum(e.power, e.p); }
+VF f32v f32_exp_to_half_begin(f32v x) { return f32p_exp_to_half_near(x); }
+VF f32v f32_exp_to_half_end(f32v e) { return e; }
+VF f32v f32_sigmoid_to_half_begin(f32v x) { return f32p_exp_to_half_near(-x); }
+VF f32v f32_sigmoid_to_half_end(f32v e) { return 1.0f / (1.0f + e); }
+#endif
 VF f32v f32_tanh(f32v x) {
     f32v size = f32_abs(x), z = x * x;
     f32v y = f32_below(f32_splat(10.0f), size);

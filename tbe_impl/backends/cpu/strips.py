@@ -1,0 +1,142 @@
+"""Vector loops that go over strips of a few vectors twice: once as far as the middle of a long function, once from there.
+
+A processor begins what comes later while it waits for a result, as far as it sees: some 250 instructions, with AVX2 seven vectors
+of a sigmoid, and in the time that a sigmoid takes it could begin more. Two loops of half the length show it twice as many.
+What is computed is the same, bit by bit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FUNCTIONS = ("f32_sigmoid", "f32_sigmoid_to_half", "f32_exp_to_half")
+"""Those of ``vector_exponential.h`` that there are in halves, for arguments that are not far from 0."""
+MOST_KEPT = 2
+"""Vectors that the first half may keep for the second, beside what those functions do."""
+MOST_LINES = 40
+"""Statements for a vector; half of more of them is more than is seen at once anyway."""
+
+_DEFINED = re.compile(r"const (\w+) (\w+) = (.*?);( /\*.*\*/)?$")
+_HALVED = re.compile(rf"({'|'.join(FUNCTIONS)})\((\w+)\)$")
+_READ = re.compile(r"\w+_load\(.*\)$")
+_OTHER = re.compile(r"fetch\(|(if \(\w+\) )?\w+_(store|stream)\(")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A statement; of one that defines a name also that, its type and its value."""
+
+    text: str
+    c: str = ""
+    name: str = ""
+    value: str = ""
+
+    @property
+    def words(self) -> set[str]:
+        return set(_WORD.findall(self.value or self.text))
+
+    @property
+    def halved(self) -> tuple[str, str]:
+        """The function that there is in halves, and its argument; empty where it is something else."""
+        match = _HALVED.match(self.value)
+        return (match[1], match[2]) if match else ("", "")
+
+    @property
+    def is_fetch(self) -> bool:
+        return self.text.startswith("fetch(")
+
+
+def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
+    """A loop over strips.
+
+    Args:
+        name: of the loop's variable.
+        limit: the step behind its last, in C.
+        whole: statements for a vector.
+
+    Returns:
+        Statements that leave what is less than a strip; none where there is no such function in these, where they are more
+        than formulas of what they read, or where the second half would need too much of the first.
+    """
+    lines = _lines(whole) if len(whole) <= MOST_LINES else []
+    halved = _begun_at_once(lines)
+    if not halved:
+        return []
+    needed = _needed({line.halved[1] for line in halved}, lines)
+    first = [line for line in lines if line in needed or line.is_fetch]
+    second = [line for line in lines if line not in first]
+    asked = {word for line in second if line not in halved for word in line.words}
+    handed = [line for line in needed if line.name in asked]
+    read = _needed({line.name for line in handed if _READ.match(line.value)}, lines)
+    kept = [line for line in handed if line not in read]
+    if len(kept) > MOST_KEPT:
+        return []
+    rooms, begun = ["i32v far = {0};"], [line.text for line in first]
+    ended = [line.text for line in read]
+    for line in kept:
+        rooms.append(f"{line.c} {line.name}_kept[STRIP];")
+        begun.append(f"{line.name}_kept[at] = {line.name};")
+        ended.append(f"const {line.c} {line.name} = {line.name}_kept[at];")
+    for line in halved:
+        function, argument = line.halved
+        rooms.append(f"{function}_begun {line.name}_begun[STRIP];")
+        begun.append(f"{line.name}_begun[at] = {function}_begin({argument});")
+        begun.append(f"far |= f32_far({argument});")
+    for line in second:
+        end = f"const {line.c} {line.name} = {line.halved[0]}_end({line.name}_begun[at]);"
+        ended.append(end if line in halved else line.text)
+    strip = [
+        f"const int64_t {name}_strip = {name};",
+        *rooms,
+        *_each(name, begun),
+        *("if (__builtin_expect(i32_any(far), 0)) {", ["#pragma GCC unroll 1", *_each(name, whole), "continue;"], "}"),
+        *_each(name, ended),
+    ]  # fmt: skip
+    return [f"for (; {name} + STRIP*LANES <= {limit}; {name} += STRIP*LANES) {{", strip, "}"]
+
+
+def _lines(whole: Sequence[Any]) -> list[_Line]:
+    """None where one is anything else than what is read, computed and written."""
+    found = []
+    for text in whole:
+        match = _DEFINED.match(text) if isinstance(text, str) else None
+        if match:
+            found.append(_Line(text, *match.groups()[:3]))
+        elif isinstance(text, str) and _OTHER.match(text):
+            found.append(_Line(text))
+        else:
+            return []
+    return found
+
+
+def _begun_at_once(lines: Iterable[_Line]) -> list[_Line]:
+    """The functions in halves, but for those that wait for another one."""
+    found: list[_Line] = []
+    late: set[str] = set()
+    for line in lines:
+        waits = bool(line.words & late)
+        if line.halved[0] and not waits:
+            found.append(line)
+        if line.halved[0] or waits:
+            late.add(line.name)
+    return found
+
+
+def _needed(names: set[str], lines: Sequence[_Line]) -> list[_Line]:
+    """What defines these, and all that they are computed from, in order."""
+    wanted, found = set(names), []
+    for line in reversed(lines):
+        if line.name in wanted:
+            found.append(line)
+            wanted |= line.words
+    return found[::-1]
+
+
+def _each(name: str, lines: Sequence[Any]) -> list[Any]:
+    """For each vector of a strip."""
+    step = f"const int64_t {name} = {name}_strip + at*LANES;"
+    return ["for (int at = 0; at < STRIP; at++) {", [step, *lines], "}"]

@@ -1,0 +1,131 @@
+"""Loops that go over a few vectors in two halves: bit by bit what one vector after the other gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.program import write_program
+from tbe_impl.backends.cpu.strips import MOST_LINES
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.tensor import Tensor, placeholder
+from tests.tbe_impl.backends.cpu.graphs import assert_same, behind, prepare
+
+Build = Callable[..., list[Tensor]]
+
+
+def silu(x: Tensor, y: Tensor) -> list[Tensor]:
+    """What both halves read is read twice."""
+    return [dsl.vmul(x, ext.sigmoid(x))]
+
+
+def swish(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Of half types the exponential is short."""
+    return [dsl.vdiv(x, dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))]
+
+
+def gate(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Two of them; what they are of is computed, and kept since it is stored as well."""
+    shifted = dsl.vadds(x, 0.5)
+    return [dsl.vmul(ext.sigmoid(shifted), ext.sigmoid(y)), shifted]
+
+
+def twice(x: Tensor, y: Tensor) -> list[Tensor]:
+    """The second waits for the first."""
+    return [dsl.vadd(ext.sigmoid(ext.sigmoid(dsl.vmul(x, y))), y)]
+
+
+def gradient(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Of silu: much of one number."""
+    s = ext.sigmoid(x)
+    return [dsl.vmul(y, dsl.vmul(s, dsl.vadds(dsl.vmul(x, dsl.vadds(dsl.vmuls(s, -1.0), 1.0)), 1.0)))]  # fmt: skip
+
+
+BUILDS = [silu, swish, gate, twice, gradient]
+LENGTHS = [7, 65, 1000]
+
+
+def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
+    """Most of them near 0, in some strips one that is far from it, an infinity or no number at all."""
+    chance = np.random.default_rng(seed)
+    x = (chance.standard_normal(length) * 4).astype(dtype)
+    for at, odd in zip(range(70, length, 97), (np.inf, -np.inf, np.nan, 90.0, -90.0, 1e4, -1e4, 87.5, -87.5, 0.0)):  # fmt: skip  # noqa: B905
+        x[at] = odd
+    return x
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("offset", [0, 16])
+@pytest.mark.parametrize("stream_bytes", [1, 1 << 30])
+def test_as_one_vector_after_the_other(
+    build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
+) -> None:
+    options: dict[str, Any] = {"stream_bytes": stream_bytes, "parallel_elements": 1, "offset": offset}  # fmt: skip
+    for length in LENGTHS:
+        arrays = [_numbers(length, dtype, seed) for seed in (0, 1)]
+        kernel, *_ = prepare(build, *arrays, cache=cache, **options)
+        plain, *_ = prepare(build, *arrays, cache=cache, strips=False, **options)
+        for threads in (1, 2):
+            for place in (0, 16, 40):
+                given = [behind(one, place) for one in arrays]
+                for one, array in zip(given, arrays, strict=True):
+                    one[...] = array
+                for found, wanted in zip(kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True):  # fmt: skip
+                    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_written_over_what_is_read(dtype: str, cache: KernelCache) -> None:
+    x, y = (_numbers(1000, dtype, seed) for seed in (2, 3))
+    kernel, *_ = prepare(gradient, x, y, cache=cache, inplace=True)
+    plain, *_ = prepare(gradient, x, y, cache=cache, strips=False)
+    wanted, own = plain.run([x, y], {}, 1)[0], x.copy()
+    kernel.run([own, y], {}, 1)
+    assert_same(own, wanted)
+
+
+def _source(build: Build, shape: Sequence[int] = (4096,), **options: Any) -> str:
+    x, y = (placeholder(tuple(shape), "float32", name) for name in "xy")
+    return write_program(build(x, y), [x, y], options=Options(**options)).source
+
+
+@pytest.mark.parametrize("build", [silu, gate, twice, gradient])
+def test_they_are_in_the_text(build: Build) -> None:
+    text = _source(build)
+    assert text.count("#if STRIPS") == 1
+    assert text.count("_begun[at] = f32_sigmoid_begin(") == (2 if build is gate else 1)
+
+
+def _long(x: Tensor, y: Tensor) -> list[Tensor]:
+    z = ext.sigmoid(x)
+    for _ in range(MOST_LINES):
+        z = dsl.vadd(z, y)
+    return [z]
+
+
+def _much_kept(x: Tensor, y: Tensor) -> list[Tensor]:
+    sums = [dsl.vadds(dsl.vmul(x, y), float(step)) for step in range(3)]
+    return [dsl.vmul(ext.sigmoid(dsl.vadd(dsl.vadd(*sums[:2]), sums[2])), one) for one in sums]
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (silu, {"strips": False}),
+        (silu, {"unroll": 2}),
+        (lambda x, y: [dsl.vmul(x, y)], {}),
+        (lambda x, y: [dsl.reduce_sum(ext.sigmoid(x), -1, True)], {}),
+        (_long, {}),
+        (_much_kept, {}),
+    ],
+    ids=["not asked for", "several vectors", "nothing long", "a sum", "too long", "much to keep"],
+)
+def test_where_they_are_not(build: Build, options: dict[str, Any]) -> None:
+    assert "STRIPS" not in _source(build, (64, 64), **options)
