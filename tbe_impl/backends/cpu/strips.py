@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FUNCTIONS = ("f32_sigmoid", "f32_sigmoid_to_half", "f32_exp_to_half")
-"""Those of ``vector_exponential.h`` that there are in halves, for arguments that are not far from 0."""
+FUNCTIONS = {"f32_sigmoid": 8, "f32_sigmoid_to_half": 2, "f32_exp_to_half": 0}
+"""Those of ``vector_exponential.h`` that there are in halves, for arguments that are not far from 0; how long the second is."""
+LEAST_LATE = 2
+"""Statements after the middle that are worth a loop."""
 MOST_KEPT = 2
 """Vectors that the first half may keep for the second, beside what those functions do."""
 MOST_LINES = 40
@@ -69,6 +71,8 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
     needed = _needed({line.halved[1] for line in halved}, lines)
     first = [line for line in lines if line in needed or line.is_fetch]
     second = [line for line in lines if line not in first]
+    if sum(FUNCTIONS.get(line.halved[0], bool(line.name)) for line in second) < LEAST_LATE:
+        return []
     asked = {word for line in second if line not in halved for word in line.words}
     handed = [line for line in needed if line.name in asked]
     read = _needed({line.name for line in handed if _READ.match(line.value)}, lines)

@@ -91,8 +91,8 @@ def test_written_over_what_is_read(dtype: str, cache: KernelCache) -> None:
     assert_same(own, wanted)
 
 
-def _source(build: Build, shape: Sequence[int] = (4096,), **options: Any) -> str:
-    x, y = (placeholder(tuple(shape), "float32", name) for name in "xy")
+def _source(build: Build, shape: Sequence[int] = (4096,), dtype: str = "float32", **options: Any) -> str:  # fmt: skip
+    x, y = (placeholder(tuple(shape), dtype, name) for name in "xy")
     return write_program(build(x, y), [x, y], options=Options(**options)).source
 
 
@@ -101,6 +101,11 @@ def test_they_are_in_the_text(build: Build) -> None:
     text = _source(build)
     assert text.count("#if STRIPS") == 1
     assert text.count("_begun[at] = f32_sigmoid_begin(") == (2 if build is gate else 1)
+
+
+@pytest.mark.parametrize(("build", "count"), [(swish, 1), (lambda x, y: [dsl.vexp(x)], 0)])
+def test_what_follows_an_exponential_is_worth_a_loop(build: Build, count: int) -> None:
+    assert _source(build, dtype="float16").count("_begun[at] = f32_exp_to_half_begin(") == count
 
 
 def _long(x: Tensor, y: Tensor) -> list[Tensor]:
