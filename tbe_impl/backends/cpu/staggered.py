@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from tbe_impl.backends.cpu.scope import Row, VectorLoop, render
+from tbe_impl.backends.cpu.statements import WORD, Statement
 
 LONGEST_ROW = 2048
 """Elements of a row, of which the nearest cache holds several."""
@@ -21,11 +22,6 @@ PAGE_BYTES = 4096
 APART_BYTES = 2048
 """From where a row of the output begins in its page to where one that is kept does: a read waits for an earlier write to the same
 place of another page. For the same reason what a step reads is read before it writes."""
-
-_DEFINED = re.compile(r"(?:const )?(\w+) (\w+) = ")
-_CALLED = re.compile(r"\w+\(.*\);[^;]*$")
-_READ = re.compile(r"const (?:int64_t \w+ = |\w+ \w+ = \w+_load\()")
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class Stage:
 
     def words(self) -> set[str]:
         """All names in it."""
-        return set(_WORD.findall(render([*self.before, self.loop])))
+        return set(WORD.findall(render([*self.before, self.loop])))
 
 
 def staggered(
@@ -73,7 +69,7 @@ def _stages(lines: Sequence[Any]) -> list[Stage]:
         if isinstance(line, VectorLoop) and _is_innermost(line):
             stages.append(Stage(before, line))
             before = []
-        elif isinstance(line, str) and (_DEFINED.match(line) or _CALLED.match(line)):
+        elif isinstance(line, str) and (Statement.of(line).name or Statement.of(line).calls):
             before.append(line)
         else:
             return []
@@ -109,9 +105,10 @@ class _Staggered:
         words = [stage.words() for stage in stages]
         self.numbers: dict[str, tuple[str, int, int]] = {}
         for first, stage in enumerate(stages):
-            for c, name in (match.groups() for match in map(_DEFINED.match, stage.before) if match):
-                last = max(at for at in range(len(stages)) if name in words[at])
-                self.numbers[name] = (c, first, last)
+            for line in map(Statement.of, stage.before):
+                if line.name:
+                    last = max(at for at in range(len(stages)) if line.name in words[at])
+                    self.numbers[line.name] = (line.c, first, last)
 
     def lines(self) -> list[Any]:
         """The loop, with the rooms that it needs."""
@@ -162,7 +159,7 @@ class _Staggered:
             for name, (_, first, last) in self.numbers.items()
             if first < at <= last
         ]
-        own = [_DEFINED.sub(r"\2 = ", line, count=1) for line in self.stages[at].before]
+        own = [Statement.of(line).assigned() for line in self.stages[at].before]
         return handed + self._renamed(own, at)
 
     def _apart(self) -> list[Any]:
@@ -213,12 +210,13 @@ class _Staggered:
         for at, stage in enumerate(self.stages):
             later: set[str] = set()
             for line in self._renamed(written(stage.loop), at):
-                words = set(_WORD.findall(line)) if isinstance(line, str) else set()
-                if words and _READ.match(line) and not words & later:
+                known = Statement.of(line) if isinstance(line, str) else Statement("")
+                is_read = known.reads or known.c == "int64_t"
+                if is_read and not known.words & later:
                     first.append(line)
                     continue
                 then.append(line)
-                later |= {match[2] for match in [_DEFINED.match(str(line))] if match}
+                later.add(known.name)
         return ["{", [*first, *then], "}"]
 
     def _renamed(self, lines: Sequence[Any], at: int) -> list[Any]:
@@ -229,7 +227,7 @@ class _Staggered:
             return f"{match[0]}_at{number}" if match[0] in mine else match[0]
 
         return [
-            _WORD.sub(partial(name, number=0 if line.startswith("fetch(") else at), line)
+            WORD.sub(partial(name, number=0 if Statement.of(line).fetches else at), line)
             if isinstance(line, str)
             else self._renamed(line, at)
             for line in lines

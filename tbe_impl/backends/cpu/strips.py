@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from tbe_impl.backends.cpu.statements import Statement
 
 FUNCTIONS = {"f32_sigmoid": 8, "f32_sigmoid_to_half": 2, "f32_exp_to_half": 0}
 """Those of ``vector_exponential.h`` that there are in halves, for arguments that are not far from 0; how long the second is."""
@@ -21,35 +22,7 @@ MOST_KEPT = 2
 MOST_LINES = 40
 """Statements for a vector; half of more of them is more than is seen at once anyway."""
 
-_DEFINED = re.compile(r"const (\w+) (\w+) = (.*?);( /\*.*\*/)?$")
 _HALVED = re.compile(rf"({'|'.join(FUNCTIONS)})\((\w+)\)$")
-_READ = re.compile(r"\w+_load\(.*\)$")
-_OTHER = re.compile(r"fetch\(|(if \(\w+\) )?\w+_(store|stream)\(")
-_WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A statement; of one that defines a name also that, its type and its value."""
-
-    text: str
-    c: str = ""
-    name: str = ""
-    value: str = ""
-
-    @property
-    def words(self) -> set[str]:
-        return set(_WORD.findall(self.value or self.text))
-
-    @property
-    def halved(self) -> tuple[str, str]:
-        """The function that there is in halves, and its argument; empty where it is something else."""
-        match = _HALVED.match(self.value)
-        return (match[1], match[2]) if match else ("", "")
-
-    @property
-    def is_fetch(self) -> bool:
-        return self.text.startswith("fetch(")
 
 
 def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
@@ -64,18 +37,17 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
         Statements that leave what is less than a strip; none where there is no such function in these, where they are more
         than formulas of what they read, or where the second half would need too much of the first.
     """
-    lines = _lines(whole) if len(whole) <= MOST_LINES else []
+    lines = _formulas(whole)
     halved = _begun_at_once(lines)
-    if not halved:
-        return []
-    needed = _needed({line.halved[1] for line in halved}, lines)
-    first = [line for line in lines if line in needed or line.is_fetch]
+    needed = _needed({_halved(line)[1] for line in halved}, lines)
+    first = [line for line in lines if line in needed or line.fetches]
     second = [line for line in lines if line not in first]
-    if sum(FUNCTIONS.get(line.halved[0], bool(line.name)) for line in second) < LEAST_LATE:
+    late = sum(FUNCTIONS.get(_halved(line)[0], bool(line.name)) for line in second)
+    if not halved or late < LEAST_LATE:
         return []
     asked = {word for line in second if line not in halved for word in line.words}
     handed = [line for line in needed if line.name in asked]
-    read = _needed({line.name for line in handed if _READ.match(line.value)}, lines)
+    read = _needed({line.name for line in handed if line.reads}, lines)
     kept = [line for line in handed if line not in read]
     if len(kept) > MOST_KEPT:
         return []
@@ -86,12 +58,12 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
         begun.append(f"{line.name}_kept[at] = {line.name};")
         ended.append(f"const {line.c} {line.name} = {line.name}_kept[at];")
     for line in halved:
-        function, argument = line.halved
+        function, argument = _halved(line)
         rooms.append(f"{function}_begun {line.name}_begun[STRIP];")
         begun.append(f"{line.name}_begun[at] = {function}_begin({argument});")
         begun.append(f"far |= f32_far({argument});")
     for line in second:
-        end = f"const {line.c} {line.name} = {line.halved[0]}_end({line.name}_begun[at]);"
+        end = f"const {line.c} {line.name} = {_halved(line)[0]}_end({line.name}_begun[at]);"
         ended.append(end if line in halved else line.text)
     strip = [
         f"const int64_t {name}_strip = {name};",
@@ -103,34 +75,33 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
     return [f"for (; {name} + STRIP*LANES <= {limit}; {name} += STRIP*LANES) {{", strip, "}"]
 
 
-def _lines(whole: Sequence[Any]) -> list[_Line]:
+def _formulas(whole: Sequence[Any]) -> list[Statement]:
     """None where one is anything else than what is read, computed and written."""
-    found = []
-    for text in whole:
-        match = _DEFINED.match(text) if isinstance(text, str) else None
-        if match:
-            found.append(_Line(text, *match.groups()[:3]))
-        elif isinstance(text, str) and _OTHER.match(text):
-            found.append(_Line(text))
-        else:
-            return []
-    return found
+    found = [Statement.of(line) for line in whole if isinstance(line, str)]
+    known = all(line.name or line.writes or line.fetches for line in found)
+    return found if known and len(found) == len(whole) <= MOST_LINES else []
 
 
-def _begun_at_once(lines: Iterable[_Line]) -> list[_Line]:
+def _halved(line: Statement) -> tuple[str, str]:
+    """The function that there is in halves, and its argument; empty where it is something else."""
+    match = _HALVED.match(line.value)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def _begun_at_once(lines: Iterable[Statement]) -> list[Statement]:
     """The functions in halves, but for those that wait for another one."""
-    found: list[_Line] = []
+    found: list[Statement] = []
     late: set[str] = set()
     for line in lines:
         waits = bool(line.words & late)
-        if line.halved[0] and not waits:
+        if _halved(line)[0] and not waits:
             found.append(line)
-        if line.halved[0] or waits:
+        if _halved(line)[0] or waits:
             late.add(line.name)
     return found
 
 
-def _needed(names: set[str], lines: Sequence[_Line]) -> list[_Line]:
+def _needed(names: set[str], lines: Sequence[Statement]) -> list[Statement]:
     """What defines these, and all that they are computed from, in order."""
     wanted, found = set(names), []
     for line in reversed(lines):
