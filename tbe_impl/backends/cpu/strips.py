@@ -13,7 +13,7 @@ from typing import Any
 
 from tbe_impl.backends.cpu.statements import Statement
 
-FUNCTIONS = {"f32_sigmoid": 8, "f32_sigmoid_to_half": 2, "f32_exp_to_half": 0}
+FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
 """Those of ``vector_exponential.h`` that there are in halves, for arguments that are not far from 0; how long the second is."""
 LEAST_LATE = 2
 """Statements after the middle that are worth a loop."""
@@ -22,7 +22,7 @@ MOST_KEPT = 2
 MOST_LINES = 40
 """Statements for a vector; half of more of them is more than is seen at once anyway."""
 
-_HALVED = re.compile(rf"({'|'.join(FUNCTIONS)})\((\w+)\)$")
+_HALVED = re.compile(rf"f32_({'|'.join(FUNCTIONS)})\((\w+)\)$")
 
 
 def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
@@ -59,11 +59,11 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
         ended.append(f"const {line.c} {line.name} = {line.name}_kept[at];")
     for line in halved:
         function, argument = _halved(line)
-        rooms.append(f"{function}_begun {line.name}_begun[STRIP];")
-        begun.append(f"{line.name}_begun[at] = {function}_begin({argument});")
-        begun.append(f"far |= f32_far({argument});")
+        rooms.append(f"f32p_{function}_begun {line.name}_begun[STRIP];")
+        begun.append(f"{line.name}_begun[at] = f32p_{function}_begin({argument});")
+        begun.append(f"far |= f32p_far({argument});")
     for line in second:
-        end = f"const {line.c} {line.name} = {_halved(line)[0]}_end({line.name}_begun[at]);"
+        end = f"const {line.c} {line.name} = f32p_{_halved(line)[0]}_end({line.name}_begun[at]);"
         ended.append(end if line in halved else line.text)
     strip = [
         f"const int64_t {name}_strip = {name};",

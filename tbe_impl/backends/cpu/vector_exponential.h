@@ -72,7 +72,8 @@ VF int f32p_any_far(f32p x) {
     return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 6, (uint16_t)-1, 4) != 0, 0);
 }
 #elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(((i32p)x & 0x7fffffff) > 0x42ae0000), 0); }
+VF i32p f32p_far(f32p x) { return ((i32p)x & 0x7fffffff) > 0x42ae0000; }
+VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(f32p_far(x)), 0); }
 #endif
 #if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
 /* With a permutation of eight lanes at hand: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x / ln2 rounded, so
@@ -299,11 +300,22 @@ VF f32p f32p_sigmoid(f32p x) {
     return f32p_inverse_of_sum(f32p_power_of_sixteenths(e), e.p);
 }
 #elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-VF f32p f32p_sigmoid(f32p x) {
-    if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
+/* In halves, of x not far from 0, since loops go over a strip with the first and then with the second: what is begun is
+ * exp(-x) = power (1 + p), or an exponential as a number. */
+typedef struct {
+    f32p power, p;
+} f32p_sigmoid_begun;
+typedef f32p f32p_sigmoid_to_half_begun, f32p_exp_to_half_begun;
+VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) {
     f32p_eighths e = f32p_exp_whole_eighths(-x);
-    return f32p_inverse_of_sum(f32p_power_of_eighths(e), e.p);
+    return (f32p_sigmoid_begun){f32p_power_of_eighths(e), e.p};
 }
+VF f32p f32p_sigmoid_end(f32p_sigmoid_begun e) { return f32p_inverse_of_sum(e.power, e.p); }
+VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half_near(x); }
+VF f32p f32p_exp_to_half_end(f32p e) { return e; }
+VF f32p f32p_sigmoid_to_half_begin(f32p x) { return f32p_exp_to_half_near(-x); }
+VF f32p f32p_sigmoid_to_half_end(f32p e) { return 1.0f / (1.0f + e); }
+VF f32p f32p_sigmoid(f32p x) { return f32p_any_far(x) ? f32p_sigmoid_of_any(x) : f32p_sigmoid_end(f32p_sigmoid_begin(x)); }
 #else
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
 #endif
@@ -312,29 +324,12 @@ VF f32p f32p_sigmoid_to_half(f32p x) {
     /* exp(-x) is no number there, and what it is the inverse of is one */
     if (__builtin_expect(__builtin_ia32_cmpps512_mask(x, f32p_splat(-88.0f), 1, (uint16_t)-1, 4) == 0, 1)) return 1.0f / (1.0f + f32p_exp_to_half(-x));
 #elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-    if (!f32p_any_far(x)) return 1.0f / (1.0f + f32p_exp_to_half_near(-x));
+    if (!f32p_any_far(x)) return f32p_sigmoid_to_half_end(f32p_sigmoid_to_half_begin(x));
 #endif
     return f32p_sigmoid_of_any(x);
 }
 VECTOR_LIFT_F32(sigmoid)
 VECTOR_LIFT_F32(sigmoid_to_half)
-#if STRIPS
-/* The same in halves, of x not far from 0: what is begun is exp(-x) = power (1 + p), or an exponential as a number. */
-typedef struct {
-    f32v power, p;
-} f32_sigmoid_begun;
-typedef f32v f32_sigmoid_to_half_begun, f32_exp_to_half_begun;
-VF i32v f32_far(f32v x) { return ((i32v)x & 0x7fffffff) > 0x42ae0000; }
-VF f32_sigmoid_begun f32_sigmoid_begin(f32v x) {
-    f32p_eighths e = f32p_exp_whole_eighths(-x);
-    return (f32_sigmoid_begun){f32p_power_of_eighths(e), e.p};
-}
-VF f32v f32_sigmoid_end(f32_sigmoid_begun e) { return f32p_inverse_of_sum(e.power, e.p); }
-VF f32v f32_exp_to_half_begin(f32v x) { return f32p_exp_to_half_near(x); }
-VF f32v f32_exp_to_half_end(f32v e) { return e; }
-VF f32v f32_sigmoid_to_half_begin(f32v x) { return f32p_exp_to_half_near(-x); }
-VF f32v f32_sigmoid_to_half_end(f32v e) { return 1.0f / (1.0f + e); }
-#endif
 VF f32v f32_tanh(f32v x) {
     f32v size = f32_abs(x), z = x * x;
     f32v y = f32_below(f32_splat(10.0f), size);

@@ -40,20 +40,15 @@
 #error "LANES is 4, 8 or 16"
 #endif
 
-/* Vectors that some loops go over in two halves: with AVX-512 a vector holds more, and functions are shorter. */
-#define STRIP 8
-#if VECTOR_REGISTER_BYTES == 32 && LANES == 8 && defined(__GNUC__) && !defined(__clang__) && !defined(VECTOR_GENERIC)
-#define STRIPS 1
-#else
-#define STRIPS 0
-#endif
-
 /* Builtins named here are GCC's; where clang has the same it gets them by its own generic forms. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__SSE2__) && !defined(VECTOR_GENERIC)
 #define VECTOR_X86 1
 #else
 #define VECTOR_X86 0
 #endif
+/* Vectors that some loops go over in two halves: with AVX-512 a vector holds more, and functions are shorter. */
+#define STRIP 8
+#define STRIPS (VECTOR_X86 && VECTOR_REGISTER_BYTES == 32 && LANES == 8)
 #if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
 #define VECTOR_FMA 1
 #else

@@ -100,12 +100,12 @@ def _source(build: Build, shape: Sequence[int] = (4096,), dtype: str = "float32"
 def test_they_are_in_the_text(build: Build) -> None:
     text = _source(build)
     assert text.count("#if STRIPS") == 1
-    assert text.count("_begun[at] = f32_sigmoid_begin(") == (2 if build is gate else 1)
+    assert text.count("_begun[at] = f32p_sigmoid_begin(") == (2 if build is gate else 1)
 
 
 @pytest.mark.parametrize(("build", "count"), [(swish, 1), (lambda x, y: [dsl.vexp(x)], 0)])
 def test_what_follows_an_exponential_is_worth_a_loop(build: Build, count: int) -> None:
-    assert _source(build, dtype="float16").count("_begun[at] = f32_exp_to_half_begin(") == count
+    assert _source(build, dtype="float16").count("_begun[at] = f32p_exp_to_half_begin(") == count
 
 
 def _long(x: Tensor, y: Tensor) -> list[Tensor]:
