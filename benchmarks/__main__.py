@@ -9,6 +9,7 @@ measured the figures of the pages. What each claim asks for, and how everybody w
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import sys
 from collections.abc import Sequence
@@ -24,14 +25,19 @@ from benchmarks.measuring import PLACE, described, is_quick, write
 PEERS = ("mindspore", "torch", "onnxruntime")
 
 
-def main(wanted: Sequence[str]) -> int:
-    """Measures those lines, or all; 1 when a result is wrong or one of our kernels did not run, 2 when figures of the short form are to be kept."""
-    if "--store" in wanted and is_quick():
-        print("the README's figures are those of whole runs: without QUICK", file=sys.stderr)
-        return 2
+def main(arguments: Sequence[str]) -> int:
+    """Measures those lines, or all; 1 when a result is wrong or one of our kernels did not run, 2 when it cannot be done as asked."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--store", action="store_true", help="make what is measured the figures of the pages")  # fmt: skip
+    parser.add_argument("titles", nargs="*", metavar="title", help=f"how titles of lines begin, of: {'; '.join(line.title for line in LINES)}")  # fmt: skip
+    asked = parser.parse_args(arguments)
+    if unknown := [title for title in asked.titles if not chosen([title])]:
+        parser.error(f"no line begins with {', '.join(map(repr, unknown))}")
+    if asked.store and is_quick():
+        parser.error("the README's figures are those of whole runs: without QUICK")
     record: dict[str, Any] = {**described(), "peers": {name: _version(name) for name in PEERS}, "lines": []}  # fmt: skip
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}")  # fmt: skip
-    for line in chosen([one for one in wanted if not one.startswith("--")]):
+    for line in chosen(asked.titles):
         found = measured(line)
         say(found)
         record["lines"].append(found)
@@ -40,7 +46,7 @@ def main(wanted: Sequence[str]) -> int:
     (PLACE / "bench.svg").write_text(drawn(record), "utf-8")
     for one in changed(record):
         print(f"otherwise than the stored figures: {one}")
-    if "--store" in wanted:
+    if asked.store:
         store(record)
     return 0 if all(line["right"] for line in record["lines"]) else 1
 

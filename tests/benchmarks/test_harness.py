@@ -97,9 +97,25 @@ def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
     assert [vectors({"features": one}) for one in features] == ["AVX-512", "AVX2", "other vectors"]
 
 
-def test_figures_of_the_short_form_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUICK", "1")
-    assert main(["--store"]) == 2
+@pytest.mark.parametrize(
+    ("asked", "quick", "code", "said"),
+    [
+        (["--help"], "", 0, "YOLO-like, training"),
+        (["swish", "swsh"], "", 2, "no line begins with 'swsh'"),
+        (["--strore"], "", 2, "--strore"),
+        (["--store"], "1", 2, "without QUICK"),
+    ],
+)
+def test_what_is_asked_in_vain_measures_nothing(
+    asked: list[str], quick: str, code: int, said: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("QUICK", quick)
+    with pytest.raises(SystemExit) as ended:
+        main(asked)
+    assert ended.value.code == code
+    shown = capsys.readouterr()
+    assert said in " ".join((shown.out + shown.err).split())
 
 
 def test_everybody_who_takes_part_is_described() -> None:
