@@ -25,7 +25,7 @@ from ms_fusion.onnx_fusion import native, native_worker
 from ms_fusion.presets import generators, handshake, mindspore_state, record, table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import cache_entry, cache_notes, tuned
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu import compiler_process
 from tbe_impl.environment import VARIABLES, Variable
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -347,7 +347,7 @@ def test_the_page_of_flags_is_what_the_code_knows(request: pytest.FixtureRequest
 
 def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section_of("SECURITY.md", "Processes that are started"), re.M))  # fmt: skip
-    assert f"{compiler.TIME_LIMIT_S:g} s, {compiler.MEMORY_LIMIT_BYTES >> 30} GiB of memory" in rows["the C compiler"]  # fmt: skip
+    assert f"{compiler_process.TIME_LIMIT_S:g} s, {compiler_process.MEMORY_LIMIT_BYTES >> 30} GiB of memory" in rows["the C compiler"]  # fmt: skip
     assert f"{child.TIME_LIMIT_S:g} s for `explain`" in rows["`explain` and `tune`"]
     memory = native_worker.MEMORY_BYTES
     expected = ", ".join(

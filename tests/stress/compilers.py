@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu import compiler_process
 from tests.stress.kernels import POINTS, swish, swish_is_right
 from tests.stress.parts import Row, Stress, in_child, real_compiler, script, using_compiler
 
@@ -64,7 +64,7 @@ def compilers(stress: Stress) -> str:
             text = bad.text.replace("{real}", real_compiler()).replace("{pids}", str(pids))
             script(path, text)
         seconds = 60.0 if stress.full and bad.name == "hangs" else HANGING_S
-        with using_compiler(path), mock.patch.object(compiler, "TIME_LIMIT_S", seconds if bad.cause else 60.0):  # fmt: skip
+        with using_compiler(path), mock.patch.object(compiler_process, "TIME_LIMIT_S", seconds if bad.cause else 60.0):  # fmt: skip
             try:
                 _check(bad, in_child(_kernel(number), limit_s=seconds + 30), pids, seconds)
             except AssertionError as error:

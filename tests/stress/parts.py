@@ -21,6 +21,7 @@ from typing import Any
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler, workers
 from tbe_impl.cache import Entry, KernelCache
+from tbe_impl.cache_entry import KERNEL
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,11 +72,20 @@ def kernel_cache() -> KernelCache:
     return KernelCache(environment.cache_dir() / "kernels")
 
 
+def libraries(cache: KernelCache) -> list[Entry]:
+    """What a cache has, but for headers as GCC has read them."""
+    return [entry for entry in cache.entries() if not _are_headers(entry.path / KERNEL)]
+
+
+def _are_headers(path: Path) -> bool:
+    return path.is_file() and path.read_bytes()[:4] == b"gpch"
+
+
 def kernel_entries() -> list[Entry]:
-    """What the user's cache has, but for the threads, which are there before the first kernel."""
+    """What the user's cache has of kernels; the threads, which are there before the first, are not among them."""
     threads = hashlib.sha256(workers.SOURCE.read_bytes()).hexdigest()
     key = compiler.recipe(threads).key
-    return [entry for entry in kernel_cache().entries() if entry.key != key]
+    return [entry for entry in libraries(kernel_cache()) if entry.key != key]
 
 
 _held: list[int] = []

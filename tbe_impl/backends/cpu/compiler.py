@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,19 +18,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
+from tbe_impl.backends.cpu import compiler_process, precompiled
 from tbe_impl.backends.cpu.check_library import check_library
+from tbe_impl.backends.cpu.compiler_process import Compiler, run
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError, InputError, MissingError
 
 HERE = Path(__file__).resolve().parent
-TIME_LIMIT_S = 60.0
-MEMORY_LIMIT_BYTES = 4 << 30
-"""Of address space, for each process of a compiler; a kernel takes some hundred MiB."""
-_NO_MEMORY = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
-_LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
-"""How a command is called with a limit in KiB before it; where there is no such limit it runs without."""
-OUTPUT_BYTES = 1 << 20
-"""How much of what a compiler says is read."""
 _made: list[str] = []
 _too_slow: set[str] = set()
 """Keys of kernels that took too long in this process: nobody waits for one twice."""
@@ -41,19 +34,6 @@ FLAGS = (
 )  # fmt: skip
 """No -ffast-math: NaN, inf and signed zeros have to survive. A nest that is called with other constants by one thread than by
 several would be compiled twice, which takes half as long again and makes nothing quicker."""
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A compiler on this machine.
-
-    Attributes:
-        command: how it is called.
-        identity: changes when another version is installed at the same place.
-    """
-
-    command: tuple[str, ...]
-    identity: str
 
 
 @lru_cache(maxsize=8)
@@ -152,7 +132,7 @@ def build(
 
     Raises:
         MissingError: there is no compiler.
-        CompileError: it failed, took longer than `TIME_LIMIT_S`, needed more than `MEMORY_LIMIT_BYTES`, or left something
+        CompileError: it failed, took longer than `compiler_process.TIME_LIMIT_S`, needed more than `MEMORY_LIMIT_BYTES`, or left something
             else; that is not kept.
     """
     how = recipe(_digest(source), options=options)
@@ -162,7 +142,7 @@ def build(
         if how.key in _too_slow:
             raise _took_too_long(how.compiler)
         try:
-            _compile(how.compiler, how.flags, source, target)
+            _compile(how, source, target, store)
         except subprocess.TimeoutExpired:
             _too_slow.add(how.key)
             raise _took_too_long(how.compiler) from None
@@ -257,67 +237,28 @@ def _headers() -> str:
 _headers()  # found out here, so that the first kernel of a process does not wait for it
 
 
-def _compile(compiler: Compiler, flags: Sequence[str], source: str, target: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as place:
-        text, output = Path(place) / "kernel.c", Path(place) / "output"
+def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None:
+    with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as directory:
+        place = Path(directory)
+        text = place / "kernel.c"
         text.write_text(source, "utf-8")
-        command = [
-            *compiler.command,
-            *flags,
-            f"-I{HERE}",
-            "-o",
-            str(target),
-            str(text),
-            "-lm",
-            "-lpthread",
-        ]
-        if os.name == "posix":
-            command = [*_LIMITED, str(MEMORY_LIMIT_BYTES >> 10), *command]
-        # its output goes to a file: of a pipe the end may be held by a process that outlives it
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                cwd=place,
-                env={**os.environ, "TMPDIR": place},
-            )
+        command = [*how.flags, f"-I{HERE}", "-o", str(target), str(text), "-lm", "-lpthread"]
+        head = precompiled.head_of(source, how.compiler)
+        key = KernelCache.key(head=head, headers=_headers(), compiler=how.compiler.identity, flags=how.flags)  # fmt: skip
+        read = precompiled.find(key, head, how.compiler, how.flags, store) if head else None
         try:
-            process.wait(TIME_LIMIT_S)
-        finally:
-            # what it started and left behind ends with it
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if process.returncode:
-            said = _first_errors(output)
-            if any(text in said.lower() for text in _NO_MEMORY):
-                raise CompileError(
-                    "the C compiler needed more memory than it may have",
-                    place=" ".join(compiler.command),
-                    expected=f"at most {MEMORY_LIMIT_BYTES / 2**30:g} GiB",
-                    got=said,
-                )
-            raise CompileError(
-                "the C compiler failed",
-                place=" ".join(compiler.command),
-                got=said or f"exit code {process.returncode}",
-            )
+            run(how.compiler, [*(precompiled.use(read, head, place) if read else ()), *command], place)  # fmt: skip
+        except CompileError as error:
+            if read is None:
+                raise
+            run(how.compiler, command, place)
+            precompiled.give_up(key, error)
         if target.is_symlink() or not target.is_file():
-            raise CompileError("the C compiler left no library", place=" ".join(compiler.command))
+            raise CompileError("the C compiler left no library", place=" ".join(how.compiler.command))  # fmt: skip
 
 
 def _took_too_long(compiler: Compiler) -> CompileError:
     return CompileError(
-        f"the C compiler took longer than {TIME_LIMIT_S:g} s", place=" ".join(compiler.command)
+        f"the C compiler took longer than {compiler_process.TIME_LIMIT_S:g} s",
+        place=" ".join(compiler.command),
     )
-
-
-def _first_errors(output: Path) -> str:
-    with output.open("rb") as file:
-        lines = file.read(OUTPUT_BYTES).decode("utf-8", "replace").splitlines()
-    told = ("error", *_NO_MEMORY)
-    lines = [line for line in lines if any(word in line.lower() for word in told)] or lines
-    return "; ".join(lines[:3])[:600]

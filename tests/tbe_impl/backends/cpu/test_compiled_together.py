@@ -15,6 +15,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.backends.cpu import backend, compiler
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError
+from tests.stress.parts import libraries
 
 X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
 
@@ -47,7 +48,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     whole = compiler._compile
 
     def noted(*arguments: object) -> None:
-        found.append(str(arguments[2]))
+        found.append(str(arguments[1]))
         whole(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(compiler, "_compile", noted)
@@ -58,7 +59,7 @@ def test_one_call_compiles_them_all_and_each_is_found(cache: KernelCache, calls:
     backend.build_together(planned(cache))
     check(planned(cache))
     assert len(calls) == 1
-    assert len(cache.entries()) == 1
+    assert len(libraries(cache)) == 1
     again = planned(KernelCache(cache.root))
     assert [one.lacking() for one in again] == [[], [], []]
     backend.build_together(again)
@@ -91,7 +92,7 @@ def spoilt(kernel: backend.Planned) -> backend.Planned:
 def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> None:
     first, second, third = planned(cache)
     backend.build_together([first, spoilt(second), third])
-    assert len(cache.entries()) == 0
+    assert len(libraries(cache)) == 0
     check([first])
     with pytest.raises(CompileError, match="absent"):
         spoilt(second).compiled()
@@ -132,11 +133,11 @@ def test_what_may_stand_in_one_text(given: list[tuple[str, list[str]]], wanted: 
 
 def test_when_their_library_is_gone_each_is_compiled_again(cache: KernelCache, calls: list[str]) -> None:  # fmt: skip
     backend.build_together(planned(cache))
-    (entry,) = cache.entries()
+    (entry,) = libraries(cache)
     shutil.rmtree(entry.path)
     check(planned(cache))
     assert len(calls) == 4
-    assert len(cache.entries()) == 3
+    assert len(libraries(cache)) == 3
 
 
 @pytest.mark.parametrize("content", [b"no key", b"\xff" * 64, b"0" * 64])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.cpu import backend, compiler
+from tbe_impl.backends.cpu import backend, compiler, compiler_process
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError, MissingError
 from tests.tbe_impl.backends.cpu.graphs import prepare
@@ -107,7 +107,7 @@ def test_what_a_failing_compiler_says_is_passed_on(use) -> None:
 def test_a_compiler_that_hangs_is_ended_with_its_children(use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
     before = _children()
     cache = use(f"sleep 600 & echo $! > {tmp_path}/pid; sleep 600")
-    monkeypatch.setattr(compiler, "TIME_LIMIT_S", 0.4)
+    monkeypatch.setattr(compiler_process, "TIME_LIMIT_S", 0.4)
     with pytest.raises(CompileError, match=r"longer than 0\.4 s"):
         _compiled(cache)
     child = Path("/proc") / (tmp_path / "pid").read_text().strip()
@@ -121,7 +121,7 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(use, monkeypatch: pyte
 def test_a_compiler_that_wants_all_the_memory_is_refused_it(
     use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "MEMORY_LIMIT_BYTES", 100 << 20)
+    monkeypatch.setattr(compiler_process, "MEMORY_LIMIT_BYTES", 100 << 20)
     # what has no line break is kept by `tail` until its end
     cache = use("head -c 200000000 /dev/zero | tail > /dev/null; exit 1")
     with pytest.raises(
