@@ -344,7 +344,14 @@ class Elaborator:
         return index.text(self.names)
 
     def let(self, text: str, tag: str, depth: int) -> Value:
-        """A new vector on a level."""
+        """The vector that a text stands for on a level, a new one unless it was computed there already."""
+        memo, key = self.chain[depth].memo, (text, tag)
+        if key not in memo:
+            memo[key] = self.fetched(text, tag, depth)
+        return memo[key]
+
+    def fetched(self, text: str, tag: str, depth: int) -> Value:
+        """A new vector on a level, out of memory: where something is written in between, the same text finds another one."""
         name = f"v{next(self.serial)}"
         self.chain[depth].lines.append(f"const {vectors.c_type(tag)} {name} = {text};{mark_of(self.stage)}")  # fmt: skip
         return Value(name, tag, depth)

@@ -263,7 +263,7 @@ class ExactStage:
 
     def _finish(self) -> None:
         inside = self.inside
-        found = inside.let(self._load(), self.tag, len(inside.chain) - 1)
+        found = inside.fetched(self._load(), self.tag, len(inside.chain) - 1)
         inside.store(self.root.tensor, self.root.indices, self._rounded(found))
 
     # rows

@@ -44,7 +44,9 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         writer.reused.add(id(tensor))
         place = place.format(row.name)
         part = f"{tag}_load_part({place}, {writer.count})"
-        return writer.let(f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth)
+        return writer.fetched(
+            f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth
+        )
     complete = writer.vector not in writer.ranges.known
     fills = complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)  # fmt: skip
     before = writer.prefetch

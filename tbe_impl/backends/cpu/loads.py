@@ -60,15 +60,17 @@ def _load_from(writer: Elaborator, tensor: Tensor, address: Poly) -> Value:
     step = address.coefficient(writer.vector) if writer.vector is not None else ZERO
     place = f"{buffer.name} + {writer.text(address)}"
     if not step or not step.terms:
-        return writer.let(f"{prefix}_one({place})", tag, depth)
+        return writer.fetched(f"{prefix}_one({place})", tag, depth)
     if step == ONE:
         if writer.count == "LANES":
             _prefetch(writer, address, buffer, depth)
-            return writer.let(f"{prefix}_load({place})", tag, depth)
-        return writer.let(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+            return writer.fetched(f"{prefix}_load({place})", tag, depth)
+        return writer.fetched(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
     if writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
         place, step = _tile_of(writer, tensor, address, step)
-    return writer.let(f"{prefix}_gather({place}, {writer.text(step)}, {writer.count})", tag, depth)
+    return writer.fetched(
+        f"{prefix}_gather({place}, {writer.text(step)}, {writer.count})", tag, depth
+    )
 
 
 def _tile_of(writer: Elaborator, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
@@ -127,7 +129,7 @@ def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         begin = f" - {vectors.splat('i64', f'({writer.text(first)})')}" if first != ZERO else ""
         terms.append(f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.text(stride)})')}")
     place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or elements_of(tensor))})"  # fmt: skip
-    return writer.let(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
+    return writer.fetched(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
 
 
 def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value | None:
@@ -159,8 +161,8 @@ def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -
     prefix, tag = vectors.memory_of(buffer.dtype), vectors.tag_of(tensor.dtype)
     place = " + ".join((buffer.name, *terms, writer.text(last)))
     if writer.count == "LANES":
-        return writer.let(f"{prefix}_load({place})", tag, depth)
-    return writer.let(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+        return writer.fetched(f"{prefix}_load({place})", tag, depth)
+    return writer.fetched(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
 
 
 def _rows(tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]) -> list[tuple[Index, Poly | None, Poly]]:  # fmt: skip

@@ -187,7 +187,7 @@ def _along(
     for total, *others in rows:
         for other in others:
             total = combine(body.op, tag, total, other)
-        found.append(writer.let(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth))
+        found.append(writer.fetched(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth))
     return found
 
 
