@@ -18,6 +18,7 @@ from tbe_impl.backends.cpu import backend, plans
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.cache import KernelCache
 from tbe_impl.cache_notes import write_note
+from tests.stress.parts import libraries
 from tests.tbe_impl.backends.cpu.graphs import prepare
 
 X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
@@ -263,7 +264,7 @@ def test_a_whole_note_that_is_no_plan_is_not_used(store: KernelCache, written: l
 
 def test_a_plan_without_its_library_is_written_again(store: KernelCache, written: list[str]) -> None:  # fmt: skip
     wanted = run(scaled(2.0), store)
-    for entry in store.entries():
+    for entry in libraries(store):
         (entry.path / "kernel.so").unlink()
         (entry.path / "kernel.so").write_bytes(b"gone")
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
