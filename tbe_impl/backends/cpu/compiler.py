@@ -242,10 +242,11 @@ def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None
         place = Path(directory)
         text = place / "kernel.c"
         text.write_text(source, "utf-8")
-        command = [*how.flags, f"-I{HERE}", "-o", str(target), str(text), "-lm", "-lpthread"]
+        flags = [*how.flags, f"-I{HERE}"]
+        command = [*flags, "-o", str(target), str(text), "-lm", "-lpthread"]
         head = precompiled.head_of(source, how.compiler)
         key = KernelCache.key(head=head, headers=_headers(), compiler=how.compiler.identity, flags=how.flags)  # fmt: skip
-        read = precompiled.find(key, head, how.compiler, how.flags, store) if head else None
+        read = precompiled.find(key, head, how.compiler, flags, store) if head else None
         try:
             run(how.compiler, [*(precompiled.use(read, head, place) if read else ()), *command], place)  # fmt: skip
         except CompileError as error:

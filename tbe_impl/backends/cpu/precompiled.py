@@ -17,7 +17,6 @@ from tbe_impl.backends.cpu.compiler_process import Compiler, run
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError
 
-HERE = Path(__file__).resolve().parent
 _log = logging.getLogger(__name__)
 _HEAD = re.compile(
     r'(?:#define LANES \d+\n)?#include "vector_math.h"\n#include "runtime.h"\n(?=\n)'
@@ -46,7 +45,7 @@ def find(key: str, head: str, compiler: Compiler, flags: Sequence[str], store: K
     Args:
         key: over the head, the headers, the compiler and its flags.
         head: from `head_of`.
-        flags: as the texts are compiled.
+        flags: as the texts are compiled, with the place of the headers.
         store: where they are kept.
     """
     if key in _useless:
@@ -70,7 +69,7 @@ def _made(key: str, head: str, compiler: Compiler, flags: Sequence[str], store: 
             text = Path(directory) / NAME
             text.write_text(head, "utf-8")
             own = [flag for flag in flags if flag != "-shared"]
-            run(compiler, [*own, f"-I{HERE}", "-x", "c-header", "-o", str(target), str(text)], text.parent)  # fmt: skip
+            run(compiler, [*own, "-x", "c-header", "-o", str(target), str(text)], text.parent)  # fmt: skip
 
     try:
         return store.get_or_build(key, make)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError
 from tests.stress.parts import libraries
 
-pytestmark = pytest.mark.skipif(not precompiled.head_of(f"{includes(Options())}\n\n", compiler.find_compiler()), reason="the compiler is not GCC")  # fmt: skip
+pytestmark = pytest.mark.skipif("gcc" not in str(Path(shutil.which("cc") or "").resolve()), reason="the compiler is not GCC")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +31,7 @@ def cache(tmp_path: Path) -> KernelCache:
 
 
 @pytest.fixture
-def commands(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What the compiler was told, in order."""
     found: list[list[str]] = []
     whole = compiler.run
@@ -139,7 +138,13 @@ def test_they_are_gccs(name: str, known: bool) -> None:
     assert bool(precompiled.head_of(text(0), Compiler(("cc",), name))) == known
 
 
-@pytest.mark.parametrize("start", ["#define X 1\n", "#include <math.h>\n"])
-def test_a_text_that_begins_otherwise_has_none(start: str) -> None:
-    assert not precompiled.head_of(start + text(0), compiler.find_compiler())
-    assert not precompiled.head_of(re.sub(r"\n\n", "\n#define X 1\n\n", text(0), count=1), compiler.find_compiler())  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        f"#define X 1\n{text(0)}",
+        f"#include <math.h>\n{text(0)}",
+        text(0).replace("\n\n", "\n#define X 1\n\n", 1),
+    ],
+)
+def test_a_text_that_begins_otherwise_has_none(other: str) -> None:
+    assert not precompiled.head_of(other, compiler.find_compiler())
