@@ -41,7 +41,8 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of the preset of the fused run.
         flags: explicit graph kernel flags instead of the preset's own.
         generator: who builds the preset's kernels, ``ms_fusion`` or ``mindspore``; by default as `enable` chooses.
-        measure: also time and profile both runs.
+        measure: also time both runs.
+        profile: also time each of their operators, with MindSpore's profiler; only what is measured can be profiled.
         accuracy: also keep what each kernel received (a child process only).
     """
 
@@ -50,6 +51,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     flags: str | None = None
     generator: str | None = None
     measure: bool = True
+    profile: bool = True
     accuracy: bool = True
 
 
@@ -143,6 +145,7 @@ def run_capture(
         profiles: dict[str, dict[str, tuple[float, float]]] = {kind: {} for kind in variants}
         if order.measure:
             steps.update(_time_in_turns(callables, inputs))
+        if order.measure and order.profile:
             for kind in variants:
                 profiles[kind] = profile_operators(
                     callables[kind], inputs, directory / f"{kind}.profile", notes

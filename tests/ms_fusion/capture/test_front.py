@@ -206,6 +206,16 @@ def test_random_states_of_python_and_numpy_are_left_alone():
     assert np.array_equal(np.random.get_state()[1], numpy_state[1])
 
 
+@pytest.mark.parametrize("profile", [True, False])
+def test_operators_are_profiled_where_that_is_wanted(tmp_path, profile):
+    from ms_fusion.capture.run import CaptureOrder, run_capture
+
+    order = CaptureOrder(title="MyNet", flags=QUICK["flags"], profile=profile, accuracy=False)
+    found = run_capture(nets.MyNet(), (nets.floats(64, 128),), tmp_path, order)
+    assert found.step_fused_us and found.step_unfused_us
+    assert bool(found.operators_fused) is bool(found.operators_unfused) is profile
+
+
 def test_dumps_are_read_without_mindspore(tmp_path):
     file = tmp_path / "user.py"
     file.write_text(TARGET)
