@@ -66,7 +66,7 @@ class Options:
         stream_bytes: bytes of an output from which on it is written past the caches.
         stagger: take the loops over a row together, each at another row, where rows are written past the caches and the
             processor has 32 registers of 64 bytes or is a Zen 3; see `tbe_impl.backends.cpu.staggered`.
-        strips: go over a few vectors twice where a function is long, with AVX2; see `tbe_impl.backends.cpu.strips`.
+        strips: go over a few vectors twice where a function is long; see `tbe_impl.backends.cpu.strips`.
         threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
         inplace: write the first output over the first input of its shape and dtype.
         stored: numbers of stages that are computed into memory first although nobody asked for them; see

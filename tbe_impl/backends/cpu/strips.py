@@ -1,7 +1,7 @@
 """Vector loops that go over strips of a few vectors twice: once as far as the middle of a long function, once from there.
 
-A processor begins what comes later while it waits for a result, as far as it sees: some 250 instructions, with AVX2 seven vectors
-of a sigmoid, and in the time that a sigmoid takes it could begin more. Two loops of half the length show it twice as many.
+A processor begins what comes later while it waits for a result, as far as it sees: a hundred instructions that wait, some 250 to 500
+in all, a few vectors of a sigmoid, and in the time that a sigmoid takes it could begin more. Two loops of half the length show it twice as many.
 What is computed is the same, bit by bit.
 """
 
@@ -51,7 +51,7 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
     kept = [line for line in handed if line not in read]
     if len(kept) > MOST_KEPT:
         return []
-    rooms, begun = ["i32v far = {0};"], [line.text for line in first]
+    rooms, begun = ["f32v far = {0};"], [line.text for line in first]
     ended = [line.text for line in read]
     for line in kept:
         rooms.append(f"{line.c} {line.name}_kept[STRIP];")
@@ -61,7 +61,7 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
         function, argument = _halved(line)
         rooms.append(f"f32p_{function}_begun {line.name}_begun[STRIP];")
         begun.append(f"{line.name}_begun[at] = f32p_{function}_begin({argument});")
-        begun.append(f"far |= f32p_far({argument});")
+        begun.append(f"far = f32p_{function}_farther({argument}, far);")
     for line in second:
         end = f"const {line.c} {line.name} = f32p_{_halved(line)[0]}_end({line.name}_begun[at]);"
         ended.append(end if line in halved else line.text)
@@ -69,7 +69,7 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
         f"const int64_t {name}_strip = {name};",
         *rooms,
         *_each(name, begun),
-        *("if (__builtin_expect(i32_any(far), 0)) {", ["#pragma GCC unroll 1", *_each(name, whole), "continue;"], "}"),
+        *("if (f32p_any_far(far)) {", ["#pragma GCC unroll 1", *_each(name, whole), "continue;"], "}"),
         *_each(name, ended),
     ]  # fmt: skip
     return [f"for (; {name} + STRIP*LANES <= {limit}; {name} += STRIP*LANES) {{", strip, "}"]

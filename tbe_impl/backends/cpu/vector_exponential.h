@@ -67,13 +67,12 @@ VF f32p f32p_exp_to_half(f32p x) {
     p = f32p_fma(f32p_fma(p, f, f32p_splat(0.241278559f)), f, f32p_splat(0.693045139f));
     return f32p_scale(f32p_fma(p, f, f32p_splat(1.0f)), t);
 }
-/* Not |x| <= 87 somewhere: 2^k may be no normal number. */
+/* |x| > 87 somewhere: 2^k may be no normal number. */
 VF int f32p_any_far(f32p x) {
-    return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 6, (uint16_t)-1, 4) != 0, 0);
+    return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 30, (uint16_t)-1, 4) != 0, 0);
 }
 #elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-VF i32p f32p_far(f32p x) { return ((i32p)x & 0x7fffffff) > 0x42ae0000; }
-VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(f32p_far(x)), 0); }
+VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(f32p_abs(x) > 87.0f), 0); }
 #endif
 #if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
 /* With a permutation of eight lanes at hand: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x / ln2 rounded, so
@@ -293,41 +292,54 @@ VF f32p f32p_inverse_of_sum(f32p power, f32p p) {
     f32p lacking = f32p_fma(-inverse, power, f32p_splat(1.0f)) - inverse;
     return f32p_fma(inverse, f32p_fma(-(inverse * power), p, lacking), inverse);
 }
-#if VECTOR_X86 && PART32_BYTES == 64
-VF f32p f32p_sigmoid(f32p x) {
-    if (f32p_any_far(x)) return f32p_sigmoid_of_any(x);
-    f32p_sixteenths e = f32p_exp_sixteenths(-x);
-    return f32p_inverse_of_sum(f32p_power_of_sixteenths(e), e.p);
-}
-#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
+#if VECTOR_X86 && (PART32_BYTES == 64 || (defined(__AVX2__) && PART32_BYTES == 32))
 /* In halves, of x not far from 0, since loops go over a strip with the first and then with the second: what is begun is
- * exp(-x) = power (1 + p), or an exponential as a number. */
+ * exp(-x) = power (1 + p), or an exponential as a number. How far a strip comes from 0, as far as it matters: NaN is near. */
 typedef struct {
     f32p power, p;
 } f32p_sigmoid_begun;
 typedef f32p f32p_sigmoid_to_half_begun, f32p_exp_to_half_begun;
+VF f32p f32p_sigmoid_farther(f32p x, f32p far) { return f32p_above(f32p_abs(x), far); }
+VF f32p f32p_sigmoid_end(f32p_sigmoid_begun e) { return f32p_inverse_of_sum(e.power, e.p); }
+VF f32p f32p_exp_to_half_end(f32p e) { return e; }
+#if PART32_BYTES == 64
+VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) {
+    f32p_sixteenths e = f32p_exp_sixteenths(-x);
+    return (f32p_sigmoid_begun){f32p_power_of_sixteenths(e), e.p};
+}
+VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return (void)x, far; }
+VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half(x); }
+/* Beyond -87 the inverse is no normal number. */
+VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) { return f32p_above(-x, far); }
+VF int f32p_any_far_to_half(f32p x) {
+    return __builtin_expect(__builtin_ia32_cmpps512_mask(x, f32p_splat(-87.0f), 1, (uint16_t)-1, 4) != 0, 0);
+}
+VF f32p f32p_sigmoid_to_half_begin(f32p x) { return f32p_exp_to_half(-x); }
+VF f32p f32p_sigmoid_to_half_end(f32p e) {
+    f32p sum = 1.0f + e, inverse = f32p_inverse(sum);
+    return f32p_fma(f32p_fma(-inverse, sum, f32p_splat(1.0f)), inverse, inverse);
+}
+#else
 VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) {
     f32p_eighths e = f32p_exp_whole_eighths(-x);
     return (f32p_sigmoid_begun){f32p_power_of_eighths(e), e.p};
 }
-VF f32p f32p_sigmoid_end(f32p_sigmoid_begun e) { return f32p_inverse_of_sum(e.power, e.p); }
+VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return f32p_sigmoid_farther(x, far); }
 VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half_near(x); }
-VF f32p f32p_exp_to_half_end(f32p e) { return e; }
+VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) { return f32p_sigmoid_farther(x, far); }
+VF int f32p_any_far_to_half(f32p x) { return f32p_any_far(x); }
 VF f32p f32p_sigmoid_to_half_begin(f32p x) { return f32p_exp_to_half_near(-x); }
 VF f32p f32p_sigmoid_to_half_end(f32p e) { return 1.0f / (1.0f + e); }
+#endif
 VF f32p f32p_sigmoid(f32p x) { return f32p_any_far(x) ? f32p_sigmoid_of_any(x) : f32p_sigmoid_end(f32p_sigmoid_begin(x)); }
+VF f32p f32p_sigmoid_to_half(f32p x) {
+    if (f32p_any_far_to_half(x)) return f32p_sigmoid_of_any(x);
+    return f32p_sigmoid_to_half_end(f32p_sigmoid_to_half_begin(x));
+}
 #else
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }
+VF f32p f32p_sigmoid_to_half(f32p x) { return f32p_sigmoid_of_any(x); }
 #endif
-VF f32p f32p_sigmoid_to_half(f32p x) {
-#if VECTOR_X86 && PART32_BYTES == 64
-    /* exp(-x) is no number there, and what it is the inverse of is one */
-    if (__builtin_expect(__builtin_ia32_cmpps512_mask(x, f32p_splat(-88.0f), 1, (uint16_t)-1, 4) == 0, 1)) return 1.0f / (1.0f + f32p_exp_to_half(-x));
-#elif VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-    if (!f32p_any_far(x)) return f32p_sigmoid_to_half_end(f32p_sigmoid_to_half_begin(x));
-#endif
-    return f32p_sigmoid_of_any(x);
-}
 VECTOR_LIFT_F32(sigmoid)
 VECTOR_LIFT_F32(sigmoid_to_half)
 VF f32v f32_tanh(f32v x) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,6 +80,17 @@ def test_as_one_vector_after_the_other(
                     one[...] = array
                 for found, wanted in zip(kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True):  # fmt: skip
                     assert_same(found, wanted)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86 has vectors of several widths")
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_with_vectors_of_32_bytes(build: Build, dtype: str, cache: KernelCache) -> None:
+    arrays = [_numbers(1000, dtype, seed) for seed in (0, 1)]
+    kernel, *_ = prepare(build, *arrays, cache=cache, march="x86-64-v3")
+    plain, *_ = prepare(build, *arrays, cache=cache, march="x86-64-v3", strips=False)
+    for found, wanted in zip(kernel.run(arrays, {}, 1), plain.run(arrays, {}, 1), strict=True):
+        assert_same(found, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
