@@ -22,6 +22,7 @@ import numpy as np
 
 from ms_fusion import presets
 from ms_fusion.accuracy.ulp import ulp_difference
+from ms_fusion.capture.outputs import arrays_of
 from ms_fusion.capture.profiler import profile_operators
 from ms_fusion.capture.twin import fresh_function, state_kept
 from ms_fusion.flags import GraphKernelFlags
@@ -139,7 +140,7 @@ def run_capture(
                 except Exception as error:
                     raise _explained(error, order.title) from error
             compile_s[kind] = time.perf_counter() - started
-            outputs[kind] = [_to_numpy(tensor) for tensor in _tensors(result)]
+            outputs[kind] = arrays_of(result)
             put_back()
         steps: dict[str, float | None] = dict.fromkeys(variants)
         profiles: dict[str, dict[str, tuple[float, float]]] = {kind: {} for kind in variants}
@@ -254,23 +255,6 @@ def _remark(line: str) -> str:
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
 
-def _tensors(result: Any) -> Iterator[Any]:
-    if isinstance(result, (tuple, list)):
-        for item in result:
-            yield from _tensors(item)
-    elif isinstance(result, Mapping):
-        for item in result.values():
-            yield from _tensors(item)
-    elif hasattr(result, "asnumpy"):
-        yield result
-    elif isinstance(result, (int, float, bool)):
-        yield np.asarray(result)
-
-
-def _to_numpy(tensor: Any) -> np.ndarray:
-    return tensor if isinstance(tensor, np.ndarray) else tensor.asnumpy().copy()
-
-
 def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
     """The largest difference between the outputs of the two runs."""
     differences = [
@@ -288,7 +272,6 @@ def _time_in_turns(
     for _ in range(CALLS_TIMED):
         for kind, function in callables.items():
             started = time.perf_counter()
-            for tensor in _tensors(function(*inputs)):
-                _to_numpy(tensor)
+            arrays_of(function(*inputs))
             times[kind].append((time.perf_counter() - started) * 1e6)
     return {kind: statistics.median(values) for kind, values in times.items()}

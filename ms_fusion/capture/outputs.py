@@ -1,0 +1,26 @@
+"""What a call returns, as arrays: only who reads them knows that the call has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+
+def arrays_of(result: Any) -> list[np.ndarray]:
+    """The tensors and numbers in what a net returned, in order; waits until they are computed."""
+    return [one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)]  # fmt: skip
+
+
+def _tensors(result: Any) -> Iterator[Any]:
+    if isinstance(result, (tuple, list)):
+        for item in result:
+            yield from _tensors(item)
+    elif isinstance(result, Mapping):
+        for item in result.values():
+            yield from _tensors(item)
+    elif hasattr(result, "asnumpy"):
+        yield result
+    elif isinstance(result, (int, float, bool)):
+        yield np.asarray(result)
