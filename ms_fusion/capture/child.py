@@ -6,6 +6,7 @@ They share one private directory: the request goes in, dumps and measurements co
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -75,7 +76,7 @@ def run_child(request: CaptureRequest) -> None:
         )
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "ms_fusion.capture.child", str(question)],
+            [sys.executable, "-X", "faulthandler", "-m", "ms_fusion.capture.child", str(question)],
             env=variables,
             capture_output=True,
             text=True,
@@ -90,14 +91,24 @@ def run_child(request: CaptureRequest) -> None:
     if failure.exists():
         raise _as_error(msgspec.json.decode(failure.read_bytes(), type=CaptureFailure))
     if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         ended = (
             f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
         )
+        said, place = last_words(done.stderr)
         raise CaptureError(
-            f"the process that compiled {title} died ({ended}): {lines[-1] if lines else 'it left no message'}",
+            f"the process that compiled {title} died ({ended}): {said or 'it left no message'}",
+            place=place,
             remedy="Run `ms-fusion doctor`; the preset `off` shows whether the net runs unfused.",
         )
+
+
+def last_words(stderr: str) -> tuple[str, str | None]:
+    """The last line of a process before it died, and which line of this room it was in, as Python's faulthandler tells."""
+    said, _, trace = stderr.partition("Fatal Python error:")
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    room = re.escape(f"{Path(__file__).resolve().parent}{os.sep}")
+    here = re.search(rf'File "{room}(\w+\.py)", line (\d+) in (\w+)', trace)
+    return lines[-1] if lines else "", here and f"ms_fusion/capture/{here[1]}:{here[2]}, {here[3]}"
 
 
 def _as_error(told: CaptureFailure) -> FusionError:
