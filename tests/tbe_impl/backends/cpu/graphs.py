@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import tbe_impl.dsl as dsl
+from tbe_impl import machine
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.cache import KernelCache
+
+AVX2 = "x86-64-v3"
+
+
+def marches() -> list[str]:
+    """Processors to compile for: this one, and one with AVX2 where this one can run its code."""
+    known = platform.machine() in ("x86_64", "AMD64") and {"avx2", "fma", "f16c"} <= set(machine.cpu_features())  # fmt: skip
+    return ["", AVX2] if known else [""]
 
 
 def run_both(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -10,18 +9,16 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl import machine
 from tbe_impl.backends.cpu.short_forms import short_calls
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.words import WORDS
-from tests.tbe_impl.backends.cpu.graphs import prepare
+from tests.tbe_impl.backends.cpu.graphs import marches, prepare
 
 vadd, vsub, vmul, vdiv, vadds, vmuls, vexp, vlog, vrec = (
     WORDS[name] for name in "vadd vsub vmul vdiv vadds vmuls vexp vlog vrec".split()
 )
 Tensor = dsl.Tensor
-AVX2 = "x86-64-v3"
 
 
 def swish(x: Tensor) -> Tensor:
@@ -80,11 +77,6 @@ def test_a_long_graph_is_searched_without_recursion() -> None:
     for _ in range(2000):
         y = vadds(y, 1.0)
     assert len(short_calls([y])) == 1
-
-
-def marches() -> list[str]:
-    known = platform.machine() in ("x86_64", "AMD64") and {"avx2", "fma", "f16c"} <= set(machine.cpu_features())  # fmt: skip
-    return ["", AVX2] if known else [""]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from tbe_impl.backends.cpu.strips import MOST_LINES
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.tensor import Tensor, placeholder
-from tests.tbe_impl.backends.cpu.graphs import assert_same, behind, prepare
+from tests.tbe_impl.backends.cpu.graphs import assert_same, behind, marches, prepare
 
 Build = Callable[..., list[Tensor]]
 
@@ -82,13 +81,15 @@ def test_as_one_vector_after_the_other(
                     assert_same(found, wanted)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86 has vectors of several widths")
+@pytest.mark.parametrize("march", marches())
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_with_vectors_of_32_bytes(build: Build, dtype: str, cache: KernelCache) -> None:
+def test_with_vectors_of_other_processors(
+    build: Build, dtype: str, march: str, cache: KernelCache
+) -> None:
     arrays = [_numbers(1000, dtype, seed) for seed in (0, 1)]
-    kernel, *_ = prepare(build, *arrays, cache=cache, march="x86-64-v3")
-    plain, *_ = prepare(build, *arrays, cache=cache, march="x86-64-v3", strips=False)
+    kernel, *_ = prepare(build, *arrays, cache=cache, march=march)
+    plain, *_ = prepare(build, *arrays, cache=cache, march=march, strips=False)
     for found, wanted in zip(kernel.run(arrays, {}, 1), plain.run(arrays, {}, 1), strict=True):
         assert_same(found, wanted)
 
