@@ -28,6 +28,9 @@ LONG_ROW_IN_LINES = 512
 LONG_ROW = 64
 """Elements from which on a row is long."""
 
+WIDE_SUM = 256
+"""Elements from which on what accumulators of float32 have found is added in float64, and rounded once."""
+
 LONG_STEP = 24
 """Operations of a step from which on it takes longer than its sum has to be waited for."""
 
@@ -179,16 +182,23 @@ def _along(
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
-    across = {"sum": "sum", "prod": "prod", "max": "max", "min": "min"}[body.op]
+    length = writer.extents[serial].constant
+    op = "wide_sum" if body.op == "sum" and tag == "f32" and (length or WIDE_SUM) >= WIDE_SUM else body.op  # fmt: skip
+    return [
+        writer.fetched(vectors.splat(tag, _across(op, tag, names)), tag, depth) for names in rows
+    ]
+
+
+def _across(op: str, tag: str, accumulators: Sequence[str]) -> str:
+    """One number of what accumulators have found, lane by lane."""
+    if op == "wide_sum":
+        return f"(float)f64_sum({' + '.join(f'f64_from_f32({one})' for one in accumulators)})"
+    total, *others = accumulators
+    for other in others:
+        total = combine(op, tag, total, other)
     if tag == vectors.MASK:
-        across = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[body.op]
-    kind = "i32" if tag == vectors.MASK else tag
-    found = []
-    for total, *others in rows:
-        for other in others:
-            total = combine(body.op, tag, total, other)
-        found.append(writer.fetched(vectors.splat(tag, f"{kind}_{across}({total})"), tag, depth))
-    return found
+        op = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[op]
+    return f"{row_kind(tag)}_{op}({total})"
 
 
 def _rest_of_line(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serial: int) -> str:

@@ -376,8 +376,20 @@ VF i64v f64_isnan(f64v x) { return x != x; }
 VF i64v f64_isinf(f64v x) { return f64_abs(x) == __builtin_inf(); }
 VF i64v f64_isfinite(f64v x) { return f64_abs(x) < __builtin_inf(); }
 
-VF f64p f64p_rsqrt(f64p x) { return 1.0 / f64p_sqrt(x); }
-VF f32p f32p_rsqrt(f32p x) { return 1.0f / f32p_sqrt(x); }
+/* y = 1 / sqrt(x) is rounded twice; what x y y lacks to 1 tells by how much it is off, and is NaN where x is 0, infinite or NaN. */
+#if VECTOR_FMA
+#define VECTOR_RSQRT(p)                                                                                  \
+    VF p p##_rsqrt(p x) {                                                                                \
+        p y = 1 / p##_sqrt(x), z = x * y;                                                                \
+        p lack = p##_fma(-p##_fma(x, y, -z), y, p##_fma(-z, y, p##_splat(1)));                           \
+        return p##_select(lack == lack, p##_fma(y * p##_splat(0.5), lack, y), y);                        \
+    }
+#else
+#define VECTOR_RSQRT(p) \
+    VF p p##_rsqrt(p x) { return 1 / p##_sqrt(x); }
+#endif
+VECTOR_RSQRT(f32p)
+VECTOR_RSQRT(f64p)
 VECTOR_LIFT_BOTH(rsqrt)
 
 /* a * b as a rounded product and what rounding left out (Dekker's splitting where there is no fma). */
