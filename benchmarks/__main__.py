@@ -1,10 +1,10 @@
-"""Every claim of the README, measured: ``make bench``, or ``python -m benchmarks [--store] [title …]``.
+"""Every claim of the README, measured: ``make bench``, or ``python -m benchmarks [--store | --add] [title …]``.
 
 Each line has ours, MindSpore unfused and with its own fusion, torch, torch.compile, ONNX Runtime where it applies, and the ceiling,
 each in a process of its own, called in turns in one run; their results are compared, and MindSpore's profiler says that our kernels
 ran. Written to ``build/bench``: ``bench.json``, ``bench.svg``, ``bench.md``. ``QUICK=1`` is a short form of a few lines in less than
 three minutes; ``WITHOUT=torch.compile`` leaves somebody out; titles choose lines by how they begin. ``--store`` makes what was
-measured the figures of the pages. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
+measured the figures of the pages, ``--add`` puts it together with what is stored of earlier runs on such a processor. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ PEERS = ("mindspore", "torch", "onnxruntime")
 def main(arguments: Sequence[str]) -> int:
     """Measures those lines, or all; 1 when a result is wrong or one of our kernels did not run, 2 when it cannot be done as asked."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--store", action="store_true", help="make what is measured the figures of the pages")  # fmt: skip
+    keep = parser.add_mutually_exclusive_group()
+    keep.add_argument("--store", action="store_true", help="make what is measured the figures of the pages")  # fmt: skip
+    keep.add_argument("--add", action="store_true", help="the same, together with the runs that are stored")  # fmt: skip
     parser.add_argument("titles", nargs="*", metavar="title", help=f"how titles of lines begin, of: {'; '.join(line.title for line in LINES)}")  # fmt: skip
     asked = parser.parse_args(arguments)
     if unknown := [title for title in asked.titles if not chosen([title])]:
         parser.error(f"no line begins with {', '.join(map(repr, unknown))}")
-    if asked.store and is_quick():
+    if (asked.store or asked.add) and is_quick():
         parser.error("the README's figures are those of whole runs: without QUICK")
     record: dict[str, Any] = {**described(), "peers": {name: _version(name) for name in PEERS}, "lines": []}  # fmt: skip
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}")  # fmt: skip
@@ -46,8 +48,8 @@ def main(arguments: Sequence[str]) -> int:
     (PLACE / "bench.svg").write_text(drawn(record), "utf-8")
     for one in changed(record):
         print(f"otherwise than the stored figures: {one}")
-    if asked.store:
-        store(record)
+    if asked.store or asked.add:
+        store(record, add=asked.add)
     return 0 if all(line["right"] for line in record["lines"]) else 1
 
 

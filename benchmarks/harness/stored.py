@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import LINES
+from benchmarks.harness.runs import pooled, run_of, runs_of
 from benchmarks.harness.table import COLUMNS, SHOWN, WIDTHS, described, table, vectors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,9 +23,15 @@ OTHER_DAYS = 1.15
 """A ratio of another run that is farther than this from the stored quartiles has changed."""
 
 
-def store(record: Mapping[str, Any]) -> None:
-    """Keeps the record and writes the pages anew; lines that were not measured now stay as they were, if the processor is the same."""
-    _place(vectors(record)).write_text(json.dumps(_merged(record), indent=1) + "\n", "utf-8")
+def store(record: Mapping[str, Any], *, add: bool = False) -> None:
+    """Keeps the record and writes the pages anew; lines that were not measured now stay as they were, if the processor is the same.
+
+    Args:
+        add: put the runs of each line together with those that are stored, instead of in their place.
+    """
+    _place(vectors(record)).write_text(
+        json.dumps(_merged(record, add=add), indent=1) + "\n", "utf-8"
+    )
     records = stored()
     DRAWING.write_text(drawn(records[0]), "utf-8")
     for page in (FULL, *READMES):
@@ -46,7 +53,7 @@ def stored() -> list[dict[str, Any]]:
 
 def changed(record: Mapping[str, Any]) -> list[str]:
     """What a run on the processor of a stored record found otherwise, a line each; nothing on another, or of what was smaller."""
-    old = {line["title"]: line["ratios"] for line in _lines_of(record)}
+    old = {line["title"]: line["ratios"] for line in _stored_of(record).get("lines", ())}
     return [
         f"{line['title']}, {who}: {now['median']:.2f}, stored {was['low']:.2f} to {was['high']:.2f}"
         for line in record["lines"]
@@ -61,16 +68,20 @@ def _place(width: str) -> Path:
     return RECORDS / f"bench-{width.lower()}.json"
 
 
-def _lines_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is stored of the same processor."""
-    return [
-        line
-        for one in stored()
-        if (one["processor"], vectors(one)) == (record["processor"], vectors(record))
-        for line in one["lines"]
-    ]
+def _stored_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored record of the same processor; empty where there is none."""
+    return next((one for one in stored() if _kind(one) == _kind(record)), {})
 
 
-def _merged(record: Mapping[str, Any]) -> dict[str, Any]:
-    found = {line["title"]: line for line in (*_lines_of(record), *record["lines"])}
+def _kind(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Processors of several kinds bear one name on machines that are lent; their shared cache tells them apart."""
+    return record["processor"], vectors(record), record["caches"].get("L3 Unified")
+
+
+def _merged(record: Mapping[str, Any], *, add: bool) -> dict[str, Any]:
+    before = _stored_of(record)
+    found = {line["title"]: {**line, "runs": runs_of(before, line)} for line in before.get("lines", ())}  # fmt: skip
+    for line in record["lines"]:
+        earlier = found[line["title"]]["runs"] if add and line["title"] in found else []
+        found[line["title"]] = pooled(line, [*earlier, run_of(record, line)])
     return {**record, "lines": [found[line.title] for line in LINES if line.title in found]}

@@ -34,7 +34,7 @@ def vectors(record: Mapping[str, Any]) -> str:
 
 
 def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
-    """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds), and our share of the ceiling, with its time."""
+    """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds, the farthest of several runs), and our share of the ceiling, with its time."""
     heads = ["", "ours", *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns), "launches, unfused → ours"]  # fmt: skip
     rows = [heads, ["---"] * len(heads), *(_row(line, columns) for line in record["lines"])]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -43,7 +43,9 @@ def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
 def described(record: Mapping[str, Any]) -> str:
     """The machine and the versions, in a sentence."""
     peers = ", ".join(f"{name} {version}" for name, version in record["peers"].items() if version)
-    return f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; {record['when'][:10]}."
+    runs = [len(line.get("runs", "1")) for line in record["lines"]]
+    each = f"; each line of {min(runs)} to {max(runs)} runs" if max(runs) > 1 else ""
+    return f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; {record['when'][:10]}{each}."
 
 
 def _row(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

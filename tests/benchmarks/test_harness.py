@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.harness import running
+from benchmarks.harness import stored as keeping
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
 from benchmarks.harness.stored import FULL, READMES, changed, replaced, stored
@@ -92,6 +93,43 @@ def test_a_run_is_held_against_the_figures_of_its_kind(record: dict[str, Any]) -
     assert changed(record) == []
 
 
+RUN = {
+    "processor": "made up",
+    "features": ["avx2"],
+    "caches": {},
+    "cores": 2,
+    "threads": 2,
+    "peers": {},
+}
+
+
+def run(when: str, title: str, **ratios: tuple[float, float, float]) -> dict[str, Any]:
+    """A run of one line."""
+    return {**RUN, "when": when, "lines": [{**line(**ratios), "title": title}]}
+
+
+def test_runs_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RECORDS", "DRAWING", "FULL", "READMES"):
+        monkeypatch.setattr(keeping, name, {"RECORDS": tmp_path, "DRAWING": tmp_path / "bench.svg", "FULL": tmp_path / "page", "READMES": ()}[name])  # fmt: skip
+    keeping.FULL.write_text(f"before\n{keeping.BEGIN}{keeping.END}after\n", "utf-8")
+    first, other = LINES[0].title, LINES[1].title
+    keeping.store(run("2026-01-01", first, unfused=(1.9, 2.0, 2.2)))
+    keeping.store(run("2026-01-01", other, unfused=(1.0, 1.1, 1.2)), add=True)
+    keeping.store(run("2026-01-02", first, unfused=(2.4, 2.5, 2.6), torch=(0.4, 0.5, 0.6)), add=True)  # fmt: skip
+    keeping.store(run("2026-01-03", first, unfused=(2.0, 2.1, 2.3)), add=True)
+    (record,) = keeping.stored()
+    assert [one["title"] for one in record["lines"]] == [first, other]
+    found = record["lines"][0]
+    assert found["ratios"][UNFUSED] == {"median": 2.1, "low": 1.9, "high": 2.6}
+    assert [one["when"] for one in found["runs"]] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    page = keeping.FULL.read_text("utf-8")
+    assert "2.10 (1.90–2.60)" in page
+    assert "each line of 1 to 3 runs" in page
+    keeping.store(run("2026-01-04", first, unfused=(3.0, 3.1, 3.2)))
+    assert keeping.stored()[0]["lines"][0]["ratios"][UNFUSED]["median"] == 3.1
+    assert "runs" not in keeping.FULL.read_text("utf-8")
+
+
 def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
     features = (["avx", "avx2", "avx512f"], ["avx2", "fma"], ["asimd"])
     assert [vectors({"features": one}) for one in features] == ["AVX-512", "AVX2", "other vectors"]
@@ -104,6 +142,8 @@ def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
         (["swish", "swsh"], "", 2, "no line begins with 'swsh'"),
         (["--strore"], "", 2, "--strore"),
         (["--store"], "1", 2, "without QUICK"),
+        (["--add"], "1", 2, "without QUICK"),
+        (["--add", "--store"], "", 2, "not allowed with"),
     ],
 )
 def test_what_is_asked_in_vain_measures_nothing(
