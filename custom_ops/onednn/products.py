@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,8 @@ def prepare_matmul(
     dtype: str = "float32",
     transpose_a: bool = False,
     transpose_b: bool = False,
+    transpose_y: bool = False,
+    heads_third: Sequence[str] = (),
     bias: bool = False,
     residual: bool = False,
     activation: str = "",
@@ -45,6 +48,9 @@ def prepare_matmul(
         a_shape, b_shape: at least two sizes each, as the arrays lie in memory.
         dtype: of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which NumPy computes.
         transpose_a, transpose_b: whether the last two dimensions change places first.
+        transpose_y: whether those of y change places at the end.
+        heads_third: which of ``a``, ``b``, ``y`` lie with their second and third dimension changed, as attention's tokens × heads do:
+            four dimensions, the same batches in a and b, no bias and no residual.
         bias, residual: whether they are inputs.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: its parameter where it has one.
@@ -59,7 +65,8 @@ def prepare_matmul(
     after = Epilogue(bias, residual, activation, alpha)
     after.check(operator)
     check_dtype(operator, dtype)
-    a, b = _shape(operator, "a", a_shape), _shape(operator, "b", b_shape)
+    shapes = _shape(operator, "a", a_shape), _shape(operator, "b", b_shape)
+    a, b = (_heads_second(shape) if name in heads_third and len(shape) == 4 else shape for name, shape in zip("ab", shapes, strict=True))  # fmt: skip
     rows, inner = a[:-3:-1][:: 1 if transpose_a else -1]
     other, columns = b[:-3:-1][:: 1 if transpose_b else -1]
     if inner != other:
@@ -68,14 +75,32 @@ def prepare_matmul(
         batch = np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
         raise InputError(f"{operator}: b does not fit a", expected=f"batches that broadcast with {list(a[:-2])}", got=f"{list(b[:-2])}") from None  # fmt: skip
-    y = (*batch, rows, columns)
-    inputs = [TensorType("a", a, dtype), TensorType("b", b, dtype)]
+    y = (*batch, columns, rows) if transpose_y else (*batch, rows, columns)
+    if heads_third:
+        _check_heads(operator, heads_third, a, b, plain=not bias and not residual)
+        y = _heads_second(y) if "y" in heads_third else y
+    inputs = [TensorType(name, shape, dtype) for name, shape in zip("ab", shapes, strict=True)]
     inputs += [TensorType("bias", (columns,), dtype)] if bias else []
     inputs += [TensorType("residual", y, dtype)] if residual else []
     output = TensorType("y", y, dtype)
     elements = sum(math.prod(one.shape) for one in (*inputs, output))
     shared = checked_threads(operator, threads, operations=2 * math.prod(y) * inner, elements=elements)  # fmt: skip
-    return _prepare(operator, tuple(inputs), output, (transpose_a, transpose_b), after, shared, chosen(operator, lowering, dtype))  # fmt: skip
+    ways = _Ways(transpose_a, transpose_b, transpose_y, frozenset(heads_third))
+    return _prepare(operator, tuple(inputs), output, ways, after, shared, chosen(operator, lowering, dtype))  # fmt: skip
+
+
+class _Ways(NamedTuple):
+    """How the arrays lie: the arguments of these names."""
+
+    transpose_a: bool
+    transpose_b: bool
+    transpose_y: bool
+    heads_third: frozenset[str]
+
+    def seen(self, name: str, item: np.ndarray) -> np.ndarray:
+        """``a``, ``b`` or ``y`` as the product sees it."""
+        item = item.swapaxes(1, 2) if name in self.heads_third else item
+        return item.swapaxes(-1, -2) if getattr(self, f"transpose_{name}") else item
 
 
 def _shape(operator: str, name: str, given: Sequence[int]) -> tuple[int, ...]:
@@ -85,37 +110,60 @@ def _shape(operator: str, name: str, given: Sequence[int]) -> tuple[int, ...]:
     return found
 
 
+def _heads_second(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (shape[0], shape[2], shape[1], *shape[3:])
+
+
+def _check_heads(operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool) -> None:  # fmt: skip
+    """In other cases oneDNN gets numbers wrong or writes elsewhere."""
+    if not {*names} <= {*"aby"}:
+        raise InputError(f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}")  # fmt: skip
+    if not len(a) == len(b) == 4 or a[:2] != b[:2] or not plain:
+        raise InputError(f"{operator}: heads_third does not fit", expected="four dimensions, the same batches in a and b, no bias and no residual", got=f"a {list(a)}, b {list(b)}{'' if plain else ', bias or residual'}, heads second")  # fmt: skip
+
+
 @lru_cache(maxsize=KEPT)
-def _prepare(operator: str, inputs: tuple[TensorType, ...], output: TensorType, transposed: tuple[bool, bool], after: Epilogue, threads: int, library: Library | None) -> Prepared:  # fmt: skip
+def _prepare(operator: str, inputs: tuple[TensorType, ...], output: TensorType, ways: _Ways, after: Epilogue, threads: int, library: Library | None) -> Prepared:  # fmt: skip
     # of a sum of nothing oneDNN forgets the bias
-    if library is None or not inputs[0].shape[-2 if transposed[0] else -1]:
-        return Prepared(operator, inputs, (output,), formula=lambda *given: [_formula(transposed, after, *given)])  # fmt: skip
+    if library is None or not inputs[0].shape[-2 if ways.transpose_a else -1]:
+        return Prepared(operator, inputs, (output,), formula=lambda *given: [_formula(ways, after, *given)])  # fmt: skip
     rank = len(output.shape)
 
     def steps(builder: Builder, dtype: str) -> None:
-        a, b = (builder.read(kind, dtype, *_seen(kind.shape, rank, turned)) for kind, turned in zip(inputs, transposed, strict=False))  # fmt: skip
-        bias = builder.read(inputs[2], dtype, (*(1,) * (rank - 1), output.shape[-1])) if after.bias else None  # fmt: skip
-        residual = builder.read(inputs[-1], dtype) if after.residual else None
-        multiply(builder, a, b, builder.written(output, dtype), after, bias=bias, residual=residual)
+        # oneDNN writes rows: yᵀ = bᵀ aᵀ
+        turned = ways.transpose_y
+        columns = [1] * rank
+        columns[-2 if turned else -1] = math.prod(inputs[2].shape) if after.bias else 1
+        a, b = (builder.read(kind, dtype, *_seen(kind, rank, ways, turned)) for kind in inputs[:2])
+        bias = builder.read(inputs[2], dtype, columns) if after.bias else None
+        y_view = _seen(output, rank, ways, turned)
+        residual = builder.read(inputs[-1], dtype, *y_view) if after.residual else None
+        y = builder.written(output, dtype, *y_view)
+        if turned:
+            multiply(builder, b, a, y, after, row_bias=bias, residual=residual)
+        else:
+            multiply(builder, a, b, y, after, bias=bias, residual=residual)
 
     return build(library, threads, operator, inputs, (output,), steps)
 
 
-def _seen(shape: tuple[int, ...], rank: int, turned: bool) -> tuple[list[int], list[int]]:
-    """Shape and strides of an operand as a product of this rank sees it."""
-    sizes = [*(1,) * (rank - len(shape)), *shape]
+def _seen(kind: TensorType, rank: int, ways: _Ways, turned: bool) -> tuple[list[int], list[int]]:
+    """Shape and strides of a, b or y as a product of this rank, or its transpose, sees it."""
+    sizes = [*(1,) * (rank - len(kind.shape)), *kind.shape]
     strides = list(row_major(sizes))
-    if turned:
-        sizes[-2:], strides[-2:] = sizes[:-3:-1], strides[:-3:-1]
+    for item in (sizes, strides):
+        if kind.name in ways.heads_third:
+            item[1:3] = item[2], item[1]
+        if getattr(ways, f"transpose_{kind.name}") != turned:
+            item[-2:] = item[:-3:-1]
     return sizes, strides
 
 
-def _formula(transposed: tuple[bool, bool], after: Epilogue, *given: np.ndarray) -> np.ndarray:
+def _formula(ways: _Ways, after: Epilogue, *given: np.ndarray) -> np.ndarray:
     wide = [item.astype(np.float32) if item.dtype.itemsize == 2 else item for item in given]
-    a, b = (
-        item.swapaxes(-1, -2) if turned else item
-        for item, turned in zip(wide, transposed, strict=False)
-    )
+    a, b = map(ways.seen, "ab", wide)
     rest = iter(wide[2:])
     bias = next(rest) if after.bias else None
-    return after.apply(np.matmul(a, b), bias, next(rest) if after.residual else None)
+    y = after.apply(np.matmul(a, b), bias, ways.seen("y", next(rest)) if after.residual else None)
+    y = y.swapaxes(-1, -2) if ways.transpose_y else y
+    return y.swapaxes(1, 2) if "y" in ways.heads_third else y

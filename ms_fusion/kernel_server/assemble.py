@@ -19,6 +19,7 @@ from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
 from ms_fusion.kernel_server.parts import Region, alone, parts, reads
 from ms_fusion.kernel_server.stored_constants import stored
 from ms_fusion.kernel_server.translate import IN_PLACE, Group, size_bytes, translate
+from ms_fusion.kernel_server.transposes import done_by, transposed_by_products
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
 from tbe_impl.backends.cpu.nests import may_overwrite
@@ -87,7 +88,8 @@ def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | N
 
 def _told(part: Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
     if isinstance(part, LibraryStep):
-        return BuildStep("onednn", tuple(graph.node(name).op for name in part.covered))
+        covered = [operator for name in part.covered for operator in done_by(graph.node(name))]
+        return BuildStep("onednn", tuple(covered))
     layout = next(layouts)
     return BuildStep("c", tuple(node.op for node in part.nodes), len(layout.nests) if layout else 0)
 
@@ -145,7 +147,7 @@ def _members(kernel: Composite, ready: Graph) -> list[_Member]:
 
 def _ready(graph: Graph) -> Graph:
     """The graph as it is laid out in a row of kernels."""
-    graph = channels_last(graph)
+    graph = transposed_by_products(channels_last(graph))
     return stored(graph, [part for part in parts(graph) if isinstance(part, LibraryStep)])
 
 
@@ -155,9 +157,11 @@ def own_kernels(kernel: Composite) -> Iterator[tuple[Kernel, Group, Graph]]:
     Raises:
         InputError: as `assemble`.
     """
-    regions = [part for part in parts(kernel.graph) if isinstance(part, Region)]
-    whole = needs_library(kernel.graph)
-    for graph in [alone(part, kernel.graph) for part in regions] if whole else [kernel.graph]:
+    graphs = [kernel.graph]
+    if needs_library(kernel.graph):
+        ready = _ready(kernel.graph)
+        graphs = [alone(part, ready) for part in parts(ready) if isinstance(part, Region)]
+    for graph in graphs:
         with compat.installed(soc="cpu"):
             group = translate(replace(kernel, graph=graph))
         yield choose.plain(group, graph.inputs), group, graph

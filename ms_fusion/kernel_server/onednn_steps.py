@@ -77,7 +77,8 @@ def _product(node: Node, graph: Graph) -> _Found:
         "transpose_a": bool(node.attr("transpose_a", False)),
         "transpose_b": bool(node.attr("transpose_b", False)),
     }
-    return tuple(node.inputs), True, lambda **more: OnednnCall("prepare_matmul", told | more)
+    ways = {name: node.attr(name) for name in ("transpose_y", "heads_third") if node.attr(name)}
+    return tuple(node.inputs), not ways, lambda **more: OnednnCall("prepare_matmul", told | ways | more)  # fmt: skip
 
 
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import pytest
 from scipy import special
 
 from custom_ops.onednn import prepare_matmul, why_missing
+from tbe_impl.errors import InputError
 
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 TOLERANCE = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}
@@ -52,6 +53,66 @@ def test_products(a_shape: tuple[int, ...], b_shape: tuple[int, ...], turned: tu
     error = np.abs(found.astype(np.float64) - wide[0] @ wide[1])
     assert found.dtype == DTYPES[dtype]
     np.testing.assert_array_less(error, TOLERANCE[dtype] * (np.abs(wide[0]) @ np.abs(wide[1])) + 1e-30)  # fmt: skip
+
+
+HEADS = [(), ("a",), ("b",), ("y",), ("a", "b"), ("a", "b", "y")]
+SIZES = [
+    (2, 3, 8, 5, 7),
+    (1, 4, 33, 16, 48),
+    (3, 1, 1, 9, 17),
+    (2, 2, 64, 128, 1),
+    (8, 8, 128, 64, 128),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("turned", [(a, b, y) for a in (0, 1) for b in (0, 1) for y in (0, 1)])
+@pytest.mark.parametrize("heads", HEADS)
+def test_heads_behind_tokens(heads: tuple[str, ...], turned: tuple[int, int, int], dtype: str, lowering: str) -> None:  # fmt: skip
+    def as_it_lies(name: str, array: np.ndarray) -> np.ndarray:
+        array = array.swapaxes(2, 3) if turned["aby".index(name)] else array
+        return np.ascontiguousarray(array.swapaxes(1, 2) if name in heads else array)
+
+    for batch, count, rows, inner, columns in SIZES:
+        a, b = arrays(4, (batch, count, rows, inner), (batch, count, inner, columns), dtype=DTYPES[dtype])  # fmt: skip
+        given = [as_it_lies("a", a), as_it_lies("b", b)]
+        transposed = dict(zip(("transpose_a", "transpose_b", "transpose_y"), map(bool, turned), strict=True))  # fmt: skip
+        prepared = prepare_matmul(given[0].shape, given[1].shape, dtype=dtype, heads_third=heads, lowering=lowering, **transposed)  # fmt: skip
+        wide = a.astype(np.float64), b.astype(np.float64)
+        wanted, scale = (as_it_lies("y", one) for one in (wide[0] @ wide[1], np.abs(wide[0]) @ np.abs(wide[1])))  # fmt: skip
+        held = np.full(wanted.size + 512, 7, DTYPES[dtype])
+        found = held[256:-256].reshape(wanted.shape)
+        prepared.call(given, [found])
+        np.testing.assert_array_less(np.abs(found.astype(np.float64) - wanted), TOLERANCE[dtype] * scale + 1e-30)  # fmt: skip
+        assert (held[:256] == 7).all() and (held[-256:] == 7).all()
+
+
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("shapes", [((9, 5), (5, 7)), ((2, 9, 5), (2, 5, 7)), ((2, 3, 9, 5), (5, 7))])  # fmt: skip
+def test_a_transposed_result_with_what_follows(shapes: tuple[tuple[int, ...], ...], residual: bool, lowering: str) -> None:  # fmt: skip
+    a, b, bias = arrays(5, *shapes, (7,))
+    wide = [item.astype(np.float64) for item in (a, b, bias)]
+    sums = (wide[0] @ wide[1] + wide[2]).swapaxes(-1, -2)
+    before = arrays(6, sums.shape)
+    prepared = prepare_matmul(a.shape, b.shape, transpose_y=True, bias=True, residual=residual, activation="relu", lowering=lowering)  # fmt: skip
+    (found,) = prepared.call([a, b, bias, *(before if residual else [])])
+    np.testing.assert_allclose(found, np.maximum(sums + (before[0] if residual else 0), 0), rtol=1e-5, atol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shapes", "more"),
+    [
+        (((2, 3, 4, 5), (2, 3, 5, 6)), {"heads_third": ("c",)}),
+        (((3, 4, 5), (3, 5, 6)), {"heads_third": ("a",)}),
+        (((2, 3, 4, 5), (5, 6)), {"heads_third": ("y",)}),
+        (((2, 3, 4, 5), (1, 3, 5, 6)), {"heads_third": ("y",)}),
+        (((2, 3, 4, 5), (2, 3, 5, 6)), {"heads_third": ("y",), "bias": True}),
+        (((2, 3, 4, 5), (2, 3, 5, 6)), {"heads_third": ("y",), "residual": True}),
+    ],
+)  # fmt: skip
+def test_heads_where_onednn_is_wrong_are_refused(shapes: tuple[tuple[int, ...], ...], more: dict[str, Any]) -> None:  # fmt: skip
+    with pytest.raises(InputError, match="heads_third"):
+        prepare_matmul(*shapes, **more)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
