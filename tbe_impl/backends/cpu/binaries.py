@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,27 @@ def quotient_of(inside: Elaborator, node: Expr, environment: Mapping[int, Index]
 def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Value:
     """Two vectors put together; ``tag`` is the kind of what comes out."""
     depth = max(a.depth, b.depth)
+    if node.op == "div" and tag in ("f32", "f64"):
+        factor = _exact_inverse(_number(node.b), tag)
+        if factor:
+            return inside.let(f"({a.text} * {vectors.literal(factor, tag)})", tag, depth)
     if node.op == "div" and tag in ("f32", "f64") and b.depth < a.depth:
         inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
         return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text})", tag, depth)
     return inside.let(_text_of(node, a, b), tag, depth)
+
+
+def _number(expr: Expr) -> float:
+    """What an expression is everywhere; 0 where that is not written there."""
+    while isinstance(expr, Read) and len(expr.tensor.op.body) == 1:
+        expr = expr.tensor.op.body[0]
+    return float(expr.value) if isinstance(expr, Const) and not isinstance(expr.value, str) else 0.0
+
+
+def _exact_inverse(number: float, tag: str) -> float:
+    """The inverse of a power of two, by which a product is bit by bit the quotient; 0 for any other number."""
+    mantissa, exponent = math.frexp(number)
+    return 1 / number if abs(mantissa) == 0.5 and abs(exponent - 1) <= (126 if tag == "f32" else 1022) else 0.0  # fmt: skip
 
 
 def _text_of(node: Binary, a: Value, b: Value) -> str:

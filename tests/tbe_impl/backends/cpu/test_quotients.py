@@ -1,0 +1,51 @@
+"""Division by a number that is known beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.backends.cpu.program import write_program
+from tbe_impl.cache import KernelCache
+from tests.tbe_impl.backends.cpu.graphs import assert_same, marches, run_both
+
+POWERS = {"float32": (0, 1, 3, -5, 126, -126), "float64": (0, 1, 3, -5, 1022, -1022)}
+OTHERS = {"float32": (3.0, 0.0, 2.0**127, 2.0**-149, 2.0**-127, np.inf, np.nan), "float64": (3.0, 0.0, 2.0**1023, 5e-324, np.inf, np.nan)}  # fmt: skip
+
+
+def by(number: float, x: dsl.Tensor) -> dsl.Tensor:
+    return dsl.vdiv(x, dsl.broadcast(dsl.const(number, x.dtype), x.shape))
+
+
+def numbers(dtype: str) -> np.ndarray:
+    """Of all sizes, with those of fewer digits."""
+    info, rng = np.finfo(dtype), np.random.default_rng(0)
+    sizes = np.exp2(rng.uniform(np.log2(info.smallest_subnormal) + 1, np.log2(info.max) - 1, 1000))
+    odd = [0.0, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal]
+    x = np.concatenate([sizes, odd]).astype(dtype)
+    return np.concatenate([x, -x])
+
+
+@pytest.mark.parametrize("march", marches())
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("dtype", "power"), [(dtype, power) for dtype, powers in POWERS.items() for power in powers])  # fmt: skip
+def test_by_a_power_of_two_is_a_product(dtype: str, power: int, sign: int, march: str, cache: KernelCache) -> None:  # fmt: skip
+    number, x = sign * 2.0**power, numbers(dtype)
+    for found, _ in run_both(lambda one: by(number, one), x, cache=cache, march=march):
+        with np.errstate(all="ignore"):
+            assert_same(found, x / x.dtype.type(number))
+    given = dsl.placeholder(x.shape, dtype)
+    source = write_program([by(number, given)], [given], name="kernel").source
+    assert "_over(" not in source and " / " not in source
+
+
+@pytest.mark.parametrize(("dtype", "number"), [(dtype, number) for dtype, numbers in OTHERS.items() for number in numbers])  # fmt: skip
+def test_by_other_numbers_is_none(dtype: str, number: float, cache: KernelCache) -> None:
+    x = numbers(dtype)
+    given = dsl.placeholder(x.shape, dtype)
+    assert "_over(" in write_program([by(number, given)], [given], name="kernel").source
+    for found, _ in run_both(lambda one: by(number, one), x, cache=cache):
+        with np.errstate(all="ignore"):
+            wanted = x / x.dtype.type(number)
+        np.testing.assert_array_max_ulp(found, wanted, 1)
