@@ -86,7 +86,9 @@ def prepare_matmul(
     elements = sum(math.prod(one.shape) for one in (*inputs, output))
     shared = checked_threads(operator, threads, operations=2 * math.prod(y) * inner, elements=elements)  # fmt: skip
     ways = _Ways(transpose_a, transpose_b, transpose_y, frozenset(heads_third))
-    return _prepare(operator, tuple(inputs), output, ways, after, shared, chosen(operator, lowering, dtype))  # fmt: skip
+    library = chosen(operator, lowering, dtype)
+    # of a sum of nothing oneDNN forgets the bias
+    return _prepare(operator, tuple(inputs), output, ways, after, shared, library if inner else None)  # fmt: skip
 
 
 class _Ways(NamedTuple):
@@ -124,8 +126,7 @@ def _check_heads(operator: str, names: Sequence[str], a: tuple[int, ...], b: tup
 
 @lru_cache(maxsize=KEPT)
 def _prepare(operator: str, inputs: tuple[TensorType, ...], output: TensorType, ways: _Ways, after: Epilogue, threads: int, library: Library | None) -> Prepared:  # fmt: skip
-    # of a sum of nothing oneDNN forgets the bias
-    if library is None or not inputs[0].shape[-2 if ways.transpose_a else -1]:
+    if library is None:
         return Prepared(operator, inputs, (output,), formula=lambda *given: [_formula(ways, after, *given)])  # fmt: skip
     rank = len(output.shape)
 
