@@ -27,6 +27,8 @@ _OURS_TO_MEND = re.compile(r"graph_kernel|graph_fusion")
 """Sources of MindSpore's fusion, which its errors name; an error of the user's net names others."""
 _OPERATOR = re.compile(r"ValueNode<Primitive> (?:PrimFunc_)?(\w+)")
 _NUMBER = re.compile(r"the value type: (\w+) is not in supported list")
+_NO_TYPE = "Unsupported type name: none"
+"""Around operators that it has not in float16, optimizers among them, MindSpore puts casts that do not say to which type."""
 Result = TypeVar("Result")
 
 
@@ -128,6 +130,8 @@ def _without(attempt: Attempt, refused: Refusal) -> Attempt:
 
 def _better(attempt: Attempt, message: str) -> Attempt | None:
     """What to try after this message of MindSpore's; None where it is not its fusion that fails."""
+    if _NO_TYPE in message:
+        return _one_more(attempt, "Cast", "it cannot hand over the casts that MindSpore puts around operators it has not in float16")  # fmt: skip
     if not _OURS_TO_MEND.search(message):
         return None
     number, operator = _NUMBER.search(message), _OPERATOR.search(message)

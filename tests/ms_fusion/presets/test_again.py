@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ms_fusion.generator_limits import Refusal
@@ -77,6 +78,26 @@ class Several(nn.Cell):
         return (ops.relu(a) * b + 1.0, most * 2.0, at + 1, self.pool(ops.tanh(x) * 2.0) * 2.0 + 1.0, y + 1.0, places + 1, c * d + e,
                 self.norm(x * 2.0, self.gamma, self.beta, self.mean, self.variance)[0] * 2.0 + 1.0)
 
+class Step(nn.Cell):
+    def __init__(self, make):
+        super().__init__()
+        self.net = nn.Dense(4, 3, Tensor(np.arange(12).reshape(3, 4) / 8, ms.float16), Tensor(np.ones(3), ms.float16), dtype=ms.float16)
+        self.update, self.gradient = make(self.net.trainable_params()), ops.GradOperation(get_by_list=True)
+    def construct(self, x):
+        return self.update(self.gradient(self.net, self.update.parameters)(x))
+
+STEPS = {"SGD": lambda p: nn.SGD(p, 0.1), "Momentum": lambda p: nn.Momentum(p, 0.1, 0.5), "Adam": lambda p: nn.Adam(p, 0.1)}
+
+def steps():
+    x = Tensor(np.arange(8).reshape(2, 4) / 4, ms.float16)
+    found = {}
+    for name, make in STEPS.items():
+        step = Step(make)
+        for _ in range(3):
+            step(x)
+        found[name] = [one.asnumpy().astype(np.float64).tolist() for one in (step.net.weight, step.net.bias)]
+    return found
+
 def open_rank():
     net = Open()
     net.set_inputs(Tensor(shape=None, dtype=ms.float32))
@@ -109,7 +130,12 @@ def alike(found, wanted):
         np.allclose(a, b, rtol=1e-5, atol=1e-5) if isinstance(a, np.ndarray) else a == b for a, b in zip(found, wanted))
 
 unfused = {name: flat(make()(*inputs)) for name, (make, inputs) in NETS.items()}
+RESULT["unfused steps"] = steps()
 mf.enable()
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    RESULT["steps"] = steps()
+RESULT["of steps"] = [str(one.message) for one in said if issubclass(one.category, presets.FusionWarning)]
 RESULT["nets"], RESULT["whole"] = {}, {}
 for name, (make, inputs) in NETS.items():
     with warnings.catch_warnings(record=True) as said:
@@ -200,6 +226,14 @@ def test_a_mistake_in_the_net_is_told_as_ever(seen: dict[str, Any]) -> None:
 @pytest.mark.mindspore
 def test_a_gradient_in_bfloat16_is_taken_in_pynative_mode(seen: dict[str, Any]) -> None:
     assert seen["slope"] == [[8.0] * 5] * 4
+
+
+@pytest.mark.mindspore
+def test_float16_is_trained_without_casts_in_the_groups(seen: dict[str, Any]) -> None:
+    for name, found in seen["steps"].items():
+        for one, other in zip(found, seen["unfused steps"][name], strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-3, err_msg=name)
+    assert seen["of steps"] and all("Cast stays out of the groups" in said for said in seen["of steps"]), seen["of steps"]
 
 
 FLAGS = served(2).render()
