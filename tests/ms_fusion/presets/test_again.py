@@ -233,7 +233,9 @@ def test_float16_is_trained_without_casts_in_the_groups(seen: dict[str, Any]) ->
     for name, found in seen["steps"].items():
         for one, other in zip(found, seen["unfused steps"][name], strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-3, err_msg=name)
-    assert seen["of steps"] and all("Cast stays out of the groups" in said for said in seen["of steps"]), seen["of steps"]
+    assert seen["of steps"] and all(
+        "Cast stays out of the groups" in said for said in seen["of steps"]
+    ), seen["of steps"]
 
 
 FLAGS = served(2).render()
