@@ -131,3 +131,13 @@ def test_tuning_sees_the_kernels_that_are_compiled() -> None:
     chain = [step.kernel for step in assemble(kernel).steps if not isinstance(step.kernel, Prepared)]  # fmt: skip
     tuned = [own for own, *_ in own_kernels(kernel)]
     assert [[one.shape for one in own.inputs] for own in tuned] == [[one.shape for one in own.inputs] for own in chain]  # fmt: skip
+
+
+@needs_onednn
+def test_what_is_written_in_place_is_read_before() -> None:
+    text = Text("Fused_in_place")
+    weight, x, new = (text.input(shape, "float32") for shape in ((5, 7), (5, 4), (5, 7)))
+    product = text.step("MatMul", [transposed(text, weight, (1, 0)), x], (7, 4), "float32")
+    written = text.step("Assign", [weight, text.step("Exp", [new], (5, 7), "float32")], (5, 7), "float32")  # fmt: skip
+    kernel = text.kernel(product, written)
+    check(kernel, {weight: normal(5, 7), x: normal(5, 4), new: normal(5, 7)})
