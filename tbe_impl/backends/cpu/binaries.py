@@ -45,9 +45,9 @@ def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Va
         factor = _exact_inverse(_number(node.b), tag)
         if factor:
             return inside.let(f"({a.text} * {vectors.literal(factor, tag)})", tag, depth)
-    if node.op == "div" and tag in ("f32", "f64") and b.depth < a.depth:
-        inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
-        return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text})", tag, depth)
+        if b.depth < a.depth:
+            inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
+            return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text})", tag, depth)
     return inside.let(_text_of(node, a, b), tag, depth)
 
 
