@@ -14,7 +14,7 @@ from typing import Any
 from tbe_impl.backends.cpu.statements import Statement
 
 FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
-"""Those of ``vector_exponential.h`` that there are in halves, for arguments that are not far from 0; how long the second is."""
+"""Those of ``vector_sigmoid.h`` that there are in halves, for arguments that are not far from 0; how long the second is."""
 LEAST_LATE = 2
 """Statements after the middle that are worth a loop."""
 MOST_KEPT = 2
@@ -51,28 +51,32 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
     kept = [line for line in handed if line not in read]
     if len(kept) > MOST_KEPT:
         return []
-    rooms, begun = ["f32v far = {0};"], [line.text for line in first]
+    count = "SIGMOID_STRIP" if any(_halved(line)[0] == "sigmoid" for line in halved) else "STRIP"
+    rooms: list[str] = []
+    begun = [line.text for line in first]
     ended = [line.text for line in read]
     for line in kept:
-        rooms.append(f"{line.c} {line.name}_kept[STRIP];")
+        rooms.append(f"{line.c} {line.name}_kept[{count}];")
         begun.append(f"{line.name}_kept[at] = {line.name};")
         ended.append(f"const {line.c} {line.name} = {line.name}_kept[at];")
     for line in halved:
         function, argument = _halved(line)
-        rooms.append(f"f32p_{function}_begun {line.name}_begun[STRIP];")
+        rooms.append(f"f32p_{function}_begun {line.name}_begun[{count}];")
+        rooms.append(f"f32p {line.name}_far = {{0}};")
         begun.append(f"{line.name}_begun[at] = f32p_{function}_begin({argument});")
-        begun.append(f"far = f32p_{function}_farther({argument}, far);")
+        begun.append(f"{line.name}_far = f32p_{function}_farther({argument}, {line.name}_far);")
     for line in second:
         end = f"const {line.c} {line.name} = f32p_{_halved(line)[0]}_end({line.name}_begun[at]);"
         ended.append(end if line in halved else line.text)
+    far = " || ".join(f"f32p_{_halved(line)[0]}_any_far({line.name}_far)" for line in halved)
     strip = [
         f"const int64_t {name}_strip = {name};",
         *rooms,
-        *_each(name, begun),
-        *("if (f32p_any_far(far)) {", ["#pragma GCC unroll 1", *_each(name, whole), "continue;"], "}"),
-        *_each(name, ended),
+        *_each(name, count, begun),
+        *(f"if ({far}) {{", ["#pragma GCC unroll 1", *_each(name, count, whole), "continue;"], "}"),
+        *_each(name, count, ended),
     ]  # fmt: skip
-    return [f"for (; {name} + STRIP*LANES <= {limit}; {name} += STRIP*LANES) {{", strip, "}"]
+    return [f"for (; {name} + {count}*LANES <= {limit}; {name} += {count}*LANES) {{", strip, "}"]
 
 
 def _formulas(whole: Sequence[Any]) -> list[Statement]:
@@ -111,7 +115,7 @@ def _needed(names: set[str], lines: Sequence[Statement]) -> list[Statement]:
     return found[::-1]
 
 
-def _each(name: str, lines: Sequence[Any]) -> list[Any]:
+def _each(name: str, count: str, lines: Sequence[Any]) -> list[Any]:
     """For each vector of a strip."""
     step = f"const int64_t {name} = {name}_strip + at*LANES;"
-    return ["for (int at = 0; at < STRIP; at++) {", [step, *lines], "}"]
+    return [f"for (int at = 0; at < {count}; at++) {{", [step, *lines], "}"]

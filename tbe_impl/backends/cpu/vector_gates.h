@@ -10,7 +10,7 @@
 #ifndef VECTOR_GATES_H
 #define VECTOR_GATES_H
 
-#include "vector_exponential.h"
+#include "vector_sigmoid.h"
 
 /* Of 16 numbers the one that the lowest four bits of each index say. */
 typedef f32p f32p_of_table __attribute__((may_alias));
