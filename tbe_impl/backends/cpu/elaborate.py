@@ -16,6 +16,8 @@ import numpy as np
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
 from tbe_impl.backends.cpu.binaries import binary, quotient_of
+from tbe_impl.backends.cpu.cell_loops import FEWEST, in_cells
+from tbe_impl.backends.cpu.half_cells import HalfCells
 from tbe_impl.backends.cpu.kept_rows import kept_row
 from tbe_impl.backends.cpu.loads import load, load_flat
 from tbe_impl.backends.cpu.marks import mark_of
@@ -65,6 +67,7 @@ class Elaborator:
         spans: of an index of a tile, its first step and how many there are.
         tiles: ``id`` of a stage of which tiles are computed in loops of others → what its tiles are like.
         stage: what is being computed.
+        half_cells: the table of what is written, if it is a function of one float16 number.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Elaborator:
         self.count = "LANES"
         self.inside_select = 0
         self.prefetch: int | None = None
+        self.half_cells: HalfCells | None = None
         self.filling: int | None = None
         self.unfinished: list[int] = []
         self.reused: set[int] = set()
@@ -292,13 +296,17 @@ class Elaborator:
         whole = self._copy(serial, body, 0) if is_long else ()
         strips = in_strips(name, limit, whole) if self.options.strips and not copies else ()
         rest: Sequence[object] = ()
-        if head or piece.steps is None or piece.steps % 64:
+        if head or piece.steps is None or piece.steps % 64 or self.half_cells:
             self.count = f"{name}_rest"
             rest = self._copy(serial, body, 0)
+        cells: Sequence[object] = ()
+        length = self.extents[serial].constant
+        if self.half_cells and not copies and (length is None or length >= FEWEST):
+            cells = in_cells(name, piece.begin, limit, whole, rest, self.half_cells)
         self.vector, self.count = outer_vector, outer_count
         self.unfinished.pop()
         parent.lines.append(
-            VectorLoop(name, piece.begin, limit, head, first, copies, strips, whole, rest)
+            VectorLoop(name, piece.begin, limit, head, first, copies, strips, whole, rest, cells)
         )
 
     def _copy(self, serial: int, body: Callable[[int], None], copy: int) -> list[object]:

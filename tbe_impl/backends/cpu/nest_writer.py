@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import elements_of, merged
 from tbe_impl.backends.cpu.buffers import MAX_THREADS
+from tbe_impl.backends.cpu.cell_loops import function_of
 from tbe_impl.backends.cpu.elaborate import Elaborator
+from tbe_impl.backends.cpu.half_cells import HalfCells, half_cells
 from tbe_impl.backends.cpu.loop_orders import Level
 from tbe_impl.backends.cpu.nest_function import NestFunction, Surroundings
 from tbe_impl.backends.cpu.nests import Nest, Root
@@ -84,6 +86,7 @@ class NestWriter:
         if len(parted.parts) == 1:
             self.inside.parts[parted.parts[0][0]] = ("begin", "end")
         stream = self._streams()
+        self.inside.half_cells = self._half_cells()
         with self.inside.computing([(_computed(root), root.axes) for root in nest.roots]):
             self._loops(0, stream)
         if stream:
@@ -104,6 +107,15 @@ class NestWriter:
         alone = f"{name}(b, s, INT64_C(0), {steps}, {stream or '0'});"
         part, call = self.function.shared(steps, grain, alone, arguments=told, given=given)
         return joined(text, part), call
+
+    def _half_cells(self) -> HalfCells | None:
+        """The table of the only result, if there may be one."""
+        (root, *others), options = self.nest.roots, self.options
+        asked = options.half_cells and options.rounding == "accurate"
+        if not asked or others or root.columns or self.function.place(root).dtype != "float16":
+            return None
+        function = function_of(root.tensor, self.inside.buffers)
+        return half_cells(function) if function else None
 
     # inside
 

@@ -67,6 +67,8 @@ class Options:
         stagger: take the loops over a row together, each at another row, where rows are written past the caches and the
             processor has 32 registers of 64 bytes or is a Zen 3; see `tbe_impl.backends.cpu.staggered`.
         strips: go over a few vectors twice where a function is long; see `tbe_impl.backends.cpu.strips`.
+        half_cells: functions of one float16 number from tables, where a processor computes with halves; see
+            `tbe_impl.backends.cpu.cell_loops`.
         threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
         inplace: write the first output over the first input of its shape and dtype.
         stored: numbers of stages that are computed into memory first although nobody asked for them; see
@@ -92,6 +94,7 @@ class Options:
     stream_bytes: int = 16 << 20
     stagger: bool = True
     strips: bool = True
+    half_cells: bool = True
     portions: int = 0
     parallel_elements: int = 1 << 19
     threads: int = 0

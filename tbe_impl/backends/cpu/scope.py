@@ -72,6 +72,7 @@ class VectorLoop:
         strips: the loop over several vectors in halves, on processors that gain by it; none where one follows the other.
         whole: statements for a vector; none where there are too few steps for one.
         rest: statements for the steps that are left; none where none can be.
+        cells: all of it in another way, on processors that compute with halves; see `tbe_impl.backends.cpu.cell_loops`.
     """
 
     name: str
@@ -83,6 +84,7 @@ class VectorLoop:
     strips: Sequence[Any]
     whole: Sequence[Any]
     rest: Sequence[Any]
+    cells: Sequence[Any] = ()
 
     def lines(self) -> list[Any]:
         """All of it."""
@@ -102,6 +104,8 @@ class VectorLoop:
         if self.rest:
             count = f"const int {name}_rest = (int)({limit} - {name});"
             found += [f"if ({name} < {limit}) {{", [count, *self.rest], "}"]
+        if self.cells:
+            found = ["#if HALF_CELLS", *self.cells, "#else", *found, "#endif"]
         return ["{", found, "}"]
 
 

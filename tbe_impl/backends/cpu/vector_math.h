@@ -12,6 +12,7 @@
 #define VECTOR_MATH_H
 
 #include "vector_gates.h"
+#include "vector_half_cells.h"
 #include "vector_trigonometry.h"
 
 /* The remainder of the truncated quotient, exact, with the sign of x. In float64 both quotient and product are exact as

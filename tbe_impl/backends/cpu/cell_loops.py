@@ -1,0 +1,178 @@
+"""Loops that make one float16 array of another by a function of its elements, where a processor computes with halves.
+
+Memory is soon faster than an exponential and a quotient of two vectors of float32 for each of float16. What a result is of the one
+number that it is made of is a table of float16 then, see `tbe_impl.backends.cpu.half_cells`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.backends.cpu.half_cells import Function, HalfCells
+from tbe_impl.backends.cpu.statements import Statement
+from tbe_impl.dsl.arrays import BINARY
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, Read, Select
+from tbe_impl.dsl.functions import FUNCTIONS
+from tbe_impl.dsl.tensor import Tensor
+
+LONG = frozenset({
+    "exp", "exp2", "expm1", "log1p", "tanh", "sigmoid", "erf", "erfc", "ndtr", "ndtr_tanh", "tanh_softplus", "sin", "cos", "sinh",
+    "cosh", "asinh", "atan",
+})  # fmt: skip
+"""Functions of which one is worth a table."""
+FEWEST = 64
+"""Elements of a row that are worth chunks."""
+
+_LOAD = re.compile(r"f16_load\((.*)\)$")
+_STORE = re.compile(r"(if \(stream\) f16_stream\((.*?), \w+\); else )?f16_store\((.*?), \w+\);$")
+
+
+def function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
+    """What an element of a result is of the element of the only float16 tensor it is made of.
+
+    Args:
+        tensor: the result, a float16 tensor.
+        stored: ``id`` of the tensors that lie in memory; the others are computed where they are read.
+
+    Returns:
+        The function; None of results that are made of anything else, that are summed up or rounded on the way, or that need no
+        long function. That all is read at one place is for the caller to see.
+    """
+    body = tensor.op.body[tensor.value_index] if tensor.op.body else None
+    if body is None or tensor.dtype != "float16":
+        return None
+    search = _Search(stored)
+    # it is rounded when it is written
+    value = search.value(body.value if isinstance(body, Cast) else body)
+    if value is None or not search.is_long or len(search.sources) != 1:
+        return None
+    return value
+
+
+class _Search:
+    """Through a result's expression, as far as it is a formula.
+
+    Attributes:
+        sources: ``id`` of the stored tensors that it reads.
+        is_long: whether there is a long function in it.
+    """
+
+    def __init__(self, stored: Container[int]):
+        self.stored = stored
+        self.sources: set[int] = set()
+        self.is_long = False
+        self.known: dict[int, Function | None] = {}
+
+    def value(self, node: Expr) -> Function | None:
+        """A node as a function of what is read."""
+        if id(node) not in self.known:
+            self.known[id(node)] = self._value(node)
+        return self.known[id(node)]
+
+    def _value(self, node: Expr) -> Function | None:
+        if isinstance(node, Const):
+            return self._constant(node)
+        if isinstance(node, Read):
+            return self._read(node)
+        if isinstance(node, Cast):
+            # of what is rounded to another half type there is no smooth function
+            is_exact = is_float(node.value.dtype) and node.dtype in (node.value.dtype, "float32", "float64")  # fmt: skip
+            return self.value(node.value) if is_exact else None
+        parts = [self.value(child) for child in node.children]
+        if isinstance(node, Binary):
+            return _applied(BINARY[node.op], parts)
+        if isinstance(node, Select):
+            return _applied(np.where, parts)
+        if isinstance(node, Call):
+            self.is_long = self.is_long or node.name in LONG
+            return _applied(FUNCTIONS[node.name].numpy, parts)
+        return None
+
+    def _constant(self, node: Const) -> Function | None:
+        if isinstance(node.value, str):
+            return None
+        value = float(node.value) if is_float(node.dtype) else node.value
+        return lambda x: np.full(x.shape, value)
+
+    def _read(self, node: Read) -> Function | None:
+        tensor = node.tensor
+        if id(tensor) in self.stored:
+            self.sources.add(id(tensor))
+            return (lambda x: x) if tensor.dtype == "float16" else None
+        return self.value(tensor.op.body[tensor.value_index]) if tensor.op.body else None
+
+
+def _applied(function: Callable[..., Any], parts: Sequence[Function | None]) -> Function | None:
+    known = [part for part in parts if part is not None]
+    if len(known) != len(parts):
+        return None
+    return lambda x: np.asarray(function(*(part(x) for part in known)))
+
+
+def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequence[Any], cells: HalfCells) -> list[Any]:  # fmt: skip
+    """A loop in chunks.
+
+    Args:
+        name: of the loop's variable.
+        begin, limit: its first step, and the one behind its last, in C.
+        whole: statements for a vector.
+        rest: statements for what is less than one.
+        cells: the table of the function that they compute.
+
+    Returns:
+        Statements; none where these do not make one vector of float16 of another that is read.
+    """
+    lines = [Statement.of(line) for line in whole if isinstance(line, str)]
+    loads = [match for line in lines if (match := _LOAD.match(line.value))]
+    stores = [match for line in lines if line.writes and (match := _STORE.match(line.text))]
+    known = all(line.name or line.writes or line.fetches for line in lines) and len(lines) == len(whole)  # fmt: skip
+    if not known or not rest or len(loads) != 1 or len(stores) != 1:
+        return []
+    if sum(line.reads for line in lines) != 1 or sum(line.writes for line in lines) != 1:
+        return []
+    read, written = loads[0][1], stores[0][3]
+    stream, table = "stream" if stores[0][1] else "0", f"{name}_cells"
+    fetched = [line.text for line in lines if line.fetches]
+    fetches = [f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += HALVES) {{", fetched, "}"]  # fmt: skip
+    far = [
+        "const int stream = 0;",
+        f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += LANES) {{",
+        [
+            f"const int {name}_rest = (int)least(LANES, {name}_chunk + {name}_size - {name});",
+            f"const f16_part part = f16_part_of({read}, {name}_rest, {table});",
+            f"if (part.near == f16_mask({name}_rest)) {{ }}",
+            f"else if ({name}_rest == LANES) {{", [*whole], "} else {", [*rest], "}",
+            f"f16_part_write({written}, part);",
+        ],
+        "}",
+    ]  # fmt: skip
+    here = f"const int64_t {name} = {name}_chunk;"
+    chunk = [
+        here,
+        f"{name}_size = f16_chunk_size({written}, {limit} - {name}, {stream});",
+        *("{", fetches, "}") * bool(fetched),
+        f"if (!f16_chunk_write({read}, {written}, {name}_size, {table}, {stream})) {{",
+        far,
+        "}",
+    ]
+    return [
+        *_table(f"{name}_cells", cells),
+        f"for (int64_t {name}_chunk = {begin}, {name}_size; {name}_chunk < {limit}; {name}_chunk += {name}_size) {{",
+        chunk,
+        "}",
+    ]  # fmt: skip
+
+
+def _table(name: str, cells: HalfCells) -> list[Any]:
+    rows = [", ".join(map(str, row)) for row in cells.rows.view(np.uint16)]
+    return [
+        f"static const uint16_t {name}_rows[{len(rows)}][HALVES] __attribute__((aligned(64))) = {{",
+        [f"{{{row}}}," for row in rows],
+        "};",
+        f"const f16_cells {name} = {{{name}_rows, {len(rows) - 2}, {int(cells.of_product)}, {cells.step}f}};",
+    ]  # fmt: skip

@@ -1,0 +1,85 @@
+/* Functions of one float16 number from tables, 32 numbers at once; see half_cells.py.
+ *
+ * A loop goes in chunks: what of one lies in no cell, far from 0 or no number, is computed the long way, the rest never, so that a
+ * number has one result whatever stands beside it.
+ */
+#ifndef VECTOR_HALF_CELLS_H
+#define VECTOR_HALF_CELLS_H
+
+#include "vector_convert.h"
+
+#if VECTOR_X86 && defined(__AVX512FP16__) && LANES == 16 && VECTOR_REGISTER_BYTES == 64
+#define HALF_CELLS 1
+#define HALVES 32
+#define HALVES_CHUNK 128
+
+typedef _Float16 f16h __attribute__((vector_size(64)));
+typedef int16_t i16h __attribute__((vector_size(64)));
+typedef i16h i16h_in_memory __attribute__((may_alias, aligned(2)));
+
+VF f16h f16h_splat(float number) { return (f16h){0} + (_Float16)number; }
+VF f16h f16h_fma(f16h a, f16h b, f16h c) { return __builtin_ia32_vfmaddph512_mask(a, b, c, (uint32_t)-1, 4); }
+VF f16h f16h_of_cell(const uint16_t *row, f16h cell) {
+    i16h numbers = *(const i16h_in_memory *)row;
+    return (f16h)__builtin_ia32_permvarhi512_mask(numbers, (i16h)cell, numbers, (uint32_t)-1);
+}
+/* A table: rows of the highest part and of the coefficients from that of the power 0 to that of the degree, as they lie in memory. */
+typedef struct {
+    const uint16_t (*rows)[HALVES];
+    int degree, of_product;
+    float step;
+} f16_cells;
+/* The lowest five bits of what is rounded are the cell's number; where the others are not those of 1536 there is none. */
+VF i16h f16_in_cells(i16h bits, const f16_cells cells, i16h *astray) {
+    f16h x = (f16h)bits, cell = f16h_fma(x, f16h_splat(1.0f / cells.step), f16h_splat(1552.0f));
+    f16h away = f16h_fma(cell - f16h_splat(1552.0f), f16h_splat(-cells.step), x);
+    f16h high = f16h_of_cell(cells.rows[0], cell), y = f16h_of_cell(cells.rows[cells.degree + 1], cell);
+    for (int row = cells.degree; row > 0; row--) y = f16h_fma(y, away, f16h_of_cell(cells.rows[row], cell));
+    *astray |= ((i16h)cell ^ (i16h)f16h_splat(1536.0f)) & ~31;
+    return (i16h)(cells.of_product ? f16h_fma(high, x, y) : high + y);
+}
+VF uint32_t f16_any_astray(i16h astray) { return __builtin_ia32_ptestmw512(astray, astray, (uint32_t)-1); }
+VF uint32_t f16_mask(int64_t count) { return count >= HALVES ? (uint32_t)-1 : count <= 0 ? 0 : (1u << count) - 1; }
+VF i16h f16_some(const uint16_t *from, uint32_t mask) {
+    return __builtin_ia32_loaddquhi512_mask((const short *)from, (i16h){0}, mask);
+}
+/* How many numbers are the next chunk; what is streamed begins with a line. */
+VF int64_t f16_chunk_size(const uint16_t *to, int64_t left, int stream) {
+    int64_t head = stream ? (int64_t)((0 - (uintptr_t)to) % 64 / 2) : 0, size = head ? head : HALVES_CHUNK;
+    return size < left ? size : left;
+}
+/* Computes and writes a chunk; where a number of it lies in no cell it writes nothing and says 0. */
+VF int f16_chunk_write(
+    const uint16_t *from, uint16_t *to, int64_t size, const f16_cells cells, int stream) {
+    i16h y[HALVES_CHUNK / HALVES], astray = {0};
+    if (__builtin_expect(size == HALVES_CHUNK, 1)) {
+        for (int at = 0; at < HALVES_CHUNK / HALVES; at++)
+            y[at] = f16_in_cells(((const i16h_in_memory *)from)[at], cells, &astray);
+        if (__builtin_expect(f16_any_astray(astray) != 0, 0)) return 0;
+        for (int at = 0; at < HALVES_CHUNK / HALVES; at++)
+            if (stream) VECTOR_STREAM_64(to + at * HALVES, &y[at]);
+            else ((i16h_in_memory *)to)[at] = y[at];
+        return 1;
+    }
+    for (int at = 0; at < HALVES_CHUNK / HALVES; at++)
+        y[at] = f16_in_cells(f16_some(from + at * HALVES, f16_mask(size - at * HALVES)), cells, &astray);
+    if (f16_any_astray(astray)) return 0;
+    for (int at = 0; at < HALVES_CHUNK / HALVES; at++)
+        __builtin_ia32_storedquhi512_mask((short *)(to + at * HALVES), y[at], f16_mask(size - at * HALVES));
+    return 1;
+}
+/* The same of up to LANES numbers, those that lie in no cell left out: first what there is of the others, then to write it. */
+typedef struct {
+    i16h y;
+    uint32_t near;
+} f16_part;
+VF f16_part f16_part_of(const uint16_t *from, int count, const f16_cells cells) {
+    i16h astray = {0}, y = f16_in_cells(f16_some(from, f16_mask(count)), cells, &astray);
+    return (f16_part){y, f16_mask(count) & ~f16_any_astray(astray)};
+}
+VF void f16_part_write(uint16_t *to, f16_part part) { __builtin_ia32_storedquhi512_mask((short *)to, part.y, part.near); }
+#else
+#define HALF_CELLS 0
+#endif
+
+#endif

@@ -1,0 +1,146 @@
+"""Functions of one float16 number from tables: near the truth everywhere, and one result of a number wherever it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl import machine
+from tbe_impl.backends.cpu.half_cells import MOST_ULP, computed, half_cells, numbers, unit
+from tbe_impl.backends.cpu.options import Options
+from tbe_impl.backends.cpu.program import write_program
+from tbe_impl.cache import KernelCache
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.functions import FUNCTIONS
+from tbe_impl.dsl.tensor import Tensor, placeholder
+from tests.tbe_impl.backends.cpu.graphs import assert_same, behind, marches, prepare
+
+COMPUTES_WITH_HALVES = "avx512_fp16" in machine.cpu_features()
+EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+
+sigmoid = FUNCTIONS["sigmoid"].numpy
+Build = Callable[[Tensor], Tensor]
+CASES: dict[str, tuple[Build, Callable[[np.ndarray], np.ndarray]]] = {
+    "swish": (lambda x: dsl.vmul(x, ext.sigmoid(x)), lambda x: x * sigmoid(x)),
+    "swish of many": (
+        lambda x: dsl.vdiv(x, dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0)),
+        lambda x: x / (1 + np.exp(-x)),
+    ),
+    "sigmoid": (ext.sigmoid, sigmoid),
+    "tanh": (ext.tanh, np.tanh),
+    "exp": (dsl.vexp, np.exp),
+    "by way of float32": (
+        lambda x: dsl.cast_to(ext.sigmoid(dsl.cast_to(x, "float32")), "float16"),
+        sigmoid,
+    ),
+    "decay": (lambda x: dsl.vexp(dsl.vmuls(x, -0.5)), lambda x: np.exp(-0.5 * x)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_number(name: str, cache: KernelCache) -> None:
+    build, function = CASES[name]
+    cells = half_cells(function)
+    assert cells is not None
+    kernel, *_ = prepare(build, EVERY, cache=cache)
+    plain, *_ = prepare(build, EVERY, cache=cache, half_cells=False)
+    (found,), (wanted,) = kernel.run([EVERY], {}, 2), plain.run([EVERY], {}, 1)
+    near = np.isin(EVERY.view(np.uint16), numbers(cells.step).view(np.uint16))
+    assert_same(found[~near], wanted[~near])
+    # the table in a kernel is of the same function by way of other operations
+    truth = function(EVERY[near].astype(np.float64))
+    assert (np.abs(found[near] - truth) <= MOST_ULP * unit(truth)).all()
+    zero = truth == 0
+    assert_same(np.signbit(found[near][zero]), np.signbit(truth[zero]))
+    if COMPUTES_WITH_HALVES:
+        assert_same(found[near].astype(np.float64), computed(cells, EVERY[near]))
+    else:
+        assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("march", marches())
+@pytest.mark.parametrize("stream_bytes", [1, 1 << 30])
+def test_wherever_a_number_stands(stream_bytes: int, march: str, cache: KernelCache) -> None:
+    """Near 0 or far from it, at the beginning, the end or between, in memory that begins anywhere, on any thread."""
+    build, _ = CASES["swish"]
+    whole, *_ = prepare(build, EVERY, cache=cache, march=march)
+    result = dict(zip(EVERY.view(np.uint16), whole.run([EVERY], {}, 1)[0].view(np.uint16), strict=True))  # fmt: skip
+    chance = np.random.default_rng(5)
+    for length in (64, 65, 127, 128, 129, 300, 1000, 5000):
+        x = (chance.standard_normal(length) * chance.choice([1, 8, 40])).astype(np.float16)
+        x[:: chance.integers(20, 90)] = chance.choice(EVERY, 1)
+        wanted = np.array([result[key] for key in x.view(np.uint16)]).view(np.float16)
+        kernel, *_ = prepare(build, x, cache=cache, march=march, stream_bytes=stream_bytes, parallel_elements=1)  # fmt: skip
+        for place in (0, 2, 32, 62):
+            given = behind(x, place)
+            given[...] = x
+            for threads in (1, 2):
+                assert_same(kernel.run([given], {}, threads)[0], wanted)
+
+
+def test_written_over_what_is_read(cache: KernelCache) -> None:
+    build, _ = CASES["swish"]
+    x = (np.random.default_rng(6).standard_normal(3000) * 9).astype(np.float16)
+    wanted = prepare(build, x, cache=cache)[0].run([x], {}, 1)[0]
+    own = x.copy()
+    prepare(build, x, cache=cache, inplace=True)[0].run([own], {}, 1)
+    assert_same(own, wanted)
+
+
+def test_rows_of_a_larger_array(cache: KernelCache) -> None:
+    x = np.random.default_rng(7).standard_normal((9, 200)).astype(np.float16)
+    kernel, *_ = prepare(lambda t: [dsl.transpose(ext.sigmoid(t), (1, 0)), ext.sigmoid(t)], x, cache=cache)  # fmt: skip
+    turned, straight = kernel.run([x], {}, 1)
+    assert (np.abs(turned.T.astype(np.float64) - straight) <= 1.7 * unit(straight)).all()
+
+
+def _source(build: Callable[..., Any], shape: Sequence[int], dtype: str = "float16", **options: Any) -> str:  # fmt: skip
+    x, y = (placeholder(tuple(shape), dtype, name) for name in "xy")
+    made = build(x, y)
+    outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+    return write_program(outputs, [x, y], options=Options(**options)).source
+
+
+def _swish(x: Tensor, y: Tensor) -> Tensor:
+    return dsl.vmul(x, ext.sigmoid(x))
+
+
+@pytest.mark.parametrize("shape", [(64,), (300, 7), (3, 64, 5)])
+def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
+    assert _source(_swish, shape).count("#if HALF_CELLS") == 1
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (_swish, {"dtype": "float32"}),
+        (_swish, {"dtype": "bfloat16"}),
+        (_swish, {"half_cells": False}),
+        (_swish, {"rounding": "device"}),
+        (_swish, {"unroll": 2}),
+        (_swish, {"shape": (63,)}),
+        (lambda x, y: dsl.vmul(y, ext.sigmoid(x)), {}),
+        (lambda x, y: dsl.vmul(x, x), {}),
+        (lambda x, y: dsl.vexp(dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, -1, True), x.shape))), {}),
+        (lambda x, y: [_swish(x, y), ext.tanh(x)], {}),
+        (lambda x, y: dsl.cast_to(dsl.vexp(x), "float32"), {}),
+        (lambda x, y: dsl.vexp(dsl.cast_to(dsl.cast_to(x, "bfloat16"), "float16")), {}),
+        (lambda x, y: dsl.vlog(x), {}),
+        (lambda x, y: ext.sin(x), {}),
+    ],
+    ids=["float32", "bfloat16", "not asked for", "each operator rounded", "several vectors", "few", "of two", "short", "of a row",
+         "two results", "another result", "rounded between", "not everywhere", "too fine"],
+)  # fmt: skip
+def test_where_they_are_not(build: Callable[..., Any], options: dict[str, Any]) -> None:
+    assert "HALF_CELLS" not in _source(build, **{"shape": (64, 64), **options})
+
+
+def test_of_what_is_no_smooth_function_there_is_none() -> None:
+    assert half_cells(lambda x: np.floor(x)) is None
+    assert half_cells(lambda x: np.where(x > 3, x, 0)) is None
+    assert half_cells(lambda x: 1 / x) is None
+    assert half_cells(lambda x: np.abs(x)) is None
