@@ -48,73 +48,78 @@ def function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
         return None
     search = _Search(stored)
     # it is rounded when it is written
-    value = search.value(body.value if isinstance(body, Cast) else body)
-    if value is None or not search.is_long or len(search.sources) != 1:
+    found = search.place(body.value if isinstance(body, Cast) else body)
+    if found is None or not search.is_long or len(search.sources) != 1:
         return None
-    return value
+    steps = search.steps[: found + 1]
+
+    def function(x: np.ndarray) -> np.ndarray:
+        values: list[Any] = []
+        for compute, places in steps:
+            values.append(compute(x, *(values[place] for place in places)))
+        return np.asarray(values[-1])
+
+    return function
 
 
 class _Search:
     """Through a result's expression, as far as it is a formula.
 
     Attributes:
+        steps: what is computed one after the other, of the number that is read and of what earlier steps gave.
         sources: ``id`` of the stored tensors that it reads.
         is_long: whether there is a long function in it.
     """
 
     def __init__(self, stored: Container[int]):
         self.stored = stored
+        self.steps: list[tuple[Callable[..., Any], Sequence[int]]] = []
         self.sources: set[int] = set()
         self.is_long = False
-        self.known: dict[int, Function | None] = {}
+        self.known: dict[int, int | None] = {}
 
-    def value(self, node: Expr) -> Function | None:
-        """A node as a function of what is read."""
+    def place(self, node: Expr) -> int | None:
+        """The number of the step that computes a node; None where that is no formula of what is read."""
         if id(node) not in self.known:
-            self.known[id(node)] = self._value(node)
+            self.known[id(node)] = self._place(node)
         return self.known[id(node)]
 
-    def _value(self, node: Expr) -> Function | None:
-        if isinstance(node, Const):
-            return self._constant(node)
+    def _place(self, node: Expr) -> int | None:
+        if isinstance(node, Const) and not isinstance(node.value, str):
+            value = float(node.value) if is_float(node.dtype) else node.value
+            return self._step(lambda x: np.full(x.shape, value))
         if isinstance(node, Read):
-            return self._read(node)
+            return self._read(node.tensor)
         if isinstance(node, Cast):
             # of what is rounded to another half type there is no smooth function
             is_exact = is_float(node.value.dtype) and node.dtype in (node.value.dtype, "float32", "float64")  # fmt: skip
-            return self.value(node.value) if is_exact else None
-        parts = [self.value(child) for child in node.children]
+            return self.place(node.value) if is_exact else None
         if isinstance(node, Binary):
-            return _applied(BINARY[node.op], parts)
+            return self._of(BINARY[node.op], node)
         if isinstance(node, Select):
-            return _applied(np.where, parts)
+            return self._of(np.where, node)
         if isinstance(node, Call):
             self.is_long = self.is_long or node.name in LONG
-            return _applied(FUNCTIONS[node.name].numpy, parts)
+            return self._of(FUNCTIONS[node.name].numpy, node)
         return None
 
-    def _constant(self, node: Const) -> Function | None:
-        if isinstance(node.value, str):
-            return None
-        value = float(node.value) if is_float(node.dtype) else node.value
-        return lambda x: np.full(x.shape, value)
+    def _read(self, tensor: Tensor) -> int | None:
+        if id(tensor) not in self.stored:
+            return self.place(tensor.op.body[tensor.value_index]) if tensor.op.body else None
+        self.sources.add(id(tensor))
+        return self._step(lambda x: x) if tensor.dtype == "float16" else None
 
-    def _read(self, node: Read) -> Function | None:
-        tensor = node.tensor
-        if id(tensor) in self.stored:
-            self.sources.add(id(tensor))
-            return (lambda x: x) if tensor.dtype == "float16" else None
-        return self.value(tensor.op.body[tensor.value_index]) if tensor.op.body else None
+    def _of(self, function: Callable[..., Any], node: Expr) -> int | None:
+        places = [self.place(child) for child in node.children]
+        known = [place for place in places if place is not None]
+        return self._step(lambda x, *values: function(*values), known) if known == places else None
 
-
-def _applied(function: Callable[..., Any], parts: Sequence[Function | None]) -> Function | None:
-    known = [part for part in parts if part is not None]
-    if len(known) != len(parts):
-        return None
-    return lambda x: np.asarray(function(*(part(x) for part in known)))
+    def _step(self, compute: Callable[..., Any], places: Sequence[int] = ()) -> int:
+        self.steps.append((compute, places))
+        return len(self.steps) - 1
 
 
-def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequence[Any], cells: HalfCells) -> list[Any]:  # fmt: skip
+def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequence[Any], cells: HalfCells | None) -> list[Any]:  # fmt: skip
     """A loop in chunks.
 
     Args:
@@ -122,16 +127,16 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
         begin, limit: its first step, and the one behind its last, in C.
         whole: statements for a vector.
         rest: statements for what is less than one.
-        cells: the table of the function that they compute.
+        cells: the table of the function that they compute, if there is one.
 
     Returns:
         Statements; none where these do not make one vector of float16 of another that is read.
     """
-    lines = [Statement.of(line) for line in whole if isinstance(line, str)]
+    lines = [Statement.of(line) for line in whole if isinstance(line, str)] if cells else []
     loads = [match for line in lines if (match := _LOAD.match(line.value))]
     stores = [match for line in lines if line.writes and (match := _STORE.match(line.text))]
     known = all(line.name or line.writes or line.fetches for line in lines) and len(lines) == len(whole)  # fmt: skip
-    if not known or not rest or len(loads) != 1 or len(stores) != 1:
+    if cells is None or not known or not rest or len(loads) != 1 or len(stores) != 1:
         return []
     if sum(line.reads for line in lines) != 1 or sum(line.writes for line in lines) != 1:
         return []

@@ -16,7 +16,7 @@ import numpy as np
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
 from tbe_impl.backends.cpu.binaries import binary, quotient_of
-from tbe_impl.backends.cpu.cell_loops import FEWEST, in_cells
+from tbe_impl.backends.cpu.cell_loops import in_cells
 from tbe_impl.backends.cpu.half_cells import HalfCells
 from tbe_impl.backends.cpu.kept_rows import kept_row
 from tbe_impl.backends.cpu.loads import load, load_flat
@@ -299,14 +299,11 @@ class Elaborator:
         if head or piece.steps is None or piece.steps % 64 or self.half_cells:
             self.count = f"{name}_rest"
             rest = self._copy(serial, body, 0)
-        cells: Sequence[object] = ()
-        length = self.extents[serial].constant
-        if self.half_cells and not copies and (length is None or length >= FEWEST):
-            cells = in_cells(name, piece.begin, limit, whole, rest, self.half_cells)
+        half = () if copies else in_cells(name, piece.begin, limit, whole, rest, self.half_cells)
         self.vector, self.count = outer_vector, outer_count
         self.unfinished.pop()
         parent.lines.append(
-            VectorLoop(name, piece.begin, limit, head, first, copies, strips, whole, rest, cells)
+            VectorLoop(name, piece.begin, limit, head, first, copies, strips, whole, rest, half)
         )
 
     def _copy(self, serial: int, body: Callable[[int], None], copy: int) -> list[object]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import elements_of, merged
 from tbe_impl.backends.cpu.buffers import MAX_THREADS
-from tbe_impl.backends.cpu.cell_loops import function_of
+from tbe_impl.backends.cpu.cell_loops import FEWEST, function_of
 from tbe_impl.backends.cpu.elaborate import Elaborator
 from tbe_impl.backends.cpu.half_cells import HalfCells, half_cells
 from tbe_impl.backends.cpu.loop_orders import Level
@@ -111,8 +111,11 @@ class NestWriter:
     def _half_cells(self) -> HalfCells | None:
         """The table of the only result, if there may be one."""
         (root, *others), options = self.nest.roots, self.options
-        asked = options.half_cells and options.rounding == "accurate"
+        asked = options.half_cells and options.rounding == "accurate" and bool(self.nest.loops)
         if not asked or others or root.columns or self.function.place(root).dtype != "float16":
+            return None
+        length = self.nest.loops[-1][1].constant
+        if length is not None and length < FEWEST:
             return None
         function = function_of(root.tensor, self.inside.buffers)
         return half_cells(function) if function else None
