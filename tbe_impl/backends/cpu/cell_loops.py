@@ -174,10 +174,11 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
 
 
 def _table(name: str, cells: HalfCells) -> list[Any]:
-    rows = [", ".join(map(str, row)) for row in cells.rows.view(np.uint16)]
+    """Of each row first the low bytes, then the high ones."""
+    rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T.ravel() for row in cells.rows]
     return [
-        f"static const uint16_t {name}_rows[{len(rows)}][HALVES] __attribute__((aligned(64))) = {{",
-        [f"{{{row}}}," for row in rows],
+        f"static const uint8_t {name}_rows[{len(rows)}][2*HALVES] __attribute__((aligned(64))) = {{",
+        [f"{{{', '.join(map(str, row))}}}," for row in rows],
         "};",
         f"const f16_cells {name} = {{{name}_rows, {len(rows) - 2}, {int(cells.of_product)}, {cells.step}f}};",
     ]  # fmt: skip

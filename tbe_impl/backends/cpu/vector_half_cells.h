@@ -8,34 +8,39 @@
 
 #include "vector_convert.h"
 
-#if VECTOR_X86 && defined(__AVX512FP16__) && LANES == 16 && VECTOR_REGISTER_BYTES == 64
+#if VECTOR_X86 && defined(__AVX512FP16__) && defined(__AVX512VBMI__) && LANES == 16 && VECTOR_REGISTER_BYTES == 64
 #define HALF_CELLS 1
 #define HALVES 32
 #define HALVES_CHUNK 128
 
 typedef _Float16 f16h __attribute__((vector_size(64)));
 typedef int16_t i16h __attribute__((vector_size(64)));
+typedef char i8h __attribute__((vector_size(64), may_alias));
 typedef i16h i16h_in_memory __attribute__((may_alias, aligned(2)));
 
 VF f16h f16h_splat(float number) { return (f16h){0} + (_Float16)number; }
 VF f16h f16h_fma(f16h a, f16h b, f16h c) { return __builtin_ia32_vfmaddph512_mask(a, b, c, (uint32_t)-1, 4); }
-VF f16h f16h_of_cell(const uint16_t *row, f16h cell) {
-    i16h numbers = *(const i16h_in_memory *)row;
-    return (f16h)__builtin_ia32_permvarhi512_mask(numbers, (i16h)cell, numbers, (uint32_t)-1);
-}
-/* A table: rows of the highest part and of the coefficients from that of the power 0 to that of the degree, as they lie in memory. */
+/* A table: rows of the highest part and of the coefficients from that of the power 0 to that of the degree; of each row first the low
+ * bytes of all cells and then the high ones, since it is bytes that an instruction looks up in one operation. */
 typedef struct {
-    const uint16_t (*rows)[HALVES];
+    const uint8_t (*rows)[2 * HALVES];
     int degree, of_product;
     float step;
 } f16_cells;
-/* The lowest five bits of what is rounded are the cell's number; where the others are not those of 1536 there is none. */
+VF f16h f16h_of_cell(const uint8_t *row, i16h bytes) {
+    i8h all = *(const i8h *)row;
+    return (f16h)__builtin_ia32_permvarqi512_mask(all, (i8h)bytes, all, (uint64_t)-1);
+}
+/* Beside 512 halves of one are rounded to, so the lowest five bits are the cell's number; where the others are not those of 512 there is
+ * none. That number in both bytes, the upper one beside those bits, are the places of its bytes in a row. */
 VF i16h f16_in_cells(i16h bits, const f16_cells cells, i16h *astray) {
-    f16h x = (f16h)bits, cell = f16h_fma(x, f16h_splat(1.0f / cells.step), f16h_splat(1552.0f));
-    f16h away = f16h_fma(cell - f16h_splat(1552.0f), f16h_splat(-cells.step), x);
-    f16h high = f16h_of_cell(cells.rows[0], cell), y = f16h_of_cell(cells.rows[cells.degree + 1], cell);
-    for (int row = cells.degree; row > 0; row--) y = f16h_fma(y, away, f16h_of_cell(cells.rows[row], cell));
-    *astray |= ((i16h)cell ^ (i16h)f16h_splat(1536.0f)) & ~31;
+    const f16h first = f16h_splat(512.0f), middle = f16h_splat(520.0f);
+    f16h x = (f16h)bits, cell = f16h_fma(x, f16h_splat(0.5f / cells.step), middle);
+    f16h away = f16h_fma(cell - middle, f16h_splat(-2.0f * cells.step), x);
+    i16h bytes = (i16h)cell * 0x0101;
+    f16h high = f16h_of_cell(cells.rows[0], bytes), y = f16h_of_cell(cells.rows[cells.degree + 1], bytes);
+    for (int row = cells.degree; row > 0; row--) y = f16h_fma(y, away, f16h_of_cell(cells.rows[row], bytes));
+    *astray |= ((i16h)cell ^ (i16h)first) & ~31;
     return (i16h)(cells.of_product ? f16h_fma(high, x, y) : high + y);
 }
 VF uint32_t f16_any_astray(i16h astray) { return __builtin_ia32_ptestmw512(astray, astray, (uint32_t)-1); }
