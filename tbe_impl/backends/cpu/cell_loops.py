@@ -174,8 +174,8 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
 
 
 def _table(name: str, cells: HalfCells) -> list[Any]:
-    """Of each row first the low bytes, then the high ones."""
-    rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T.ravel() for row in cells.rows]
+    """Of each row first the high bytes, then the low ones."""
+    rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel() for row in cells.rows]
     return [
         f"static const uint8_t {name}_rows[{len(rows)}][2*HALVES] __attribute__((aligned(64))) = {{",
         [f"{{{', '.join(map(str, row))}}}," for row in rows],

@@ -20,8 +20,8 @@ typedef i16h i16h_in_memory __attribute__((may_alias, aligned(2)));
 
 VF f16h f16h_splat(float number) { return (f16h){0} + (_Float16)number; }
 VF f16h f16h_fma(f16h a, f16h b, f16h c) { return __builtin_ia32_vfmaddph512_mask(a, b, c, (uint32_t)-1, 4); }
-/* A table: rows of the highest part and of the coefficients from that of the power 0 to that of the degree; of each row first the low
- * bytes of all cells and then the high ones, since it is bytes that an instruction looks up in one operation. */
+/* A table: rows of the highest part and of the coefficients from that of the power 0 to that of the degree; of each row first the high
+ * bytes of all cells and then the low ones, since it is bytes that an instruction looks up in one operation. */
 typedef struct {
     const uint8_t (*rows)[2 * HALVES];
     int degree, of_product;
@@ -31,10 +31,10 @@ VF f16h f16h_of_cell(const uint8_t *row, i16h bytes) {
     i8h all = *(const i8h *)row;
     return (f16h)__builtin_ia32_permvarqi512_mask(all, (i8h)bytes, all, (uint64_t)-1);
 }
-/* Beside 512 halves of one are rounded to, so the lowest five bits are the cell's number; where the others are not those of 512 there is
- * none. That number in both bytes, the upper one beside those bits, are the places of its bytes in a row. */
+/* Beside 528 halves of one are rounded to, so the lowest five bits are the cell's number; where the others are not those of 528 (0x6020)
+ * there is none. A product makes 0x8020 of them, with that number in both bytes: the places of its low and high byte in a row. */
 VF i16h f16_in_cells(i16h bits, const f16_cells cells, i16h *astray) {
-    const f16h first = f16h_splat(512.0f), middle = f16h_splat(520.0f);
+    const f16h first = f16h_splat(528.0f), middle = f16h_splat(536.0f);
     f16h x = (f16h)bits, cell = f16h_fma(x, f16h_splat(0.5f / cells.step), middle);
     f16h away = f16h_fma(cell - middle, f16h_splat(-2.0f * cells.step), x);
     i16h bytes = (i16h)cell * 0x0101;
