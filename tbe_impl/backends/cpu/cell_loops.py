@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.backends.cpu.half_cells import Function, HalfCells
-from tbe_impl.backends.cpu.statements import Statement
+from tbe_impl.backends.cpu.statements import WORD, Statement
 from tbe_impl.dsl.arrays import BINARY
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, Read, Select
@@ -141,6 +141,9 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
     if sum(line.reads for line in lines) != 1 or sum(line.writes for line in lines) != 1:
         return []
     read, written = loads[0][1], stores[0][3]
+    own = {line.name for line in lines}
+    if not all(_follows(place, name) and own.isdisjoint(WORD.findall(place)) for place in (read, written)):  # fmt: skip
+        return []
     stream, table = "stream" if stores[0][1] else "0", f"{name}_cells"
     fetched = [line.text for line in lines if line.fetches]
     fetches = [f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += HALVES) {{", fetched, "}"]  # fmt: skip
@@ -171,6 +174,12 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
         chunk,
         "}",
     ]  # fmt: skip
+
+
+def _follows(place: str, name: str) -> bool:
+    """Whether an address goes from element to element as a loop's variable does."""
+    terms = place.split(" + ")
+    return terms.count(name) == 1 and not any(name in WORD.findall(term) for term in terms if term != name)  # fmt: skip
 
 
 def _table(name: str, cells: HalfCells) -> list[Any]:

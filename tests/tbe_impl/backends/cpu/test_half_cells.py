@@ -91,11 +91,28 @@ def test_written_over_what_is_read(cache: KernelCache) -> None:
     assert_same(own, wanted)
 
 
-def test_rows_of_a_larger_array(cache: KernelCache) -> None:
-    x = np.random.default_rng(7).standard_normal((9, 200)).astype(np.float16)
-    kernel, *_ = prepare(lambda t: [dsl.transpose(ext.sigmoid(t), (1, 0)), ext.sigmoid(t)], x, cache=cache)  # fmt: skip
-    turned, straight = kernel.run([x], {}, 1)
-    assert (np.abs(turned.T.astype(np.float64) - straight) <= 1.7 * unit(straight)).all()
+PLACES: dict[str, tuple[Build, bool]] = {
+    "shifted": (lambda x: dsl.compute((6, 390), lambda i, j: x[i, j + 7] * 1.0), True),
+    "over and over": (lambda x: dsl.compute((6, 800), lambda i, j: x[i, j % 400]), True),
+    "twice": (lambda x: dsl.vmul(x, x), True),
+    "at two places": (lambda x: dsl.compute((6, 390), lambda i, j: x[i, j] + x[i, j + 5]), False),
+    "each second": (lambda x: dsl.compute((6, 200), lambda i, j: x[i, j * 2]), False),
+    "each again": (lambda x: dsl.compute((6, 800), lambda i, j: x[i, j // 2]), False),
+    "one of a row": (lambda x: dsl.compute((6, 400), lambda i, j: x[i, 3]), False),
+    "turned": (lambda x: dsl.transpose(x, (1, 0)), False),
+    "padded": (lambda x: ext.pad(x, ((0, 0), (3, 5)), 0.0), False),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_wherever_it_is_read(place: str, cache: KernelCache) -> None:
+    of, are_there = PLACES[place]
+    x = (np.random.default_rng(7).standard_normal((6, 400)) * 5).astype(np.float16)
+    kernel, outputs, inputs = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache)
+    plain, *_ = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache, half_cells=False)
+    assert ("HALF_CELLS" in write_program(outputs, inputs).source) == are_there
+    (found,), (wanted,) = kernel.run([x], {}, 2), plain.run([x], {}, 1)
+    assert (np.abs(found.astype(np.float64) - wanted) <= 1.7 * unit(wanted.astype(np.float64))).all()  # fmt: skip
 
 
 def _source(build: Callable[..., Any], shape: Sequence[int], dtype: str = "float16", **options: Any) -> str:  # fmt: skip
