@@ -6,6 +6,7 @@ number that it is made of is a table of float16 then, see `tbe_impl.backends.cpu
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Container, Sequence
 from typing import Any
@@ -25,6 +26,11 @@ LONG = frozenset({
     "cosh", "asinh", "atan",
 })  # fmt: skip
 """Functions of which one is worth a table."""
+OF_SEVERAL = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
+"""Those of them that are several operations where somebody computes them in float16."""
+EXACT = frozenset({"abs", "neg", "relu", "sign", "floor", "ceil", "rint", "trunc"})
+LEAST_ROUNDED = 2
+"""Operations that round; a single one, computed in float32, is rounded better than a table gives it."""
 FEWEST = 64
 """Elements of a row that are worth chunks."""
 
@@ -41,7 +47,7 @@ def function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
 
     Returns:
         The function; None of results that are made of anything else, that are summed up or rounded on the way, or that need no
-        long function. That all is read at one place is for the caller to see.
+        long function or nothing beside it. That all is read at one place is for the caller to see.
     """
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     if body is None or tensor.dtype != "float16":
@@ -49,7 +55,8 @@ def function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
     search = _Search(stored)
     # it is rounded when it is written
     found = search.place(body.value if isinstance(body, Cast) else body)
-    if found is None or not search.is_long or len(search.sources) != 1:
+    is_worth_it = search.is_long and search.rounded >= LEAST_ROUNDED
+    if found is None or not is_worth_it or len(search.sources) != 1:
         return None
     steps = search.steps[: found + 1]
 
@@ -69,6 +76,7 @@ class _Search:
         steps: what is computed one after the other, of the number that is read and of what earlier steps gave.
         sources: ``id`` of the stored tensors that it reads.
         is_long: whether there is a long function in it.
+        rounded: how many operations would round, were each computed in float16.
     """
 
     def __init__(self, stored: Container[int]):
@@ -76,6 +84,7 @@ class _Search:
         self.steps: list[tuple[Callable[..., Any], Sequence[int]]] = []
         self.sources: set[int] = set()
         self.is_long = False
+        self.rounded = 0
         self.known: dict[int, int | None] = {}
 
     def place(self, node: Expr) -> int | None:
@@ -95,11 +104,13 @@ class _Search:
             is_exact = is_float(node.value.dtype) and node.dtype in (node.value.dtype, "float32", "float64")  # fmt: skip
             return self.place(node.value) if is_exact else None
         if isinstance(node, Binary):
+            self.rounded += not _is_exact(node)
             return self._of(BINARY[node.op], node)
         if isinstance(node, Select):
             return self._of(np.where, node)
         if isinstance(node, Call):
             self.is_long = self.is_long or node.name in LONG
+            self.rounded += LEAST_ROUNDED if node.name in OF_SEVERAL else node.name not in EXACT
             return self._of(FUNCTIONS[node.name].numpy, node)
         return None
 
@@ -117,6 +128,15 @@ class _Search:
     def _step(self, compute: Callable[..., Any], places: Sequence[int] = ()) -> int:
         self.steps.append((compute, places))
         return len(self.steps) - 1
+
+
+def _is_exact(node: Binary) -> bool:
+    """Whether nothing is rounded in it: extremes, comparisons, and products with and quotients by powers of two."""
+    if node.op in ("mul", "div"):
+        factors = node.children if node.op == "mul" else (node.b,)
+        numbers = [part.value for part in factors if isinstance(part, Const)]
+        return any(abs(math.frexp(float(number))[0]) == 0.5 for number in numbers)
+    return node.op not in ("add", "sub")
 
 
 def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequence[Any], cells: HalfCells | None) -> list[Any]:  # fmt: skip
