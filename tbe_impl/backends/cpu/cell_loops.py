@@ -179,9 +179,8 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
         ],
         "}",
     ]  # fmt: skip
-    here = f"const int64_t {name} = {name}_chunk;"
     chunk = [
-        here,
+        f"const int64_t {name} = {name}_chunk;",
         f"{name}_size = f16_chunk_size({written}, {limit} - {name}, {stream});",
         *("{", fetches, "}") * bool(fetched),
         f"if (!f16_chunk_write({read}, {written}, {name}_size, {table}, {stream})) {{",
