@@ -1,4 +1,4 @@
-"""A call of a compiled net costs less of Python: three methods of MindSpore's Cells that each call goes through are replaced.
+"""A call of a compiled net costs less of Python: four methods of MindSpore's Cells that each call goes through are replaced.
 
 Each replacement does what MindSpore's own does, and leaves to that whatever is not the everyday case. So they come with the first
 preset and stay, as what stands around compilations does. What this version of MindSpore does not have, and what somebody else has
@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from ms_fusion.presets import repeated_calls
 
 PLAIN = frozenset((str, bool, int, float, type(None)))
 """Exact types of values that MindSpore makes nothing of when they become attributes of a Cell."""
@@ -31,6 +33,9 @@ def install() -> None:
     # what it sets by is a method of its own in the versions whose way with attributes is known
     if _is_mindspores(cell.__setattr__) and hasattr(cell, "_set_attr_for_object"):
         cell.__setattr__ = setting(cell.__setattr__)
+    run: Any = getattr(cell, "compile_and_run", None)
+    if _is_mindspores(run) and repeated_calls.is_known(run):
+        cell.compile_and_run = repeated_calls.repeating(run)
     phase = getattr(cell, "compile_phase", None)
     if isinstance(phase, property) and _is_mindspores(phase.fset):
         # containers have methods of their own, which go on to that of Cells for all but one kind of Cell

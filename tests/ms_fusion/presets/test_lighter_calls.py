@@ -16,7 +16,7 @@ from ms_fusion.presets import lighter_calls
 from tests.ms_fusion.presets.mindspore_child import run
 
 pytestmark = pytest.mark.mindspore
-NAMES = ("_check_construct_args", "__setattr__", "compile_phase")
+NAMES = ("_check_construct_args", "__setattr__", "compile_and_run", "compile_phase")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def nn(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def originals(cell: Any) -> dict[str, Any]:
-    """The three as MindSpore has them."""
+    """Those that are replaced, as MindSpore has them."""
     found = {name: vars(cell)[name] for name in NAMES}
     phase = found["compile_phase"]
     setter = getattr(phase.fset, "__wrapped__", phase.fset)
@@ -379,7 +379,12 @@ def test_what_somebody_else_replaced_is_left_alone(
 def test_what_a_version_does_not_have_is_not_missed(
     nn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_check_construct_args", "compile_phase", "_set_attr_for_object"):
+    for name in (
+        "_check_construct_args",
+        "compile_and_run",
+        "compile_phase",
+        "_set_attr_for_object",
+    ):
         monkeypatch.delattr(nn.Cell, name)
     before = dict(vars(nn.Cell))
     lighter_calls.install()

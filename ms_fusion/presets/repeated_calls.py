@@ -1,0 +1,125 @@
+"""A call of a Cell that is like its last one goes straight to the graph that ran then.
+
+With each call MindSpore makes a key of the arguments, the graph's name of that, and looks whether there is such a graph: more
+than half of what a small net's call takes. Here types and shapes are compared with those of the last call. Whatever else than
+plain tensors comes in, and whatever has changed since, goes MindSpore's way.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+KNOWN = frozenset(
+    (
+        "compile",
+        "_has_mutable_args_list",
+        "list",
+        "sequence_modified",
+        "_cell_graph_executor",
+        "_graph_executor",
+        "get_args_for_run",
+        "getattr",
+        "_DEFAULT_JIT_CONFIG",
+        "set_jit_config",
+        "phase",
+    )
+)
+"""What `Cell.compile_and_run` of MindSpore 2.10 refers to: another may do what is not done here."""
+DEVELOPERS = ("MS_DEV_JIT_AST_ENABLE_GUARD", "MS_DEV_AUTO_DYNAMIC_SHAPE", "MS_DEV_AUTO_DYNAMIC_RANK")  # fmt: skip
+"""Variables with which MindSpore's developers have other graphs chosen."""
+COMPILE_ONLY = "MS_DEV_PRECOMPILE_ONLY"
+"""Set while MindSpore compiles what it does not run."""
+BY_IDENTITY: Any = object.__hash__
+OWN_WAYS = ("save", "prefill", "increment")
+"""Phases of Cells in which MindSpore does something else."""
+
+
+class Last(NamedTuple):
+    """How a Cell was last called.
+
+    Attributes:
+        phase: the Cell's, which says whether it trains.
+        key: MindSpore's number for the arguments.
+        graph: the name of the graph that ran.
+        arguments: shape and dtype of each.
+    """
+
+    phase: str
+    key: str
+    graph: str
+    arguments: tuple[tuple[Any, Any], ...]
+
+
+def is_known(method: Any) -> bool:
+    """Whether this `Cell.compile_and_run` is the one that `repeating` stands for."""
+    return frozenset(getattr(getattr(method, "__code__", None), "co_names", ())) == KNOWN
+
+
+def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Cell.compile_and_run`, which looks for a graph only when the call is another than the last one of this Cell."""
+    from mindspore import Tensor, nn
+
+    known = original.__globals__
+    executor, default = known["_cell_graph_executor"], known["_DEFAULT_JIT_CONFIG"]
+    graphs = executor._graph_executor
+    calls: WeakKeyDictionary[Any, Last] = WeakKeyDictionary()
+
+    @functools.wraps(original)
+    def compile_and_run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # a Cell that is equal to others cannot be looked up
+        if kwargs or type(self).__hash__ is not BY_IDENTITY:
+            return original(self, *args, **kwargs)
+        last = calls.get(self)
+        if last is not None and is_like(last, self, args):
+            graphs.set_jit_config(getattr(self, "jit_config_dict", None) or default)
+            return executor._exec_pip(self, *args, phase=last.graph)
+        result = original(self, *args)
+        now = called(self, args)
+        # a process that only compiles gets nothing, and so it goes on
+        if now is not None and result is not None:
+            calls[self] = now
+        return result
+
+    def is_like(last: Last, cell: Any, args: tuple[Any, ...]) -> bool:
+        if (
+            cell.phase != last.phase
+            or cell.arguments_key != last.key
+            or cell.current_phase != last.graph
+            or last.graph not in cell.compile_cache
+            or cell._dynamic_shape_inputs is not None
+            or len(args) != len(last.arguments)
+            or os.environ.get(COMPILE_ONLY)
+        ):
+            return False
+        for one, (shape, dtype) in zip(args, last.arguments, strict=True):
+            if not is_plain(one) or one.dtype is not dtype or one.shape != shape:
+                return False
+        return bool(graphs.has_compiled(last.graph))
+
+    def is_plain(value: Any) -> bool:
+        # what a tensor may be besides (mutable, of variable length) stands in its attributes
+        return type(value) is Tensor and not (value.const_arg or value.has_init or vars(value))
+
+    def called(cell: Any, args: tuple[Any, ...]) -> Last | None:
+        """What to remember of a call that went MindSpore's way; None where the next must go there as well."""
+        if (
+            getattr(cell.compile, "__func__", None) is not nn.Cell.compile
+            or type(cell).__name__ == "AutoParallel"
+            or cell.phase in OWN_WAYS
+            or cell._dynamic_shape_inputs is not None
+            or any(os.environ.get(name) for name in DEVELOPERS)
+            or not all(map(is_plain, args))
+        ):
+            return None
+        graph = f"{cell.phase}.{cell.create_time}.{id(cell)}.{cell.arguments_key}"
+        handed = graphs.get_args_for_run(cell, args, {}, [False] * len(args), [], False, False)
+        if cell.current_phase != graph or [*map(id, handed)] != [*map(id, args)]:
+            return None
+        shapes = tuple((tuple(one.shape), one.dtype) for one in args)
+        return Last(cell.phase, cell.arguments_key, graph, shapes)
+
+    return compile_and_run
