@@ -13,7 +13,7 @@ import os
 import shutil
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +132,15 @@ def context(name: str) -> Any:
 
 def variable(name: str) -> str | None:
     """An environment variable as C code in this process sees it, which is what MindSpore reads."""
+    found = _getenv()(name.encode())
+    return None if found is None else found.decode(errors="replace")
+
+
+@functools.cache
+def _getenv() -> Callable[[bytes], bytes | None]:
     getenv = ctypes.CDLL(None).getenv
     getenv.restype, getenv.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
-    found = getenv(name.encode())
-    return None if found is None else found.decode(errors="replace")
+    return getenv
 
 
 def set_variable(name: str, value: str | None) -> None:

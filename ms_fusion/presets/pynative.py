@@ -45,20 +45,25 @@ def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
 def gradients_under(flags: Callable[[], str]) -> None:
     """From now on MindSpore compiles gradients that are taken in PyNative mode under these flags, where they are not empty.
 
-    It compiles the gradient of a compiled function when it is taken, and calls no ``compile`` in Python for it.
+    It compiles the gradient of a compiled function when it is taken, and calls no ``compile`` in Python for it. It runs each
+    compiled function with the method ``grad_jit``, which compiles only while a gradient is recorded.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
         return
-    for name in ("grad", "grad_jit"):
-        setattr(owner, name, _under(getattr(owner, name), flags))
+    owner.grad = _under(owner.grad, flags, lambda executor: True)
+    owner.grad_jit = _under(owner.grad_jit, flags, owner.grad_flag)
 
 
-def _under(original: Callable[..., Any], flags: Callable[[], str]) -> Callable[..., Any]:
-    """`original`, which compiles under what `flags` says, or what is in force."""
+def _under(
+    original: Callable[..., Any], flags: Callable[[], str], compiles: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    """`original`, which compiles under what `flags` says, or what is in force, where it `compiles`."""
 
     @functools.wraps(original)
     def compiling(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not compiles(self):
+            return original(self, *args, **kwargs)
         text = flags() or variable(FLAGS_VARIABLE) or ""
         # MindSpore forgets what it was about when this fails, so that it cannot be tried again
         if fuses(text) and generator_of(text) == "ms_fusion" and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args):  # fmt: skip
