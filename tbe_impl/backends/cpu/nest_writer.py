@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import elements_of, merged
 from tbe_impl.backends.cpu.buffers import MAX_THREADS
-from tbe_impl.backends.cpu.cell_loops import FEWEST, function_of
+from tbe_impl.backends.cpu.cell_loops import FEWEST
 from tbe_impl.backends.cpu.elaborate import Elaborator
 from tbe_impl.backends.cpu.half_cells import HalfCells, half_cells
+from tbe_impl.backends.cpu.half_functions import function_of
 from tbe_impl.backends.cpu.loop_orders import Level
 from tbe_impl.backends.cpu.nest_function import NestFunction, Surroundings
 from tbe_impl.backends.cpu.nests import Nest, Root
