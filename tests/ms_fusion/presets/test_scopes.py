@@ -249,11 +249,23 @@ mf.patch(net)
 RESULT["phases"] = len(net.phase_cache)
 """
 
+RECORDING = """
+from ms_fusion.presets import pynative
+told, flags_set = [], pynative.flags_set
+pynative.flags_set = lambda text: (told.append(text), flags_set(text))[1]
+net(x)
+RESULT["flags set"] = [len(told)]
+train_step(x, y)
+RESULT["flags set"].append(len(told))
+pynative.flags_set = flags_set
+"""
+
 
 def test_a_cell_that_is_patched_in_pynative_mode_is_fused_with_its_gradients(
     tmp_path: Path,
 ) -> None:
-    undone = 'first = vars(net)["construct"]\nmf.patch(net, "basic")\nmf.patch(Block())\n'
+    undone = RECORDING
+    undone += 'first = vars(net)["construct"]\nmf.patch(net, "basic")\nmf.patch(Block())\n'
     undone += (
         'RESULT["again"] = [presets.in_force(net).preset, vars(net)["construct"] is not first]\n'
     )
@@ -265,6 +277,8 @@ def test_a_cell_that_is_patched_in_pynative_mode_is_fused_with_its_gradients(
     # forward and backward
     assert sum(count >= 4 for count in fused["operators"]) >= 2
     assert fused["losses"] == pytest.approx(plain["losses"], rel=1e-4)
+    # only what records a gradient may compile one
+    assert fused["flags set"][0] == 0 < fused["flags set"][1]
     # what was compiled under the first preset is gone, and so is all after the last
     assert fused["again"] == ["basic", True] and fused["undone"] is False
 
