@@ -37,6 +37,9 @@ class OwnCompile(Scaled):
 class Nothing(nn.Cell):
     def construct(self, x):
         return None
+class Alone(Scaled):
+    def construct(self):
+        return self.w * 3.0
 class Two(nn.Cell):
     def construct(self, x, y):
         return x - y, x + y
@@ -151,6 +154,11 @@ def nothing():
     net = Nothing()
     for _ in range(3):
         yield net, (number(2),)
+def without_arguments():
+    net = Alone()
+    for value in (1.0, 2.0, 3.0):
+        net.w.set_data(Tensor(np.float32(value)))
+        yield net, ()
 def only_compiles():
     net = Scaled()
     yield net, (number(2),)
@@ -172,7 +180,7 @@ def step():
     yield trained, (number(2, 4, value=0.5), number(2, 4, value=3.0))
 SCENES = (same, shapes, ranks, dtypes, two_outputs, arguments_change_places, weights, training, scalars, nothing_given,
     parameters, constants, mutable, not_there_yet, copies, compiled_between, forgotten, declared, equal, own_compile,
-    nothing, only_compiles, wrong, step)
+    nothing, without_arguments, only_compiles, wrong, step)
 def walked():
     found = {}
     for scene in SCENES:
@@ -241,6 +249,7 @@ STRAIGHT = {
     "equal": [0] * 5,
     "own_compile": [0] * 3,
     "nothing": [0] * 3,
+    "without_arguments": [0, 1, 1],
     "only_compiles": [0, 1, 0, 1],
     "step": [0, 1, 1, 1, 1, 1, 0, 1],
 }
