@@ -239,15 +239,17 @@ def _multiplying(operations: int) -> Call:
     from mindspore import Tensor, ops
 
     ms.set_context(mode=ms.GRAPH_MODE)
-    rows = max(1, round(operations / (2 * SIDE * SIDE)))
-    left, right = (np.ones((size, SIDE), np.float32) for size in (rows, SIDE))
+    # a single row of that side would be more than a small net is
+    side = SIDE if operations >= 2 * SIDE * SIDE else max(1, round((operations / 2) ** (1 / 3)))
+    rows = max(1, round(operations / (2 * side * side)))
+    left, right = (np.ones((size, side), np.float32) for size in (rows, side))
     product, given = ms.jit(ops.matmul), (Tensor(left), Tensor(right))
     ways: dict[str, Callable[[], object]] = {"MindSpore": lambda: product(*given)}
     if importlib.util.find_spec("torch") is not None:
         import torch
 
         torch.set_num_threads(environment.threads())
-        one, other, made = torch.from_numpy(left), torch.from_numpy(right), torch.empty(rows, SIDE)
+        one, other, made = torch.from_numpy(left), torch.from_numpy(right), torch.empty(rows, side)
         ways["torch"] = lambda: torch.mm(one, other, out=made)
     return _quickest(ways)
 
