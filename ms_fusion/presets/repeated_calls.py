@@ -65,7 +65,11 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
 
     known = original.__globals__
     executor, default = known["_cell_graph_executor"], known["_DEFAULT_JIT_CONFIG"]
-    graphs = executor._graph_executor
+    graphs, compile, arguments_for = (
+        executor._graph_executor,
+        nn.Cell.compile,
+        nn.Cell._get_compile_args,
+    )
     calls: WeakKeyDictionary[Any, Last] = WeakKeyDictionary()
 
     @functools.wraps(original)
@@ -90,8 +94,8 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
             or cell.arguments_key != last.key
             or cell.current_phase != last.graph
             or last.graph not in cell.compile_cache
-            or cell._dynamic_shape_inputs is not None
             or len(args) != len(last.arguments)
+            or not is_as_mindspore_has_it(cell)
             or os.environ.get(COMPILE_ONLY)
         ):
             return False
@@ -100,6 +104,12 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
                 return False
         return bool(graphs.has_compiled(last.graph))
 
+    def is_as_mindspore_has_it(cell: Any) -> bool:
+        return (
+            getattr(cell.compile, "__func__", None) is compile
+            and cell._dynamic_shape_inputs is None
+        )
+
     def is_plain(value: Any) -> bool:
         # what a tensor may be besides (mutable, of variable length) stands in its attributes
         return type(value) is Tensor and not (value.const_arg or value.has_init or vars(value))
@@ -107,19 +117,25 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
     def called(cell: Any, args: tuple[Any, ...]) -> Last | None:
         """What to remember of a call that went MindSpore's way; None where the next must go there as well."""
         if (
-            getattr(cell.compile, "__func__", None) is not nn.Cell.compile
+            not is_as_mindspore_has_it(cell)
+            or type(cell)._get_compile_args is not arguments_for
             or type(cell).__name__ == "AutoParallel"
             or cell.phase in OWN_WAYS
-            or cell._dynamic_shape_inputs is not None
             or any(os.environ.get(name) for name in DEVELOPERS)
             or not all(map(is_plain, args))
         ):
             return None
-        graph = f"{cell.phase}.{cell.create_time}.{id(cell)}.{cell.arguments_key}"
+        # what the Cell says may be of another call, from a signal's handler or of another thread, while this one ran
+        key = str(
+            graphs.generate_arguments_key(
+                cell, args, {}, getattr(cell, "enable_tuple_broaden", False)
+            )
+        )
+        graphs.clear_compile_arguments_resource()
+        graph = f"{cell.phase}.{cell.create_time}.{id(cell)}.{key}"
         handed = graphs.get_args_for_run(cell, args, {}, [False] * len(args), [], False, False)
         if cell.current_phase != graph or [*map(id, handed)] != [*map(id, args)]:
             return None
-        shapes = tuple((tuple(one.shape), one.dtype) for one in args)
-        return Last(cell.phase, cell.arguments_key, graph, shapes)
+        return Last(cell.phase, key, graph, tuple((tuple(one.shape), one.dtype) for one in args))
 
     return compile_and_run

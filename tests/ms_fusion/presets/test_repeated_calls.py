@@ -12,7 +12,7 @@ from tests.ms_fusion.presets.mindspore_child import run
 pytestmark = pytest.mark.mindspore
 
 BODY = """
-import copy, gc, pickle, weakref
+import copy, gc, signal, weakref
 from mindspore import Parameter
 from mindspore.common.initializer import One
 from ms_fusion.presets import lighter_calls
@@ -40,6 +40,15 @@ class Nothing(nn.Cell):
 class Alone(Scaled):
     def construct(self):
         return self.w * 3.0
+class Products(nn.Cell):
+    def construct(self, x):
+        for _ in range(6):
+            x = ops.matmul(x, x)
+        return x
+class OwnArguments(Scaled):
+    def _get_compile_args(self, args):
+        WAYS.append("own")
+        return super()._get_compile_args(args)
 class Two(nn.Cell):
     def construct(self, x, y):
         return x - y, x + y
@@ -128,6 +137,16 @@ def compiled_between():
     yield net, (number(2),)
     yield net, (number(5),)
     yield net, (number(5),)
+def called_inside():
+    product = Products()
+    wide, small = number(1500, 1500, value=1e-3), number(3, 3)
+    product.compile(wide)
+    product(small)
+    signal.signal(signal.SIGALRM, lambda *_: product(small))
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    for _ in range(3):
+        yield product, (wide,)
+    yield product, (small,)
 def forgotten():
     net = Scaled()
     yield net, (number(2),)
@@ -149,6 +168,17 @@ def equal():
 def own_compile():
     net = OwnCompile()
     for _ in range(3):
+        yield net, (number(2),)
+def own_arguments():
+    net = OwnArguments()
+    for _ in range(3):
+        yield net, (number(2),)
+def compile_replaced():
+    net = Scaled()
+    for _ in range(2):
+        yield net, (number(2),)
+    net.compile = lambda *args, **kwargs: WAYS.append("own") or type(net).compile(net, *args, **kwargs)
+    for _ in range(2):
         yield net, (number(2),)
 def nothing():
     net = Nothing()
@@ -179,7 +209,7 @@ def step():
     yield net, (number(2, 4),)
     yield trained, (number(2, 4, value=0.5), number(2, 4, value=3.0))
 SCENES = (same, shapes, ranks, dtypes, two_outputs, arguments_change_places, weights, training, scalars, nothing_given,
-    parameters, constants, mutable, not_there_yet, copies, compiled_between, forgotten, declared, equal, own_compile,
+    parameters, constants, mutable, not_there_yet, copies, compiled_between, called_inside, forgotten, declared, equal, own_compile, own_arguments, compile_replaced,
     nothing, without_arguments, only_compiles, wrong, step)
 def walked():
     found = {}
@@ -248,6 +278,8 @@ STRAIGHT = {
     "declared": [0, 1, 0, 0, 0],
     "equal": [0] * 5,
     "own_compile": [0] * 3,
+    "own_arguments": [0] * 3,
+    "compile_replaced": [0, 1, 0, 0],
     "nothing": [0] * 3,
     "without_arguments": [0, 1, 1],
     "only_compiles": [0, 1, 0, 1],
@@ -256,14 +288,23 @@ STRAIGHT = {
 """Which calls of each scene go straight to their graph."""
 
 
-@pytest.mark.parametrize("scene", (*STRAIGHT, "wrong"))
+@pytest.mark.parametrize("scene", (*STRAIGHT, "called_inside", "wrong"))
 def test_every_call_gives_what_mindspore_gives(found: dict[str, Any], scene: str) -> None:
     wanted, got = ([answer for answer, _ in found[who][scene]] for who in ("mindspore", "ours"))
     assert got == wanted
     assert len({str(one) for one in wanted}) > 1 or scene in ALIKE
 
 
-ALIKE = ("training", "own_compile", "nothing", "forgotten", "not_there_yet", "mutable")
+ALIKE = (
+    "training",
+    "own_compile",
+    "own_arguments",
+    "compile_replaced",
+    "nothing",
+    "forgotten",
+    "not_there_yet",
+    "mutable",
+)
 
 
 @pytest.mark.parametrize("scene", STRAIGHT)
