@@ -65,11 +65,8 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
 
     known = original.__globals__
     executor, default = known["_cell_graph_executor"], known["_DEFAULT_JIT_CONFIG"]
-    graphs, compile, arguments_for = (
-        executor._graph_executor,
-        nn.Cell.compile,
-        nn.Cell._get_compile_args,
-    )
+    graphs = executor._graph_executor
+    compile, arguments_for = nn.Cell.compile, nn.Cell._get_compile_args
     calls: WeakKeyDictionary[Any, Last] = WeakKeyDictionary()
 
     @functools.wraps(original)
@@ -126,11 +123,8 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
         ):
             return None
         # what the Cell says may be of another call, from a signal's handler or of another thread, while this one ran
-        key = str(
-            graphs.generate_arguments_key(
-                cell, args, {}, getattr(cell, "enable_tuple_broaden", False)
-            )
-        )
+        broaden = getattr(cell, "enable_tuple_broaden", False)
+        key = str(graphs.generate_arguments_key(cell, args, {}, broaden))
         graphs.clear_compile_arguments_resource()
         graph = f"{cell.phase}.{cell.create_time}.{id(cell)}.{key}"
         handed = graphs.get_args_for_run(cell, args, {}, [False] * len(args), [], False, False)
