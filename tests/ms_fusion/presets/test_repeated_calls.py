@@ -59,6 +59,10 @@ def read(result):
         return [read(one) for one in result]
     return None if result is None else [str(result.dtype), *result.shape, float(result.asnumpy().reshape(-1)[0])]
 
+def thrice(net):
+    for _ in range(3):
+        yield net, (number(2),)
+
 # each yields what is called, again and again
 def same():
     net = Scaled()
@@ -166,13 +170,9 @@ def equal():
     for net in (one, other, one, other, other):
         yield net, (number(2),)
 def own_compile():
-    net = OwnCompile()
-    for _ in range(3):
-        yield net, (number(2),)
+    return thrice(OwnCompile())
 def own_arguments():
-    net = OwnArguments()
-    for _ in range(3):
-        yield net, (number(2),)
+    return thrice(OwnArguments())
 def compile_replaced():
     net = Scaled()
     for _ in range(2):
@@ -181,9 +181,7 @@ def compile_replaced():
     for _ in range(2):
         yield net, (number(2),)
 def nothing():
-    net = Nothing()
-    for _ in range(3):
-        yield net, (number(2),)
+    return thrice(Nothing())
 def without_arguments():
     net = Alone()
     for value in (1.0, 2.0, 3.0):
@@ -315,6 +313,7 @@ def test_only_calls_like_the_last_go_straight(found: dict[str, Any], scene: str)
 
 def test_a_call_by_name_goes_as_mindspore_has_it(found: dict[str, Any]) -> None:
     assert found["by name"] == [["Float32", 2, 5.0], ["Float32", 2, 3.0]]
+    assert found["ways by name"] == 2
 
 
 def test_neither_inputs_nor_nets_are_kept(found: dict[str, Any]) -> None:
