@@ -89,7 +89,7 @@ def stand_in(text: str, directory: Path, why: str) -> None:
     if not is_name(kernel.name) or not _has_formulas(kernel.graph):
         return
     steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
-    built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
+    built = compiler.build(_stub(kernel), symbols=(kernel.name,))
     publish(built, kernel.name, directory, Build(steps, why=why))
 
 
@@ -101,6 +101,10 @@ def _has_formulas(graph: Graph) -> bool:
     except (FusionError, TypeError, ValueError):
         return False
     return True
+
+
+def _stub(kernel: Composite) -> str:
+    return stub(kernel.name, len(kernel.graph.inputs) + len(kernel.graph.outputs))
 
 
 class Made(NamedTuple):
@@ -130,7 +134,7 @@ def library(kernel: Composite) -> Made:
     if needs_library(kernel.graph):
         # what cannot be built is known here, not at the first call
         ours = compile_own(kernel)
-        built = compiler.build(stub(kernel.name), symbols=(kernel.name,))
+        built = compiler.build(_stub(kernel), symbols=(kernel.name,))
         return Made(built, ours.steps, ours.row, lasting=ours.row is not None)
     with compat.installed(soc="cpu"):
         group = translate(kernel)

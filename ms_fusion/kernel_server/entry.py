@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ms_fusion.kernel_server.large_pages import large_pages
-from ms_fusion.kernel_server.stubs import by_name_of_akg
+from ms_fusion.kernel_server.stubs import by_name_of_akg, told
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, Program
@@ -36,10 +36,14 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
     inputs = [f"all[{_index(group.inputs, tensor)}]" for tensor in program.inputs]
     outputs = [places[_index(group.results, tensor)] for tensor in program.outputs]
     before, calls = large_pages(group)
+    written = {place for targets in group.places for place in targets if place >= count}
+    declared, noted = told(group.name, count + len(written))
     lines = [
+        declared,
         f"void {group.name}(void *callback, int *offered, void **all) {{",
         "(void)callback; (void)offered;",
         *calls,
+        noted,
         *made,
         f"void *buffers[] = {{{', '.join([*inputs, *outputs])}}};",
         f"if ({' || '.join([*missing, ''])}{program.symbol}(buffers, 0, {threads})) {{",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ms_fusion.kernel_server.rows import Prepared
 
 SOURCE = Path(__file__).with_name("host.c")
-SYMBOLS = ("ms_fusion_host_set", "ms_fusion_host_prepare")
+SYMBOLS = ("ms_fusion_host_set", "ms_fusion_host_prepare", "ms_fusion_launched", "ms_fusion_watch")
 
 log = logging.getLogger("ms_fusion")
 
@@ -95,6 +95,11 @@ def _answered(text: str) -> Prepared | None:
         # whatever is amiss with an answer, the kernel can be assembled
         log.info("a kernel is assembled anew: %s", error)
         return None
+
+
+def library() -> ctypes.CDLL | None:
+    """What kernels find in this process; None where no kernel of ours has been called for."""
+    return _library() if _installed else None
 
 
 @cache

@@ -1,4 +1,4 @@
-/* A kernel that is prepared in the process that calls it, at its first call; NAME is its name. */
+/* A kernel that is prepared in the process that calls it, at its first call; NAME is its name, of whose buffers there are COUNT. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -24,9 +24,12 @@ static void give_up(const char *why) {
   abort();
 }
 
+extern void ms_fusion_launched(const char *, void *, int, void **) __attribute__((weak));
+
 void NAME(void *callback, int *threads, void **buffers) {
   (void)callback;
   (void)threads;
+  if (ms_fusion_launched) ms_fusion_launched(TEXT(NAME), (void *)NAME, COUNT, buffers);
   if (!atomic_load_explicit(&ready, memory_order_acquire)) {
     pthread_mutex_lock(&preparing);
     if (!atomic_load(&ready)) {

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+UNKNOWN = 0
 STUB, OWN = (Path(__file__).with_name(name) for name in ("stub.c", "own.c"))
 
 
-def stub(name: str) -> str:
-    """The text of a kernel that is prepared at its first call, by whichever name."""
-    return f"{_stub(name)}{chr(10).join(by_name_of_akg(name))}\n"
+def stub(name: str, buffers: int) -> str:
+    """The text of a kernel with so many buffers that is prepared at its first call, by whichever name."""
+    return f"{_stub(name, buffers)}{chr(10).join(by_name_of_akg(name))}\n"
 
 
 def stub_beside_own(name: str) -> str:
     """The text of a kernel that is prepared when it is called as ours; as MindSpore's own, it is that of the file ``NAME.own``."""
-    return f"{_stub(name)}{OWN.read_text('utf-8')}\n"
+    return f"{_stub(name, UNKNOWN)}{OWN.read_text('utf-8')}\n"
 
 
 def by_name_of_akg(name: str) -> list[str]:
@@ -26,5 +27,13 @@ def by_name_of_akg(name: str) -> list[str]:
     return [f"void {name}_kernel(void **all) {{", f"int threads = 1; {name}(all[0], &threads, all + 1);", "}"]  # fmt: skip
 
 
-def _stub(name: str) -> str:
-    return f"#define NAME {name}\n{STUB.read_text('utf-8')}\n"
+def told(name: str, buffers: int) -> list[str]:
+    """What a kernel with so many buffers says of its launch to whoever watches (`host.c`): C before it, and its first statement."""
+    return [
+        "extern void ms_fusion_launched(const char *, void *, int, void **) __attribute__((weak));",
+        f'if (ms_fusion_launched) ms_fusion_launched("{name}", (void *){name}, {buffers}, all);',
+    ]
+
+
+def _stub(name: str, buffers: int) -> str:
+    return f"#define NAME {name}\n#define COUNT {buffers}\n{STUB.read_text('utf-8')}\n"

@@ -1,4 +1,4 @@
-"""A call of a Cell that is like its last one goes straight to the graph that ran then.
+"""A call of a Cell that is like its last one goes straight to the graph that ran then, or to the kernel which that graph is.
 
 With each call MindSpore makes a key of the arguments, the graph's name of that, and looks whether there is such a graph: more
 than half of what a small net's call takes. Here types and shapes are compared with those of the last call. Whatever else than
@@ -10,8 +10,12 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from ms_fusion.presets.direct_calls import Direct
 
 KNOWN = frozenset(
     (
@@ -38,6 +42,24 @@ OWN_WAYS = ("save", "prefill", "increment")
 """Phases of Cells in which MindSpore does something else."""
 
 
+ASKED_AT = (8, 24)
+"""Calls like the first one after which it is asked whether the graph is a kernel: of a net that is called once or twice nobody
+asks, and where another thread's kernels were seen, it is asked again."""
+
+
+@dataclass(slots=True)
+class Kernel:
+    """The kernel that a graph is, as far as is known.
+
+    Attributes:
+        direct: it; None where the graph is none, or nobody has asked yet.
+        calls: how many were made before that.
+    """
+
+    direct: Direct | None = None
+    calls: int = 0
+
+
 class Last(NamedTuple):
     """How a Cell was last called.
 
@@ -46,12 +68,14 @@ class Last(NamedTuple):
         key: MindSpore's number for the arguments.
         graph: the name of the graph that ran.
         arguments: shape and dtype of each.
+        kernel: what the graph is, if it is only that.
     """
 
     phase: str
     key: str
     graph: str
     arguments: tuple[tuple[Any, Any], ...]
+    kernel: Kernel
 
 
 def is_known(method: Any) -> bool:
@@ -76,13 +100,33 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **kwargs)
         last = calls.get(self)
         if last is not None and is_like(last, self, args):
-            graphs.set_jit_config(getattr(self, "jit_config_dict", None) or default)
-            return executor._exec_pip(self, *args, phase=last.graph)
+            kernel = last.kernel
+            if kernel.direct is not None:
+                result = kernel.direct(args)
+                if result is not None:
+                    return result
+            elif kernel.calls < ASKED_AT[-1]:
+                kernel.calls += 1
+                if kernel.calls in ASKED_AT:
+                    return asked(last, self, args)
+            return run(last, self, args)
         result = original(self, *args)
         now = called(self, args)
         # a process that only compiles gets nothing, and so it goes on
         if now is not None and result is not None:
             calls[self] = now
+        return result
+
+    def run(last: Last, cell: Any, args: tuple[Any, ...]) -> Any:
+        graphs.set_jit_config(getattr(cell, "jit_config_dict", None) or default)
+        return executor._exec_pip(cell, *args, phase=last.graph)
+
+    def asked(last: Last, cell: Any, args: tuple[Any, ...]) -> Any:
+        from ms_fusion.presets import direct_calls
+
+        with direct_calls.watched() as seen:
+            result = run(last, cell, args)
+        last.kernel.direct = direct_calls.direct(cell, last.graph, args, result, seen)
         return result
 
     def is_like(last: Last, cell: Any, args: tuple[Any, ...]) -> bool:
@@ -130,6 +174,7 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
         handed = graphs.get_args_for_run(cell, args, {}, [False] * len(args), [], False, False)
         if cell.current_phase != graph or [*map(id, handed)] != [*map(id, args)]:
             return None
-        return Last(cell.phase, key, graph, tuple((tuple(one.shape), one.dtype) for one in args))
+        arguments = tuple((tuple(one.shape), one.dtype) for one in args)
+        return Last(cell.phase, key, graph, arguments, Kernel())
 
     return compile_and_run

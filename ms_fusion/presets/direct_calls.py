@@ -1,0 +1,244 @@
+"""A graph that is one kernel of ours is computed by calling that kernel, without MindSpore's executor.
+
+MindSpore takes as long for a call of a net as a small net takes to be computed, and where a net has moved more bytes than the
+caches hold, several times that. What there is to know of a call is what the kernel was called with: when each of its inputs is an
+argument or a parameter of the net, and each of its outputs is a result, and nothing in the graph changes anything, then the kernel
+is the graph. It is found so from a call that MindSpore makes, tried once beside it, and used when both give the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ms_fusion import operators
+from ms_fusion.formats.composite import Composite, parse_kernel
+from ms_fusion.graph import DTYPE_BYTES
+from ms_fusion.kernel_server import launches
+from ms_fusion.kernel_server.launches import watched
+from ms_fusion.presets import mindspore_state, served
+from tbe_impl.errors import FusionError
+
+__all__ = ["Direct", "direct", "watched"]
+
+PASSED_ON = frozenset("Depend Load MakeTuple TupleGetItem UpdateState Reshape ExpandDims Squeeze Flatten".split())  # fmt: skip
+"""Operators that hand on what they get."""
+PURE = (
+    PASSED_ON
+    | operators.CPU_CLUSTERED
+    | frozenset(served.CLUSTERED)
+    | frozenset("BiasAdd Dense LayerNorm MatMulExt Muls Pows ReLU Softmax Square SumExt MeanExt AddN".split())
+) - frozenset(("Assign", "AssignAdd", "AssignSub"))  # fmt: skip
+"""Operators of which each result follows from its inputs, and which change nothing."""
+DUMPS = "MINDSPORE_DUMP_CONFIG"
+"""Has MindSpore write down what its kernels compute."""
+KEPT_OUTPUTS = 3
+"""Arrays that are kept for one result: who calls in a loop holds the last one, perhaps one more, and gets another."""
+HELD_BY_US = 3
+"""References to an array that nobody has: from the list of arrays, from the variable, from the argument of `getrefcount`."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of the net that the kernel reads."""
+
+    parameter: Any
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class Result(NamedTuple):
+    """A result of the net, and arrays for it with their addresses."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    arrays: list[tuple[np.ndarray, int]]
+
+
+class Direct:
+    """The kernel that is a graph.
+
+    Args:
+        launch: how MindSpore called it.
+        sources: of each of its inputs the number of an argument, or a parameter.
+        results: of each of its outputs the result of the net.
+        order: of each result of the net the number of the output; None where the net has one that is no tuple.
+    """
+
+    def __init__(self, launch: launches.Launch, sources: Sequence[int | Parameter], results: Sequence[Result], order: Sequence[int] | None):  # fmt: skip
+        from mindspore import Tensor
+        from mindspore.graph import api
+        from mindspore.profiler.profiler_interface import ProfilerInterface
+
+        self._kernel, self._sources, self._results, self._order = (
+            launch.kernel,
+            sources,
+            results,
+            order,
+        )
+        self._buffers = ctypes.c_void_p * len(launch.buffers)
+        self._threads = ctypes.c_int(1)
+        self._tensor, self._profiler = Tensor.from_numpy, ProfilerInterface
+        self._wait = api._pynative_executor.sync
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """The results for tensors of the types and shapes that it was found with; None where MindSpore has to make the call."""
+        if self._profiler.is_initialized:
+            return None
+        # of what is on its way nobody reads an array any more that is written to again, and all arguments are there
+        self._wait()
+        places = []
+        for source in self._sources:
+            if isinstance(source, Parameter):
+                tensor = source.parameter
+                if tensor.dtype is not source.dtype or tensor.shape != source.shape:
+                    return None
+            else:
+                tensor = args[source]
+            if not tensor.is_contiguous():
+                return None
+            places.append(tensor.data_ptr())
+        arrays = [_free(result) for result in self._results]
+        places += [address for _, address in arrays]
+        self._kernel(None, ctypes.addressof(self._threads), self._buffers(*places))
+        made = [self._tensor(array) for array, _ in arrays]
+        return made[0] if self._order is None else tuple(made[number] for number in self._order)
+
+
+def _free(result: Result) -> tuple[np.ndarray, int]:
+    """An array that nobody else has: whoever has a tensor of it, a view of that or its NumPy array, holds a reference."""
+    for array, address in result.arrays:
+        if sys.getrefcount(array) == HELD_BY_US:
+            return array, address
+    array = np.empty(result.shape, result.dtype)
+    made = array, array.ctypes.data
+    if len(result.arrays) < KEPT_OUTPUTS:
+        result.arrays.append(made)
+    return made
+
+
+def direct(cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launches.Launch]) -> Direct | None:  # fmt: skip
+    """What stands for a graph; None where it is more than a kernel, or does more.
+
+    Args:
+        cell: the net.
+        phase: MindSpore's name for the graph.
+        args: tensors that it was just called with.
+        result: what came of that.
+        seen: launches meanwhile.
+    """
+    if len(seen) != 1 or os.environ.get(DUMPS):
+        return None
+    (launch,) = seen
+    kernel = _description(launch.name)
+    if kernel is None or len(launch.buffers) != len(kernel.graph.inputs) + len(
+        kernel.graph.outputs
+    ):
+        return None
+    found = _matched(cell, args, result, launch, kernel)
+    if found is None or not _changes_nothing(phase):
+        return None
+    again = found(args)
+    return found if again is not None and _same_bits(again, result) else None
+
+
+def _matched(cell: Any, args: Sequence[Any], result: Any, launch: launches.Launch, kernel: Composite) -> Direct | None:  # fmt: skip
+    """By the addresses that the kernel was called with."""
+    from mindspore import Tensor
+
+    graph = kernel.graph
+    sizes = [_bytes(kernel, name) for name in (*graph.inputs, *graph.outputs)]
+    inputs, outputs = np.split(np.array(launch.buffers, np.uint64), [len(graph.inputs)])
+    results = result if type(result) is tuple else (result,)
+    if not all(type(one) is Tensor for one in results):
+        return None
+    parameters = [one for one in cell.get_parameters() if not one.has_init]
+    known = _by_address((*args, *parameters))
+    made = _by_address(results)
+    if known is None or made is None or len(made) != len(outputs) or known.keys() & made.keys():
+        return None
+    sources: list[int | Parameter] = []
+    for place, size in zip(map(int, inputs), sizes, strict=False):
+        number = known.get(place)
+        if number is None or not _is_whole((*args, *parameters)[number], size):
+            return None
+        if number < len(args):
+            sources.append(number)
+        else:
+            one = parameters[number - len(args)]
+            sources.append(Parameter(one, tuple(one.shape), one.dtype))
+    found, order = [], {}
+    for output, (place, size) in enumerate(
+        zip(map(int, outputs), sizes[len(inputs) :], strict=True)
+    ):
+        number = made.get(place)
+        if number is None or not _is_whole(results[number], size):
+            return None
+        dtype = _numpy_dtype(results[number])
+        if dtype is None:
+            return None
+        found.append(Result(tuple(results[number].shape), dtype, []))
+        order[number] = output
+    return Direct(launch, sources, found, None if results is not result else [order[number] for number in range(len(results))])  # fmt: skip
+
+
+def _by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
+    """Address → number of the tensor there; None where two lie at the same."""
+    found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
+    return found if len(found) == len(tensors) else None
+
+
+def _is_whole(tensor: Any, size: int | None) -> bool:
+    return size is not None and 0 < size == tensor.nbytes and bool(tensor.is_contiguous())
+
+
+def _bytes(kernel: Composite, name: str) -> int | None:
+    value = kernel.graph.values[name]
+    sizes = [size for size in value.shape if isinstance(size, int)]
+    known = len(sizes) == len(value.shape) and value.dtype in DTYPE_BYTES
+    return math.prod(sizes) * DTYPE_BYTES[value.dtype] if known else None
+
+
+def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
+    """None for what a NumPy array cannot be made a tensor of, such as bfloat16."""
+    from mindspore import Tensor
+
+    dtype = tensor.asnumpy().dtype
+    try:
+        back = Tensor.from_numpy(np.empty(0, dtype)).dtype
+    except TypeError:
+        return None
+    return dtype if back is tensor.dtype else None
+
+
+def _description(name: str) -> Composite | None:
+    """What MindSpore wrote down of a kernel."""
+    file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
+    try:
+        return parse_kernel(file.read_text("utf-8"), file=file.name)
+    except (OSError, FusionError):
+        return None
+
+
+def _changes_nothing(phase: str) -> bool:
+    """Whether each operator of a graph gives what follows from its inputs, and nothing else happens."""
+    from mindspore._c_expression import GraphExecutor_
+    from mindspore.train import anf_ir_pb2
+
+    model = anf_ir_pb2.ModelProto()
+    model.ParseFromString(GraphExecutor_.get_instance().get_func_graph_proto(phase, "anf_ir"))
+    return all(node.op_type in PURE for node in model.graph.node)
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    pairs = zip(*(item if type(item) is tuple else (item,) for item in (one, other)), strict=True)
+    return all(np.array_equal(_bytes_of(first), _bytes_of(second)) for first, second in pairs)
+
+
+def _bytes_of(tensor: Any) -> np.ndarray:
+    return np.frombuffer(tensor.asnumpy(), np.uint8)

@@ -1,0 +1,327 @@
+"""A graph that is one kernel of ours is that kernel, called directly; every other graph is MindSpore's to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.ms_fusion.presets.mindspore_child import run
+
+pytestmark = pytest.mark.mindspore
+
+BODY = """
+import copy, gc, pickle, tempfile, threading
+from mindspore import Parameter
+from mindspore.common.initializer import initializer
+mf.enable()
+from ms_fusion.presets import direct_calls
+ms.set_context(mode=ms.GRAPH_MODE)
+warnings.simplefilter("ignore")
+CALLS = []
+called = direct_calls.Direct.__call__
+def counted(self, args):
+    result = called(self, args)
+    CALLS.append(result is not None)
+    return result
+direct_calls.Direct.__call__ = counted
+rng = np.random.default_rng(5)
+def random(*shape):
+    return Tensor(rng.standard_normal(shape).astype(np.float32))
+class Gate(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w, self.b = Parameter(random(16), name="w"), Parameter(random(16), name="b")
+    def construct(self, x):
+        return ops.tanh(x * self.w + self.b)
+def formula(net, x):
+    x, w, b = (one.asnumpy().astype(np.float64) for one in (x, net.w, net.b))
+    return np.tanh(x * w + b)
+def error(result, wanted):
+    return float(np.abs(result.asnumpy() - wanted).max())
+def direct(net, *args):
+    "What a call gives, and whether MindSpore was spared."
+    CALLS.clear()
+    result = net(*args)
+    return result, CALLS == [True]
+def warm(net, *args):
+    for _ in range(30):
+        result = net(*args)
+    return direct(net, *args)
+x = random(8, 16)
+net = Gate()
+RESULT["first"] = [(direct(net, x)[1]) for _ in range(12)]
+RESULT["result"] = [error(net(x), formula(net, x)), str(net(x).dtype), type(net(x)).__name__]
+
+# the net's numbers are those of now
+def another_training():
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 0.1))
+    for _ in range(3):
+        step(x, random(8, 16))
+def in_numpy():
+    net.w.asnumpy()[:] = 0.5
+def one_number():
+    net.w[3] = 7.0
+CHANGES = {
+    "set_data": lambda: net.w.set_data(random(16)),
+    "assign_value": lambda: net.w.assign_value(random(16)),
+    "assign": lambda: ops.assign(net.w, random(16)),
+    "in_numpy": in_numpy,
+    "one_number": one_number,
+    "added": lambda: ops.assign_add(net.w, random(16)),
+    "loaded": lambda: ms.load_param_into_net(net, {"w": Parameter(random(16), name="w")}),
+    "initialized": lambda: net.w.set_data(initializer("one", (16,))),
+    "trained": another_training,
+}
+RESULT["changes"] = {}
+for name, change in CHANGES.items():
+    before = formula(net, x)
+    change()
+    result, straight = direct(net, x)
+    RESULT["changes"][name] = [straight, error(result, formula(net, x)), error(result, before)]
+
+# a result is nobody else's
+given = [random(8, 16) for _ in range(9)]
+wanted = [formula(net, one) for one in given]
+kept = [net(one) for one in given]
+RESULT["tensors kept"] = max(map(error, kept, wanted))
+kept = [net(one).asnumpy() for one in given]
+for one in given:
+    net(one)
+RESULT["arrays kept"] = max(float(np.abs(one - two).max()) for one, two in zip(kept, wanted))
+SHARES = {
+    "slice": lambda y: y[1:], "row": lambda y: y[3], "reshape": lambda y: y.reshape(-1), "transpose": lambda y: y.T,
+    "split": lambda y: ops.split(y, 4)[1], "tensor": Tensor, "parameter": lambda y: Parameter(y, name="p"),
+    "copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda y: pickle.loads(pickle.dumps(y)),
+    "detached": ops.stop_gradient, "numpy": lambda y: Tensor.from_numpy(y.asnumpy()[2:]),
+    "set_data": lambda y: Parameter(random(8, 16), name="p").set_data(y),
+    "pending": lambda y: y * 2.0 + 1.0,
+}
+RESULT["shares"] = {}
+for name, share in SHARES.items():
+    one = share(net(x))
+    before = one.asnumpy().copy()
+    gc.collect()
+    for other in given:
+        net(other)
+    RESULT["shares"][name] = bool(np.array_equal(before, one.asnumpy()))
+kept = net(x)
+kept[0] = 5.0
+again, straight = direct(net, x)
+RESULT["written to"] = [straight, error(again, formula(net, x)), float(kept[0, 0])]
+fed, wanted = x, x.asnumpy().astype(np.float64)
+for _ in range(6):
+    fed = net(fed)
+    wanted = np.tanh(wanted * net.w.asnumpy() + net.b.asnumpy())
+RESULT["fed back"] = error(fed, wanted)
+
+# arguments
+RESULT["arguments"] = {}
+ARGUMENTS = {
+    "transposed": random(16, 8).T, "rows": random(9, 16)[1:], "parameter": Parameter(random(8, 16), name="q"),
+    "numpy": Tensor.from_numpy(rng.standard_normal((8, 16)).astype(np.float32)), "shape": random(4, 16),
+    "pending": random(8, 16) * 3.0 - 1.0,
+}
+for name, argument in ARGUMENTS.items():
+    warm(net, x)
+    result, straight = direct(net, argument)
+    RESULT["arguments"][name] = [straight, error(result, formula(net, argument))]
+warm(net, x)
+worst = []
+def calls(seed):
+    own = np.random.default_rng(seed)
+    for _ in range(200):
+        one = Tensor(own.standard_normal((8, 16)).astype(np.float32))
+        worst.append(error(net(one), formula(net, one)))
+threads = [threading.Thread(target=calls, args=(seed,)) for seed in range(4)]
+[one.start() for one in threads], [one.join() for one in threads]
+RESULT["threads"] = [len(worst), max(worst)]
+
+# other nets
+class Sums(nn.Cell):
+    def construct(self, x, y):
+        return ops.sum(x * y, -1, keepdim=True) * y
+class Scalar(nn.Cell):
+    def construct(self, x):
+        return ops.sum(x * 2.0)
+class Half(nn.Cell):
+    def construct(self, x):
+        return x.astype(ms.float16) * 2.0
+class Normal(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.normal = nn.BatchNorm1d(16)
+    def construct(self, x):
+        return self.normal(x) * 2.0
+class Layers(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Dense(16, 8), nn.Dense(8, 4)
+    def construct(self, x):
+        return self.two(ops.relu(self.one(x)))
+class Counts(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.count = Parameter(Tensor(np.float32(0)), name="count")
+    def construct(self, x):
+        self.count += 1.0
+        return x * 2.0 + self.count
+class Random(nn.Cell):
+    def construct(self, x):
+        return ops.dropout(x, 0.5) * 2.0
+class GivesBack(nn.Cell):
+    def construct(self, x):
+        return x * 2.0, x
+class Nested(nn.Cell):
+    def construct(self, x):
+        return x * 2.0, (x + 1.0,)
+class Constant(nn.Cell):
+    def construct(self, x):
+        return x * Tensor(np.arange(16, dtype=np.float32))
+class Sorted(nn.Cell):
+    def construct(self, x):
+        return ops.sort(x * 2.0)[0]
+class Own(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.mean = Parameter(Tensor(np.zeros(16, np.float32)), name="mean")
+    def construct(self, x):
+        ops.assign(self.mean, ops.mean(x, 0))
+        return x - self.mean
+NETS = {"Sums": Sums(), "Scalar": Scalar(), "Half": Half(), "Normal": Normal().set_train(False), "Layers": Layers(), "Counts": Counts(),
+    "Random": Random().set_train(), "GivesBack": GivesBack(), "Nested": Nested(), "Constant": Constant(), "Sorted": Sorted(),
+    "Own": Own(), "Normal in training": Normal().set_train()}
+RESULT["nets"] = {}
+for name, one in NETS.items():
+    args = (x, random(8, 16)) if name == "Sums" else (x,)
+    first = one(*args)
+    last, straight = warm(one, *args)
+    same = isinstance(first, Tensor) and bool(np.allclose(first.asnumpy(), last.asnumpy(), rtol=1e-6))
+    RESULT["nets"][name] = [straight, same, str(getattr(last, "dtype", "")), list(getattr(last, "shape", ()))]
+RESULT["counted"] = float(NETS["Counts"].count)
+y = random(8, 16)
+warm(NETS["Sums"], x, y)
+twice, straight = direct(NETS["Sums"], y, y)
+wanted = y.asnumpy().astype(np.float64)
+RESULT["same twice"] = [straight, error(twice, (wanted * wanted).sum(-1, keepdims=True) * wanted)]
+
+# who looks on
+from mindspore.profiler import ProfilerActivity, profile, tensorboard_trace_handler
+warm(net, x)
+with tempfile.TemporaryDirectory() as place:
+    with profile(activities=[ProfilerActivity.CPU], on_trace_ready=tensorboard_trace_handler(place)):
+        RESULT["profiled"] = direct(net, x)[1]
+RESULT["profiled after"] = direct(net, x)[1]
+from ms_fusion.kernel_server.launches import watched
+other = Gate()
+other(x)
+with watched() as outer:
+    with watched() as inner:
+        other(x)
+RESULT["watched"] = [len(outer), len(inner), outer[0].name.startswith("Fused_")]
+with watched() as outer:
+    other(x), other(x)
+RESULT["watched twice"] = len(outer)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(BODY, tmp_path_factory.mktemp("direct") / "work").result
+
+
+NEAR = 1e-6
+
+
+def test_the_kernel_is_tried_beside_the_ninth_call(found: Any) -> None:
+    assert found["first"] == [False] * 8 + [True] * 4
+    error, dtype, kind = found["result"]
+    assert error < NEAR
+    assert (dtype, kind) == ("Float32", "Tensor")
+
+
+@pytest.mark.parametrize(
+    "change",
+    "set_data assign_value assign in_numpy one_number added loaded initialized trained".split(),
+)
+def test_parameters_are_read_as_they_are_now(found: Any, change: str) -> None:
+    straight, error, before = found["changes"][change]
+    assert straight
+    assert error < NEAR
+    assert before > 100 * NEAR
+
+
+def test_results_stay_what_they_are(found: Any) -> None:
+    assert found["tensors kept"] < NEAR
+    assert found["arrays kept"] < NEAR
+    assert found["fed back"] < NEAR
+    straight, error, kept = found["written to"]
+    assert straight
+    assert error < NEAR
+    assert kept == 5.0
+
+
+@pytest.mark.parametrize(
+    "share",
+    "slice row reshape transpose split tensor parameter copy deepcopy pickle detached numpy set_data pending".split(),
+)
+def test_what_shares_a_result_stays_what_it_is(found: Any, share: str) -> None:
+    assert found["shares"][share]
+
+
+@pytest.mark.parametrize(
+    ("argument", "straight"),
+    [("transposed", False), ("rows", True), ("parameter", False), ("numpy", True), ("shape", False), ("pending", True)],
+)  # fmt: skip
+def test_every_argument_is_read_where_it_lies(found: Any, argument: str, straight: bool) -> None:
+    was, error = found["arguments"][argument]
+    assert was == straight
+    assert error < NEAR
+
+
+def test_threads_do_not_disturb_each_other(found: Any) -> None:
+    count, worst = found["threads"]
+    assert count == 800
+    assert worst < NEAR
+
+
+@pytest.mark.parametrize(
+    ("net", "dtype", "shape"),
+    [
+        ("Sums", "Float32", [8, 16]),
+        ("Scalar", "Float32", []),
+        ("Half", "Float16", [8, 16]),
+        ("Normal", "Float32", [8, 16]),
+        ("Layers", "Float32", [8, 4]),
+    ],
+)
+def test_nets_of_one_kernel_are_it(found: Any, net: str, dtype: str, shape: list[int]) -> None:
+    assert found["nets"][net] == [True, True, dtype, shape]
+
+
+@pytest.mark.parametrize(
+    "net",
+    ["Counts", "Random", "GivesBack", "Nested", "Constant", "Sorted", "Own", "Normal in training"],
+)
+def test_what_is_more_than_a_kernel_is_left_to_mindspore(found: Any, net: str) -> None:
+    assert not found["nets"][net][0]
+
+
+def test_what_changes_the_net_happens_at_each_call(found: Any) -> None:
+    assert found["counted"] == 32
+
+
+def test_one_tensor_may_be_two_arguments(found: Any) -> None:
+    straight, error = found["same twice"]
+    assert straight
+    assert error < 16 * NEAR
+
+
+def test_a_profiler_sees_the_kernel(found: Any) -> None:
+    assert not found["profiled"]
+    assert found["profiled after"]
+
+
+def test_one_at_a_time_watches_one_launch(found: Any) -> None:
+    assert found["watched"] == [1, 0, True]
+    assert found["watched twice"] == 0
