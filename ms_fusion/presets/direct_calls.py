@@ -40,8 +40,8 @@ DUMPS = "MINDSPORE_DUMP_CONFIG"
 """Has MindSpore write down what its kernels compute."""
 KEPT_OUTPUTS = 3
 """Arrays that are kept for one result: who calls in a loop holds the last one, perhaps one more, and gets another."""
-HELD_BY_US = 3
-"""References to an array that nobody has: from the list of arrays, from the variable, from the argument of `getrefcount`."""
+Made = tuple[np.ndarray, int]
+"""An array and its address."""
 
 
 class Parameter(NamedTuple):
@@ -53,11 +53,11 @@ class Parameter(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A result of the net, and arrays for it with their addresses."""
+    """A result of the net, and arrays for it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    arrays: list[tuple[np.ndarray, int]]
+    arrays: list[Made]
 
 
 class Direct:
@@ -75,12 +75,8 @@ class Direct:
         from mindspore.graph import api
         from mindspore.profiler.profiler_interface import ProfilerInterface
 
-        self._kernel, self._sources, self._results, self._order = (
-            launch.kernel,
-            sources,
-            results,
-            order,
-        )
+        self._kernel, self._sources = launch.kernel, sources
+        self._results, self._order = results, order
         self._buffers = ctypes.c_void_p * len(launch.buffers)
         self._threads = ctypes.c_int(1)
         self._tensor, self._profiler = Tensor.from_numpy, ProfilerInterface
@@ -103,23 +99,34 @@ class Direct:
             if not tensor.is_contiguous():
                 return None
             places.append(tensor.data_ptr())
-        arrays = [_free(result) for result in self._results]
+        arrays = [_array(result) for result in self._results]
         places += [address for _, address in arrays]
         self._kernel(None, ctypes.addressof(self._threads), self._buffers(*places))
         made = [self._tensor(array) for array, _ in arrays]
         return made[0] if self._order is None else tuple(made[number] for number in self._order)
 
 
-def _free(result: Result) -> tuple[np.ndarray, int]:
-    """An array that nobody else has: whoever has a tensor of it, a view of that or its NumPy array, holds a reference."""
-    for array, address in result.arrays:
-        if sys.getrefcount(array) == HELD_BY_US:
+def _array(result: Result) -> Made:
+    """One that nobody else has: whoever has a tensor of it, a view of that or its NumPy array, holds a reference."""
+    found = _free(result.arrays, NOBODYS)
+    if found is None:
+        array = np.empty(result.shape, result.dtype)
+        found = array, array.ctypes.data
+        if len(result.arrays) < KEPT_OUTPUTS:
+            result.arrays.append(found)
+    return found
+
+
+def _free(arrays: Sequence[Made], references: int) -> Made | None:
+    for array, address in arrays:
+        # whoever asks at the same time has a reference as well
+        if sys.getrefcount(array) == references:
             return array, address
-    array = np.empty(result.shape, result.dtype)
-    made = array, array.ctypes.data
-    if len(result.arrays) < KEPT_OUTPUTS:
-        result.arrays.append(made)
-    return made
+    return None
+
+
+NOBODYS = next(number for number in range(1, 9) if _free([(np.empty(0), 0)], number))
+"""References to an array that is only in the list, as they are counted there."""
 
 
 def direct(cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launches.Launch]) -> Direct | None:  # fmt: skip

@@ -8,6 +8,7 @@ plain tensors comes in, and whatever has changed since, goes MindSpore's way.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from ms_fusion.presets.direct_calls import Direct
+
+_log = logging.getLogger("ms_fusion")
 
 KNOWN = frozenset(
     (
@@ -126,7 +129,10 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
 
         with direct_calls.watched() as seen:
             result = run(last, cell, args)
-        last.kernel.direct = direct_calls.direct(cell, last.graph, args, result, seen)
+        try:
+            last.kernel.direct = direct_calls.direct(cell, last.graph, args, result, seen)
+        except Exception as error:  # noqa: BLE001 the call has been made
+            _log.info("whether %s is one kernel cannot be told: %s", type(cell).__name__, error)
         return result
 
     def is_like(last: Last, cell: Any, args: tuple[Any, ...]) -> bool:
