@@ -188,8 +188,9 @@ VF f32_decomposed f32_decompose(f32v x) {
     return (f32_decomposed){__builtin_convertvector(k - (tiny & 23), f32v), f};
 #endif
 }
+/* Subnormal numbers are among them: a thread may take them for zero, as those of frameworks do. */
 VF f32v f32_log_edges(f32v x, f32v y) {
-    if (__builtin_expect(i32_any((i32v)((u32v)x - 1u >= 0x7f7fffffu)), 0)) {
+    if (__builtin_expect(i32_any((i32v)((u32v)x - 0x00800000u >= 0x7f000000u)), 0)) {
         y = f32_select(x == 0.0f, f32_splat(-__builtin_inff()), y);
         y = f32_select(x < __builtin_inff(), y, x);
         y = f32_select(x < 0.0f, f32_splat(__builtin_nanf("")), y);

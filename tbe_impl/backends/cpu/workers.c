@@ -28,6 +28,7 @@ struct job {
   part_of_work *part;
   void *work;
   int count;
+  unsigned floats; /* the caller's way with them */
   atomic_int next;     /* the first part that is nobody's */
   atomic_int finished; /* how many workers have, and whether the caller sleeps until they have */
 };
@@ -74,6 +75,16 @@ static __attribute__((noinline, cold)) void keep_off(struct worker *worker, int 
 static int processor_here(void) { return -1; }
 static long thread_here(void) { return 0; }
 static void keep_off(struct worker *worker, int processor) { (void)worker, (void)processor; }
+#endif
+
+/* Whether subnormal numbers are kept is each thread's affair; what several compute has to be as one would have it. */
+#if defined(__SSE__)
+#include <xmmintrin.h>
+static inline unsigned floats_here(void) { return _mm_getcsr(); }
+static inline void set_floats(unsigned way) { _mm_setcsr(way); }
+#else
+static inline unsigned floats_here(void) { return 0; }
+static inline void set_floats(unsigned way) { (void)way; }
 #endif
 
 static inline void pause_briefly(void) {
@@ -134,6 +145,7 @@ static void *work(void *given) {
     unsigned state = atomic_load(&self->state);
     if ((state & DOES) != GIVEN || !atomic_compare_exchange_strong(&self->state, &state, state - GIVEN + RUNNING)) continue;
     struct job *job = self->job;
+    set_floats(job->floats);
     job->part(job->work, self->number, job->count);
     unowned_parts(job);
     atomic_store_explicit(&self->processor, processor_here(), memory_order_relaxed);
@@ -199,7 +211,7 @@ void tbe_impl_share(part_of_work *part, void *work, int threads, int count) {
     return;
   }
   if (threads > MAX_WORKERS + 1) threads = MAX_WORKERS + 1;
-  struct job job = {.part = part, .work = work, .count = count, .next = threads};
+  struct job job = {.part = part, .work = work, .count = count, .floats = floats_here(), .next = threads};
   struct worker *own[MAX_WORKERS];
   unsigned given[MAX_WORKERS];
   const int have = have_workers(threads - 1), here = processor_here();

@@ -46,6 +46,26 @@ void run(int64_t *times, int64_t *threads, int64_t *processors, int64_t together
   share(part, &work, together, count);
 }
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+static void subnormals(void *given, int number, int count) {
+  (void)count;
+  usleep(20000);
+  ((int64_t *)given)[number] = (_mm_getcsr() & 0x8040) == 0;
+}
+
+void ways(int64_t *kept, int64_t count, int64_t keep) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(keep ? before & ~0x8040u : before | 0x8040);
+  share(subnormals, kept, count, count);
+  _mm_setcsr(before);
+}
+#else
+void ways(int64_t *kept, int64_t count, int64_t keep) {
+  for (int64_t i = 0; i < count; i++) kept[i] = keep;
+}
+#endif
+
 static void steps(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
   for (int64_t i = begin; i < end; i++) ((int64_t *)nest->b[0])[i]++;
   *(int64_t *)own += end - begin;
@@ -56,7 +76,7 @@ int nest(void **b, int64_t count, int64_t grain, int64_t portions, int64_t *sums
     .own = (char *)sums, .own_bytes = sizeof *sums}, threads);
 }
 """
-SYMBOLS = ("run", "nest")
+SYMBOLS = ("run", "nest", "ways")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processors as Linux numbers them")
 
@@ -102,6 +122,13 @@ def test_each_part_is_done_once(library: ctypes.CDLL, threads: int, count: int) 
 
 def test_parts_within_parts(library: ctypes.CDLL) -> None:
     assert (times(library, 3, 50, deeper=True) == 1).all()
+
+
+@pytest.mark.parametrize("keep", [1, 0, 1])
+def test_all_have_their_caller_s_way_with_subnormal_numbers(library: ctypes.CDLL, keep: int) -> None:  # fmt: skip
+    kept = np.full(4, 2, np.int64)
+    library.ways(ctypes.c_void_p(kept.ctypes.data), ctypes.c_int64(4), ctypes.c_int64(keep))
+    np.testing.assert_array_equal(kept, keep)
 
 
 def test_after_all_slept(library: ctypes.CDLL) -> None:
