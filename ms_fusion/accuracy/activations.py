@@ -33,7 +33,7 @@ def _hard_swish(x: Array) -> Any:
 
 
 def _hard_swish_gradient(dy: Array, x: Array) -> Any:
-    inner = np.where(x < 3, dy * (x / 3 + 0.5), dy)
+    inner = np.where(x >= 3, dy, dy * (x / 3 + 0.5))
     return np.where(x <= -3, 0 * dy, inner)
 
 

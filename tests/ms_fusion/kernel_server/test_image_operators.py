@@ -55,6 +55,7 @@ def test_activations_are_what_is_written_of_them() -> None:
     }
     for name, slope in gradients.items():
         np.testing.assert_allclose(ACTIVATIONS[name](np.ones(8), x), slope, atol=1e-12, err_msg=name)  # fmt: skip
+    assert np.isnan(ACTIVATIONS["HSwishGrad"](np.ones(1), np.array([np.nan]))).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
