@@ -239,7 +239,9 @@ def _changes_nothing(phase: str) -> bool:
 
     model = anf_ir_pb2.ModelProto()
     model.ParseFromString(GraphExecutor_.get_instance().get_func_graph_proto(phase, "anf_ir"))
-    return all(node.op_type in PURE for node in model.graph.node)
+    # what calls another graph, such as a branch, has no type
+    nodes = model.graph.node
+    return bool(nodes) and all(node.op_type in PURE for node in nodes)
 
 
 def _same_bits(one: Any, other: Any) -> bool:

@@ -181,6 +181,18 @@ class Constant(nn.Cell):
 class Sorted(nn.Cell):
     def construct(self, x):
         return ops.sort(x * 2.0)[0]
+class Branches(nn.Cell):
+    def construct(self, x, first):
+        if first:
+            return x * 2.0
+        return x + 1.0
+class Island(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.gate = Gate()
+        self.gate.add_flags(no_inline=True)
+    def construct(self, x):
+        return self.gate(x)
 class Own(nn.Cell):
     def __init__(self):
         super().__init__()
@@ -190,14 +202,16 @@ class Own(nn.Cell):
         return x - self.mean
 NETS = {"Sums": Sums(), "Scalar": Scalar(), "Half": Half(), "Normal": Normal().set_train(False), "Layers": Layers(), "Counts": Counts(),
     "Random": Random().set_train(), "GivesBack": GivesBack(), "Nested": Nested(), "Constant": Constant(), "Sorted": Sorted(),
-    "Own": Own(), "Normal in training": Normal().set_train()}
+    "Branches": Branches(), "Island": Island(), "Own": Own(), "Normal in training": Normal().set_train()}
 RESULT["nets"] = {}
 for name, one in NETS.items():
-    args = (x, random(8, 16)) if name == "Sums" else (x,)
+    args = (x, *{"Sums": [random(8, 16)], "Branches": [Tensor(True)]}.get(name, []))
     first = one(*args)
     last, straight = warm(one, *args)
     same = isinstance(first, Tensor) and bool(np.allclose(first.asnumpy(), last.asnumpy(), rtol=1e-6))
     RESULT["nets"][name] = [straight, same, str(getattr(last, "dtype", "")), list(getattr(last, "shape", ()))]
+other_branch = NETS["Branches"](x, Tensor(False))
+RESULT["branch"] = error(other_branch, x.asnumpy() + 1.0)
 RESULT["counted"] = float(NETS["Counts"].count)
 y = random(8, 16)
 warm(NETS["Sums"], x, y)
@@ -301,10 +315,15 @@ def test_nets_of_one_kernel_are_it(found: Any, net: str, dtype: str, shape: list
 
 @pytest.mark.parametrize(
     "net",
-    ["Counts", "Random", "GivesBack", "Nested", "Constant", "Sorted", "Own", "Normal in training"],
+    "Counts Random GivesBack Nested Constant Sorted Branches Island Own".split()
+    + ["Normal in training"],
 )
 def test_what_is_more_than_a_kernel_is_left_to_mindspore(found: Any, net: str) -> None:
     assert not found["nets"][net][0]
+
+
+def test_a_branch_is_taken_at_each_call(found: Any) -> None:
+    assert found["branch"] == 0
 
 
 def test_what_changes_the_net_happens_at_each_call(found: Any) -> None:
