@@ -202,7 +202,7 @@ class Own(nn.Cell):
         return x - self.mean
 NETS = {"Sums": Sums(), "Scalar": Scalar(), "Half": Half(), "Normal": Normal().set_train(False), "Layers": Layers(), "Counts": Counts(),
     "Random": Random().set_train(), "GivesBack": GivesBack(), "Nested": Nested(), "Constant": Constant(), "Sorted": Sorted(),
-    "Branches": Branches(), "Island": Island(), "Own": Own(), "Normal in training": Normal().set_train()}
+    "Branches": Branches(), "Island": Island(), "Own": Own(), "Training": Normal().set_train()}
 RESULT["nets"] = {}
 for name, one in NETS.items():
     args = (x, *{"Sums": [random(8, 16)], "Branches": [Tensor(True)]}.get(name, []))
@@ -315,8 +315,7 @@ def test_nets_of_one_kernel_are_it(found: Any, net: str, dtype: str, shape: list
 
 @pytest.mark.parametrize(
     "net",
-    "Counts Random GivesBack Nested Constant Sorted Branches Island Own".split()
-    + ["Normal in training"],
+    "Counts Random GivesBack Nested Constant Sorted Branches Island Own Training".split(),
 )
 def test_what_is_more_than_a_kernel_is_left_to_mindspore(found: Any, net: str) -> None:
     assert not found["nets"][net][0]
