@@ -34,7 +34,7 @@ from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
 from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
-from ms_fusion.target import require_mindspore
+from ms_fusion.target import require_mindspore, split_target
 from tbe_impl.errors import FusionNotFound, InputError
 
 SERVED_WORKER = "ms_fusion.kernel_server.kernel_worker"
@@ -182,7 +182,11 @@ def explain_target(
     Args:
         target: ``FILE.py:NAME``; the name of a Cell class, a Cell, or a function.
         input_specs: one text for each input, such as ``64x128:float32``.
+
+    Raises:
+        InputError: `target` names no net.
     """
+    split_target(target)
     say = progress or (lambda text: None)
     order = CaptureOrder(
         title=target.rpartition(":")[2],

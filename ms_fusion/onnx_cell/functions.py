@@ -18,14 +18,17 @@ LOWEST = {
 
 
 def gemm(a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None) -> Any:  # fmt: skip
-    """alpha · a · b + beta · c, either matrix transposed."""
+    """alpha · a · b + beta · c, either matrix transposed; with an alpha in float32, which makes large numbers small again."""
+    dtype = a.dtype
+    if alpha != 1.0:
+        a, b = wide(a), wide(b)
     a = ops.transpose(a, (1, 0)) if turn_a else a
     b = ops.transpose(b, (1, 0)) if turn_b else b
     found = ops.matmul(a, b)
     found = found if alpha == 1.0 else found * alpha
-    if c is None:
-        return found
-    return found + (c if beta == 1.0 else c * beta)
+    if c is not None:
+        found = found + (c if beta == 1.0 else c * beta)
+    return ops.cast(found, dtype)
 
 
 def wide(x: Any) -> Any:
@@ -104,19 +107,21 @@ def hard_max(x: Any, axis: int, flat: bool) -> Any:
 
 def unit(x: Any, axis: int, p: int) -> Any:
     """x divided by the sum of its absolute values along an axis, or the root of that of its squares; 0 stays 0."""
-    size = ops.sum(ops.abs(x), axis, True) if p == 1 else ops.sqrt(ops.sum(x * x, axis, True))
-    return x / ops.where(ops.equal(size, 0.0), ops.ones_like(size), size)
+    given = wide(x)
+    size = ops.sum(ops.abs(given), axis, True) if p == 1 else ops.sqrt(ops.sum(given * given, axis, True))  # fmt: skip
+    return ops.cast(given / ops.where(ops.equal(size, 0.0), ops.ones_like(size), size), x.dtype)
 
 
 def beside_channels(x: Any, size: int, alpha: float, beta: float, bias: float) -> Any:
     """x / (bias + alpha / size · Σ x² over channels beside it)ᵝ, so many with its own."""
+    given = wide(x)
     before, behind = (size - 1) // 2, size - 1 - (size - 1) // 2
-    edge = ops.zeros_like(ops.narrow(x, 1, 0, 1))
-    squares = ops.concat((edge,) * before + (x * x,) + (edge,) * behind, 1)
-    total = ops.zeros_like(x)
+    edge = ops.zeros_like(ops.narrow(given, 1, 0, 1))
+    squares = ops.concat((edge,) * before + (given * given,) + (edge,) * behind, 1)
+    total = ops.zeros_like(given)
     for place in range(size):
         total = total + ops.narrow(squares, 1, place, x.shape[1])
-    return x / ops.pow(bias + alpha / size * total, beta)
+    return ops.cast(given / ops.pow(bias + alpha / size * total, beta), x.dtype)
 
 
 def tanh(x: Any) -> Any:
@@ -136,7 +141,9 @@ def celu(x: Any, alpha: float) -> Any:
 
 def softplus(x: Any) -> Any:
     """ln(1 + e^x)."""
-    return ops.maximum(x, 0.0) + ops.log(1.0 + ops.exp(-ops.abs(x)))
+    power = ops.exp(-ops.abs(x))
+    # ln(1 + p) is 2 artanh(p / (2 + p)), of which little is left where p is little; MindSpore's log1p rounds 1 + p
+    return ops.maximum(x, 0.0) + 2.0 * ops.atanh(power / (2.0 + power))
 
 
 def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
@@ -209,11 +216,20 @@ def place_of(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
     return x.shape[axis] - 1 - found if last else found
 
 
-def remainder(x: Any, y: Any) -> Any:
-    """What is left of x when whole numbers of y are taken away, with the sign of y."""
-    # MindSpore's is NaN where y is infinite
-    left = ops.where(ops.logical_and(ops.isinf(y), ops.isfinite(x)), x, ops.fmod(x, y))
-    is_other = ops.logical_and(ops.not_equal(left, 0.0), ops.not_equal(left < 0.0, y < 0.0))
+def left_over(x: Any, y: Any) -> Any:
+    """What is left of whole numbers x when whole numbers of y are taken away, with the sign of x."""
+    left = x
+    # MindSpore's quotients of int64 are rounded to float64, so that some is left, or a bit too much gone
+    for _ in range(3):
+        left = left - ops.truncate_div(left, y) * y
+    is_other = ops.logical_and(ops.not_equal(left, 0), ops.not_equal(left < 0, x < 0))
+    back = ops.where(ops.not_equal(left < 0, y < 0), left + y, left - y)
+    return ops.where(is_other, back, left)
+
+
+def signed_as(y: Any, left: Any) -> Any:
+    """What is left when whole numbers of y are taken away, with the sign of y."""
+    is_other = ops.logical_and(ops.not_equal(left, 0), ops.not_equal(left < 0, y < 0))
     return ops.where(is_other, left + y, left)
 
 

@@ -13,7 +13,7 @@ from ms_fusion.cost import is_matrix_product
 from ms_fusion.formats.onnx_graph import ONNX_OP, UNKNOWN_RANK, assumed
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_fusion.assembled import assembled
-from ms_fusion.onnx_fusion.kernels import build, outputs_of, read_inputs
+from ms_fusion.onnx_fusion.kernels import build, for_shapes, outputs_of, read_inputs
 from ms_fusion.onnx_fusion.python_names import identifier
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import FusionError
@@ -73,6 +73,9 @@ def _is_known(body: Graph) -> bool:
 def _row(group: Node, read: tuple[str, ...], given: tuple[Described, ...]) -> Chain | Kernel:
     """The library's products and kernels of ours behind each other for these inputs, where it can be built so; else one kernel."""
     assert group.body is not None
+    alone = for_shapes(group, {name: one.shape for name, one in zip(read, given, strict=True)})
+    if alone is not None:
+        return alone
     sizes = {size: own for name, one in zip(read, given, strict=True) for size, own in zip(group.body.values[name].shape, one.shape, strict=True) if isinstance(size, str)}  # fmt: skip
     node = replace(group, inputs=read, body=replace(group.body, inputs=read))
     try:

@@ -78,8 +78,14 @@ def _own(word: str, *attributes: tuple[str, Any]) -> Said:
 def _reduced(word: str, before: str = "{}", after: str = "{}", room: str = "ops") -> Said:
     def said(use: Use) -> str:
         axes, keep = use.filled().axes(), bool(use.attr("keepdims", 1))
-        given = before.format(use.text())
-        return after.format(f"{room}.{word}({given}, {axes}, {keep})" if axes else given)
+        dtype = use.result().dtype
+        is_whole, has_end = dtype.startswith(("int", "uint")), after != "{}"
+        given = before.format(f"functions.wide({use.text()})" if has_end else use.text())
+        found = f"{room}.{word}({given}, {axes}, {keep})" if axes else given
+        # MindSpore's sums of whole numbers are int64, and its roots of them float32
+        found = after.format(f"ops.cast({found}, mindspore.float64)" if is_whole and has_end else found)  # fmt: skip
+        is_other = has_end or (is_whole and word in ("sum", "prod"))
+        return f"ops.cast({found}, {use.dtype(dtype)})" if is_other else found
 
     return said
 
@@ -296,13 +302,18 @@ def _running_product(use: Use) -> str:
 
 
 def _remainder(use: Use) -> str:
-    dtype = use.result().dtype
-    if use.attr("fmod", 0):
-        return f"ops.fmod({use.given(0, 1)})"
-    if not dtype.startswith(("int", "float")) and dtype != "uint8":
-        raise use.refused(f"remainders of {dtype} with the sign of the divisor")
-    word = "functions.remainder" if dtype.startswith("float") else "ops.floor_mod"
-    return f"{word}({use.given(0, 1)})"
+    dtype, (x, y) = use.result().dtype, use.texts
+    if dtype == "uint64":
+        raise use.refused(f"remainders of {dtype}")
+    # MindSpore has no exact ones of these
+    wider = {"bfloat16": "float32", "uint16": "int64", "uint32": "int64"}.get(dtype)
+    if wider:
+        x, y = (f"ops.cast({text}, mindspore.{wider})" for text in (x, y))
+    word = "functions.left_over" if (wider or dtype) in ("int16", "int64") else "ops.truncate_mod"
+    left = f"{word}({x}, {y})"
+    if not (use.attr("fmod", 0) or dtype.startswith("uint")):
+        left = f"functions.signed_as({y}, {left})"
+    return f"ops.cast({left}, {use.dtype(dtype)})" if wider else left
 
 
 def _uncounted(use: Use) -> str:

@@ -198,9 +198,23 @@ def written(x: Any, fresh: Any, starts: Any, axis: int, is_circular: bool) -> An
 
 def largest(x: Any, count: int, axis: int, is_largest: bool) -> tuple[Any, Any]:
     """The largest elements along an axis, or the smallest, in order, and where they are; of equal ones the first."""
-    order = ops.argsort(x, axis, is_largest)
+    order = in_order(x, axis, is_largest)
     places = ops.cast(ops.narrow(order, axis, 0, count), mindspore.int64)
     return ops.gather_elements(x, axis, places), places
+
+
+def in_order(x: Any, axis: int, is_falling: bool) -> Any:
+    """Where the elements along an axis are in order, of equal ones the first before the others."""
+    size = x.shape[axis]
+    if x.dtype != mindspore.float64 or size == 1:
+        return ops.argsort(x, axis, is_falling)
+    # MindSpore's argsort rounds them to float32, and its topk has equal ones in any order
+    values, places = ops.topk(x, size, axis, is_falling)
+    is_next = ops.not_equal(ops.narrow(values, axis, 1, size - 1), ops.narrow(values, axis, 0, size - 1))  # fmt: skip
+    first = ops.zeros_like(ops.narrow(places, axis, 0, 1))
+    rank = ops.cumsum(ops.concat((first, ops.cast(is_next, first.dtype)), axis), axis)
+    order = ops.argsort(ops.cast(rank, mindspore.int64) * size + places, axis)
+    return ops.gather_elements(places, axis, ops.cast(order, mindspore.int64))
 
 
 def on_diagonal(x: Any, beside: int) -> Any:

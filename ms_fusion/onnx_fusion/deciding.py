@@ -26,7 +26,7 @@ from ms_fusion.onnx_fusion.verification import check_group
 from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Rule, matches
 from ms_fusion.rules import DEFAULT_RULES
-from tbe_impl.errors import FusionError, InputError
+from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 
 SEARCHES = {"Cluster": clusters, "Epilogue": epilogues, "Siblings": siblings}
 """Searches besides the rules; they have names as rules do."""
@@ -42,12 +42,19 @@ class Outcome:
         tried: signature of a group → its kernel, or why there is none; groups that are alike share it.
         rejected: the others, with reasons.
         wrong: kernels that give other numbers than ONNX Runtime.
+        uncompiled: why kernels are not there that the C compiler should have made.
     """
 
     kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
     tried: dict[str, GroupKernel | str] = field(default_factory=dict)
     rejected: list[RejectedCandidate] = field(default_factory=list)
     wrong: list[GroupKernel] = field(default_factory=list)
+    uncompiled: list[FusionError] = field(default_factory=list)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of all of them."""
+        return tuple(f"kernels could not be built ({len(self.uncompiled)}): {first}" for first in self.uncompiled[:1])  # fmt: skip
 
 
 def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
@@ -163,6 +170,8 @@ def _body(node: Node) -> Graph:
 
 def _proved(kernel: GroupKernel | FusionError, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> GroupKernel | str:  # fmt: skip
     """A kernel held against ONNX Runtime; or why there is none."""
+    if isinstance(kernel, MissingError | CompileError):
+        outcome.uncompiled.append(kernel)
     if isinstance(kernel, FusionError):
         return f"no kernel: {kernel.what}"
     try:

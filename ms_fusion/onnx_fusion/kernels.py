@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.meanings import said
+from ms_fusion.onnx_fusion.python_names import identifier
 from tbe_impl import dsl, environment
 from tbe_impl.backends.cpu.backend import build_together
 from tbe_impl.backends.cpu.program import storable
@@ -47,6 +48,7 @@ class Said:
         sizes: symbol of the model → the variable that stands for it.
         values: ``id`` of a tensor → name of the value that it is.
         stages: ``id`` of a tensor → the operator that it is a part of.
+        doubtful: symbols that stand for several sizes, each in another place: exporters write such.
     """
 
     inputs: tuple[Argument, ...]
@@ -54,6 +56,7 @@ class Said:
     sizes: Mapping[str, Var]
     values: Mapping[int, str]
     stages: Mapping[int, Node]
+    doubtful: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -178,9 +181,35 @@ def outputs_of(body: Graph, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]
     return tuple(one.tensor for one in _said(body, tensors).outputs)
 
 
-def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
-    """A group as tensors of the language; of new inputs, or of those that are given."""
+def for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel | None:
+    """One kernel of a group whose symbols are no names of sizes, for inputs of these shapes; None where each means one size.
+
+    Args:
+        node: the fused operator.
+        shapes: of the inputs that are read, by name.
+
+    Raises:
+        InputError: an operator in it cannot be said without those names; names it.
+    """
+    assert node.body is not None
+    values = node.body.values
+    given = {name: dsl.placeholder(list(shape), values[name].dtype, f"x{number}") for number, (name, shape) in enumerate(shapes.items())}  # fmt: skip
+    group = _said(node.body, given)
+    if not group.doubtful:
+        return None
+    inputs, outputs = (tuple(replace(one, shape=_numbers(one.tensor)) for one in some) for some in (group.inputs, group.outputs))  # fmt: skip
+    return Kernel(identifier(node.op), "cpu", inputs, outputs)
+
+
+def _numbers(tensor: Tensor) -> tuple[int, ...]:
+    """The shape of a tensor whose sizes are known."""
+    return tuple(int(size.value) for size in tensor.shape if isinstance(size, Const))
+
+
+def _said(body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: frozenset[str] = frozenset()) -> Said:  # fmt: skip
+    """A group as tensors of the language; of new inputs, or of those that are given. Doubtful symbols say nothing of a size."""
     symbols: dict[str, Any] = {}
+    met: list[tuple[str, Any]] = []
     tensors: dict[str, Any] = {ABSENT: None}
     inputs = []
     for number, name in enumerate(body.inputs):
@@ -192,7 +221,7 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
             continue
         else:
             tensor = given[name]
-            symbols |= _sizes_of(tensor, value)
+            met += _sizes_of(tensor, value)
         tensors[name] = _inner(Traced(tensor), value.dtype)
         inputs.append(Argument(tensor, _declared(value), f"x{number}"))
     for name, value in body.values.items():
@@ -201,14 +230,20 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
             tensors[name] = _inner(data, value.dtype)
     values: dict[int, str] = {}
     stages: dict[int, Node] = {}
-    known = dict(symbols)
+    doubtful |= _contradicted(met)
+    known = {size: one for size, one in {**symbols, **dict(met)}.items() if size not in doubtful}
     for node in body.nodes:
         results = _results(node, body, tensors, known)
         for name, one in zip(node.outputs, results, strict=False):
             tensors[name] = one
             if isinstance(one, Traced):
                 _enter(one.tensor, name, node, values, stages)
-                known = {**_sizes_of(one.tensor, body.values[name]), **known}
+                found = _sizes_of(_as_large(one.tensor, body.values[name], node), body.values[name])
+                met += found
+                known = {**{size: own for size, own in found if size not in doubtful}, **known}
+    contradicted = doubtful | _contradicted(met)
+    if contradicted > doubtful:
+        return _said(body, given, contradicted)
     outputs = []
     for number, name in enumerate(body.outputs):
         value = _checked(body.values[name])
@@ -216,13 +251,30 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None) -> Said:
         tensor = _own(tensor_of(found), inputs)
         _enter(tensor, name, body.producers[name], values, stages)
         outputs.append(Argument(tensor, _declared(value), f"y{number}"))
-    return Said(tuple(inputs), tuple(outputs), symbols, values, stages)
+    return Said(tuple(inputs), tuple(outputs), symbols, values, stages, doubtful)
 
 
-def _sizes_of(tensor: Tensor, value: Value) -> dict[str, Any]:
-    """What the symbols in the shape of a value are in its tensor."""
+def _as_large(tensor: Tensor, value: Value, node: Node) -> Tensor:
+    """A result, which has the sizes that the graph says."""
+    own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
+    if any(isinstance(one, int) and isinstance(size, int) and 0 <= size != one for size, one in zip(value.shape, own, strict=False)):  # fmt: skip
+        raise InputError("its result has other sizes than the graph says", place=node.name, expected=str(value.shape), got=str(tuple(own)))  # fmt: skip
+    return tensor
+
+
+def _sizes_of(tensor: Tensor, value: Value) -> list[tuple[str, Any]]:
+    """The symbols in the shape of a value, each with what it is in its tensor."""
     own = (size.value if isinstance(size, Const) else size for size in tensor.shape)
-    return {size: one for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)}
+    return [(size, one) for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)]  # fmt: skip
+
+
+def _contradicted(met: Iterable[tuple[str, Any]]) -> set[str]:
+    """The symbols that are several numbers."""
+    sizes: dict[str, set[int]] = {}
+    for symbol, size in met:
+        if isinstance(size, int):
+            sizes.setdefault(symbol, set()).add(size)
+    return {symbol for symbol, numbers in sizes.items() if len(numbers) > 1}
 
 
 def _enter(tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]) -> None:  # fmt: skip
@@ -238,7 +290,8 @@ def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mappi
     outputs = tuple(_checked(value) for value in body.outputs_of(node) if value.name)
     sizes = tuple(tuple(_known(size, symbols) for size in value.shape) for value in outputs)
     needed = _needed(node)
-    inputs = tuple(tensors.get(name) if number < needed else None for number, name in enumerate(node.inputs))  # fmt: skip
+    given = (tensors.get(name) for name in node.inputs)
+    inputs = tuple(one if number < needed or isinstance(one, np.ndarray) else None for number, one in enumerate(given))  # fmt: skip
     try:
         return said(Call(node, inputs, outputs, sizes))
     except Exception as error:
@@ -248,7 +301,7 @@ def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mappi
 
 
 def _needed(node: Node) -> int:
-    """How many inputs a formula looks at: the shape that a Reshape reads is known from its result."""
+    """How many inputs a formula looks at besides constants: a shape that a Reshape reads is known from its result."""
     return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)
 
 

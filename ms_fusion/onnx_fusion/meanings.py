@@ -219,15 +219,37 @@ def _instance_norm(call: Call) -> Any:
     return _normalised(x, tuple(range(2, x.ndim)), call.attr("epsilon", 1e-5)) * scale + shift
 
 
+def _made_of_known(call: Call) -> tuple[int, ...] | None:
+    """The shape of a result, perhaps with one −1, of numbers alone: names of sizes in a file may be wrong. None where some are not known."""
+    op, own = call.node.attr(ONNX_OP), tuple(call.inputs[0].shape)
+    if not all(isinstance(size, int) for size in own):
+        return None
+    if op == "Flatten":
+        axis = int(call.attr("axis", 1))
+        return math.prod(own[:axis]), math.prod(own[axis:])
+    told = call.integers("axes" if op in ("Squeeze", "Unsqueeze") else "shape", 1)
+    if op == "Squeeze":
+        axes = told and {axis % len(own) for axis in told}
+        return tuple(size for axis, size in enumerate(own) if (axis not in axes if axes else size != 1))  # fmt: skip
+    if told is None:
+        return None
+    if op == "Unsqueeze":
+        rest, axes = iter(own), {axis % (len(own) + len(told)) for axis in told}
+        return tuple(1 if axis in axes else next(rest) for axis in range(len(own) + len(told)))
+    if op == "Expand":
+        return np.broadcast_shapes(own, told)
+    return tuple(own[axis] if size == 0 and not call.attr("allowzero", 0) else size for axis, size in enumerate(told))  # fmt: skip
+
+
 def _shape_of_result(call: Call) -> tuple[Any, ...]:
-    sizes = call.sizes[0]
+    sizes = _made_of_known(call) or call.sizes[0]
     if any(size is None for size in sizes):
         raise InputError("a size that no input of the kernel has", place=call.node.name)
     return sizes
 
 
 def _reshaped(call: Call) -> Any:
-    sizes = call.sizes[0]
+    sizes = _made_of_known(call) or call.sizes[0]
     wanted = [-1 if size is None else size for size in sizes] if sizes.count(None) == 1 else _shape_of_result(call)  # fmt: skip
     return Traced(dsl.ext.reshape(tensor_of(call.inputs[0]), list(wanted)))
 

@@ -46,7 +46,8 @@ def ledger_of(
     how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
     saved = {one: worth[one] for one in selection.chosen}
     told = {"candidates": len(worth), "selection": how}
-    return ledger_of_kernels(source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told)  # fmt: skip
+    ledger = ledger_of_kernels(source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told)  # fmt: skip
+    return replace(ledger, notes=(*ledger.notes, *outcome.notes))
 
 
 def ledger_of_kernels(

@@ -57,6 +57,7 @@ def test_a_wrong_input_text_is_one_sentence(text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        ("", "does not name a net"),
         ("model.py", "does not name a net"),
         ("model.py:", "does not name a net"),
         (":Net", "does not name a net"),

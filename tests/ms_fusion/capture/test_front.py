@@ -167,6 +167,7 @@ def test_target_is_explained_in_a_child(working_directory, tmp_path):
     [
         ("absent.py:Net", ["4:float32"], InputError, "absent.py"),
         ("user.py:Absent", ["4:float32"], InputError, "Absent"),
+        ("", ["4:float32"], InputError, "this does not name a net"),
         ("user.py:MyNet", ["4:float33"], InputError, "float33"),
         ("user.py:MyNet", ["4:float32", "4:float32"], InputError, "expected 1 (x), got 2"),
         ("user.py:dies", ["4:float32"], CaptureError, "dies"),

@@ -212,6 +212,25 @@ def test_the_command_says_what_it_did_in_one_line(layer: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
+    ("compiler", "why"),
+    [("/no/such/compiler", "is not there. Install"), ("false", "the C compiler failed")],
+)
+def test_the_command_says_why_no_kernel_could_be_built(
+    compiler: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    monkeypatch.setenv("MS_FUSION_CC", compiler)
+    b = Builder({"x": (64, 77)})
+    source = b.save(
+        tmp_path / "model.onnx", b.add("Tanh", b.add("Mul", "x", b.add("Sigmoid", "x")))
+    )
+    assert run(["fuse", "--input", str(source), "--dry-run"]) == 0
+    first, *notes = capsys.readouterr().out.splitlines()
+    assert "Fused into 0 kernels" in first
+    (note,) = (one for one in notes if "kernels could not be built" in one)
+    assert why in note
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--output", "{place}/layer.onnx"], "cannot be written there"),
