@@ -97,3 +97,14 @@ def real(operator: str, argument: str, value: Any) -> float:
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
     raise InputError(f"{operator}: {argument} is no number", place=operator, expected="a number", got=repr(value))  # fmt: skip
+
+
+def whole(operator: str, argument: str, value: Any) -> int:
+    """An argument of a constructor that is a whole number.
+
+    Raises:
+        InputError: it is none; names operator and argument.
+    """
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise InputError(f"{operator}: {argument} is no whole number", place=operator, expected="a whole number", got=repr(value))  # fmt: skip

@@ -33,7 +33,7 @@ from custom_ops.varying import (
 from tbe_impl import compat
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
-from tbe_impl.dsl.tensor import Tensor, compute, placeholder
+from tbe_impl.dsl.tensor import Tensor, copy_of, placeholder
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel
 
@@ -307,9 +307,12 @@ class Computation:
             except FusionError as error:
                 if not isinstance(error, InputError) or spec.name in error.what:
                     raise
+                # what operators share names one of them
+                other = f"{error.place}: "
+                is_named = error.what.startswith(other)
                 raise InputError(
-                    f"{spec.name}: {error.what}",
-                    place=error.place or spec.place or None,
+                    f"{spec.name}: {error.what.removeprefix(other)}",
+                    place=spec.name if is_named else error.place or spec.place or None,
                     expected=error.expected,
                     got=error.got or ", ".join(f"{name} {one}" for name, one in names),
                     remedy=error.remedy,
@@ -367,13 +370,8 @@ def _written(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, 
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))
-        found.append(_copy(tensor) if is_met else tensor)
+        found.append(copy_of(tensor) if is_met else tensor)
     return tuple(found)
-
-
-def _copy(tensor: Tensor) -> Tensor:
-    copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
-    return copied
 
 
 def _group(given: Sequence[Described]) -> Group:

@@ -37,11 +37,11 @@ def _cell(name: str, *attributes: Any, **route: str) -> Any:
     )
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)  # 1.0 is no axis, though it equals 1
 def _made(name: str, *attributes: Any, **route: str) -> Any:
     if name == "BiasDropoutAdd":  # with a key that is handed over
-        spec = import_module("custom_ops.operators.bias_dropout_add").BIAS_DROPOUT_ADD
-        return FusedCell(spec, {"p": attributes[0]}, **route)
+        found = import_module("custom_ops.operators.bias_dropout_add")
+        return FusedCell(found.BIAS_DROPOUT_ADD, {"p": found.share_dropped("p", attributes[0])}, **route)  # fmt: skip
     return getattr(custom_ops, name)(*attributes, **route)
 
 
@@ -262,7 +262,8 @@ def batch_norm(
 
     Args:
         x, gamma, beta: as the Cell has them.
-        moving_mean, moving_variance: both, or None for those of the batch, which are given back then: y, mean, variance.
+        moving_mean, moving_variance: both, which get no gradient, or None for those of the batch, which are given back then: y,
+            mean, variance.
         eps, activation, alpha, data_format: as the Cell takes them.
     """
     if moving_mean is None:
@@ -363,7 +364,8 @@ def fused_conv_bn(
     """f((conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias); see `custom_ops.FusedConvBN`.
 
     Args:
-        x, conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var: as there, of tensors; conv_bias may be None.
+        x, conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var: as there, of tensors; conv_bias may be None, bn_mean and
+            bn_var get no gradient.
         eps, stride, padding, dilation, groups, activation, alpha, lowering: as there.
     """
     how = (stride, padding, dilation, groups, lowering, alpha)
@@ -380,7 +382,7 @@ def conv_bn_relu(
     Args:
         x, weight: as `custom_ops.ConvBNReLU` has them.
         bias: (channels out), or None.
-        gamma, beta, moving_mean, moving_variance: (channels out).
+        gamma, beta, moving_mean, moving_variance: (channels out); the moving ones get no gradient.
         stride, padding, dilation, groups, lowering: as `conv2d` takes them.
         eps: added to the variance.
     """

@@ -13,6 +13,7 @@ from custom_ops.operators.optimizer_steps import (
     MOMENTUM,
     adam_step,
     adam_weight_decay_step,
+    check_numbers,
     momentum_step,
     optimizer_spec,
 )
@@ -26,7 +27,19 @@ def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> 
 
     MindSpore reads functions as source, but not those behind a cache, which it calls when it builds a graph.
     """
+    check_numbers(rule, **{name: one for name, one in attributes.items() if name != "nesterov"})
     return _made(rule, tuple(str(one).lower() for one in dtypes), decays, **attributes)
+
+
+@lru_cache(maxsize=0)
+def _plain(rule: int, argument: str, value: Any) -> Any:
+    """What a step is told that is no Tensor, and is known when MindSpore builds a graph."""
+    check_numbers(rule, **{argument: value})
+    return value
+
+
+def _told(rule: int, argument: str, value: Any) -> Any:
+    return value if isinstance(value, ms.Tensor) else _plain(rule, argument, value)
 
 
 @cache
@@ -64,9 +77,10 @@ def _dtypes(parameters: Any) -> Any:
     return [one.dtype for one in parameters]
 
 
-def _decays(weight_decay: Any) -> Any:
+def _decays(rule: int, weight_decay: Any) -> Any:
     """None where it is 0, which the operator need not read."""
-    return () if isinstance(weight_decay, (int, float)) and weight_decay == 0 else (weight_decay,)
+    told = _told(rule, "weight_decay", weight_decay)
+    return () if isinstance(told, (int, float)) and told == 0 else (told,)
 
 
 def adam(
@@ -85,16 +99,17 @@ def adam(
         For tensors what has to be used in a graph, so that the step is in it; it means nothing.
 
     Raises:
-        InputError: shapes or dtypes that do not fit.
+        InputError: shapes or dtypes that do not fit, or a number that is none or out of range.
     """
     if not isinstance(parameters[0], _TENSOR):
         return adam_step(
             gradients, parameters, moment1, moment2, count=count, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps,
             weight_decay=weight_decay, use_nesterov=use_nesterov,
         )  # fmt: skip
-    decays, dtypes = _decays(weight_decay), _dtypes(parameters)
+    decays, dtypes = _decays(ADAM, weight_decay), _dtypes(parameters)
     steps = _steps(ADAM, dtypes, len(decays), nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps)  # fmt: skip
-    numbers = (learning_rate, *decays, beta1**count, beta2**count)
+    rate, number = _told(ADAM, "learning_rate", learning_rate), _told(ADAM, "count", count)
+    numbers = (rate, *decays, beta1**number, beta2**number)
     return _stepped(steps, numbers, gradients, parameters, moment1, moment2)
 
 
@@ -108,9 +123,10 @@ def adam_weight_decay(
             gradients, parameters, moments1, moments2, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps,
             weight_decay=weight_decay,
         )  # fmt: skip
-    decays, dtypes = _decays(weight_decay), _dtypes(parameters)
+    decays, dtypes = _decays(ADAM_WEIGHT_DECAY, weight_decay), _dtypes(parameters)
     steps = _steps(ADAM_WEIGHT_DECAY, dtypes, len(decays), beta1=beta1, beta2=beta2, eps=eps)
-    return _stepped(steps, (learning_rate, *decays), gradients, parameters, moments1, moments2)
+    rate = _told(ADAM_WEIGHT_DECAY, "learning_rate", learning_rate)
+    return _stepped(steps, (rate, *decays), gradients, parameters, moments1, moments2)
 
 
 def momentum(
@@ -123,6 +139,7 @@ def momentum(
             gradients, parameters, moments, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay,
             use_nesterov=use_nesterov,
         )  # fmt: skip
-    decays, dtypes = _decays(weight_decay), _dtypes(parameters)
+    decays, dtypes = _decays(MOMENTUM, weight_decay), _dtypes(parameters)
     steps = _steps(MOMENTUM, dtypes, len(decays), nesterov=use_nesterov)
-    return _stepped(steps, (learning_rate, *decays, momentum), gradients, parameters, moments)
+    numbers = (_told(MOMENTUM, "learning_rate", learning_rate), *decays, _told(MOMENTUM, "momentum", momentum))  # fmt: skip
+    return _stepped(steps, numbers, gradients, parameters, moments)

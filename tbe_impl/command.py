@@ -96,7 +96,7 @@ class RunResult:
         build_us: time to load and build the operator.
         first_us, warm_us: of the first call, and the median of later ones.
         differences: what a check found; empty when none was asked for.
-        notes: sizes that nobody gave, and what the check could not do.
+        notes: sizes that nobody gave, outputs that were described otherwise, and what the check could not do.
         findings: what the chip would say to the schedule.
     """
 
@@ -191,6 +191,24 @@ def notes_on(built: Built) -> tuple[str, ...]:
     return (f"sizes of -1 are {UNKNOWN_SIZE} in the arrays: {names}; SHAPE@SIZES says others",)
 
 
+def _notes_on_outputs(request: Request, outputs: Sequence[NamedArray]) -> tuple[str, ...]:
+    """Outputs that are others than the request describes."""
+    return tuple(
+        f"{made.name} is {shape_text(made.array.shape)} {made.array.dtype}, and was described as {shape_text(said.shape)} {said.dtype}"
+        for said, made in zip(request.outputs, outputs, strict=False)
+        if not _is_described(made.array, said)
+    )  # fmt: skip
+
+
+def _is_described(array: np.ndarray, said: Description) -> bool:
+    dtypes = (said.dtype, str(array.dtype))
+    # truth values are int8 to the toolkit and bool inside operators
+    same_dtype = dtypes[0] == dtypes[1] or "bool" in dtypes
+    same_rank = said.shape == (-2,) or len(said.shape) == array.ndim
+    sizes = zip(said.shape, array.shape, strict=False)
+    return same_dtype and same_rank and all(size < 0 or size == own for size, own in sizes)
+
+
 def run(request: Request, *, check: bool = False, formula: str | None = None) -> RunResult:
     """Builds an operator and runs it on seeded random arrays.
 
@@ -223,7 +241,7 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
         first_us,
         warm_us,
         differences,
-        (*notes_on(built), *notes),
+        (*notes_on(built), *_notes_on_outputs(request, outputs), *notes),
         built.findings,
     )
 

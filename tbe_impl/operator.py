@@ -100,7 +100,7 @@ class Operator:
                 self.function(*arguments, **keywords)
             except FusionError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise _explained(error, self) from error
             kernel = kernel_of(called, session, declared)
             check_schedule(kernel)
@@ -174,7 +174,7 @@ def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
         return _import_alone(name, file)
     except FusionError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever an operator's file raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an operator's file raises
         failure = error
         if isinstance(error, ImportError) and "partially initialized" in str(error):
             # files that import each other in a circle; their packages, imported whole, know where to begin
@@ -182,11 +182,11 @@ def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
                 return _import_with_packages(name, file, search_path)
         line = _line_in(failure, file)
         raise InputError(
-            f"the operator's file fails while it is imported: {type(failure).__name__}: {failure}",
+            f"the operator's file fails while it is imported: {_said_by(failure)}",
             place=f"{file}:{line}" if line else str(file),
             remedy="Name the parent directory of its helper packages in search_path"
             if isinstance(failure, ImportError)
-            else None,
+            else _exit_remedy(failure),
         ) from failure
     finally:
         sys.dont_write_bytecode = written
@@ -345,14 +345,23 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
         return {}
 
 
-def _explained(error: Exception, operator: Operator) -> InputError:
+def _explained(error: BaseException, operator: Operator) -> InputError:
     """What went wrong inside an operator, at the operator's own line."""
     line = _line_in(error, operator.file) if operator.file else None
     return InputError(
-        f"{operator.name} fails: {type(error).__name__}: {error}",
+        f"{operator.name} fails: {_said_by(error)}",
         place=f"{operator.file}:{line}" if line else str(operator.file or operator.name),
-        remedy=_missing_import(error),
+        remedy=_missing_import(error) or _exit_remedy(error),
     )
+
+
+def _said_by(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _exit_remedy(error: BaseException) -> str | None:
+    """An operator that ends the program would end the user's."""
+    return "Take the call of sys.exit out of the file" if isinstance(error, SystemExit) else None
 
 
 _IMPORTS = {
@@ -371,7 +380,7 @@ _IMPORTS = {
 """Names that operators are copied with, without the lines above them."""
 
 
-def _missing_import(error: Exception) -> str | None:
+def _missing_import(error: BaseException) -> str | None:
     line = (
         _IMPORTS.get(getattr(error, "name", None) or "") if isinstance(error, NameError) else None
     )

@@ -10,7 +10,7 @@ from tbe_impl.backends.cpu.schedule_choices import options_of, outputs_of
 from tbe_impl.dsl.layouts import BLOCK, blocks_of
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_checks import check
-from tbe_impl.dsl.tensor import Tensor, stages_of, static_shape
+from tbe_impl.dsl.tensor import Tensor, copy_of, stages_of, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
@@ -27,8 +27,7 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
         InputError: it built nothing and scheduled nothing.
     """
     kernel_name, tensors, schedule = _built(name, session)
-    inputs = [tensor for tensor in tensors if tensor.op.kind == "placeholder"]
-    outputs = [tensor for tensor in tensors if tensor.op.kind != "placeholder"]
+    inputs, outputs = _parted(tensors)
     outputs = outputs[_written_over_inputs(schedule, len(outputs)) :]
     listed = {id(tensor) for tensor in inputs}
     inputs += [
@@ -48,6 +47,22 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
         schedule,
         *_followed(schedule, outputs, inputs, has_memories=not session.soc.unlimited),
     )
+
+
+def _parted(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Inputs and outputs. An input that is listed again behind what is computed, or where nothing is, is handed back: a copy
+    of it is the output."""
+    inputs: list[Tensor] = []
+    outputs: list[Tensor] = []
+    is_computed = any(tensor.op.kind != "placeholder" for tensor in tensors)
+    for tensor in tensors:
+        if tensor.op.kind != "placeholder":
+            outputs.append(tensor)
+        elif (outputs or not is_computed) and any(tensor is other for other in inputs):
+            outputs.append(copy_of(tensor))
+        else:
+            inputs.append(tensor)
+    return inputs, outputs
 
 
 def _followed(

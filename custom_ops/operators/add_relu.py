@@ -8,12 +8,14 @@ import numpy as np
 
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ops
+from custom_ops.rows import check_shape, sizes
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 
 def compute(x: Any, y: Any) -> Any:
     """z = max(x + y, 0)."""
+    check_shape(y, sizes(x), "AddReLU", "y", x)
     return dsl.vrelu(dsl.vadd(x, y))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.called import real
 from custom_ops.cell import ChoosingCell, FusedCell
 from custom_ops.counted_random import NEXT_KEY, bits, bits_in_numpy, bits_of_mindspore
 from custom_ops.framework import HAS_MINDSPORE, ms, ops
@@ -19,6 +20,24 @@ from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 
 STEPS = 2**32
+
+
+def share_dropped(argument: str, given: Any) -> float:
+    """The share that is dropped, from ``p`` or from ``keep_prob``.
+
+    Raises:
+        InputError: that is no number, or out of range.
+    """
+    number = real("BiasDropoutAdd", argument, given)
+    dropped = number if argument == "p" else 1.0 - number
+    if not 0 <= dropped < 1:
+        raise InputError(
+            f"BiasDropoutAdd: {argument} is out of range",
+            place="BiasDropoutAdd",
+            expected="0 <= p < 1" if argument == "p" else "0 < keep_prob <= 1",
+            got=repr(given),
+        )
+    return dropped
 
 
 def kept(shape: Any, key: Any, p: float, dtype: str) -> Any:
@@ -172,14 +191,7 @@ class BiasDropoutAdd(ChoosingCell):
         seed: int | None = None,
         route: str = "",
     ):
-        dropped = 1.0 - keep_prob if p is None else float(p)
-        if not 0 <= dropped < 1:
-            raise InputError(
-                "BiasDropoutAdd drops another share",
-                place="BiasDropoutAdd",
-                expected="0 <= p < 1 (0 < keep_prob <= 1)",
-                got=f"p={dropped}",
-            )
+        dropped = share_dropped("keep_prob", keep_prob) if p is None else share_dropped("p", p)
         super().__init__()
         self.drawn = FusedCell(BIAS_DROPOUT_ADD, {"p": dropped}, route)
         self.plain = FusedCell(BIAS_DROPOUT_ADD, {"p": 0.0}, route)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.called import real
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ms, ops
 from custom_ops.rows import sizes, wide
@@ -15,6 +16,19 @@ from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 VERSIONS = ("v3", "v5")
+
+
+def _sides(anchor: Any) -> tuple[float, float]:
+    """Width and height of an anchor.
+
+    Raises:
+        InputError: it is no pair of numbers.
+    """
+    try:
+        across, down = anchor
+        return float(across), float(down)
+    except (TypeError, ValueError) as error:
+        raise InputError("BoxDecode: an anchor is no pair of numbers", place="BoxDecode", expected="width and height", got=repr(anchor)) from error  # fmt: skip
 
 
 def _check(x: Any, anchors: Any, version: str) -> None:
@@ -175,7 +189,7 @@ class BoxDecode(FusedCell):
         float32, float64 for float64.
 
     Raises:
-        InputError: another shape, or an unknown version.
+        InputError: another shape, an anchor that is no pair, or an unknown version.
 
     Supported Platforms:
         ``CPU``
@@ -198,7 +212,7 @@ class BoxDecode(FusedCell):
         route: str = "",
     ):
         attributes: dict[str, Any] = {
-            "anchors": tuple((float(wide), float(high)) for wide, high in anchors), "stride": float(stride), "version": version,
+            "anchors": tuple(map(_sides, anchors)), "stride": real("BoxDecode", "stride", stride), "version": version,
             "float16_inside": bool(float16_inside),
         }  # fmt: skip
         super().__init__(DECODING, attributes, route)

@@ -26,7 +26,9 @@ def in_groups(x: Any, groups: int) -> Any:
         InputError: it has no channels, or they make no such groups.
     """
     shape = sizes(x)
-    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+    if groups < 1:
+        raise InputError("GroupNorm: num_groups is out of range", place="GroupNorm", expected="1 or more", got=repr(groups))  # fmt: skip
+    if len(shape) < 2 or shape[1] % groups:
         raise InputError(
             "GroupNorm: the channels of x make no such groups",
             place="GroupNorm",

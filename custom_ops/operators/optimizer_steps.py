@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.called import real
+from custom_ops.framework import HAS_MINDSPORE, ms
 from custom_ops.kernels import Described
 from custom_ops.specs import OpSpec
 from custom_ops.written import Written
@@ -21,6 +24,22 @@ SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
 """Numbers, as tensors, that a rule reads besides rates and decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
+_RANGES = {"count": (1, math.inf, "1 or more"), "beta1": (0, 1, "0 <= beta1 < 1"), "beta2": (0, 1, "0 <= beta2 < 1")}  # fmt: skip
+"""Of numbers that have one: from, below, and both as text."""
+_ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
+
+
+def check_numbers(rule: int, **given: Any) -> None:
+    """Raises `InputError` for what a step is told that is neither a number, an array nor a Tensor, or a number out of range."""
+    for argument, value in given.items():
+        if isinstance(value, _ARRAYS):
+            continue
+        number = real(_NAMES[rule], argument, value)
+        if argument not in _RANGES:
+            continue
+        least, bound, expected = _RANGES[argument]
+        if not least <= number < bound:
+            raise InputError(f"{_NAMES[rule]}: {argument} is out of range", place=_NAMES[rule], expected=expected, got=repr(value))  # fmt: skip
 
 
 @cache
@@ -108,6 +127,7 @@ def adam_step(
     eps: float = 1e-8, weight_decay: float = 0.0, use_nesterov: bool = False,
 ) -> None:  # fmt: skip
     """Adam on NumPy arrays, in place; `count` is 1 at the first step."""
+    check_numbers(ADAM, count=count, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay)  # fmt: skip
     powers = [float(np.float32(beta)) ** count for beta in (beta1, beta2)]
     decays = (weight_decay,) if weight_decay else ()
     step(
@@ -122,6 +142,7 @@ def adam_weight_decay_step(
     eps: float = 1e-6, weight_decay: float = 0.0,
 ) -> None:  # fmt: skip
     """Adam with decoupled weight decay on NumPy arrays, in place."""
+    check_numbers(ADAM_WEIGHT_DECAY, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay)  # fmt: skip
     decays = (weight_decay,) if weight_decay else ()
     step(
         ADAM_WEIGHT_DECAY, (), gradients, parameters, moments1, moments2, rates=(learning_rate,), decays=decays,
@@ -134,6 +155,7 @@ def momentum_step(
     learning_rate: float, momentum: float, weight_decay: float = 0.0, use_nesterov: bool = False,
 ) -> None:  # fmt: skip
     """Gradient descent with momentum on NumPy arrays, in place."""
+    check_numbers(MOMENTUM, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay)  # fmt: skip
     decays = (weight_decay,) if weight_decay else ()
     step(
         MOMENTUM, (momentum,), gradients, parameters, moments, rates=(learning_rate,), decays=decays, nesterov=use_nesterov,

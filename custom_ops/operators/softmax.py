@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.called import whole
 from custom_ops.cell import FusedCell
 from custom_ops.framework import ops
 from custom_ops.rows import axis_of, spread, total, wide
@@ -82,7 +83,7 @@ class Softmax(FusedCell):
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: an axis that x lacks.
+        InputError: an axis that is no whole number, or that x lacks.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -95,7 +96,7 @@ class Softmax(FusedCell):
     """
 
     def __init__(self, axis: int = -1, route: str = ""):
-        super().__init__(SOFTMAX, {"axis": axis}, route)
+        super().__init__(SOFTMAX, {"axis": whole("Softmax", "axis", axis)}, route)
 
     @classmethod
     def from_cells(cls, softmax: Any, route: str = "") -> Any:
@@ -169,7 +170,7 @@ class LogSoftmax(FusedCell):
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: an axis that x lacks.
+        InputError: an axis that is no whole number, or that x lacks.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -182,7 +183,7 @@ class LogSoftmax(FusedCell):
     """
 
     def __init__(self, axis: int = -1, route: str = ""):
-        super().__init__(LOG_SOFTMAX, {"axis": axis}, route)
+        super().__init__(LOG_SOFTMAX, {"axis": whole("LogSoftmax", "axis", axis)}, route)
 
     @classmethod
     def from_cells(cls, log_softmax: Any, route: str = "") -> Any:

@@ -382,6 +382,13 @@ def compute(
     return list(op.outputs) if several else op.outputs[0]
 
 
+def copy_of(tensor: Tensor) -> Tensor:
+    """A stage that copies a tensor; it was written where that was."""
+    copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
+    copied.op.location = tensor.op.location
+    return copied
+
+
 def _index_names(function: Callable[..., Any], rank: int, name: str) -> list[str]:
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARARGS:

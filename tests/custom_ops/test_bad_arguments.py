@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -98,7 +101,89 @@ def test_a_number_in_a_graph():
         Doubled(custom_ops.AddReLU())(ms.Tensor(X))
 
 
+def test_another_shape_or_dtype_than_the_other():
+    add_relu = custom_ops.AddReLU()
+    with pytest.raises(InputError, match=r"^AddReLU: y has another shape; expected \(2, 8\), got \(8,\)\.$"):  # fmt: skip
+        add_relu(ms.Tensor(X), ms.Tensor(X[0]))
+    with pytest.raises(InputError, match=r"^AddReLU: y has another dtype than x; expected float32, got float16\.$"):  # fmt: skip
+        add_relu(ms.Tensor(X), ms.Tensor(X.astype(np.float16)))
+
+
+@pytest.mark.parametrize("axis", [1.0, (0, 1), True])
+def test_an_axis_that_is_no_whole_number(axis):
+    """It is not taken for the number that it equals, then or later."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    for function in (custom_ops.functional.softmax, custom_ops.functional.log_softmax):
+        with pytest.raises(InputError, match="oftmax: axis is no whole number; expected a whole number, got"):  # fmt: skip
+            function(ms.Tensor(X), axis=axis)
+        assert function(ms.Tensor(X), axis=1).shape == X.shape
+
+
 @pytest.mark.parametrize("wrong", ["1", None, True, 1j, np.complex64(1), np.True_])
 def test_a_factor_that_is_no_number(wrong):
     with pytest.raises(InputError, match="Swish: beta is no number; expected a number, got"):
         custom_ops.Swish(beta=wrong)
+
+
+NO_TENSOR = {
+    "functional.swish(v.shape[0] * 0.5)": "Swish: x", "functional.swish(None)": "Swish: x", "functional.swish([1.0, 2.0])": "Swish: x",
+    "functional.swish(array)": "Swish: x", "functional.swish('a')": "Swish: x", "swish(0.5)": "Swish: x",
+    "functional.softmax(v.shape)": "Softmax: x", "functional.softmax([v, v])": "Softmax: x",
+    "functional.add_relu(1.0, 2.0)": "AddReLU: x", "functional.add_relu(1.0, v)": "AddReLU: x", "functional.add_relu(v, None)": "AddReLU: y",
+    "functional.dense(1.0, 2.0)": "MatMul: x", "functional.conv2d(1.0, 2.0)": "Conv2d: x", "functional.token_embedding(1, 2.0)": "TokenEmbedding: ids",
+    "functional.scaled_dot_product_attention(1.0, 2.0, 3.0)": "ScaledDotProductAttention: q",
+    "functional.group_norm(1.0, 1, 2.0, 3.0)": "GroupNorm: x", "functional.add_layer_norm(1.0, 2.0, 3.0, 4.0)": "AddLayerNorm: x",
+    "functional.batch_norm(None, None, None)": "BatchNormTraining: x", "functional.nms(1.0, 2.0)": "NMS: boxes",
+    "functional.box_decode(1.0, ((1.0, 2.0),), 8)": "BoxDecode: x",
+}  # fmt: skip
+"""Calls whose operator has no tensor in some place, or in none, and which argument that is."""
+CHILD = """
+import sys
+import mindspore as ms
+import numpy as np
+import custom_ops
+from custom_ops import functional
+
+array, swish = np.ones((2, 3), np.float32), custom_ops.Swish()
+
+class Net(ms.nn.Cell):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def construct(self, v):
+        return self.call(v)
+
+{functions}
+
+in_graph = sys.argv[1] == "graph"
+ms.set_context(mode=ms.GRAPH_MODE if in_graph else ms.PYNATIVE_MODE)
+for call in [{names}]:
+    try:
+        (Net(call) if in_graph else ms.jit(call))(ms.Tensor(array))
+    except Exception as error:
+        print(type(error).__name__, error)
+    else:
+        print("nothing was said")
+"""
+
+
+@pytest.mark.parametrize("how", ["graph", "jit"])
+def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
+    """In a child: what MindSpore hands over for the shapes of these is no memory."""
+    functions = [f"def call{i}(v):\n    return {call}" for i, call in enumerate(NO_TENSOR)]
+    names = ", ".join(f"call{i}" for i in range(len(NO_TENSOR)))
+    script = tmp_path / "child.py"
+    script.write_text(CHILD.format(functions="\n\n".join(functions), names=names))
+    done = subprocess.run(
+        [sys.executable, str(script), how],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    said = [line for line in done.stdout.splitlines() if line.startswith(("InputError", "nothing"))]
+    assert len(said) == len(NO_TENSOR), done.stdout
+    for (call, argument), line in zip(NO_TENSOR.items(), said, strict=True):
+        assert line.startswith(f"InputError {argument} is no tensor; expected a mindspore.Tensor, got "), (call, line)  # fmt: skip

@@ -67,10 +67,34 @@ def test_the_gradient_drops_the_same():
     assert np.array_equal(of_residual, ONES)
 
 
-@pytest.mark.parametrize("p", [-0.1, 1.0, np.nan])
+@pytest.mark.parametrize("p", [-0.5, 1.0, 1.5, np.nan])
 def test_other_shares_are_refused(p):
-    with pytest.raises(InputError, match="0 <= p < 1"):
+    with pytest.raises(InputError, match=rf"BiasDropoutAdd: p is out of range; expected 0 <= p < 1, got {p}"):  # fmt: skip
         BiasDropoutAdd(p=p)
+    with pytest.raises(InputError, match="keep_prob is out of range; expected 0 < keep_prob <= 1"):
+        BiasDropoutAdd(1.0 - p)
+    with pytest.raises(InputError, match="BiasDropoutAdd: p is no number; expected a number, got 'a'"):  # fmt: skip
+        BiasDropoutAdd(p="a")
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
+@pytest.mark.parametrize("p", [-0.5, 1.0, 1.5, "a"])
+def test_the_function_refuses_them_too(p, mode):
+    ms = pytest.importorskip("mindspore")
+    from custom_ops import functional
+
+    ms.set_context(mode=mode)
+    x, key = ms.Tensor(ONES), ms.Tensor([1], ms.int32)
+
+    class Net(ms.nn.Cell):
+        def construct(self, x):
+            return functional.bias_dropout_add(x, x, x, key, p=p)
+
+    with pytest.raises(
+        InputError, match=r"BiasDropoutAdd: p is (out of range|no number); expected"
+    ):
+        Net()(x)
 
 
 @pytest.mark.mindspore

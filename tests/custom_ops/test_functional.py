@@ -63,3 +63,30 @@ def test_dropout_with_a_key():
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+Q, TABLE, IMAGE, ROW = np.random.default_rng(1).uniform(0.5, 1, (4, 2, 3, 5, 4)).astype(np.float32)
+WITHOUT_GRADIENT = {
+    "rotary_embedding": ((Q, TABLE[0, 0], TABLE[0, 0]), (1, 2)),
+    "scaled_dot_product_attention": ((Q, Q, Q, np.zeros((5, 5), np.float32)), (3,)),
+    "batch_norm": ((IMAGE, ROW[0, 0, :3, 0], ROW[0, 0, :3, 1], ROW[0, 0, :3, 2], ROW[0, 0, :3, 3]), (3, 4)),
+    "softmax_cross_entropy": ((Q[0, 0], TABLE[0, 0]), (1,)),
+}  # fmt: skip
+"""Arguments of a floating dtype that the kernels have no gradient of."""
+
+
+@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+def test_arguments_without_a_gradient(name):
+    """Zeros from a kernel, the gradient from basic operators, as the manual says."""
+    from custom_ops import functional
+
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    arrays, places = WITHOUT_GRADIENT[name]
+    for route in ("native", "composite"):
+
+        def call(*given, route=route):
+            return getattr(functional, name)(*given, route=route)
+
+        found = ms.grad(call, grad_position=places)(*map(ms.Tensor, arrays))
+        for one in found if isinstance(found, tuple) else (found,):
+            assert bool(np.any(one.asnumpy())) == (route == "composite")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ class Step(ms.nn.Cell):
         self.own = [tuple(kind) for kind in own]
 
     def construct(self, *gradients):
-        return self.function(gradients, *self.own, learning_rate=0.1, **self.given)
+        return self.function(gradients, *self.own, **self.given)
 
 
 @pytest.mark.parametrize("mode", ["GRAPH_MODE", "PYNATIVE_MODE"])
@@ -50,7 +52,7 @@ def test_step(name, mode):
         [kept(one, place, number) for number, one in enumerate(kind)]
         for place, kind in enumerate(own)
     ]
-    Step(name, tensors, given)(*map(ms.Tensor, gradients))
+    Step(name, tensors, {"learning_rate": 0.1, **given})(*map(ms.Tensor, gradients))
     before = [[one.copy() for one in kind] for kind in own]
     getattr(functional, name)(gradients, *own, learning_rate=0.1, **given)
     for found, want, was in zip(tensors, own, before, strict=True):
@@ -70,3 +72,40 @@ def test_what_does_not_fit_is_named():
     given = [ms.Tensor([1.0])], [ms.Tensor([1.0, 2.0])], [ms.Tensor([1.0])]
     with pytest.raises((InputError, RuntimeError), match="Momentum: tensor 0 is another"):
         functional.momentum(*given, learning_rate=0.5, momentum=0.9)
+
+
+def test_rates_of_arrays_may_be_tensors_too():
+    gradient, weight, moment1, moment2 = ([np.ones(3, np.float32)] for _ in range(4))
+    functional.adam(gradient, weight, moment1, moment2, count=np.array(1), learning_rate=ms.Tensor(0.1))  # fmt: skip
+    assert np.all(weight[0] < 1)
+
+
+WRONG = [
+    ("adam", {"count": 0}, "Adam: count is out of range; expected 1 or more, got 0"),
+    ("adam", {"count": -3}, "Adam: count is out of range; expected 1 or more, got -3"),
+    ("adam", {"count": 1, "beta1": 2.0}, "Adam: beta1 is out of range; expected 0 <= beta1 < 1, got 2.0"),
+    ("adam", {"count": 1, "learning_rate": "a"}, "Adam: learning_rate is no number; expected a number, got 'a'"),
+    ("adam_weight_decay", {"beta2": 1.0}, "AdamWeightDecay: beta2 is out of range; expected 0 <= beta2 < 1, got 1.0"),
+    ("momentum", {"momentum": "a"}, "Momentum: momentum is no number; expected a number, got 'a'"),
+    ("momentum", {"momentum": 0.9, "weight_decay": None}, "Momentum: weight_decay is no number; expected a number, got None"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["arrays", "GRAPH_MODE", "PYNATIVE_MODE"])
+@pytest.mark.parametrize(("name", "wrong", "said"), WRONG)
+def test_numbers_that_are_none_or_out_of_range_are_named(name, wrong, said, how):
+    """Nothing is written."""
+    gradients, *own = lists(RULES[name][0])
+    before = [[one.copy() for one in kind] for kind in own]
+    given = {"learning_rate": 0.1, **wrong}
+    if how != "arrays":
+        ms.set_context(mode=getattr(ms, how))
+        gradients, *own = ([ms.Tensor(one) for one in kind] for kind in (gradients, *own))
+    with pytest.raises(InputError, match=re.escape(said)):
+        if how == "GRAPH_MODE":
+            Step(name, own, given)(*gradients)
+        else:
+            getattr(functional, name)(gradients, *own, **given)
+    for kind, old in zip(own, before, strict=True):
+        for one, was in zip(kind, old, strict=True):
+            np.testing.assert_array_equal(one if how == "arrays" else one.asnumpy(), was)

@@ -70,6 +70,40 @@ def test_an_operator_file_becomes_a_kernel(tmp_path, backend):
     assert given == {"shape": (16, 33), "dtype": "float32"}, "the user's description is left alone"
 
 
+HANDED_BACK = """
+from tbe import dsl, tvm
+
+def casts(x, y, z, kernel_name="casts"):
+    data = tvm.placeholder(x["shape"], name="data", dtype=x["dtype"])
+    with tvm.target.cce():
+        same = dsl.cast_to(data, "float32")
+        made = [MADE]
+        schedule = dsl.auto_schedule(made)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data, *made]})
+"""
+
+
+@pytest.mark.parametrize(("made", "factors"), [("same", [1]), ("dsl.vmuls(same, 3.0), same", [3, 1])])  # fmt: skip
+@pytest.mark.parametrize("backend", ["cpu", "numpy"])
+def test_an_input_that_is_handed_back_is_copied(tmp_path, made, factors, backend):
+    operator = load_operator(write(tmp_path, "casts.py", HANDED_BACK.replace("MADE", made)))
+    kernel = operator.build(*[description((5, 7))] * 3)
+    x = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+    found = kernel(x, backend=backend)
+    for one, factor in zip(found if len(factors) > 1 else [found], factors, strict=True):
+        assert not np.shares_memory(one, x)
+        np.testing.assert_array_equal(one, x * np.float32(factor))
+
+
+@pytest.mark.parametrize("where", ["inside", "imported"])
+def test_an_operator_that_ends_the_program_is_refused(tmp_path, where):
+    text = SWISH + "\nimport sys\nsys.exit(0)\n"
+    if where == "inside":
+        text = SWISH.replace('"swish"):', '"swish"):\n    raise SystemExit(0)')
+    with pytest.raises(InputError, match=r"swish\.py:\d+: .* fails.*: SystemExit: 0\. Take the call of sys\.exit out"):  # fmt: skip
+        load_operator(write(tmp_path, "swish.py", text)).build(*[description((4, 4))] * 2)
+
+
 def test_nothing_that_was_installed_stays(tmp_path):
     before = set(sys.modules)
     operator = load_operator(write(tmp_path, "swish.py", SWISH))

@@ -53,3 +53,8 @@ def test_what_does_not_fit():
         BoxDecode(ANCHORS, 16).forward(predictions()[:, :, :, :2])
     with pytest.raises(InputError, match="BoxDecode: unknown version; expected v3 or v5, got 'v9'"):
         BoxDecode(ANCHORS, 16, "v9").forward(predictions())
+    for anchor in ((1, 2, 3), 5, ("a", 1)):
+        with pytest.raises(InputError, match="BoxDecode: an anchor is no pair of numbers; expected width and height, got"):  # fmt: skip
+            BoxDecode([(8, 16), anchor], 16)
+    with pytest.raises(InputError, match="BoxDecode: stride is no number; expected a number, got 'a'"):  # fmt: skip
+        BoxDecode(ANCHORS, "a")

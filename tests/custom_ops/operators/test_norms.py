@@ -7,6 +7,7 @@ import pytest
 
 from custom_ops import AddLayerNorm, SoftmaxCrossEntropy
 from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.cell import FusedCell
 from custom_ops.gradient import gradient_of
 from custom_ops.operators import (
     batch_norm,
@@ -19,6 +20,7 @@ from custom_ops.operators import (
     softmax_cross_entropy_dense,
     token_embedding,
 )
+from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
 
@@ -162,7 +164,13 @@ REFUSED = [
     (lambda: layer_norm.LayerNorm((4,)).forward(np.zeros((2, 3), np.float32)), "gamma has another shape"),
     (lambda: layer_norm.LayerNorm((3,), begin_norm_axis=2).forward(np.zeros((2, 3), np.float32)), "begin_norm_axis"),
     (lambda: softmax.Softmax(3).forward(np.zeros((2, 3), np.float32)), "axis is out of range"),
+    (lambda: softmax.Softmax((0, 1)), r"^Softmax: axis is no whole number; expected a whole number, got \(0, 1\)"),
+    (lambda: softmax.LogSoftmax(1.0), r"^LogSoftmax: axis is no whole number; expected a whole number, got 1\.0"),
     (lambda: group_norm.GroupNorm(3, 4), "make no such groups"),
+    (lambda: FusedCell(group_norm.GROUP_NORM, {"num_groups": 0}).forward(*[np.zeros((2, 3), np.float32)] * 3),
+     "^GroupNorm: num_groups is out of range; expected 1 or more, got 0"),
+    (lambda: FusedCell(BATCH_NORM_TRAINING, {}).forward(*[np.zeros(3, np.float32)] * 3),
+     "^BatchNormTraining: x has no channels; expected two axes or more"),
     (lambda: batch_norm.BatchNorm(3, activation="elu"), "unknown activation"),
     (lambda: batch_norm.BatchNorm(3).forward(np.zeros((2, 4), np.float32)), "another shape"),
     (lambda: SoftmaxCrossEntropy(reduction="max"), "unknown reduction"),
