@@ -12,7 +12,9 @@ import ctypes
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,27 +31,32 @@ __all__ = ["Direct", "direct", "watched"]
 
 PASSED_ON = frozenset("Depend Load MakeTuple TupleGetItem UpdateState Reshape ExpandDims Squeeze Flatten".split())  # fmt: skip
 """Operators that hand on what they get."""
-PURE = (
-    PASSED_ON
-    | operators.CPU_CLUSTERED
-    | frozenset(served.CLUSTERED)
-    | frozenset("BiasAdd Dense LayerNorm MatMulExt Muls Pows ReLU Softmax Square SumExt MeanExt AddN".split())
-) - frozenset(("Assign", "AssignAdd", "AssignSub"))  # fmt: skip
-"""Operators of which each result follows from its inputs, and which change nothing."""
+PURE = operators.CPU_CLUSTERED | frozenset(served.CLUSTERED)
+"""Operators of which each result follows from its inputs, and which change nothing; a kernel has them by the same name."""
+SPELLED_OUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Adds": ("Add",), "Subs": ("Sub",), "Muls": ("Mul",), "Divs": ("Div",), "Pows": ("Pow",), "BiasAdd": ("Add",),
+        "ReLU": ("Maximum",), "Square": ("Mul",), "SiLU": ("Sigmoid", "Mul"), "SumExt": ("ReduceSum",),
+        "Softmax": ("ReduceMax", "Sub", "Exp", "ReduceSum", "RealDiv"),
+        "LayerNorm": ("ReduceSum", "Mul", "Sub", "Mul", "ReduceSum", "Mul", "Add", "Rsqrt", "Mul", "Mul", "Add"),
+    }
+)  # fmt: skip
+"""Others of that kind, and what MindSpore makes of them before there are kernels."""
+SCALAR_BYTES = 16
+"""No number has more."""
 DUMPS = "MINDSPORE_DUMP_CONFIG"
 """Has MindSpore write down what its kernels compute."""
-KEPT_OUTPUTS = 3
-"""Arrays that are kept for one result: who calls in a loop holds the last one, perhaps one more, and gets another."""
+KEPT_OUTPUTS = 2
+"""Arrays that are kept for one result: who calls in a loop holds the last one and gets another."""
 Made = tuple[np.ndarray, int]
 """An array and its address."""
 
 
 class Parameter(NamedTuple):
-    """A parameter of the net that the kernel reads."""
+    """A parameter of the net that the kernel reads, and where it lay."""
 
     parameter: Any
-    shape: tuple[int, ...]
-    dtype: Any
+    address: int
 
 
 class Result(NamedTuple):
@@ -68,6 +75,9 @@ class Direct:
         sources: of each of its inputs the number of an argument, or a parameter.
         results: of each of its outputs the result of the net.
         order: of each result of the net the number of the output; None where the net has one that is no tuple.
+
+    Attributes:
+        is_outdated: a parameter was moved: MindSpore makes the next calls, of which one shows whether it reads it where it is now.
     """
 
     def __init__(self, launch: launches.Launch, sources: Sequence[int | Parameter], results: Sequence[Result], order: Sequence[int] | None):  # fmt: skip
@@ -79,6 +89,7 @@ class Direct:
         self._results, self._order = results, order
         self._buffers = ctypes.c_void_p * len(launch.buffers)
         self._threads = ctypes.c_int(1)
+        self.is_outdated = False
         self._tensor, self._profiler = Tensor.from_numpy, ProfilerInterface
         self._wait = api._pynative_executor.sync
 
@@ -91,14 +102,14 @@ class Direct:
         places = []
         for source in self._sources:
             if isinstance(source, Parameter):
-                tensor = source.parameter
-                if tensor.dtype is not source.dtype or tensor.shape != source.shape:
+                if source.parameter.data_ptr() != source.address:
+                    self.is_outdated = True
                     return None
-            else:
-                tensor = args[source]
-            if not tensor.is_contiguous():
+                places.append(source.address)
+                continue
+            if not args[source].is_contiguous():
                 return None
-            places.append(tensor.data_ptr())
+            places.append(args[source].data_ptr())
         arrays = [_array(result) for result in self._results]
         places += [address for _, address in arrays]
         self._kernel(None, ctypes.addressof(self._threads), self._buffers(*places))
@@ -148,7 +159,7 @@ def direct(cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequen
     ):
         return None
     found = _matched(cell, args, result, launch, kernel)
-    if found is None or not _changes_nothing(phase):
+    if found is None or not _is_all(phase, kernel, cell, args):
         return None
     again = found(args)
     return found if again is not None and _same_bits(again, result) else None
@@ -177,8 +188,7 @@ def _matched(cell: Any, args: Sequence[Any], result: Any, launch: launches.Launc
         if number < len(args):
             sources.append(number)
         else:
-            one = parameters[number - len(args)]
-            sources.append(Parameter(one, tuple(one.shape), one.dtype))
+            sources.append(Parameter(parameters[number - len(args)], place))
     found, order = [], {}
     for output, (place, size) in enumerate(
         zip(map(int, outputs), sizes[len(inputs) :], strict=True)
@@ -232,16 +242,34 @@ def _description(name: str) -> Composite | None:
         return None
 
 
-def _changes_nothing(phase: str) -> bool:
-    """Whether each operator of a graph gives what follows from its inputs, and nothing else happens."""
+def _is_all(phase: str, kernel: Composite, cell: Any, args: Sequence[Any]) -> bool:
+    """Whether a graph has the operators of the kernel and no others, all of them pure, and nothing that could be taken for what it reads."""
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
 
     model = anf_ir_pb2.ModelProto()
     model.ParseFromString(GraphExecutor_.get_instance().get_func_graph_proto(phase, "anf_ir"))
+    graph, registered = model.graph, list(cell.get_parameters())
     # what calls another graph, such as a branch, has no type
-    nodes = model.graph.node
-    return bool(nodes) and all(node.op_type in PURE for node in nodes)
+    names = [node.op_type for node in graph.node if node.op_type not in PASSED_ON]
+    if any(name not in PURE and name not in SPELLED_OUT for name in names):
+        return False
+    wanted = Counter(one for name in names for one in SPELLED_OUT.get(name, (name,)))
+    if wanted != Counter(node.op for node in kernel.graph if node.op not in PASSED_ON):
+        return False
+    # a tensor among the constants may share its memory with an argument or a parameter
+    least = min((one.nbytes for one in (*args, *registered)), default=0)
+    if any(_size_of_tensors(one.value) and least <= SCALAR_BYTES for one in graph.const_vals):
+        return False
+    if any(_size_of_tensors(one.value) > 1 for one in graph.const_vals):
+        return False
+    return {one.name for one in graph.parameters[len(args) :]} <= {one.name for one in registered}
+
+
+def _size_of_tensors(value: Any) -> int:
+    """The most elements of a tensor in a constant; 0 where there is none."""
+    own = math.prod(value.tensor_val.dims) if value.HasField("tensor_val") else 0
+    return max([own, *map(_size_of_tensors, value.values)])
 
 
 def _same_bits(one: Any, other: Any) -> bool:

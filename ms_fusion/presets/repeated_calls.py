@@ -108,6 +108,8 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
                 result = kernel.direct(args)
                 if result is not None:
                     return result
+                if kernel.direct.is_outdated:
+                    kernel.direct, kernel.calls = None, 0
             elif kernel.calls < ASKED_AT[-1]:
                 kernel.calls += 1
                 if kernel.calls in ASKED_AT:
