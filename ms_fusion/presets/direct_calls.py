@@ -46,8 +46,9 @@ SCALAR_BYTES = 16
 """No number has more."""
 DUMPS = "MINDSPORE_DUMP_CONFIG"
 """Has MindSpore write down what its kernels compute."""
-KEPT_OUTPUTS = 2
-"""Arrays that are kept for one result: who calls in a loop holds the last one and gets another."""
+KEPT_OUTPUTS = 4
+"""Arrays at most that are kept for one result, made when all others are held: who calls in a loop holds one, or some, gives one back
+and gets another, of which the memory is there. None goes while the net lives: another thread may be looking at it."""
 Made = tuple[np.ndarray, int]
 """An array and its address."""
 
@@ -120,12 +121,14 @@ class Direct:
 def _array(result: Result) -> Made:
     """One that nobody else has: whoever has a tensor of it, a view of that or its NumPy array, holds a reference."""
     found = _free(result.arrays, NOBODYS)
-    if found is None:
-        array = np.empty(result.shape, result.dtype)
-        found = array, array.ctypes.data
-        if len(result.arrays) < KEPT_OUTPUTS:
-            result.arrays.append(found)
-    return found
+    if found is not None:
+        return found
+    array = np.empty(result.shape, result.dtype)
+    address = array.ctypes.data
+    if len(result.arrays) < KEPT_OUTPUTS:
+        result.arrays.append((array, address))
+    # another pair than the one that is kept, so that it is a reference too
+    return array, address
 
 
 def _free(arrays: Sequence[Made], references: int) -> Made | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ms_fusion.presets import direct_calls
 from tests.ms_fusion.presets.mindspore_child import run
 
 pytestmark = pytest.mark.mindspore
@@ -91,6 +93,22 @@ kept = [net(one).asnumpy() for one in given]
 for one in given:
     net(one)
 RESULT["arrays kept"] = max(float(np.abs(one - two).max()) for one, two in zip(kept, wanted))
+def places(count, held):
+    "Where results lie of which some are held."
+    found = []
+    for _ in range(count):
+        held.append(net(x))
+        found.append(held.pop(0).data_ptr())
+    return found
+RESULT["held"] = {}
+for number in (1, 2, 3):
+    held = [net(x) for _ in range(number)]
+    places(10, held)
+    RESULT["held"][number] = len(set(places(40, held)))
+del kept, held
+one = net(x)
+del one
+RESULT["given back"] = len({net(x).data_ptr() for _ in range(20)})
 SHARES = {
     "slice": lambda y: y[1:], "row": lambda y: y[3], "reshape": lambda y: y.reshape(-1), "transpose": lambda y: y.T,
     "split": lambda y: ops.split(y, 4)[1], "tensor": Tensor, "parameter": lambda y: Parameter(y, name="p"),
@@ -330,6 +348,12 @@ def test_results_stay_what_they_are(found: Any) -> None:
     assert kept == 5.0
 
 
+def test_memory_of_results_is_taken_again(found: Any) -> None:
+    """One more array than are held; when all were given back, one."""
+    assert found["held"] == {"1": 2, "2": 3, "3": 4}
+    assert found["given back"] == 1
+
+
 @pytest.mark.parametrize(
     "share",
     "slice row reshape transpose split tensor parameter copy deepcopy pickle detached numpy set_data pending".split(),
@@ -403,3 +427,13 @@ def test_a_profiler_sees_the_kernel(found: Any) -> None:
 def test_one_at_a_time_watches_one_launch(found: Any) -> None:
     assert found["watched"] == [1, 0, True]
     assert found["watched twice"] == 0
+
+
+def test_an_array_is_one_call_s_from_the_moment_it_is_made() -> None:
+    """Also while it is in no tensor yet."""
+    result = direct_calls.Result((3,), np.dtype(np.float32), [])
+    held = [direct_calls._array(result) for _ in range(direct_calls.KEPT_OUTPUTS + 2)]
+    assert len({address for _, address in held}) == len(held)
+    first = held[0][1]
+    del held
+    assert direct_calls._array(result)[1] == first
