@@ -2,8 +2,9 @@
 
 MindSpore takes as long for a call of a net as a small net takes to be computed, and where a net has moved more bytes than the
 caches hold, several times that. What there is to know of a call is what the kernel was called with: when each of its inputs is an
-argument or a parameter of the net, and each of its outputs is a result, and nothing in the graph changes anything, then the kernel
-is the graph. It is found so from a call that MindSpore makes, tried once beside it, and used when both give the same bits.
+argument or a parameter of the net, and each of its outputs is a result, and the graph has its operators and no others, of which none
+changes anything, then the kernel is the graph. It is found so from a call that MindSpore makes, tried once beside it, and used when
+both give the same bits.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ def _description(name: str) -> Composite | None:
 
 
 def _is_all(phase: str, kernel: Composite, cell: Any, args: Sequence[Any]) -> bool:
-    """Whether a graph has the operators of the kernel and no others, all of them pure, and nothing that could be taken for what it reads."""
+    """Whether a graph has the operators of the kernel and no others, all of them pure, and no tensor that could be taken for another."""
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
 
@@ -260,11 +261,10 @@ def _is_all(phase: str, kernel: Composite, cell: Any, args: Sequence[Any]) -> bo
     wanted = Counter(one for name in names for one in SPELLED_OUT.get(name, (name,)))
     if wanted != Counter(node.op for node in kernel.graph if node.op not in PASSED_ON):
         return False
-    # a tensor among the constants may share its memory with an argument or a parameter
+    # a tensor among the constants may lie where an argument or a parameter does, but for a number beside larger ones
+    constant = max((_size_of_tensors(one.value) for one in graph.const_vals), default=0)
     least = min((one.nbytes for one in (*args, *registered)), default=0)
-    if any(_size_of_tensors(one.value) and least <= SCALAR_BYTES for one in graph.const_vals):
-        return False
-    if any(_size_of_tensors(one.value) > 1 for one in graph.const_vals):
+    if constant > 1 or (constant and least <= SCALAR_BYTES):
         return False
     return {one.name for one in graph.parameters[len(args) :]} <= {one.name for one in registered}
 
