@@ -97,7 +97,7 @@ def _answered(text: str) -> Prepared | None:
         return None
 
 
-def library() -> ctypes.CDLL | None:
+def loaded() -> ctypes.CDLL | None:
     """What kernels find in this process; None where no kernel of ours has been called for."""
     return _library() if _installed else None
 

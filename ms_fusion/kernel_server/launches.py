@@ -49,12 +49,12 @@ def watched() -> Iterator[list[Launch]]:
     It is empty as well while somebody else watches.
     """
     seen: list[Launch] = []
-    library = host.library()
-    if library is None or not _watching.acquire(blocking=False):
+    symbols = host.loaded()
+    if symbols is None or not _watching.acquire(blocking=False):
         yield seen
         return
     try:
-        watch = library.ms_fusion_watch
+        watch = symbols.ms_fusion_watch
         watch.restype = ctypes.POINTER(_Launches)
         watch(1)
         try:
