@@ -103,12 +103,12 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **kwargs)
         last = calls.get(self)
         if last is not None and is_like(last, self, args):
-            kernel = last.kernel
-            if kernel.direct is not None:
-                result = kernel.direct(args)
+            kernel, direct = last.kernel, last.kernel.direct
+            if direct is not None:
+                result = direct(args)
                 if result is not None:
                     return result
-                if kernel.direct.is_outdated:
+                if direct.is_outdated:
                     kernel.direct, kernel.calls = None, 0
             elif kernel.calls < ASKED_AT[-1]:
                 kernel.calls += 1
