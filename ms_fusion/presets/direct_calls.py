@@ -91,9 +91,12 @@ class Direct:
         self._results, self._order = results, order
         self._buffers = ctypes.c_void_p * len(launch.buffers)
         self._threads = ctypes.c_int(1)
+        self._offered = ctypes.addressof(self._threads)
         self.is_outdated = False
-        self._tensor, self._profiler = Tensor.from_numpy, ProfilerInterface
-        self._wait = api._pynative_executor.sync
+        # without what their Python makes of arrays that are not whole
+        self._tensor: Any = super(Tensor, Tensor).from_numpy  # type: ignore[misc]
+        self._profiler = ProfilerInterface
+        self._wait = api._pynative_executor._executor.sync
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """The results for tensors of the types and shapes that it was found with; None where MindSpore has to make the call."""
@@ -114,7 +117,7 @@ class Direct:
             places.append(args[source].data_ptr())
         arrays = [_array(result) for result in self._results]
         places += [address for _, address in arrays]
-        self._kernel(None, ctypes.addressof(self._threads), self._buffers(*places))
+        self._kernel(None, self._offered, self._buffers(*places))
         made = [self._tensor(array) for array, _ in arrays]
         return made[0] if self._order is None else tuple(made[number] for number in self._order)
 

@@ -1,4 +1,4 @@
-"""A call of a compiled net costs less of Python: four methods of MindSpore's Cells that each call goes through are replaced.
+"""A call of a compiled net costs less of Python: five methods of MindSpore's Cells that each call goes through are replaced.
 
 Each replacement does what MindSpore's own does, and leaves to that whatever is not the everyday case. So they come with the first
 preset and stay, as what stands around compilations does. What this version of MindSpore does not have, and what somebody else has
@@ -13,7 +13,8 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ms_fusion.presets import repeated_calls
+from ms_fusion.presets import kernel_calls, repeated_calls
+from ms_fusion.presets.last_calls import LastCalls
 
 PLAIN = frozenset((str, bool, int, float, type(None)))
 """Exact types of values that MindSpore makes nothing of when they become attributes of a Cell."""
@@ -35,7 +36,10 @@ def install() -> None:
         cell.__setattr__ = setting(cell.__setattr__)
     run: Any = getattr(cell, "compile_and_run", None)
     if _is_mindspores(run) and repeated_calls.is_known(run):
-        cell.compile_and_run = repeated_calls.repeating(run)
+        calls = LastCalls()
+        cell.compile_and_run = repeated_calls.repeating(run, calls)
+        if _is_mindspores(cell.__call__) and kernel_calls.is_known(cell.__call__):
+            cell.__call__ = kernel_calls.calling(cell.__call__, calls)
     phase = getattr(cell, "compile_phase", None)
     if isinstance(phase, property) and _is_mindspores(phase.fset):
         # containers have methods of their own, which go on to that of Cells for all but one kind of Cell

@@ -1,4 +1,4 @@
-"""A call of a Cell that is like its last one goes straight to the graph that ran then, or to the kernel which that graph is.
+"""A call of a Cell that is like its last one goes straight to the graph that ran then.
 
 With each call MindSpore makes a key of the arguments, the graph's name of that, and looks whether there is such a graph: more
 than half of what a small net's call takes. Here types and shapes are compared with those of the last call. Whatever else than
@@ -11,12 +11,9 @@ import functools
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
-if TYPE_CHECKING:
-    from ms_fusion.presets.direct_calls import Direct
+from ms_fusion.presets.last_calls import Kernel, Last, LastCalls, is_stored, switched
 
 _log = logging.getLogger("ms_fusion")
 
@@ -38,47 +35,12 @@ KNOWN = frozenset(
 """What `Cell.compile_and_run` of MindSpore 2.10 refers to: another may do what is not done here."""
 DEVELOPERS = ("MS_DEV_JIT_AST_ENABLE_GUARD", "MS_DEV_AUTO_DYNAMIC_SHAPE", "MS_DEV_AUTO_DYNAMIC_RANK")  # fmt: skip
 """Variables with which MindSpore's developers have other graphs chosen."""
-COMPILE_ONLY = "MS_DEV_PRECOMPILE_ONLY"
-"""Set while MindSpore compiles what it does not run."""
 BY_IDENTITY: Any = object.__hash__
 OWN_WAYS = ("save", "prefill", "increment")
 """Phases of Cells in which MindSpore does something else."""
-
-
 ASKED_AT = (8, 24)
 """Calls like the first one after which it is asked whether the graph is a kernel: of a net that is called once or twice nobody
 asks, and where another thread's kernels were seen, it is asked again."""
-
-
-@dataclass(slots=True)
-class Kernel:
-    """The kernel that a graph is, as far as is known.
-
-    Attributes:
-        direct: it; None where the graph is none, or nobody has asked yet.
-        calls: how many were made before that.
-    """
-
-    direct: Direct | None = None
-    calls: int = 0
-
-
-class Last(NamedTuple):
-    """How a Cell was last called.
-
-    Attributes:
-        phase: the Cell's, which says whether it trains.
-        key: MindSpore's number for the arguments.
-        graph: the name of the graph that ran.
-        arguments: shape and dtype of each.
-        kernel: what the graph is, if it is only that.
-    """
-
-    phase: str
-    key: str
-    graph: str
-    arguments: tuple[tuple[Any, Any], ...]
-    kernel: Kernel
 
 
 def is_known(method: Any) -> bool:
@@ -86,31 +48,24 @@ def is_known(method: Any) -> bool:
     return frozenset(getattr(getattr(method, "__code__", None), "co_names", ())) == KNOWN
 
 
-def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
+def repeating(original: Callable[..., Any], calls: LastCalls) -> Callable[..., Any]:
     """`Cell.compile_and_run`, which looks for a graph only when the call is another than the last one of this Cell."""
-    from mindspore import Tensor, nn
+    from mindspore import nn
 
     known = original.__globals__
     executor, default = known["_cell_graph_executor"], known["_DEFAULT_JIT_CONFIG"]
     graphs = executor._graph_executor
-    compile, arguments_for = nn.Cell.compile, nn.Cell._get_compile_args
-    calls: WeakKeyDictionary[Any, Last] = WeakKeyDictionary()
+    arguments_for, is_switched = nn.Cell._get_compile_args, switched()
 
     @functools.wraps(original)
     def compile_and_run(self: Any, *args: Any, **kwargs: Any) -> Any:
         # a Cell that is equal to others cannot be looked up
         if kwargs or type(self).__hash__ is not BY_IDENTITY:
             return original(self, *args, **kwargs)
-        last = calls.get(self)
-        if last is not None and is_like(last, self, args):
-            kernel, direct = last.kernel, last.kernel.direct
-            if direct is not None:
-                result = direct(args)
-                if result is not None:
-                    return result
-                if direct.is_outdated:
-                    kernel.direct, kernel.calls = None, 0
-            elif kernel.calls < ASKED_AT[-1]:
+        last = calls.of.get(self)
+        if last is not None and can_run(last, self, args):
+            kernel = last.kernel
+            if kernel.direct is None and kernel.calls < ASKED_AT[-1]:
                 kernel.calls += 1
                 if kernel.calls in ASKED_AT:
                     return asked(last, self, args)
@@ -119,8 +74,11 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
         now = called(self, args)
         # a process that only compiles gets nothing, and so it goes on
         if now is not None and result is not None:
-            calls[self] = now
+            calls.keep(self, now)
         return result
+
+    def can_run(last: Last, cell: Any, args: tuple[Any, ...]) -> bool:
+        return calls.is_like(last, cell, args) and not is_switched() and bool(graphs.has_compiled(last.graph))  # fmt: skip
 
     def run(last: Last, cell: Any, args: tuple[Any, ...]) -> Any:
         graphs.set_jit_config(getattr(cell, "jit_config_dict", None) or default)
@@ -132,46 +90,24 @@ def repeating(original: Callable[..., Any]) -> Callable[..., Any]:
         with direct_calls.watched() as seen:
             result = run(last, cell, args)
         try:
-            last.kernel.direct = direct_calls.direct(cell, last.graph, args, result, seen)
+            direct = direct_calls.direct(cell, last.graph, args, result, seen)
         except Exception as error:  # noqa: BLE001 the call has been made
             _log.info("whether %s is one kernel cannot be told: %s", type(cell).__name__, error)
+        else:
+            if direct is not None:
+                calls.found(cell, last, direct)
         return result
-
-    def is_like(last: Last, cell: Any, args: tuple[Any, ...]) -> bool:
-        if (
-            cell.phase != last.phase
-            or cell.arguments_key != last.key
-            or cell.current_phase != last.graph
-            or last.graph not in cell.compile_cache
-            or len(args) != len(last.arguments)
-            or not is_as_mindspore_has_it(cell)
-            or os.environ.get(COMPILE_ONLY)
-        ):
-            return False
-        for one, (shape, dtype) in zip(args, last.arguments, strict=True):
-            if not is_plain(one) or one.dtype is not dtype or one.shape != shape:
-                return False
-        return bool(graphs.has_compiled(last.graph))
-
-    def is_as_mindspore_has_it(cell: Any) -> bool:
-        return (
-            getattr(cell.compile, "__func__", None) is compile
-            and cell._dynamic_shape_inputs is None
-        )
-
-    def is_plain(value: Any) -> bool:
-        # what a tensor may be besides (mutable, of variable length) stands in its attributes
-        return type(value) is Tensor and not (value.const_arg or value.has_init or vars(value))
 
     def called(cell: Any, args: tuple[Any, ...]) -> Last | None:
         """What to remember of a call that went MindSpore's way; None where the next must go there as well."""
         if (
-            not is_as_mindspore_has_it(cell)
+            not calls.is_as_mindspore_has_it(cell)
+            or not is_stored(cell)
             or type(cell)._get_compile_args is not arguments_for
             or type(cell).__name__ == "AutoParallel"
             or cell.phase in OWN_WAYS
             or any(os.environ.get(name) for name in DEVELOPERS)
-            or not all(map(is_plain, args))
+            or not all(map(calls.is_plain, args))
         ):
             return None
         # what the Cell says may be of another call, from a signal's handler or of another thread, while this one ran

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_fusion.presets import direct_calls
+from ms_fusion.presets import direct_calls, kernel_calls
 from tests.ms_fusion.presets.mindspore_child import run
 
 pytestmark = pytest.mark.mindspore
 
 BODY = """
-import copy, gc, pickle, tempfile, threading
+import copy, gc, os, pickle, tempfile, threading
 from mindspore import Parameter
 from mindspore.common.initializer import initializer
 mf.enable()
@@ -287,6 +287,65 @@ given = x.asnumpy().astype(np.float64)
 RESULT["taken for another"]["kernel behind"] = error(one(x), np.abs(np.floor(np.tanh(given) * 2 + given)))
 mf.enable()
 
+# what the call finds around it
+def mode_changed():
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    found = direct(net, x)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    return found
+def in_environment(name, value):
+    def call():
+        os.environ[name] = value
+        try:
+            return direct(net, x)
+        finally:
+            del os.environ[name]
+    return call
+def training_ends():
+    warm(net.set_train(), x)
+    return direct(net.set_train(False), x)
+def own_compile():
+    net.compile = lambda *args, **kwargs: type(net).compile(net, *args, **kwargs)
+    found = direct(net, x)
+    del net.compile
+    return found
+def cache_cleared():
+    kept = set(net.compile_cache)
+    net.compile_cache.clear()
+    found = direct(net, x)
+    net.compile_cache.update(kept)
+    return found
+def too_many():
+    CALLS.clear()
+    try:
+        net(x, x)
+    except TypeError:
+        return net(x), CALLS == [True]
+def by_name():
+    CALLS.clear()
+    return net(x=x), CALLS == [True]
+class Called(Gate):
+    def __call__(self, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+AROUND = {
+    "mode": mode_changed, "jit": in_environment("MS_JIT", "0"), "as usual": in_environment("MS_JIT", "1"), "training": training_ends,
+    "own compile": own_compile, "cache": cache_cleared, "too many": too_many, "name": by_name,
+}
+RESULT["around"] = {}
+for name, call in AROUND.items():
+    assert warm(net, x)[1], name
+    result, straight = call()
+    RESULT["around"][name] = [straight, error(result, formula(net, x))]
+one = Called()
+result, straight = warm(one, x)
+RESULT["around"]["own call"] = [straight, error(result, formula(one, x))]
+import weakref
+kernels = next(cell.cell_contents for cell in nn.Cell.__call__.__closure__ if isinstance(cell.cell_contents, dict) and id(net) in cell.cell_contents)
+number, there, gone = id(one), id(one) in kernels, weakref.ref(one)
+del one
+gc.collect()
+RESULT["gone"] = [there, gone() is None, number in kernels]
+
 # who looks on
 from mindspore.profiler import ProfilerActivity, profile, tensorboard_trace_handler
 warm(net, x)
@@ -417,6 +476,32 @@ def test_one_tensor_may_be_two_arguments(found: Any) -> None:
     straight, error = found["same twice"]
     assert straight
     assert error < 16 * NEAR
+
+
+@pytest.mark.parametrize(
+    ("around", "straight"),
+    [("as usual", True), ("own call", True), *((name, False) for name in "mode jit training cache name".split()), ("own compile", False), ("too many", True)],
+)  # fmt: skip
+def test_a_call_is_made_as_mindspore_would_make_it_now(
+    found: Any, around: str, straight: bool
+) -> None:
+    was, error = found["around"][around]
+    assert was == straight
+    # MindSpore's own operators are farther off
+    assert error < NEAR if straight else error < 10 * NEAR
+
+
+def test_a_net_is_forgotten_when_it_is_gone(found: Any) -> None:
+    assert found["gone"] == [True, True, False]
+
+
+def test_another_call_is_not_replaced() -> None:
+    from mindspore import nn
+
+    own = nn.Cell.__call__
+    assert kernel_calls.is_known(getattr(own, "__wrapped__", own))
+    assert not kernel_calls.is_known(nn.SequentialCell.construct)
+    assert not kernel_calls.is_known(print)
 
 
 def test_a_profiler_sees_the_kernel(found: Any) -> None:
