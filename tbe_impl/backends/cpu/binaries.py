@@ -47,7 +47,8 @@ def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Va
             return inside.let(f"({a.text} * {vectors.literal(factor, tag)})", tag, depth)
         if b.depth < a.depth:
             inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
-            return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text})", tag, depth)
+            is_far = inside.let(f"{tag}_is_far({inverse.text})", vectors.FLAG, b.depth)
+            return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth)  # fmt: skip
     return inside.let(_text_of(node, a, b), tag, depth)
 
 

@@ -17,21 +17,22 @@ def exponentials_of_deficits(outputs: Sequence[Tensor]) -> frozenset[int]:
         for op in stages_of(outputs)
         for body in op.body
         for node in walk(body)
-        if isinstance(node, Call) and node.name == "exp" and _is_deficit(node.args[0])
+        if isinstance(node, Call) and node.name == "exp" and is_deficit(node.args[0])
     )
 
 
-def _is_deficit(node: Expr) -> bool:
-    *_, difference = _followed(node)
+def is_deficit(node: Expr) -> bool:
+    """Whether a value is x − m, where m is the largest of numbers that x is one of, or NaN."""
+    *_, difference = followed(node)
     if not isinstance(difference, Binary) or difference.op != "sub":
         return False
-    *_, largest = _followed(difference.b)
+    *_, largest = followed(difference.b)
     if not isinstance(largest, Reduce) or largest.op != "max" or largest.condition is not None:
         return False
-    return any(_is_among(one, largest) for one in _followed(difference.a))
+    return any(_is_among(one, largest) for one in followed(difference.a))
 
 
-def _followed(node: Expr) -> Iterator[Expr]:
+def followed(node: Expr) -> Iterator[Expr]:
     """An expression, and what it reads in its place as long as that is one element of one tensor."""
     yield node
     while isinstance(node, Read) and node.tensor.op.body:
@@ -61,12 +62,18 @@ def _is_among(node: Expr, largest: Reduce) -> bool:
     for here, there, size in zip(node.indices, source.indices, node.tensor.shape, strict=True):
         if isinstance(there, IterVar) and there.serial in reduced:
             reduced.remove(there.serial)
-            if (
-                there.dom is None
-                or not same_size(there.dom.min, const(0))
-                or not same_size(there.extent, size)
-            ):
+            if not is_whole(there, size):
                 return False
         elif not identical(here, there):
             return False
     return not reduced
+
+
+def is_whole(index: Expr, size: Expr) -> bool:
+    """Whether an index goes through all that there are along an axis of that size."""
+    return (
+        isinstance(index, IterVar)
+        and index.dom is not None
+        and same_size(index.dom.min, const(0))
+        and same_size(index.extent, size)
+    )

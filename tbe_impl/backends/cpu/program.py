@@ -24,6 +24,7 @@ from tbe_impl.backends.cpu.access import (
 from tbe_impl.backends.cpu.buffers import MAX_THREADS
 from tbe_impl.backends.cpu.deficits import exponentials_of_deficits
 from tbe_impl.backends.cpu.exact_writer import ExactWriter
+from tbe_impl.backends.cpu.maxima import maxima_of_numbers
 from tbe_impl.backends.cpu.nest_function import Surroundings
 from tbe_impl.backends.cpu.nest_writer import NestWriter
 from tbe_impl.backends.cpu.nests import (
@@ -317,6 +318,7 @@ class _Writer:
         self.tiles: dict[int, TileMade] = {}
         self.slow = slow_stages(outputs, in_memory)
         self.short = dict.fromkeys(exponentials_of_deficits(outputs), "exp_of_deficit")
+        self.short |= dict.fromkeys(maxima_of_numbers(outputs), "above")
         # the device rounds every stage, so that each has to be right by itself
         self.short |= {} if options.rounding == "device" else short_calls(outputs)
         self.symbol = symbol_of(name)

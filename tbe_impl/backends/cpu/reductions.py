@@ -133,7 +133,7 @@ def _lanewise(
     def step() -> None:
         for name, inner in _at_once(writer, names, inners):
             value = writer.expression(contribution(body), inner)
-            combined = combine(body.op, tag, name, value.text)
+            combined = one_more(writer, body, tag, name, value.text)
             writer.chain[-1].lines.append(f"{name} = {combined};{mark_of(writer.stage)}")
 
     open_levels(writer, loops.levels, step)
@@ -158,7 +158,7 @@ def _along(
             text = writer.expression(contribution(body), inner).text
             if writer.count != "LANES":
                 text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
-            writer.chain[-1].lines.append(f"{names[copy]} = {combine(body.op, tag, names[copy], text)};{mark_of(writer.stage)}")  # fmt: skip
+            writer.chain[-1].lines.append(f"{names[copy]} = {one_more(writer, body, tag, names[copy], text)};{mark_of(writer.stage)}")  # fmt: skip
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 
@@ -325,6 +325,13 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
 def row_kind(tag: str) -> str:
     """The prefix of loads and stores of a row of vectors in working precision."""
     return "i32" if tag == vectors.MASK else tag
+
+
+def one_more(writer: Elaborator, body: Reduce, tag: str, so_far: str, value: str) -> str:
+    """The same of a reduction in this graph, of which not everything may have to show."""
+    if id(body) in writer.short and tag in ("f32", "f64"):
+        return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
+    return combine(body.op, tag, so_far, value)
 
 
 def combine(op: str, tag: str, so_far: str, value: str) -> str:

@@ -1,8 +1,7 @@
 """The line of the cache in which one row ends and the next begins, where rows are written past the caches.
 
 Written in two pieces it would have to be read first, and all that is written past the caches waits for that: a fifth of the time
-of rows of 4 KiB. So the end of a row stays in a register's worth of memory until the beginning of the next is there, and both are
-written at once.
+of rows of 4 KiB. So the end of a row stays in a register until the beginning of the next is there, and both are written at once.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.poly import ONE, Poly
+from tbe_impl.backends.cpu.reductions import row_kind
 from tbe_impl.backends.cpu.scope import Buffer, Value
-from tbe_impl.dsl.dtypes import dtype_of
 
 if TYPE_CHECKING:
     from tbe_impl.backends.cpu.elaborate import Elaborator
@@ -34,16 +33,16 @@ def stored_at_edge(writer: Elaborator, buffer: Buffer, address: Poly, value: Val
     place, edge = f"{buffer.name} + {writer.text(address)}", f"{buffer.name}_edge"
     number = writer.text(Poly.variable(serial))
     begin, end = writer.parts.get(serial, ("0", ""))
-    room = f"_Alignas(64) {dtype_of(buffer.dtype).c} {edge}[LANES];"
+    room = f"{vectors.c_type(value.tag)} {edge} = {{0}};"
     if room not in writer.chain[0].lines:
         writer.chain[0].lines.insert(0, room)
     alone = f"{prefix}_store_part({place}, {value.text}, {count});"
     whole = f"stream && {length} % LANES == 0"
     if count.endswith("_rest"):
         is_last = f"{number} + 1 < {end or writer.text(writer.extents[serial])}"
-        return f"if ({whole} && {is_last}) {prefix}_store_part({edge}, {value.text}, {count}); else {alone}"  # fmt: skip
-    both = f"{prefix}_store_part({edge} + LANES - {count}, {value.text}, {count}); {prefix}_stream({place} + {count} - LANES, {prefix}_load({edge}));"  # fmt: skip
-    return f"if ({whole} && {number} > {begin}) {{ {both} }} else {alone}"
+        return f"if ({whole} && {is_last}) {edge} = {value.text}; else {alone}"
+    both = f"{row_kind(value.tag)}_joined({edge}, {value.text}, {count})"
+    return f"if ({whole} && {number} > {begin}) {prefix}_stream({place} + {count} - LANES, {both}); else {alone}"  # fmt: skip
 
 
 def _row_of(writer: Elaborator, address: Poly) -> tuple[int, int] | None:

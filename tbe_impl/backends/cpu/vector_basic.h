@@ -352,19 +352,33 @@ VECTOR_LIFT_BOTH_2(minimum)
 
 /* a / y, where 1 / y is known: a times a number that is 1 / y towards zero, and times what that lacks. Both have one sign, so
  * that zeros and infinities come out as those of a quotient do. Rounded like a quotient but for one in a million, which is
- * a unit off; divided where 1 / y is not between 1 / far and far. */
+ * a unit off; divided where 1 / y is not between 1 / far and far, which is asked once of all numbers over a y, and kept where to ask
+ * again takes nothing from vectors. */
 #if VECTOR_FMA
-#define VECTOR_OVER(v, i, p, any, far)                                                                   \
-    VF v p##_over(v a, v y, v inverse) {                                                                 \
-        v one = p##_splat(1), size = p##_abs(inverse);                                                   \
-        if (__builtin_expect(any(~((size < far) & (size > 1 / far))), 0)) return a / y;                  \
-        v head = (v)((i)inverse + (p##_fma(-inverse, y, one) < 0));                                      \
-        v tail = p##_fma(p##_fma(-head, y, one), head, head / far);                                      \
-        return p##_fma(a, head, a * tail);                                                               \
+#define VECTOR_OVER(v, i, p, any, far)                                                \
+    VF int p##_is_far(v inverse) {                                                    \
+        v size = p##_abs(inverse);                                                    \
+        int is_far = any(~((size < far) & (size > 1 / far)));                         \
+        __asm__("" : "+r"(is_far));                                                   \
+        return is_far;                                                                \
+    }                                                                                 \
+    VF v p##_over(v a, v y, v inverse, int is_far) {                                  \
+        v one = p##_splat(1);                                                         \
+        if (__builtin_expect(is_far, 0)) return a / y;                                \
+        v head = (v)((i)inverse + (p##_fma(-inverse, y, one) < 0));                   \
+        v tail = p##_fma(p##_fma(-head, y, one), head, head / far);                   \
+        return p##_fma(a, head, a * tail);                                            \
     }
 #else
-#define VECTOR_OVER(v, i, p, any, far) \
-    VF v p##_over(v a, v y, v inverse) { return (void)inverse, a / y; }
+#define VECTOR_OVER(v, i, p, any, far)                \
+    VF int p##_is_far(v inverse) {                    \
+        (void)inverse;                                \
+        return 1;                                     \
+    }                                                 \
+    VF v p##_over(v a, v y, v inverse, int is_far) {  \
+        (void)inverse, (void)is_far;                  \
+        return a / y;                                 \
+    }
 #endif
 VECTOR_OVER(f32v, i32v, f32, i32_any, 0x1p60f)
 VECTOR_OVER(f64v, i64v, f64, i64_any, 0x1p400)

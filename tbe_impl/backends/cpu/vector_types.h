@@ -255,6 +255,35 @@ VECTOR_TYPES_32(X)
 VECTOR_TYPES_PART(X)
 #undef X
 
+/* t_joined: the first LANES - n lanes of one vector, then the first n of another. */
+#if VECTOR_X86 && defined(__GNUC__) && !defined(__clang__)
+#define VECTOR_TYPES_JOINED(X) VECTOR_TYPES_8(X) VECTOR_TYPES_16(X) VECTOR_TYPES_64(X)
+#define X(t, c, bytes)                                                                        \
+    VF t##v t##_joined(t##v before, t##v value, int n) {                                      \
+        union {                                                                               \
+            i32v v;                                                                           \
+            int32_t e[LANES];                                                                 \
+        } at;                                                                                 \
+        for (int i = 0; i < LANES; i++) at.e[i] = i;                                          \
+        return __builtin_shuffle(before, value, at.v + ((at.v >= LANES - n) & n));            \
+    }
+VECTOR_TYPES_32(X)
+#undef X
+#else
+#define VECTOR_TYPES_JOINED(X) VECTOR_TYPES(X)
+#endif
+#define X(t, c, bytes)                                                       \
+    VF t##v t##_joined(t##v before, t##v value, int n) {                     \
+        union {                                                              \
+            t##v v;                                                          \
+            c e[LANES];                                                      \
+        } all = {.v = before}, own = {.v = value};                           \
+        for (int i = 0; i < n; i++) all.e[LANES - n + i] = own.e[i];         \
+        return all.v;                                                        \
+    }
+VECTOR_TYPES_JOINED(X)
+#undef X
+
 /* Finding where a page lies takes as long as a line from memory. So with the first bytes of a page the next one is looked for: on
  * Zen 4 and 5, where what is written past the caches waits for it, before such writes; elsewhere, where a line that was read makes
  * such writes wait (a copy takes a seventh longer, swish a quarter), only before reads; not on Zen 3 (rows take 3 to 10 % longer). */

@@ -14,6 +14,8 @@ from tbe_impl.errors import CompileError
 
 MASK = "mask"
 """Truth values: an ``i32v`` of 0 and −1."""
+FLAG = "flag"
+"""One truth value for all lanes."""
 
 _TAGS = {
     "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16",
@@ -40,8 +42,8 @@ def memory_of(dtype: str) -> str:
 
 
 def c_type(tag: str) -> str:
-    """The C type of a vector."""
-    return "i32v" if tag == MASK else f"{tag}v"
+    """The C type of a vector, or of what holds for all its lanes."""
+    return {MASK: "i32v", FLAG: "int"}.get(tag, f"{tag}v")
 
 
 def bits(tag: str) -> int:
