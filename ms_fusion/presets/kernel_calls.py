@@ -36,7 +36,7 @@ def calling(original: Callable[..., Any], calls: LastCalls) -> Callable[..., Any
     from mindspore import context
 
     state, graph_mode = vars(context._context()), context.GRAPH_MODE
-    kernels, is_like, is_switched = calls.kernels, calls.is_like, switched()
+    kernels, is_switched = calls.kernels, switched()
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -46,14 +46,12 @@ def calling(original: Callable[..., Any], calls: LastCalls) -> Callable[..., Any
             and not kwargs
             and state["_mode"] == graph_mode
             and not is_switched()
-            and is_like(last, self, args)
+            and calls.is_like(last, self, args)
+            and calls.is_called_as_mindspore_has_it(last, self)
         ):
-            direct = last.kernel.direct
-            result = None if direct is None else direct(args)
+            result = calls.computed(self, last, args)
             if result is not None:
                 return result
-            if direct is not None and direct.is_outdated:
-                calls.forget(self, last)
         return original(self, *args, **kwargs)
 
     return call

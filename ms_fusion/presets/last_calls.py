@@ -18,6 +18,10 @@ STORED: Mapping[str, str] = {
     "compile_cache": "_compile_cache",
 }
 """Attributes of a Cell of MindSpore 2.10, and under which names it stores them."""
+COMPILED_BY = ("compile", "phase", "compile_cache")
+"""What decides which graph of a Cell runs; a class, or a Cell, that has its own is asked each time."""
+CALLED_BY = ("compile_and_run", "_check_construct_args", "_self_check", "_predict")
+"""What each call of a Cell goes through besides."""
 
 
 @dataclass(slots=True)
@@ -41,6 +45,7 @@ class Last(NamedTuple):
         key: MindSpore's number for the arguments.
         graph: the name of the graph that ran.
         arguments: shape and dtype of each.
+        construct: the function that was compiled.
         kernel: what the graph is, if it is only that.
     """
 
@@ -48,6 +53,7 @@ class Last(NamedTuple):
     key: str
     graph: str
     arguments: tuple[tuple[Any, Any], ...]
+    construct: Any
     kernel: Kernel
 
 
@@ -62,7 +68,10 @@ class LastCalls:
     def __init__(self) -> None:
         from mindspore import Tensor, nn
 
-        self._tensor, self._compile = Tensor, nn.Cell.compile
+        self._tensor, self._cell = Tensor, nn.Cell
+        self._compiled_by = _attributes(nn.Cell, COMPILED_BY)
+        self._called_by = _attributes(nn.Cell, CALLED_BY)
+        self._watched: set[int] = set()
         self.of: WeakKeyDictionary[Any, Last] = WeakKeyDictionary()
         self.kernels: dict[int, Last] = {}
 
@@ -75,12 +84,25 @@ class LastCalls:
         """The graph of a call is a kernel."""
         last.kernel.direct = direct
         self.kernels[id(cell)] = last
-        finalize(cell, self.kernels.pop, id(cell), None).atexit = False
+        if id(cell) not in self._watched:
+            self._watched.add(id(cell))
+            finalize(cell, self._gone, id(cell)).atexit = False
 
-    def forget(self, cell: Any, last: Last) -> None:
-        """It is none any more, or it has to be found again."""
-        self.kernels.pop(id(cell), None)
-        last.kernel.direct, last.kernel.calls = None, 0
+    def _gone(self, number: int) -> None:
+        self.kernels.pop(number, None)
+        self._watched.discard(number)
+
+    def computed(self, cell: Any, last: Last, args: Sequence[Any]) -> Any:
+        """What the kernel gives for a call that is like it; None where MindSpore has to make that."""
+        # another thread may forget it meanwhile
+        direct = last.kernel.direct
+        if direct is None:
+            return None
+        result = direct(args)
+        if result is None and direct.is_outdated:
+            self.kernels.pop(id(cell), None)
+            last.kernel.direct, last.kernel.calls = None, 0
+        return result
 
     def is_like(self, last: Last, cell: Any, args: Sequence[Any]) -> bool:
         """Whether a call is like it, and the Cell is as it was."""
@@ -89,7 +111,7 @@ class LastCalls:
             own.get("_phase") != last.phase
             or own.get("arguments_key") != last.key
             or own.get("current_phase") != last.graph
-            or last.graph not in own["_compile_cache"]
+            or last.graph not in (own.get("_compile_cache") or ())
             or len(args) != len(last.arguments)
             or not self.is_as_mindspore_has_it(cell)
         ):
@@ -101,16 +123,38 @@ class LastCalls:
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
         """Whether MindSpore compiles it as any Cell, for the shapes that come."""
-        own = cell.__dict__
         return (
-            type(cell).compile is self._compile
-            and "compile" not in own
-            and own["_dynamic_shape_inputs"] is None
+            _has(cell, self._compiled_by)
+            and cell.__dict__.get("_dynamic_shape_inputs", cell) is None
         )
+
+    def is_called_as_mindspore_has_it(self, last: Last, cell: Any) -> bool:
+        """Whether nothing else happens in a call of it, and its function still takes what it took."""
+        return (
+            _has(cell, self._called_by)
+            and getattr(cell.construct, "__func__", None) is last.construct
+        )
+
+    def replaced(self) -> None:
+        """Methods of MindSpore's class of Cells were replaced, by those that are there now."""
+        self._called_by = _attributes(self._cell, CALLED_BY)
 
     def is_plain(self, value: Any) -> bool:
         """Whether it is a tensor and nothing besides (mutable, of variable length): that stands in its attributes."""
         return type(value) is self._tensor and not (value.const_arg or value.has_init or value.__dict__)  # fmt: skip
+
+
+def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    return {name: getattr(owner, name) for name in names}
+
+
+def _has(cell: Any, wanted: Mapping[str, Any]) -> bool:
+    """Whether class and Cell have those attributes, and none in their place."""
+    kind, own = type(cell), cell.__dict__
+    for name, value in wanted.items():
+        if name in own or getattr(kind, name) is not value:
+            return False
+    return True
 
 
 def is_stored(cell: Any) -> bool:

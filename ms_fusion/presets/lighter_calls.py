@@ -40,6 +40,7 @@ def install() -> None:
         cell.compile_and_run = repeated_calls.repeating(run, calls)
         if _is_mindspores(cell.__call__) and kernel_calls.is_known(cell.__call__):
             cell.__call__ = kernel_calls.calling(cell.__call__, calls)
+        calls.replaced()
     phase = getattr(cell, "compile_phase", None)
     if isinstance(phase, property) and _is_mindspores(phase.fset):
         # containers have methods of their own, which go on to that of Cells for all but one kind of Cell

@@ -30,10 +30,12 @@ _too_slow: set[str] = set()
 """Keys of kernels that took too long in this process: nobody waits for one twice."""
 FLAGS = (
     "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-fno-ipa-cp-clone", "-Wno-psabi", "-Werror=implicit-function-declaration",
+    "-fno-trapping-math", "-Wno-psabi", "-Werror=implicit-function-declaration",
 )  # fmt: skip
-"""No -ffast-math: NaN, inf and signed zeros have to survive. A nest that is called with other constants by one thread than by
-several would be compiled twice, which takes half as long again and makes nothing quicker."""
+"""No -ffast-math: NaN, inf and signed zeros have to survive."""
+NO_CLONES = "-fno-ipa-cp-clone"
+"""A nest that is called with other constants by one thread than by several would be compiled twice, which takes half as long again
+and makes nothing quicker. Only gcc does that; clang does not mind being told, but ziglang refuses what it does not know."""
 
 
 @lru_cache(maxsize=8)
@@ -104,7 +106,7 @@ def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
         MissingError: there is no compiler.
     """
     compiler = find_compiler()
-    flags = [*FLAGS]
+    flags = [*FLAGS, *([] if "ziglang" in compiler.command else [NO_CLONES])]
     if not any(option.startswith("-march") for option in options) and march():
         flags.append(f"-march={march()}")
     if not any(option.startswith("-ffp-contract") for option in options):

@@ -97,9 +97,16 @@ class _Row(NamedTuple):
             return None
         places = {id(axis) for axis in self.largest.axes}
         own = {id(axis) for axis in node.axes}
+        through: list[int] = []
         for here, there, size in zip(indices, self.numbers.indices, self.numbers.tensor.shape, strict=True):  # fmt: skip
-            if id(there) in places and not (id(here) in own and is_whole(here, size)):
-                return None
+            if id(there) in places:
+                if not (id(here) in own and is_whole(here, size)):
+                    return None
+                through.append(id(here))
+        # each goes along the row, and along nothing else
+        found = [id(one) for index in indices for one in walk(index) if id(one) in through]
+        if len(found) != len(places):
+            return None
         return indices
 
 

@@ -324,12 +324,65 @@ def too_many():
 def by_name():
     CALLS.clear()
     return net(x=x), CALLS == [True]
+def in_place_of(name):
+    def call():
+        seen = []
+        before = getattr(nn.Cell, name)
+        def other(self, *args, **kwargs):
+            seen.append(name)
+            return before(self, *args, **kwargs)
+        setattr(nn.Cell, name, other)
+        try:
+            result, _ = direct(net, x)
+        finally:
+            setattr(nn.Cell, name, before)
+        return result, not seen
+    return call
+def other_construct():
+    import types
+    net.construct = types.MethodType(lambda self, x, y: x + y, net)
+    try:
+        return net(x), True
+    except TypeError:
+        del net.construct
+        return net(x), False
+def no_cache():
+    kept = net.__dict__["_compile_cache"]
+    net.__dict__["_compile_cache"] = None
+    found = direct(net, x)
+    net.__dict__["_compile_cache"] = kept
+    return found
+class Phase(Gate):
+    other = False
+    @property
+    def phase(self):
+        return "other" if self.other else self._phase
+    @phase.setter
+    def phase(self, value):
+        self._phase = value
+def own_phase():
+    one = Phase()
+    warm(one, x)
+    one.other = True
+    result, straight = direct(one, x)
+    one.other = False
+    return result - Tensor(formula(one, x).astype(np.float32)) + Tensor(formula(net, x).astype(np.float32)), straight
+class Straight(Gate):
+    def __call__(self, *args):
+        return self.compile_and_run(*args)
+def by_compile_and_run():
+    one = Straight()
+    warm(one, x)
+    result, straight = direct(one, x)
+    return result - Tensor(formula(one, x).astype(np.float32)) + Tensor(formula(net, x).astype(np.float32)), straight
 class Called(Gate):
     def __call__(self, *args, **kwargs):
         return super().__call__(*args, **kwargs)
 AROUND = {
     "mode": mode_changed, "jit": in_environment("MS_JIT", "0"), "as usual": in_environment("MS_JIT", "1"), "training": training_ends,
     "own compile": own_compile, "cache": cache_cleared, "too many": too_many, "name": by_name,
+    "construct": other_construct, "no cache": no_cache, "own phase": own_phase, "compile_and_run": by_compile_and_run,
+    **{f"other {one}": in_place_of(one) for one in ("compile_and_run", "_check_construct_args", "_self_check", "_predict")},
 }
 RESULT["around"] = {}
 for name, call in AROUND.items():
@@ -340,7 +393,13 @@ one = Called()
 result, straight = warm(one, x)
 RESULT["around"]["own call"] = [straight, error(result, formula(one, x))]
 import weakref
-kernels = next(cell.cell_contents for cell in nn.Cell.__call__.__closure__ if isinstance(cell.cell_contents, dict) and id(net) in cell.cell_contents)
+once = Gate()
+RESULT["watched for its end"] = []
+for _ in range(3):
+    once.w.set_data(random(16))
+    warm(once, x)
+    RESULT["watched for its end"].append(weakref.getweakrefcount(once))
+kernels = next(cell.cell_contents for cell in nn.Cell.__call__.__closure__ if isinstance(cell.cell_contents, dict) and id(one) in cell.cell_contents)
 number, there, gone = id(one), id(one) in kernels, weakref.ref(one)
 del one
 gc.collect()
@@ -480,7 +539,9 @@ def test_one_tensor_may_be_two_arguments(found: Any) -> None:
 
 @pytest.mark.parametrize(
     ("around", "straight"),
-    [("as usual", True), ("own call", True), *((name, False) for name in "mode jit training cache name".split()), ("own compile", False), ("too many", True)],
+    [("as usual", True), ("own call", True), *((name, False) for name in "mode jit training cache".split()), ("own compile", False), ("too many", True), ("name", True),
+     ("construct", False), ("no cache", False), ("own phase", False), ("compile_and_run", True),
+     *((f"other {name}", False) for name in "compile_and_run _check_construct_args _self_check _predict".split())],
 )  # fmt: skip
 def test_a_call_is_made_as_mindspore_would_make_it_now(
     found: Any, around: str, straight: bool
@@ -493,6 +554,11 @@ def test_a_call_is_made_as_mindspore_would_make_it_now(
 
 def test_a_net_is_forgotten_when_it_is_gone(found: Any) -> None:
     assert found["gone"] == [True, True, False]
+
+
+def test_a_net_is_watched_once(found: Any) -> None:
+    """However often its kernel is found."""
+    assert len(set(found["watched for its end"])) == 1
 
 
 def test_another_call_is_not_replaced() -> None:

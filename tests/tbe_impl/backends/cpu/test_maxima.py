@@ -162,3 +162,15 @@ def test_a_maximum_that_need_not_tell_is_one_instruction(cache: KernelCache) -> 
     plain, *_ = prepare(largest_too, x, cache=cache)
     assert " = f32_above(" in kernel.source
     assert " = f32_above(" not in plain.source
+
+
+def test_a_sum_along_the_diagonal_is_no_row_s(cache: KernelCache) -> None:
+    def build(x: Tensor) -> list[Tensor]:
+        k = reduce_axis((0, 4), "k")
+        powers = parts(x)[2]
+        return [compute((1,), lambda i: Reduce("sum", powers(k, k), [k]))]
+
+    x = np.zeros((4, 4), np.float32)
+    x[0, 3] = np.nan
+    kernel, *_ = prepare(build, x, cache=cache)
+    assert np.isnan(kernel.run([x], {}, 1)[0]).all()
