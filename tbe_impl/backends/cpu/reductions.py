@@ -328,7 +328,7 @@ def row_kind(tag: str) -> str:
 
 
 def one_more(writer: Elaborator, body: Reduce, tag: str, so_far: str, value: str) -> str:
-    """The same of a reduction in this graph, of which not everything may have to show."""
+    """What a reduction of this graph has found, and one value more: in the short form that it may have, else as `combine` has it."""
     if id(body) in writer.short and tag in ("f32", "f64"):
         return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
     return combine(body.op, tag, so_far, value)

@@ -208,3 +208,12 @@ def test_a_frame_of_a_kernel_names_the_operator_and_its_line(cache: KernelCache)
     function, line = where.stdout.splitlines()
     assert function == "k_my_softmax"
     assert re.search(r"kernel\.c:\d+$", line.split(" ")[0])
+
+
+def test_ziglang_is_told_nothing_that_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with an error where others only warn."""
+    for command, told in (("gcc",), True), (("python", "-m", "ziglang", "cc"), False):
+        monkeypatch.setattr(
+            compiler, "find_compiler", lambda command=command: compiler.Compiler(command, "one")
+        )
+        assert (compiler.NO_CLONES in compiler.recipe("0").flags) is told
