@@ -130,7 +130,7 @@ static const float sigmoid_cells[6][32] __attribute__((aligned(64))) = {
 };
 typedef f32p f32p_sigmoid_begun;
 typedef f32p f32p_of_cells __attribute__((may_alias));
-/* A number from 2 with the cell in its lowest five bits; of an x from -8.25 or so to 7.75 it has no others, of any other it has. */
+/* A number from 2 with the cell in its lowest five bits; of an x from -8.125 to 7.75 it has no others, of any other it has. */
 VF i32p f32p_sigmoid_cell(f32p x) { return (i32p)f32p_fma(x, f32p_splat(0x1p-21f), f32p_splat(0x1.00002p+1f)); }
 VF i32p f32p_of_no_cell(void) { return (i32p){0} + ~0x4000001f; }
 VF f32p f32p_sigmoid_farther(f32p x, f32p far) { return (f32p)((i32p)far | f32p_sigmoid_cell(x)); }
