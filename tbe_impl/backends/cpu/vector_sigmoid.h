@@ -87,7 +87,8 @@ VF f32p_begun_by_power f32p_begin_by_power(f32p x) {
 #endif
 VF f32p f32p_end_by_power(f32p_begun_by_power e) { return f32p_inverse_of_sum(e.power, e.p); }
 VF f32p f32p_sigmoid_by_power(f32p x) {
-    return f32p_any_far(x) ? f32p_sigmoid_of_any(x) : f32p_end_by_power(f32p_begin_by_power(x));
+    f32p y = f32p_end_by_power(f32p_begin_by_power(x));
+    return f32p_any_far(x) ? f32p_select(f32p_abs(x) > 87.0f, f32p_sigmoid_of_any(x), y) : y;
 }
 VF f32p f32p_farther(f32p x, f32p far) { return f32p_above(f32p_abs(x), far); }
 /* In halves, of x not far from 0, since loops go over a strip with the first and then with the second. What shows whether a strip
