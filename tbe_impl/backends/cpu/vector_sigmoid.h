@@ -131,12 +131,14 @@ static const float sigmoid_cells[6][32] __attribute__((aligned(64))) = {
 };
 typedef f32p f32p_sigmoid_begun;
 typedef f32p f32p_of_cells __attribute__((may_alias));
-/* A number from 2 with the cell in its lowest five bits; of an x from -8.125 to 7.75 it has no others, of any other it has. */
+#define SIGMOID_CELL_0 2.0f
 VF i32p f32p_sigmoid_cell(f32p x) { return (i32p)f32p_fma(x, f32p_splat(0x1p-21f), f32p_splat(0x1.00002p+1f)); }
-VF i32p f32p_of_no_cell(void) { return (i32p){0} + ~0x4000001f; }
-VF f32p f32p_sigmoid_farther(f32p x, f32p far) { return (f32p)((i32p)far | f32p_sigmoid_cell(x)); }
+/* The lowest five bits are the number of a cell; where the others are not those of the first cell, there is none. */
+VF f32p f32p_sigmoid_farther(f32p x, f32p far) {
+    return (f32p)((i32p)far | (f32p_sigmoid_cell(x) ^ (i32p)f32p_splat(SIGMOID_CELL_0)));
+}
 VF int f32p_sigmoid_any_far(f32p far) {
-    return __builtin_expect(__builtin_ia32_ptestmd512((i32p)far, f32p_of_no_cell(), (uint16_t)-1) != 0, 0);
+    return __builtin_expect(__builtin_ia32_ptestmd512((i32p)far, (i32p){0} + ~31, (uint16_t)-1) != 0, 0);
 }
 /* Short enough to be begun and ended at once. */
 VF f32p f32p_sigmoid_begin(f32p x) {
@@ -150,7 +152,7 @@ VF f32p f32p_sigmoid_begin(f32p x) {
 VF f32p f32p_sigmoid_end(f32p y) { return y; }
 VF f32p f32p_sigmoid(f32p x) {
     f32p far = f32p_sigmoid_farther(x, f32p_splat(0.0f)), y = f32p_sigmoid_begin(x);
-    return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & f32p_of_no_cell()) != 0, f32p_sigmoid_by_power(x), y) : y;
+    return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & ~31) != 0, f32p_sigmoid_by_power(x), y) : y;
 }
 #else
 typedef f32p_begun_by_power f32p_sigmoid_begun;

@@ -193,13 +193,15 @@ def test_sigmoid_at_every_width(options: dict[str, Any], cache: KernelCache) -> 
     small = np.ldexp(random.uniform(-1, 1, 1 << 16), random.integers(-150, 0, 1 << 16))
     beyond = random.uniform(-110, 110, 1 << 18)
     powers = [sign * 2.0**exponent * step for sign in (-1, 1) for exponent in range(3, 127) for step in (0.8, 1, 1.6)]  # fmt: skip
-    x = np.concatenate([usual, *(one.astype(np.float32) for one in (wide, small, beyond, np.array(powers)))])  # fmt: skip
+    # what adds to 2 or 0 with the first cell's number, in the places of a sum's last bits
+    odd = [-(2.0**22) - steps / 2 for steps in range(-64, 65)]
+    x = np.concatenate([usual, *(one.astype(np.float32) for one in (wide, small, beyond, np.array(powers + odd)))])  # fmt: skip
     kernel, _, _ = prepare(lambda t: [dsl.ext.sigmoid(t)], x, cache=cache, **options)
     (found,) = kernel.run([x], {}, 1)
     with np.errstate(over="ignore"):
         wanted = 1 / (1 + np.exp(-x.astype(np.float64)))
     assert (np.abs(found - wanted) <= 2 * np.maximum(np.spacing(wanted.astype(np.float32)), TINY)).all()  # fmt: skip
-    for rare in (7.75, -8.25, 12.5, -13.5, 30.0, -80.0, -(2.0**22), np.inf, np.nan):
+    for rare in (7.75, -8.25, 12.5, -13.5, 30.0, -80.0, -(2.0**22) - 8, np.inf, np.nan):
         other = usual.copy()
         other[::5] = rare
         (again,) = kernel.run([np.concatenate([other, x[usual.size :]])], {}, 1)
