@@ -1,4 +1,4 @@
-"""Operations on two operands that have a quicker form: quotients, exponentials of differences, and extremes of a vector and a number."""
+"""Operations on two operands that have a quicker form: quotients, and extremes of a vector and a number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.scope import Index, Value
-from tbe_impl.backends.cpu.shares import EXPONENTIAL, SHARE
 from tbe_impl.dsl.expr import Binary, Call, Const, Expr, Read
 
 if TYPE_CHECKING:
@@ -39,25 +38,6 @@ def quotient_of(inside: Elaborator, node: Expr, environment: Mapping[int, Index]
     return None
 
 
-def exponential_of(
-    inside: Elaborator, node: Expr, environment: Mapping[int, Index]
-) -> Value | None:
-    """exp(x − m) of `shares`, from x and m; None where it is another expression."""
-    if not isinstance(node, Call) or inside.short.get(id(node)) != EXPONENTIAL:
-        return None
-    difference = node.args[0]
-    while isinstance(difference, Read):
-        tensor = difference.tensor
-        indices = [inside.index(item, environment) for item in difference.indices]
-        environment = dict(zip((axis.serial for axis in tensor.op.axis), indices, strict=True))
-        difference = tensor.op.body[tensor.value_index]
-    x, m = (inside.expression(child, environment) for child in difference.children)
-    base = inside.let(f"f32_exp_base({m.text})", "f32", m.depth)
-    is_far = inside.let(f"f32_exp_is_far({base.text})", vectors.FLAG, m.depth)
-    text = f"f32_exp_below({x.text}, {m.text}, {base.text}, {is_far.text})"
-    return inside.let(text, "f32", max(x.depth, m.depth))
-
-
 def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Value:
     """Two vectors put together; ``tag`` is the kind of what comes out."""
     depth = max(a.depth, b.depth)
@@ -67,8 +47,6 @@ def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Va
             return inside.let(f"({a.text} * {vectors.literal(factor, tag)})", tag, depth)
         if b.depth < a.depth:
             inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
-            if inside.short.get(id(node)) == SHARE:
-                return inside.let(f"({a.text} * {inverse.text})", tag, depth)
             is_far = inside.let(f"{tag}_is_far({inverse.text})", vectors.FLAG, b.depth)
             return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth)  # fmt: skip
     return inside.let(_text_of(node, a, b), tag, depth)

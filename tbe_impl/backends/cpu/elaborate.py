@@ -15,7 +15,7 @@ import numpy as np
 
 from tbe_impl.backends.cpu import vector_types as vectors
 from tbe_impl.backends.cpu.access import Accesses, accesses_of, division, index_poly
-from tbe_impl.backends.cpu.binaries import binary, exponential_of, quotient_of
+from tbe_impl.backends.cpu.binaries import binary, quotient_of
 from tbe_impl.backends.cpu.cell_loops import in_cells
 from tbe_impl.backends.cpu.half_cells import HalfCells
 from tbe_impl.backends.cpu.kept_rows import kept_row
@@ -59,7 +59,7 @@ class Elaborator:
         slow: ``id`` of stages that are stored rather than computed again and again.
         options: how code is made.
         sums: ``id`` of a reduction → the loops that somebody asks for.
-        short: ``id`` of calls → shorter functions that may compute them; see `tbe_impl.backends.cpu.short_forms`, `.deficits` and `.shares`.
+        short: ``id`` of calls → shorter functions that may compute them; see `tbe_impl.backends.cpu.short_forms` and `.deficits`.
 
     Attributes:
         summed: ``id`` of a reduction → the loops that were asked for, as they became.
@@ -504,9 +504,9 @@ class Elaborator:
             holds = self._holds(node, environment)
             if holds is not None:
                 return Value(vectors.literal(holds, tag), tag)
-        quicker = quotient_of(self, node, environment) or exponential_of(self, node, environment)
-        if quicker is not None:
-            return quicker
+        quotient = quotient_of(self, node, environment)
+        if quotient is not None:
+            return quotient
         self.inside_select += isinstance(node, Select)
         parts = [self.expression(child, environment) for child in node.children]
         self.inside_select -= isinstance(node, Select)

@@ -17,7 +17,7 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 def maxima_of_numbers(outputs: Sequence[Tensor]) -> frozenset[int]:
     """``id`` of those reductions in a graph."""
-    uses = Uses(outputs)
+    uses = _Uses(outputs)
     bodies = (body for op in stages_of(outputs) for body in op.body)
     return frozenset(
         id(body)
@@ -29,7 +29,7 @@ def maxima_of_numbers(outputs: Sequence[Tensor]) -> frozenset[int]:
     )
 
 
-class Uses:
+class _Uses:
     """What reads what, in a graph."""
 
     def __init__(self, outputs: Sequence[Tensor]):
@@ -56,7 +56,7 @@ class Uses:
                 yield from self.of(read)
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """A row of numbers of which there is a maximum.
 
     Attributes:
@@ -110,8 +110,8 @@ class Row(NamedTuple):
         return indices
 
 
-def _is_summed(largest: Reduce, numbers: Read, uses: Uses) -> bool:
-    row = Row(largest, numbers)
+def _is_summed(largest: Reduce, numbers: Read, uses: _Uses) -> bool:
+    row = _Row(largest, numbers)
     found = False
     for deficit in uses.of(largest):
         if not isinstance(deficit, Binary) or not is_deficit(deficit):
@@ -126,23 +126,23 @@ def _is_summed(largest: Reduce, numbers: Read, uses: Uses) -> bool:
     return found
 
 
-def _tells(row: Row, use: Expr | None) -> bool:
+def _tells(row: _Row, use: Expr | None) -> bool:
     """Whether what is made of an exponential or a deficit is NaN where the sum of its row is."""
     if isinstance(use, Reduce):
         return row.summed(use) is not None
     if not isinstance(use, Binary):
         return False
     if use.op == "div":
-        return are_of_one_row(row, use.a, use.b)
+        return _are_of_one_row(row, use.a, use.b)
     inverse = {"mul": "rec", "sub": "log"}.get(use.op)
     pairs = [(use.a, use.b), *([(use.b, use.a)] if use.op == "mul" else [])]
     for one, other in pairs:
         *_, call = followed(other)
-        if isinstance(call, Call) and call.name == inverse and are_of_one_row(row, one, call.args[0]):  # fmt: skip
+        if isinstance(call, Call) and call.name == inverse and _are_of_one_row(row, one, call.args[0]):  # fmt: skip
             return True
     return False
 
 
-def are_of_one_row(row: Row, one: Expr, total: Expr) -> bool:
+def _are_of_one_row(row: _Row, one: Expr, total: Expr) -> bool:
     element, summed = row.element(one), row.summed(total)
     return element is not None and summed is not None and row.is_same(element, summed)

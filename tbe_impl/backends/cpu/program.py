@@ -40,7 +40,6 @@ from tbe_impl.backends.cpu.options import DEFAULT, LoopChoice, Options
 from tbe_impl.backends.cpu.poly import ONE, Poly
 from tbe_impl.backends.cpu.ranges import WIDE
 from tbe_impl.backends.cpu.scope import Buffer, NeedsBuffer, TileMade, render
-from tbe_impl.backends.cpu.shares import shares
 from tbe_impl.backends.cpu.short_forms import NARROW, short_calls
 from tbe_impl.backends.cpu.sum_loops import SumLoops
 from tbe_impl.dsl.dtypes import dtype_of, is_float
@@ -321,9 +320,7 @@ class _Writer:
         self.short = dict.fromkeys(exponentials_of_deficits(outputs), "exp_of_deficit")
         self.short |= dict.fromkeys(maxima_of_numbers(outputs), "above")
         # the device rounds every stage, so that each has to be right by itself
-        if options.rounding != "device":
-            self.short |= (short := short_calls(outputs))
-            self.short |= shares(outputs, in_memory | self.kept | short.keys())
+        self.short |= {} if options.rounding == "device" else short_calls(outputs)
         self.symbol = symbol_of(name)
 
     def program(self) -> Program:

@@ -141,24 +141,6 @@ VF f32v f32_exp_by_roots(f32v x, const int is_exact) {
 VF f32v f32_exp(f32v x) { return f32_exp_by_roots(f32_clamp(x, -104.0f, 89.0f), 1); }
 VF f32v f32_exp_to_half(f32v x) { return f32p_exp_to_half(x); }
 VF f32v f32_exp_of_deficit(f32v x) { return f32_exp_by_roots(f32_above(f32_splat(-104.0f), x), 0); }
-/* exp(x - m) but for a factor near 1 that depends on m alone: 2^(t - 1/2), t from a rounded m log2(e). It is computed otherwise where
- * that is rounded by more than 1, lane by lane. But for the factor it is as near as exp of a rounded difference. */
-VF f32v f32_exp_base(f32v m) { return f32_fma(m, f32_splat(-0x1.715476p+0f), f32_splat(0.5f)); }
-VF i32v f32_is_far_base(f32v base) { return ~(f32_abs(base) < 0x1p24f); }
-VF int f32_exp_is_far(f32v base) {
-    int is_far = i32_any(f32_is_far_base(base));
-    __asm__("" : "+r"(is_far));
-    return is_far;
-}
-VF f32v f32_exp_below(f32v x, f32v m, f32v base, int is_far) {
-    f32v t = f32_fma(x, f32_splat(0x1.715476p+0f), base), f;
-    __asm__("vreduceps $1, %1, %0" : "=v"(f) : "v"(t));
-    f32v p = F32_POLYNOMIAL(f, 0.707106769f, 0.490129948f, 0.169855863f, 0.0392865464f, 0.00673776772f, 0.000975629606f,
-                            0.00012101802f);
-    f32v y = f32_scale(p, t);
-    if (__builtin_expect(is_far, 0)) y = f32_select(f32_is_far_base(base), f32_exp_of_deficit(x - m), y);
-    return y;
-}
 #else
 VF f32v f32_exp(f32v x) {
     x = f32_clamp(x, -104.0f, 89.0f);
@@ -171,9 +153,6 @@ VF f32v f32_exp_to_half(f32v x) { return f32_exp(x); }
 /* Of x <= 0 that is a rounded difference, beside whose error these do not count. */
 #if !(VECTOR_X86 && PART32_BYTES == 64)
 VF f32v f32_exp_of_deficit(f32v x) { return f32_exp(x); }
-VF f32v f32_exp_base(f32v m) { return m; }
-VF int f32_exp_is_far(f32v base) { return (void)base, 0; }
-VF f32v f32_exp_below(f32v x, f32v m, f32v base, int is_far) { return (void)base, (void)is_far, f32_exp_of_deficit(x - m); }
 #endif
 VF f32v f32_exp2(f32v x) {
     x = f32_clamp(x, -151.0f, 129.0f);

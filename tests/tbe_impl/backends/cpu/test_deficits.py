@@ -64,15 +64,8 @@ def test_deficits_are_known(case: str) -> None:
     assert len(exponentials_of_deficits([build(dsl.placeholder((4, 8), "float32"))])) == wanted
 
 
-def softmax_and_sums(x: Tensor) -> list[Tensor]:
-    powers = vexp(less(x, reduce_max(x, -1, True)))
-    total = reduce_sum(powers, -1, True)
-    return [vdiv(powers, broadcast(total, x.shape)), total]
-
-
-@pytest.mark.parametrize(("build", "function"), [(softmax, "below"), (softmax_and_sums, "of_deficit")])  # fmt: skip
 @pytest.mark.parametrize("columns", [5, 16, 100, 1024])
-def test_softmax_of_odd_rows(build: Callable[[Tensor], Tensor | list[Tensor]], function: str, columns: int, cache: KernelCache) -> None:  # fmt: skip
+def test_softmax_of_odd_rows(columns: int, cache: KernelCache) -> None:
     generator = np.random.default_rng(columns)
     x = (generator.standard_normal((12, columns)) * 4).astype(np.float32)
     x[1] *= 1e30
@@ -85,9 +78,9 @@ def test_softmax_of_odd_rows(build: Callable[[Tensor], Tensor | list[Tensor]], f
     x[8] = np.linspace(-120, 0, columns)
     x[9] += 1e6
     x[10] = 0
-    kernel, _, _ = prepare(build, x, cache=cache)
-    assert f"f32_exp_{function}(" in kernel.source
-    found, *_ = kernel.run([x], {}, 1)
+    kernel, _, _ = prepare(softmax, x, cache=cache)
+    assert "f32_exp_of_deficit(" in kernel.source
+    (found,) = kernel.run([x], {}, 1)
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)
         powers = np.exp(wide - wide.max(-1, keepdims=True))
