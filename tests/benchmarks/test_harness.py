@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.harness import running
 from benchmarks.harness import stored as keeping
+from benchmarks.harness.calls import quickest
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
 from benchmarks.harness.stored import FULL, READMES, changed, replaced, stored
@@ -61,6 +63,23 @@ def test_who_is_faster_stands_left_of_the_line() -> None:
     ones = [one for one in drawing.iter(f"{space}line") if one.get("stroke") == "#333"]
     (one,) = (float(mark.get("x1")) for mark in ones)  # type: ignore[arg-type]
     assert at[TORCH] < one < at[UNFUSED]
+
+
+def test_the_better_way_of_a_ceiling_is_chosen_in_its_first_call() -> None:
+    """By then its process is alone: before, others compile beside it."""
+    called: list[str] = []
+
+    def slow() -> None:
+        called.append("slow")
+        time.sleep(0.03)
+
+    call = quickest({"slow": slow, "quick": lambda: called.append("quick")})
+    assert called == []
+    call()
+    assert {"slow", "quick"} == set(called)
+    called.clear()
+    call()
+    assert called == ["quick"]
 
 
 def test_lines_name_those_who_exist_and_targets_of_those_who_take_part() -> None:
