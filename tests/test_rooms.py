@@ -118,6 +118,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/onnx_fusion/written.py",
     "ms_fusion/demo_block.py",
     "ms_fusion/presets/batch_norm.py",
+    "ms_fusion/presets/leaky_relu.py",
     "ms_fusion/presets/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/bprops.py",

@@ -59,7 +59,7 @@ def _as_set(
         with (
             again.looked_over(attempt, fixed, place),
             flags_set(attempt.over(fixed)),
-            _spelled_out(fixed),
+            _suited(fixed),
         ):
             yield
         return
@@ -75,7 +75,7 @@ def _as_set(
     with (
         again.looked_over(attempt, flags, place, name),
         flags_set(attempt.over(flags)),
-        _spelled_out(flags),
+        _suited(flags),
         first_compile.told(user, name, inputs, place, own=generator_of(flags) == "mindspore")
         if fuses(flags) and device_target() == "CPU"
         else contextlib.nullcontext(),
@@ -94,10 +94,13 @@ def _buildable(flags: str, name: str) -> str:
     return flags
 
 
-def _spelled_out(flags: str) -> contextlib.AbstractContextManager[None]:
-    """What MindSpore cannot hand over whole, in basic operators, where our generator builds the kernels."""
+@contextlib.contextmanager
+def _suited(flags: str) -> Iterator[None]:
+    """Where our generator builds the kernels: layers in the operators, and with the gradients, that suit it."""
     if not fuses(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
-        return contextlib.nullcontext()
-    from ms_fusion.presets import batch_norm
+        yield
+        return
+    from ms_fusion.presets import batch_norm, leaky_relu
 
-    return batch_norm.spelling_out()
+    with batch_norm.spelling_out(), leaky_relu.differentiated_by_result():
+        yield
