@@ -235,16 +235,14 @@ def _moving(operator: Operator) -> Call:
 
 def _multiplying(operations: int) -> Call:
     """As many floating point operations in one product of matrices that suit the machine, by oneDNN or by what torch brings."""
-    import mindspore as ms
-    from mindspore import Tensor, ops
+    from custom_ops.onednn import prepare_matmul
 
-    ms.set_context(mode=ms.GRAPH_MODE)
     # a single row of that side would be more than a small net is
     side = SIDE if operations >= 2 * SIDE * SIDE else max(1, round((operations / 2) ** (1 / 3)))
     rows = max(1, round(operations / (2 * side * side)))
     left, right = (np.ones((size, side), np.float32) for size in (rows, side))
-    product, given = ms.jit(ops.matmul), (Tensor(left), Tensor(right))
-    ways: dict[str, Callable[[], object]] = {"MindSpore": lambda: product(*given)}
+    product, out = prepare_matmul(left.shape, right.shape), np.empty((rows, side), np.float32)
+    ways: dict[str, Callable[[], object]] = {"oneDNN": lambda: product.call([left, right], [out])}
     if importlib.util.find_spec("torch") is not None:
         import torch
 
