@@ -33,25 +33,21 @@ def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...],
             return
         _refuse_narrow(sizes, dtype)
         channels = (1, sizes.weight[0], 1, 1)
-        # a residual that lies as the result does is read where it is; any other is laid where the result will be
-        beside = after.residual and "residual" in last
+        within = frozenset[str]() if last and convolution_primitives.adds_in_blocks(builder, sizes, dtype) else last  # fmt: skip
+        laid = {"weight": builder.free(sizes.grouped_weight, dtype)}
+        laid |= {name: _image(builder, shape, dtype, within) for name, shape in (("x", sizes.x), ("y", sizes.y))}  # fmt: skip
         multiplied = [builder.seen(read["scale"], channels)] if after.scale else []
         added = [builder.seen(read["bias"], channels)] if after.scale and after.bias else []
-        added += [read["residual"]] if beside else []
+        descriptions = [one.description for one in added] + [laid["y"]] * after.residual
         attributes = builder.attributes()
-        after.join(library, attributes, [one.description for one in added], [one.description for one in multiplied], held=after.residual and not beside)  # fmt: skip
+        after.join(library, attributes, descriptions, [one.description for one in multiplied])
         bias = read["bias"] if after.bias and not after.scale else None
-        primitive = builder.primitive(
-            "convolution_forward", library.engine, constants.FORWARD_TRAINING, constants.CONVOLUTION_DIRECT,
-            _image(builder, sizes.x, dtype, last), builder.free(sizes.grouped_weight, dtype), bias and bias.description,
-            _image(builder, sizes.y, dtype, last), *window(sizes), attributes,
-        )  # fmt: skip
+        primitive = convolution_primitives.forward(builder, sizes, laid, bias and bias.description, attributes)  # fmt: skip
         result = builder.target(y, builder.wanted(primitive, constants.RESULT))
-        if after.residual and not beside:
-            builder.copy(read["residual"], result)
-        given = {name: builder.converted(read[key], builder.wanted(primitive, name)) for name, key in ((constants.SOURCE, "x"), (constants.WEIGHTS, "weight"))}  # fmt: skip
-        given |= {constants.BIAS: bias} if bias else {}
-        given |= {constants.post_operation(number): one for number, one in enumerate([*multiplied, *added])}  # fmt: skip
+        taken = {constants.SOURCE: read["x"], constants.WEIGHTS: read["weight"]} | ({constants.BIAS: bias} if bias else {})  # fmt: skip
+        joined = [*multiplied, *added] + ([read["residual"]] if after.residual else [])
+        taken |= {constants.post_operation(number): one for number, one in enumerate(joined)}
+        given = {name: builder.converted(place, builder.wanted(primitive, name)) for name, place in taken.items()}  # fmt: skip
         builder.execute(primitive, {**given, constants.RESULT: result})
         builder.deliver(result, y, relu=after.has_own_relu)
 

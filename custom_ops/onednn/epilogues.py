@@ -96,7 +96,7 @@ class Epilogue:
         known = ACTIVATIONS[self.activation]
         return known.alpha if self.alpha is None else float(self.alpha)
 
-    def join(self, library: Any, attributes: Any, added: Sequence[Any] = (), multiplied: Sequence[Any] = (), *, held: bool | None = None) -> None:  # fmt: skip
+    def join(self, library: Any, attributes: Any, added: Sequence[Any] = (), multiplied: Sequence[Any] = ()) -> None:  # fmt: skip
         """Puts it on the attributes of a primitive.
 
         Args:
@@ -104,7 +104,6 @@ class Epilogue:
             attributes: of the primitive.
             added, multiplied: descriptions of what the product is multiplied with first, then what is added, each an
                 argument `constants.post_operation` of its number.
-            held: whether the residual is what the result's memory holds before; by default when nothing is added.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))
@@ -112,8 +111,6 @@ class Epilogue:
             for kind, descriptions in ((constants.BINARY_MUL, multiplied), (constants.BINARY_ADD, added)):  # fmt: skip
                 for description in descriptions:
                     library.call("post_ops_append_binary", steps, kind, description)
-            if self.residual and (not added if held is None else held):
-                library.call("post_ops_append_sum", steps, ctypes.c_float(1), 0, 0)
             if self.activation and not self.has_own_relu:
                 known = ACTIVATIONS[self.activation]
                 library.call(

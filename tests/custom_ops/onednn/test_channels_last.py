@@ -46,6 +46,25 @@ def test_a_convolution_with_all_that_can_follow(case: str, last: tuple[str, ...]
     close(found, turned(wanted) if "y" in last else wanted)
 
 
+@pytest.mark.parametrize("last", [NAMES, ()])
+def test_a_scale_and_a_residual_are_computed_by_a_quick_implementation(last: tuple[str, ...]) -> None:  # fmt: skip
+    prepared = prepare_conv2d((2, 32, 8, 8), (32, 32, 3, 3), padding=1, scale=True, residual=True, channels_last=last)  # fmt: skip
+    assert not any(name.startswith("ref") for name in prepared.implementations)
+
+
+def test_long_sums_are_as_near_to_float64_as_in_the_usual_order() -> None:
+    shapes = {"x_shape": (1, 384, 7, 7), "weight_shape": (32, 384, 3, 3)}
+    plain, last = (prepare_conv2d(**shapes, residual=True, channels_last=names) for names in ((), NAMES))  # fmt: skip
+    exact = prepare_conv2d(**shapes, residual=True, dtype="float64")
+    given = arrays(plain)
+    (wanted,) = exact.call([one.astype(np.float64) for one in given])
+    (found,) = plain.call(given)
+    x, weight, residual = given
+    (with_last,) = last.call([turned(x), weight, turned(residual)])
+    away, away_last = (np.sqrt(np.mean((one - wanted) ** 2)) for one in (found, np.moveaxis(with_last, -1, 1)))  # fmt: skip
+    assert away_last <= 1.2 * away
+
+
 @pytest.mark.parametrize("last", [("grad", "x", "grad_x"), ("grad",), ("grad_x",)])
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case: str, last: tuple[str, ...]) -> None:
