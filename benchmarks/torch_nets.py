@@ -184,15 +184,27 @@ def with_same_weights(net: nn.Module) -> nn.Module:
     return net
 
 
+def laid(net: nn.Module, x: np.ndarray, memory_format: str) -> tuple[nn.Module, Tensor]:
+    """A network and its input with images in one of torch's orders."""
+    order, given = getattr(torch, memory_format), torch.from_numpy(x)
+    return net.to(memory_format=order), given.contiguous(memory_format=order) if x.ndim == 4 else given  # fmt: skip
+
+
 def called(
-    name: str, x: np.ndarray, *, train: bool, whole: bool = False
+    name: str,
+    x: np.ndarray,
+    *,
+    train: bool,
+    whole: bool = False,
+    memory_format: str = "contiguous_format",
 ) -> Callable[[], np.ndarray]:
     """A call of a network, or of its training step, on x; the weights are those of `benchmarks.nets`.
 
     Args:
         whole: compile it, with its loss.
+        memory_format: torch's name of the order in which images and weights lie.
     """
-    net, given = with_same_weights(NETWORKS[name]()), torch.from_numpy(x)
+    net, given = laid(with_same_weights(NETWORKS[name]()), x, memory_format)
 
     def compiled(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         return torch.compile(function, dynamic=False, fullgraph=True) if whole else function

@@ -153,7 +153,7 @@ def _same_constant(one: Value, other: Value, samples: int, padded: int, where: s
         raise _MixedError(f"{where} has a constant that cannot be compared")
     if one.data == other.data:
         return
-    integers = one.dtype == "int64" and len(one.shape) == 1
+    integers = one.dtype == "int64" and len(one.shape) == 1 and one.shape == other.shape
     if integers and all(
         first == second or (first % samples == 0 and first // samples * padded == second)
         for first, second in zip(one.data, other.data, strict=True)

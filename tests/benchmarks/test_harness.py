@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
@@ -65,21 +68,36 @@ def test_who_is_faster_stands_left_of_the_line() -> None:
     assert at[TORCH] < one < at[UNFUSED]
 
 
-def test_the_better_way_of_a_ceiling_is_chosen_in_its_first_call() -> None:
-    """By then its process is alone: before, others compile beside it."""
-    called: list[str] = []
+def test_the_better_of_two_ways_is_chosen_in_the_first_call_and_begins_anew() -> None:
+    """By then its process is alone: before, others compile beside it; and a training step that was tried has moved its weights."""
+    made: list[str] = []
 
-    def slow() -> None:
-        called.append("slow")
-        time.sleep(0.03)
+    def way(name: str, seconds: float) -> Callable[[], Callable[[], int]]:
+        def make() -> Callable[[], int]:
+            made.append(name)
+            calls = itertools.count(1)
 
-    call = quickest({"slow": slow, "quick": lambda: called.append("quick")})
-    assert called == []
-    call()
-    assert {"slow", "quick"} == set(called)
-    called.clear()
-    call()
-    assert called == ["quick"]
+            def call() -> int:
+                time.sleep(seconds)
+                return next(calls)
+
+            return call
+
+        return make
+
+    call = quickest({"slow": way("slow", 0.03), "quick": way("quick", 0)})
+    assert made == []
+    assert call() == 1
+    assert made == ["slow", "quick", "quick"]
+    assert call() == 2
+    assert made[3:] == []
+
+
+def test_torch_computes_the_same_with_channels_last() -> None:
+    nets = pytest.importorskip("benchmarks.torch_nets", exc_type=ImportError)
+    x = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
+    usual, last = (nets.called("ResNet", x, train=False, memory_format=one)() for one in ("contiguous_format", "channels_last"))  # fmt: skip
+    np.testing.assert_allclose(usual, last, rtol=1e-4, atol=1e-5)
 
 
 def test_lines_name_those_who_exist_and_targets_of_those_who_take_part() -> None:

@@ -12,7 +12,8 @@ from ms_fusion.presets import mindspore_state, net_checks
 from ms_fusion.specializing import padding
 from ms_fusion.specializing.batch_axis import Carried, prove
 
-ops = pytest.importorskip("mindspore").ops
+mindspore = pytest.importorskip("mindspore")
+ops = mindspore.ops
 
 SAMPLES, PADDED = 3, 8
 RNG = np.random.default_rng(7)
@@ -98,6 +99,14 @@ def numbered(x):
     return x + ops.arange(x.shape[0]).reshape(-1, 1, 1)
 
 
+def picked(x):
+    """By a tensor of as many numbers as there are samples, a constant of the graph."""
+    numbers = ()
+    for number in range(x.shape[0]):
+        numbers = (*numbers, number)
+    return ops.gather(x, mindspore.Tensor(numbers), 0) * 2.0
+
+
 def tiled(x):
     return ops.tile(x, (2, 1, 1))
 
@@ -132,8 +141,8 @@ def sorted_samples(x):
 
 APART = (chain, rows_normalised, reshaped, heads, taken, made, along_others)
 MIXED = (
-    minor, over_batch, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, tiled, beside,
-    cumulated, gram, contracted, branched, sorted_samples,
+    minor, over_batch, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, picked, tiled,
+    beside, cumulated, gram, contracted, branched, sorted_samples,
 )  # fmt: skip
 
 
