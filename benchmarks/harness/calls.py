@@ -159,7 +159,8 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
 
     torch.set_num_threads(environment.threads())
     if workload == DETECTOR:
-        return _in_better_format(partial(_detector_in_torch, whole=whole), whole=whole)
+        made: Callable[..., Call] = partial(_detector_in_torch, whole=whole)
+        return made() if whole else _in_better_format(made)
     if workload in LANGUAGE:
         from benchmarks import torch_language_model
 
@@ -169,7 +170,8 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
         from benchmarks.torch_nets import called
 
         (x,) = inputs_of(workload)
-        return _in_better_format(partial(called, workload, x, train=train, whole=whole), whole=whole or x.ndim != 4)  # fmt: skip
+        made = partial(called, workload, x, train=train, whole=whole)
+        return _in_better_format(made) if x.ndim == 4 and not whole else made()
     from benchmarks.peers import torch_peers
 
     operator = Operator.of(workload)
@@ -183,10 +185,8 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
     return call
 
 
-def _in_better_format(made: Callable[..., Call], *, whole: bool) -> Call:
-    """Images in torch's usual order or with their channels last, whichever is quicker; its compiler chooses itself."""
-    if whole:
-        return made()
+def _in_better_format(made: Callable[..., Call]) -> Call:
+    """Images in torch's usual order or with their channels last, whichever is quicker; torch.compile chooses by itself."""
     return quickest({form: partial(made, memory_format=form) for form in ("contiguous_format", "channels_last")})  # fmt: skip
 
 

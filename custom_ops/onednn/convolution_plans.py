@@ -42,7 +42,7 @@ def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...],
         attributes = builder.attributes()
         after.join(library, attributes, descriptions, [one.description for one in multiplied])
         bias = read["bias"] if after.bias and not after.scale else None
-        primitive = convolution_primitives.forward(builder, sizes, laid, bias and bias.description, attributes)  # fmt: skip
+        primitive = convolution_primitives.convolution(builder, sizes, laid, bias and bias.description, attributes)  # fmt: skip
         result = builder.target(y, builder.wanted(primitive, constants.RESULT))
         taken = {constants.SOURCE: read["x"], constants.WEIGHTS: read["weight"]} | ({constants.BIAS: bias} if bias else {})  # fmt: skip
         joined = [*multiplied, *added] + ([read["residual"]] if after.residual else [])
