@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ms_fusion.kernel_server.large_pages import large_pages
 from ms_fusion.kernel_server.stubs import by_name_of_akg, told
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.backends.cpu.nests import may_overwrite
@@ -35,14 +34,12 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
     frees = [f"free(beside{n});" for n in range(len(places)) if places[n] == f"beside{n}"]
     inputs = [f"all[{_index(group.inputs, tensor)}]" for tensor in program.inputs]
     outputs = [places[_index(group.results, tensor)] for tensor in program.outputs]
-    before, calls = large_pages(group)
     written = {place for targets in group.places for place in targets if place >= count}
     declared, noted = told(group.name, count + len(written))
     lines = [
         declared,
         f"void {group.name}(void *callback, int *offered, void **all) {{",
         "(void)callback; (void)offered;",
-        *calls,
         noted,
         *made,
         f"void *buffers[] = {{{', '.join([*inputs, *outputs])}}};",
@@ -53,7 +50,9 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         "}",
         *by_name_of_akg(group.name),
     ]
-    return "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + before + "\n".join(lines) + "\n"  # fmt: skip
+    return (
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"
+    )
 
 
 def _index(tensors: Sequence[Tensor], wanted: Tensor) -> int:

@@ -32,6 +32,7 @@ static atomic_int watched;
 
 /* Kernels call it before they compute, each with its name, itself, and what MindSpore gave it. */
 void ms_fusion_launched(const char *name, void *kernel, int count, void **buffers) {
+  large_pages(kernel);
   if (!atomic_load_explicit(&watched, memory_order_relaxed) || atomic_fetch_add(&launches.number, 1)) return;
   launches.name = name;
   launches.kernel = kernel;

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ms_fusion.kernel_server.rows import Prepared
 
 SOURCE = Path(__file__).with_name("host.c")
+LARGE_PAGES = Path(__file__).with_name("large_pages.c")
 SYMBOLS = ("ms_fusion_host_set", "ms_fusion_host_prepare", "ms_fusion_launched", "ms_fusion_watch")
 
 log = logging.getLogger("ms_fusion")
@@ -104,6 +105,8 @@ def loaded() -> ctypes.CDLL | None:
 
 @cache
 def _library() -> ctypes.CDLL:
-    file = compiler.build(SOURCE.read_text("utf-8"), symbols=SYMBOLS)
+    file = compiler.build(
+        LARGE_PAGES.read_text("utf-8") + SOURCE.read_text("utf-8"), symbols=SYMBOLS
+    )
     # other libraries look for its symbols
     return ctypes.CDLL(str(file), mode=os.RTLD_NOW | os.RTLD_GLOBAL)

@@ -1,4 +1,5 @@
-/* MindSpore's tensors lie in pages of 4 KiB, as malloc takes them; in pages of 2 MiB the processor finds them quicker. */
+/* Memory has pages of 4 KiB as malloc takes it; in pages of 2 MiB the processor finds a net's tensors, and MindSpore what it knows of
+   them, quicker. So the process's own memory is moved into those while its kernels are launched, a little before each. */
 #ifdef __linux__
 #include <errno.h>
 #include <stdatomic.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* of Linux 6.1; an older one refuses it */
 #ifndef MADV_COLLAPSE
@@ -14,47 +16,102 @@
 
 enum {
   LARGE_PAGE = 2 << 20,
-  /* moving a tensor takes as long as many calls: who calls once or twice does not wait for it */
-  COLLAPSED_AT_SIGHT = 24,
-  KNOWN_BUFFERS = 16
+  SMALL_PAGES = LARGE_PAGE / 4096,
+  /* a page gets no larger for the sake of fewer: memory grows by a seventh at most */
+  LEAST_PRESENT = SMALL_PAGES / 8 * 7,
+  MOST_RANGES = 1024,
+  /* from so many refusals one after the other on, the system has no large pages, or no more of them */
+  MOST_REFUSED = 16,
+  KERNELS = 1 << 12
 };
+/* who launches kernels for a moment does not wait for it; whoever goes on waits for a fifth of the time until it is done */
+static const int64_t FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 4, LATER = 4;
 
-/* the first large page of each buffer, and in the bits that such an address leaves free how often it was seen */
-static _Atomic uintptr_t known_buffers[KNOWN_BUFFERS];
-static atomic_uint forgotten_next;
+static struct { uintptr_t next, end; } ranges[MOST_RANGES];
+static int range, range_count, refused;
+static int64_t rest_ns;
+static atomic_flag moving = ATOMIC_FLAG_INIT;
+static _Atomic int64_t due_ns;
+static atomic_int has_new_kernels;
+static _Atomic uint32_t kernels_seen[KERNELS / 32];
+
+static int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
 
 static int large_pages_allowed(void) {
-  static atomic_int answer; /* 0: not asked yet, 1: yes, -1: no */
-  int allowed = atomic_load_explicit(&answer, memory_order_relaxed);
-  if (allowed) return allowed > 0;
   char modes[64] = "";
   FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
-  allowed = file && fgets(modes, sizeof modes, file) && !strstr(modes, "[never]") ? 1 : -1;
+  int allowed = file && fgets(modes, sizeof modes, file) && !strstr(modes, "[never]");
   if (file) fclose(file);
-  atomic_store_explicit(&answer, allowed, memory_order_relaxed);
-  return allowed > 0;
+  return allowed;
 }
 
-/* Moves a buffer that is seen for the 24th time into large pages, as far as it fills them. Several threads may ask at once; at
-   worst one buffer is moved twice, or not at all. */
-static void large_pages(void *at, int64_t bytes) {
-  uintptr_t first = ((uintptr_t)at + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
-  uintptr_t end = ((uintptr_t)at + (uintptr_t)bytes) / LARGE_PAGE * LARGE_PAGE;
-  if (first >= end) return;
-  for (int i = 0; i < KNOWN_BUFFERS; i++) {
-    uintptr_t known = atomic_load_explicit(&known_buffers[i], memory_order_relaxed);
-    if (known / LARGE_PAGE * LARGE_PAGE != first) continue;
-    if (known == first + COLLAPSED_AT_SIGHT) return;
-    int counted = atomic_compare_exchange_strong(&known_buffers[i], &known, known + 1);
-    if (counted && known + 1 == first + COLLAPSED_AT_SIGHT && large_pages_allowed()) {
-      int before = errno;
-      madvise((void *)first, end - first, MADV_COLLAPSE);
-      errno = before;
-    }
-    return;
+/* The large pages that fit into each mapping of memory that is the process's alone. */
+static void find_ranges(void) {
+  char line[512], access[5], name[8];
+  unsigned long start, end, inode;
+  FILE *maps = fopen("/proc/self/maps", "re");
+  range = range_count = refused = 0;
+  while (maps && range_count < MOST_RANGES && fgets(line, sizeof line, maps)) {
+    *name = 0;
+    if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %7s", &start, &end, access, &inode, name) < 4) continue;
+    if (strcmp(access, "rw-p") || inode || (*name && strcmp(name, "[heap]") && strncmp(name, "[anon", 5))) continue;
+    uintptr_t first = (start + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    if (first + LARGE_PAGE > end) continue;
+    ranges[range_count].next = first;
+    ranges[range_count++].end = end;
   }
-  atomic_store(&known_buffers[atomic_fetch_add(&forgotten_next, 1) % KNOWN_BUFFERS], first + 1);
+  if (maps) fclose(maps);
+}
+
+/* What was unmapped since is refused. */
+static void move_page(uintptr_t at) {
+  unsigned char states[SMALL_PAGES];
+  int present = 0;
+  if (mincore((void *)at, LARGE_PAGE, states)) return;
+  for (int i = 0; i < SMALL_PAGES; i++) present += states[i] & 1;
+  if (present >= LEAST_PRESENT) refused = madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE) ? refused + 1 : 0;
+}
+
+/* The next ones of the pages, until a millisecond is over. */
+static void move_some(int64_t start) {
+  if (atomic_exchange(&has_new_kernels, 0)) range = range_count = 0, rest_ns = FIRST_NS;
+  if (range == range_count && large_pages_allowed()) find_ranges();
+  int64_t now = start;
+  while (range < range_count && refused < MOST_REFUSED && now - start < PIECE_NS) {
+    uintptr_t at = ranges[range].next;
+    ranges[range].next += LARGE_PAGE;
+    if (at + 2 * LARGE_PAGE > ranges[range].end) range++;
+    move_page(at);
+    now = now_ns();
+  }
+  if (range == range_count || refused == MOST_REFUSED) {
+    /* memory is taken and given back meanwhile, less and less of it */
+    range = range_count = 0;
+    rest_ns *= LATER;
+    now += rest_ns;
+  }
+  atomic_store(&due_ns, now + OTHERS_SHARE * (now - start));
+}
+
+/* Before each launch of a kernel; what a kernel that was not seen yet works on is moved soon. */
+static void large_pages(void *kernel) {
+  int64_t now = now_ns();
+  uint32_t number = (uint32_t)((uintptr_t)kernel >> 4) * UINT32_C(2654435769) >> 20, bit = UINT32_C(1) << number % 32;
+  if (!(atomic_load_explicit(&kernels_seen[number / 32], memory_order_relaxed) & bit)) {
+    atomic_fetch_or(&kernels_seen[number / 32], bit);
+    atomic_store(&has_new_kernels, 1);
+    atomic_store(&due_ns, now + FIRST_NS);
+  }
+  if (now < atomic_load_explicit(&due_ns, memory_order_relaxed) || atomic_flag_test_and_set(&moving)) return;
+  int before = errno;
+  move_some(now);
+  errno = before;
+  atomic_flag_clear(&moving);
 }
 #else
-#define large_pages(at, bytes) ((void)0)
+#define large_pages(kernel) ((void)0)
 #endif

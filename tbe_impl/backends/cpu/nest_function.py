@@ -134,7 +134,9 @@ class NestFunction:
         self, extent: str, grain: int, alone: str, *, arguments: str = "", given: str = "", count: str = ""
     ) -> tuple[str, str]:  # fmt: skip
         """A function, and statements that run `alone`, or this nest's parts on several threads when that pays; see `shared_out`."""
-        work = f"{self.steps()} >= {self.options.parallel_elements}"
+        least = str(self.options.parallel_elements)
+        # what parts are put together to has other bits than what one thread computed: not now like this, now like that
+        work = f"{self.steps()} >= {least if count else f'shared_from({least})'}"
         return shared_out(
             self.name, extent, grain, work, alone, portions=self.portions, arguments=arguments, given=given, count=count
         )  # fmt: skip

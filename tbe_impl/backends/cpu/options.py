@@ -78,7 +78,8 @@ class Options:
         orders: loops over results; where they cannot be had, they are as without.
         portions: into how many parts the steps of a nest are cut, which threads take as they come: those that wake up late
             take fewer; 0 for an equal part for each.
-        parallel_elements: elements that a nest reads and writes from which on threads share it.
+        parallel_elements: elements that a nest reads and writes from which on threads share it; a quarter of them where a
+            thread is awake (`workers.h`).
     """
 
     rounding: str = "accurate"

@@ -60,6 +60,8 @@ static _Thread_local int is_inside;
 
 static int processor_here(void) { return sched_getcpu(); }
 static long thread_here(void) { return syscall(SYS_gettid); }
+/* As whoever looks at the process's threads sees it; else it would have the name of the thread that called first. */
+static void name(pthread_t thread) { pthread_setname_np(thread, "tbe_impl"); }
 
 /* Refused where there is no other. */
 static __attribute__((noinline, cold)) void keep_off(struct worker *worker, int processor) {
@@ -74,6 +76,7 @@ static __attribute__((noinline, cold)) void keep_off(struct worker *worker, int 
 #else
 static int processor_here(void) { return -1; }
 static long thread_here(void) { return 0; }
+static void name(pthread_t thread) { (void)thread; }
 static void keep_off(struct worker *worker, int processor) { (void)worker, (void)processor; }
 #endif
 
@@ -182,6 +185,7 @@ static int have_workers(int wanted) {
     pthread_mutex_init(&next->lock, NULL);
     pthread_cond_init(&next->wake, NULL);
     if (pthread_create(&thread, NULL, work, next)) break;
+    name(thread);
     pthread_detach(thread);
     atomic_store(&started, count + 1);
   }
@@ -203,6 +207,12 @@ static void wait_for(struct job *job, int awaited) {
   pthread_mutex_lock(&ending);
   while (!is_finished(job, awaited)) pthread_cond_wait(&ended, &ending);
   pthread_mutex_unlock(&ending);
+}
+
+/* The first one, which is asked first. */
+int tbe_impl_is_awake(void) {
+  if (!atomic_load_explicit(&started, memory_order_acquire)) return 0;
+  return !is_inside && !atomic_load_explicit(&workers[0].sleeps, memory_order_relaxed);
 }
 
 void tbe_impl_share(part_of_work *part, void *work, int threads, int count) {

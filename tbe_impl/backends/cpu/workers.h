@@ -10,6 +10,16 @@ typedef void part_of_work(void *work, int number, int count);
 
 extern void tbe_impl_share(part_of_work *part, void *work, int threads, int count) __attribute__((weak));
 
+/* Whether one of the threads waits busily: it begins within a microsecond. */
+extern int tbe_impl_is_awake(void) __attribute__((weak));
+
+enum { LESS_WHERE_AWAKE = 4 };
+
+/* Elements from which on a nest is shared, given those for which a thread is woken up. */
+static inline __attribute__((unused)) int64_t shared_from(int64_t elements) {
+  return tbe_impl_is_awake && tbe_impl_is_awake() ? elements / LESS_WHERE_AWAKE : elements;
+}
+
 /* Calls each of `count` parts once, on at most `threads` threads, of which the caller is one: it takes the first part. */
 static inline __attribute__((unused)) void share(part_of_work *part, void *work, int64_t threads, int64_t count) {
   if (threads > 1 && count > 1 && tbe_impl_share) {

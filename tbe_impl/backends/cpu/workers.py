@@ -12,7 +12,7 @@ from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import CompileError, MissingError
 
 SOURCE = Path(__file__).with_name("workers.c")
-SYMBOLS = ("tbe_impl_share",)
+SYMBOLS = ("tbe_impl_share", "tbe_impl_is_awake")
 
 _loading = threading.Lock()
 _loaded: list[ctypes.CDLL | None] = []

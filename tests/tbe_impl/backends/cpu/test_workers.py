@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tbe_impl import dsl
 from tbe_impl.backends.cpu import compiler, workers
 from tbe_impl.backends.cpu.open_library import open_library
+from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.backends.cpu.workers import start_workers
 
 TEXT = """
@@ -71,12 +73,14 @@ static void steps(const struct shared_nest *nest, int64_t begin, int64_t end, ch
   *(int64_t *)own += end - begin;
 }
 
+int64_t least(int64_t elements) { return shared_from(elements); }
+
 int nest(void **b, int64_t count, int64_t grain, int64_t portions, int64_t *sums, int64_t threads) {
   return share_nest(&(struct shared_nest){.run = steps, .b = b, .steps = count, .grain = grain, .portions = portions,
     .own = (char *)sums, .own_bytes = sizeof *sums}, threads);
 }
 """
-SYMBOLS = ("run", "nest", "ways")
+SYMBOLS = ("run", "nest", "ways", "least")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processors as Linux numbers them")
 
@@ -200,6 +204,26 @@ def test_a_forked_child_has_its_own(library: ctypes.CDLL) -> None:
     if not child:
         os._exit(0 if (times(library, 2, 64, wait_us=100) == 1).all() else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_less_is_shared_where_one_is_awake(library: ctypes.CDLL) -> None:
+    library.least.restype = ctypes.c_int64
+    found, end = set(), time.monotonic() + 10
+    while found != {100, 400} and time.monotonic() < end:
+        assert (times(library, 2, 2, wait_us=100) == 1).all()
+        found.add(library.least(ctypes.c_int64(400)))
+        time.sleep(0.01)
+        found.add(library.least(ctypes.c_int64(400)))
+    assert found == {100, 400}
+
+
+@pytest.mark.parametrize(("build", "is_either"), [(lambda x: dsl.vadds(x, 1.0), True), (lambda x: dsl.reduce_sum(x, 1), True), (lambda x: dsl.reduce_sum(x, 0), False), (lambda x: dsl.reduce_sum(x, [0, 1]), False)])  # fmt: skip
+def test_what_is_put_together_from_parts_is_shared_always_or_never(build, is_either: bool) -> None:
+    """It has other bits from parts."""
+    x = dsl.placeholder((512, 512), "float32")
+    text = write_program([build(x)], [x]).source
+    assert text.count(f">= {'shared_from(524288)' if is_either else '524288'})") == 1
+    assert text.count("share_nest(") == 1
 
 
 def test_without_them_the_caller_does_everything(tmp_path: Path) -> None:
