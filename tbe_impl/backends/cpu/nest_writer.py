@@ -44,8 +44,9 @@ STACKED_STEPS = 8
 TOGETHER_STEPS = 1 << 14
 """Steps of several rows up to which they are computed at once."""
 
-SHORT_TOGETHER = 4
-"""How many short rows are computed at once unasked."""
+FEW_TOGETHER = 4
+"""How many rows are computed at once unasked: short ones, since a loop over one ends soon, and those that are only added, since what they are
+added to is loaded and stored once then."""
 
 MANY_STEPS = 64
 """Steps of a loop from which on it is worth being the vector loop."""
@@ -76,7 +77,7 @@ class NestWriter:
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._full_reduction()
         columns = [root for root in nest.roots if root.columns]
-        rows = ThreadRows(self.function, columns)
+        rows = ThreadRows(self.function, columns, may_be_wide=True)
         self.rows = rows.buffers
         for serial, extent in nest.loops:
             self.inside.loop_variable(serial, extent)
@@ -219,22 +220,23 @@ class NestWriter:
             lines[-3:] = ["#if STAGGERS", *found, "#else", *lines[-3:], "#endif"]
 
     def _at_once(self, at: int, piece: Piece) -> int:
-        """How many steps a loop takes at once: several the one around loops over rows that the nearest cache holds."""
+        """How many steps a loop takes at once: several the one around loops over rows that the nearest cache holds, or are summed up."""
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
         least, behind = piece.least.constant, piece.behind.constant
         if not innermost or piece.is_cut or nest.levels[at].unroll or least is None or behind is None:  # fmt: skip
             return 1
         length = 1 if nest.along else nest.loops[-1][1].constant
-        steps = self.options.together or (SHORT_TOGETHER if self._is_short() else 1)
-        fits = length is not None and length * steps <= TOGETHER_STEPS and behind - least >= steps
-        return steps if fits else 1
+        sums = all(root.columns for root in nest.roots)
+        steps = self.options.together or (FEW_TOGETHER if self._is_alike(sums=sums) else 1)
+        fits = length is not None and (length * steps <= TOGETHER_STEPS or sums)
+        return steps if fits and behind - least >= steps else 1
 
-    def _is_short(self) -> bool:
-        """Whether rows have few elements, and all of a row are computed alike: its pieces may be others in the next row."""
+    def _is_alike(self, *, sums: bool) -> bool:
+        """Whether rows are sums or have few elements, and all of a row are computed alike: its pieces may be others in the next row."""
         asked = self.inside.accesses()
         is_one = not asked.conditions and not asked.divided
-        return is_one and has_short_rows(self.nest, self.inside.buffers)
+        return is_one and (sums or has_short_rows(self.nest, self.inside.buffers))
 
     def _vector_loop(self, at: int, stream: str) -> None:
         nest, inside = self.nest, self.inside

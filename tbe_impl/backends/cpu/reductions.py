@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,7 +31,11 @@ LONG_ROW = 64
 """Elements from which on a row is long."""
 
 WIDE_SUM = 256
-"""Elements from which on what accumulators of float32 have found is added in float64, and rounded once."""
+"""Elements from which on what is added one after the other is added in float64, and rounded once: of float32, along a row what several
+accumulators have found, and everything where one has it all."""
+
+LONG_SUM = 1 << 14
+"""Elements from which on the accumulators along a row are of float64 themselves."""
 
 LONG_STEP = 24
 """Operations of a step from which on it takes longer than its sum has to be waited for."""
@@ -128,15 +134,18 @@ def _lanewise(
     writer: Elaborator, body: Reduce, inners: Sequence[Mapping[int, Index]], loops: SumLoops, depth: int
 ) -> list[Value]:  # fmt: skip
     tag = vectors.tag_of(body.dtype)
-    names = [_accumulator(writer, body, tag, depth) for _ in inners]
+    is_wide = is_wide_sum(body, [extent for _, extent in loops.loops])
+    names = [_wide_sum(writer, depth) if is_wide else _accumulator(writer, body, tag, depth) for _ in inners]  # fmt: skip
 
     def step() -> None:
         for name, inner in _at_once(writer, names, inners):
-            value = writer.expression(contribution(body), inner)
-            combined = one_more(writer, body, tag, name, value.text)
+            value = writer.expression(contribution(body), inner).text
+            combined = f"wide_add({name}, {value})" if is_wide else one_more(writer, body, tag, name, value)  # fmt: skip
             writer.chain[-1].lines.append(f"{name} = {combined};{mark_of(writer.stage)}")
 
     open_levels(writer, loops.levels, step)
+    if is_wide:
+        return [writer.fetched(f"wide_rounded({name})", tag, depth) for name in names]
     return [Value(name, tag, depth) for name in names]
 
 
@@ -150,7 +159,8 @@ def _along(
     if depth:
         for _, inner in _at_once(writer, inners, inners):
             writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
-    rows = [[_accumulator(writer, body, tag, depth) for _ in range(number)] for _ in inners]
+    is_wide = is_wide_sum(body, [extent for _, extent in loops.loops], LONG_SUM)
+    rows = [[_wide_sum(writer, depth) if is_wide else _accumulator(writer, body, tag, depth) for _ in range(number)] for _ in inners]  # fmt: skip
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
@@ -158,7 +168,8 @@ def _along(
             text = writer.expression(contribution(body), inner).text
             if writer.count != "LANES":
                 text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
-            writer.chain[-1].lines.append(f"{names[copy]} = {one_more(writer, body, tag, names[copy], text)};{mark_of(writer.stage)}")  # fmt: skip
+            combined = f"wide_add({names[copy]}, {text})" if is_wide else one_more(writer, body, tag, names[copy], text)  # fmt: skip
+            writer.chain[-1].lines.append(f"{names[copy]} = {combined};{mark_of(writer.stage)}")
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 
@@ -182,11 +193,27 @@ def _along(
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
-    length = writer.extents[serial].constant
-    op = "wide_sum" if body.op == "sum" and tag == "f32" and (length or WIDE_SUM) >= WIDE_SUM else body.op  # fmt: skip
+    op = "wide_sum" if is_wide_sum(body, [writer.extents[serial]]) else body.op
+    if is_wide:
+        return [
+            writer.fetched(vectors.splat(tag, f"(float)f64_sum(wide_lanes({_nested(names)}))"), tag, depth) for names in rows
+        ]  # fmt: skip
     return [
         writer.fetched(vectors.splat(tag, _across(op, tag, names)), tag, depth) for names in rows
     ]
+
+
+def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) -> bool:
+    """Whether a reduction over so many steps, or over nobody knows how many, is a sum of float32 that is kept in float64 until it is rounded."""
+    if body.op != "sum" or vectors.tag_of(body.dtype) != "f32":
+        return False
+    lengths = [extent.constant for extent in extents]
+    known = [length for length in lengths if length is not None]
+    return len(known) < len(lengths) or math.prod(known) >= least
+
+
+def _nested(names: Sequence[str]) -> str:
+    return functools.reduce(lambda one, other: f"wide_both({one}, {other})", names)
 
 
 def _across(op: str, tag: str, accumulators: Sequence[str]) -> str:
@@ -266,6 +293,12 @@ def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int) -> str:
     return name
 
 
+def _wide_sum(writer: Elaborator, depth: int) -> str:
+    name = f"a{next(writer.serial)}"
+    writer.chain[depth].lines.append(f"wide_sum {name} = {{0}};")
+    return name
+
+
 def contribution(body: Reduce) -> Expr:
     """What a reduction takes of each step: nothing where its condition is false."""
     if body.condition is None:
@@ -300,9 +333,9 @@ def part_of_reduction(
 
 
 def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:
-    """Adds an element of a reduction's source to the row in which the reduction is summed up.
+    """Adds an element of a reduction's source to the row in which the reduction is summed up, which may be wider than its result.
 
-    Steps that are computed at once are added in their order, so that the sum is the same.
+    Steps that are computed at once are added in their order, so that the sum is the same; to a wider row their own sum is added.
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
@@ -314,12 +347,26 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
     for at, added in values.items():
         kind, tag = row_kind(added[0].tag), added[0].tag
         address, part = f"{place.name} + {at}", writer.count != "LANES"
-        new = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"
-        for value in added:
-            new = combine(body.op, tag, new, value.text)
-        writer.chain[-1].lines.append(
-            f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"
-        )  # fmt: skip
+        texts = [value.text for value in added]
+        if place.dtype == "float64" and tag == "f32":
+            value = _in_pairs(body.op, tag, texts)
+            line = f"wide_add_part({address}, {value}, {writer.count});" if part else f"wide_add_at({address}, {value});"  # fmt: skip
+        else:
+            new = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"  # fmt: skip
+            for text in texts:
+                new = combine(body.op, tag, new, text)
+            line = f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"  # fmt: skip
+        writer.chain[-1].lines.append(line)
+
+
+def _in_pairs(op: str, tag: str, values: Sequence[str]) -> str:
+    """What values are together, each of which has gone through as few roundings as there can be."""
+    if len(values) == 1:
+        return values[0]
+    middle = len(values) // 2
+    return combine(
+        op, tag, *(_in_pairs(op, tag, half) for half in (values[:middle], values[middle:]))
+    )
 
 
 def row_kind(tag: str) -> str:

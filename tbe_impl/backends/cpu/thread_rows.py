@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tbe_impl.backends.cpu import vector_types as vectors
-from tbe_impl.backends.cpu.access import elements_of
+from tbe_impl.backends.cpu.access import elements_of, extent_of
 from tbe_impl.backends.cpu.nest_function import NestFunction
 from tbe_impl.backends.cpu.nests import Root
 from tbe_impl.backends.cpu.poly import Poly
-from tbe_impl.backends.cpu.reductions import combine, identity_of, row_kind
+from tbe_impl.backends.cpu.reductions import combine, identity_of, is_wide_sum, row_kind
 from tbe_impl.backends.cpu.scope import Buffer
 from tbe_impl.dsl.expr import Reduce
 
 
 class ThreadRows:
-    """The rows of some results, one after the other in the memory of each thread, and whatever else lies there."""
+    """The rows of some results, one after the other in the memory of each thread, and whatever else lies there.
 
-    def __init__(self, function: NestFunction, roots: Sequence[Root]):
+    Args:
+        function: of the nest.
+        roots: the results.
+        may_be_wide: whether long sums of float32 are kept in float64.
+    """
+
+    def __init__(self, function: NestFunction, roots: Sequence[Root], *, may_be_wide: bool = False):
         self.function, self.roots = function, roots
         self.areas: list[tuple[str, str, str]] = []
         self.buffers = {
-            id(root.tensor): Buffer(f"c{number}", function.place(root).strides, root.tensor.dtype)
+            id(root.tensor): Buffer(
+                f"c{number}", function.place(root).strides, row_dtype(root) if may_be_wide else root.tensor.dtype
+            )
             for number, root in enumerate(roots)
-        }
+        }  # fmt: skip
 
     @property
     def is_empty(self) -> bool:
@@ -41,7 +49,7 @@ class ThreadRows:
         starts: list[str] = []
         offset = "rows"
         for root in self.roots:
-            kind = row_kind(vectors.tag_of(root.tensor.dtype))
+            kind = row_kind(self._tag(root))
             name, c = self.buffers[id(root.tensor)].name, row_type(kind)
             starts.append(f"{c} *{name} = ({c} *)({offset});")
             count = self.function.size(elements_of(root.tensor))
@@ -85,9 +93,10 @@ class ThreadRows:
 
     def _bytes_of(self, root: Root) -> str:
         """Bytes of one thread's row, a whole number of cache lines."""
-        return self._bytes(
-            elements_of(root.tensor), vectors.bits(vectors.tag_of(root.tensor.dtype)) // 8
-        )
+        return self._bytes(elements_of(root.tensor), vectors.bits(self._tag(root)) // 8)
+
+    def _tag(self, root: Root) -> str:
+        return vectors.tag_of(self.buffers[id(root.tensor)].dtype)
 
     def _bytes(self, count: Poly, width: int) -> str:
         return f"((({self.function.size(count)})*{width} + 63) & ~INT64_C(63))"
@@ -105,10 +114,8 @@ class ThreadRows:
         for root in self.roots:
             body = root.tensor.op.body[root.tensor.value_index]
             assert isinstance(body, Reduce)
-            tag, prefix = (
-                vectors.tag_of(root.tensor.dtype),
-                vectors.memory_of(self.function.place(root).dtype),
-            )
+            tag, found = self._tag(root), vectors.tag_of(root.tensor.dtype)
+            prefix = vectors.memory_of(self.function.place(root).dtype)
             kind, name = row_kind(tag), self.function.place(root).name
             c = row_type(kind)
             both = combine(body.op, tag, "v", f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)")  # fmt: skip
@@ -118,12 +125,20 @@ class ThreadRows:
                 "  const int n = left < LANES ? (int)left : LANES;",
                 f"  {vectors.c_type(tag)} v = {kind}_load_part(({c} *)(rows + {offset}) + i, n);",
                 f"  for (int t = 1; t < used; t++) v = {both};",
-                f"  {prefix}_store_part({name} + i, v, n);",
+                f"  {prefix}_store_part({name} + i, {'v' if tag == found else f'{found}_from_{tag}(v)'}, n);",
                 "}",
             ]
             offset = f"{offset} + {self._bytes_of(root)}"
         parameters = "char *rows, int64_t row_bytes, int used"
         return self.function.text(parameters, (), lines, f"{self.function.name}_columns")
+
+
+def row_dtype(root: Root) -> str:
+    """What a reduction over outer loops is kept in."""
+    body = root.tensor.op.body[root.tensor.value_index]
+    assert isinstance(body, Reduce)
+    is_wide = is_wide_sum(body, [extent_of(axis) for axis in body.axes])
+    return "float64" if is_wide else root.tensor.dtype
 
 
 def start_of(root: Root) -> str:

@@ -13,6 +13,7 @@
 
 #include "vector_gates.h"
 #include "vector_half_cells.h"
+#include "vector_sums.h"
 #include "vector_trigonometry.h"
 
 /* The remainder of the truncated quotient, exact, with the sign of x. In float64 both quotient and product are exact as
