@@ -120,17 +120,21 @@ def in_turns(
     return found
 
 
-def settle(call: Callable[[], object], *, calls: int = 60, at_most_s: float = 2.0) -> None:
+def settle(
+    call: Callable[[], object], *, calls: int = 60, at_least_s: float = 0.0, at_most_s: float = 2.0
+) -> None:
     """Calls a net until MindSpore knows how to run it, or for that long.
 
     In a net's first 30 calls its kernels try how many threads to use, and in the next 20 it tries whether one thread launches them
-    all; by then they lie as a script that trains for longer than a moment has them.
+    all; with kernels of ours memory is moved into large pages in the first seconds. Then all is as a script that trains for longer
+    than a moment has it.
     """
-    begin = time.perf_counter()
-    for _ in range(calls):
-        if time.perf_counter() - begin > at_most_s:
-            return
+    begin, made = time.perf_counter(), 0
+    while (took := time.perf_counter() - begin) <= at_most_s and (
+        made < calls or took < at_least_s
+    ):
         call()
+        made += 1
 
 
 def _nothing() -> None:

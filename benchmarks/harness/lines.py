@@ -11,6 +11,7 @@ UNFUSED, REPAIRED, OWN = "unfused", "repaired", "MindSpore's fusion"
 TORCH, COMPILED, RUNTIME = "torch", "torch.compile", "ONNX Runtime"
 CEILING, INSIDE = "ceiling", "ceiling inside MindSpore"
 IN_MINDSPORE = (OURS, CUSTOM, UNFUSED, REPAIRED, OWN, INSIDE)
+WITH_OURS = (OURS, CUSTOM, INSIDE)
 CEILINGS = (CEILING, INSIDE)
 REPAIR: Mapping[str, str] = MappingProxyType({"ONEDNN_MAX_CPU_ISA": "AVX2"})
 """Mends MindSpore's convolution."""

@@ -22,14 +22,16 @@ enum {
   MOST_RANGES = 1024,
   /* from so many refusals one after the other on, the system has no large pages, or no more of them */
   MOST_REFUSED = 16,
-  KERNELS = 1 << 12
+  KERNELS = 1 << 12,
+  MOVED = 1 << 15
 };
-/* who launches kernels for a moment does not wait for it; whoever goes on waits for a fifth of the time until it is done */
-static const int64_t FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 4, LATER = 4;
+/* who launches kernels for a moment does not wait for it; whoever goes on waits for a third of the time until it is done */
+static const int64_t FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 2, LATER = 4;
 
 static struct { uintptr_t next, end; } ranges[MOST_RANGES];
 static int range, range_count, refused;
 static int64_t rest_ns;
+static uint32_t moved[MOVED]; /* numbers of pages, each at its place: asking for it once more costs the system as much as a small kernel */
 static atomic_flag moving = ATOMIC_FLAG_INIT;
 static _Atomic int64_t due_ns;
 static atomic_int has_new_kernels;
@@ -69,11 +71,15 @@ static void find_ranges(void) {
 
 /* What was unmapped since is refused. */
 static void move_page(uintptr_t at) {
+  const uint32_t number = (uint32_t)(at / LARGE_PAGE);
   unsigned char states[SMALL_PAGES];
   int present = 0;
-  if (mincore((void *)at, LARGE_PAGE, states)) return;
+  if (moved[number % MOVED] == number || mincore((void *)at, LARGE_PAGE, states)) return;
   for (int i = 0; i < SMALL_PAGES; i++) present += states[i] & 1;
-  if (present >= LEAST_PRESENT) refused = madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE) ? refused + 1 : 0;
+  if (present < LEAST_PRESENT) return;
+  const int is_refused = madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE) != 0;
+  refused = is_refused ? refused + 1 : 0;
+  if (!is_refused) moved[number % MOVED] = number;
 }
 
 /* The next ones of the pages, until a millisecond is over. */
