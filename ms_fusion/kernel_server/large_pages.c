@@ -17,7 +17,7 @@
 enum {
   LARGE_PAGE = 2 << 20,
   SMALL_PAGES = LARGE_PAGE / 4096,
-  /* a page gets no larger for the sake of fewer: memory grows by a seventh at most */
+  /* where more is missing nothing is moved: memory grows by a seventh at most */
   LEAST_PRESENT = SMALL_PAGES / 8 * 7,
   MOST_RANGES = 1024,
   /* from so many refusals one after the other on, the system has no large pages, or no more of them */
@@ -77,9 +77,12 @@ static void move_page(uintptr_t at) {
   if (moved[number % MOVED] == number || mincore((void *)at, LARGE_PAGE, states)) return;
   for (int i = 0; i < SMALL_PAGES; i++) present += states[i] & 1;
   if (present < LEAST_PRESENT) return;
-  const int is_refused = madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE) != 0;
-  refused = is_refused ? refused + 1 : 0;
-  if (!is_refused) moved[number % MOVED] = number;
+  if (!madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE)) {
+    refused = 0;
+    moved[number % MOVED] = number;
+  } else if (errno != EINVAL) { /* that is about this page, or all of them for ever: it takes no time */
+    refused++;
+  }
 }
 
 /* The next ones of the pages, until a millisecond is over. */

@@ -29,8 +29,8 @@ TIMES = "FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 2, LATER = 4;"
 AT_ONCE = "FIRST_NS = 0, PIECE_NS = 1000000, OTHERS_SHARE = 0, LATER = 4;"
 ONCE = "FIRST_NS = 1, PIECE_NS = 1000000, OTHERS_SHARE = 0, LATER = 1000000000000;"
 NOT_YET = "FIRST_NS = 1000000000000000, PIECE_NS = 1000000, OTHERS_SHARE = 0, LATER = 1;"
-# a number of Linux that Python has no name for
-MADV_COLLAPSE = 25
+# numbers of Linux that Python has no name for
+MADV_NOHUGEPAGE, MADV_COLLAPSE = 15, 25
 OFTEN = 2000
 """A launch looks at one page at least, if it looks at any."""
 
@@ -142,6 +142,15 @@ def test_who_launches_kernels_for_a_moment_does_not_wait(tmp_path: Path) -> None
     library = Library(tmp_path, (TIMES, NOT_YET))
     library.launch()
     assert memory.large() == 0
+
+
+@moves
+def test_memory_that_must_not_be_moved_keeps_no_other_from_it(library: Library) -> None:
+    memory, others = Memory(), Memory(20)
+    libc.madvise(ctypes.c_void_p(others.at), ctypes.c_size_t(20 * PAGE), MADV_NOHUGEPAGE)
+    later = Memory()
+    library.launch()
+    assert (memory.large(), others.large(), later.large()) == (3, 0, 3)
 
 
 @moves
