@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
+from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, settle, write
 from tbe_impl import environment
 
 # x, weights, stride, how many as in a net
@@ -31,6 +31,8 @@ SHAPES = (
     ((2, 64, 32, 32), (64, 64, 3, 3), 1, 24),
 )
 TIMES_TORCH = 1.3
+SETTLED_S = 6.0
+"""So long memory is moved into large pages."""
 TOLERANCE = 1e-3
 KINDS = ("forward", "gradient of x", "gradient of weight")
 
@@ -71,6 +73,7 @@ def _line(kind: str, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], st
     }  # fmt: skip
     found = [item.asnumpy() for item in runs["ours"]()]
     off = largest_error(found, [item.numpy().astype(np.float64) for item in runs["torch"]()])
+    settle(runs["ours"], at_least_s=0.0 if is_quick() else SETTLED_S, at_most_s=SETTLED_S)
     samples = in_turns(runs, rounds=9 if is_quick() else 31, block_s=0.03, pause_s=0.02, slow_s=1.0)
     times = {f"{name}{how}": value for name, how, value in (
         ("times_torch", "", ratio(samples["ours"], samples["torch"])),
