@@ -135,7 +135,7 @@ def _lanewise(
 ) -> list[Value]:  # fmt: skip
     tag = vectors.tag_of(body.dtype)
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops])
-    names = [_wide_sum(writer, depth) if is_wide else _accumulator(writer, body, tag, depth) for _ in inners]  # fmt: skip
+    names = [_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in inners]  # fmt: skip
 
     def step() -> None:
         for name, inner in _at_once(writer, names, inners):
@@ -160,7 +160,7 @@ def _along(
         for _, inner in _at_once(writer, inners, inners):
             writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops], LONG_SUM)
-    rows = [[_wide_sum(writer, depth) if is_wide else _accumulator(writer, body, tag, depth) for _ in range(number)] for _ in inners]  # fmt: skip
+    rows = [[_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)] for _ in inners]  # fmt: skip
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
@@ -286,16 +286,10 @@ def _at_once(
         yield items[step], inners[step]
 
 
-def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int) -> str:
+def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int, *, is_wide: bool) -> str:
     name = f"a{next(writer.serial)}"
-    start = vectors.literal(identity_of(body), tag)
-    writer.chain[depth].lines.append(f"{vectors.c_type(tag)} {name} = {start};")
-    return name
-
-
-def _wide_sum(writer: Elaborator, depth: int) -> str:
-    name = f"a{next(writer.serial)}"
-    writer.chain[depth].lines.append(f"wide_sum {name} = {{0}};")
+    kind, start = ("wide_sum", "{0}") if is_wide else (vectors.c_type(tag), vectors.literal(identity_of(body), tag))  # fmt: skip
+    writer.chain[depth].lines.append(f"{kind} {name} = {start};")
     return name
 
 
