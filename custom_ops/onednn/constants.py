@@ -23,6 +23,8 @@ MISH: Final = 0x33
 HARD_SWISH: Final = 0x34
 BINARY_ADD: Final = 0x1FFF0
 BINARY_MUL: Final = 0x1FFF1
+SAME_TYPE: Final = 0
+"""What is added to a result is of its own type."""
 
 QUERY_NAME: Final = 8
 QUERY_ARGUMENT: Final = 255

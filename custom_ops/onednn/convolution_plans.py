@@ -5,11 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from custom_ops.onednn import constants, convolution_primitives, im2col, layouts, pointwise
+from custom_ops.onednn import (
+    channels_in_pieces,
+    constants,
+    convolution_primitives,
+    im2col,
+    layouts,
+    pointwise,
+)
 from custom_ops.onednn.building import build
 from custom_ops.onednn.convolution_primitives import window
 from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
+from custom_ops.onednn.following import Following
 from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import Builder, Place, Unimplemented, Written
 from custom_ops.onednn.prepared import Prepared, TensorType
@@ -32,21 +40,16 @@ def plan_forward(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...],
             pointwise.forward(builder, sizes, read["x"], read["weight"], y, after, read.get("bias"), read.get("residual"))  # fmt: skip
             return
         _refuse_narrow(sizes, dtype)
-        channels = (1, sizes.weight[0], 1, 1)
+        following = _following(builder, sizes, after, read)
+        if channels_in_pieces.forward(builder, sizes, dtype, read["x"], read["weight"], y, following, last):  # fmt: skip
+            return
         within = frozenset[str]() if last and convolution_primitives.adds_in_blocks(builder, sizes, dtype) else last  # fmt: skip
         laid = {"weight": builder.free(sizes.grouped_weight, dtype)}
         laid |= {name: _image(builder, shape, dtype, within) for name, shape in (("x", sizes.x), ("y", sizes.y))}  # fmt: skip
-        multiplied = [builder.seen(read["scale"], channels)] if after.scale else []
-        added = [builder.seen(read["bias"], channels)] if after.scale and after.bias else []
-        descriptions = [one.description for one in added] + [laid["y"]] * after.residual
-        attributes = builder.attributes()
-        after.join(library, attributes, descriptions, [one.description for one in multiplied])
-        bias = read["bias"] if after.bias and not after.scale else None
-        primitive = convolution_primitives.convolution(builder, sizes, laid, bias and bias.description, attributes)  # fmt: skip
+        bias = following.bias and following.bias.description
+        primitive = convolution_primitives.convolution(builder, sizes, laid, bias, following.attributes(builder, laid["y"]))  # fmt: skip
         result = builder.target(y, builder.wanted(primitive, constants.RESULT))
-        taken = {constants.SOURCE: read["x"], constants.WEIGHTS: read["weight"]} | ({constants.BIAS: bias} if bias else {})  # fmt: skip
-        joined = [*multiplied, *added] + ([read["residual"]] if after.residual else [])
-        taken |= {constants.post_operation(number): one for number, one in enumerate(joined)}
+        taken = {constants.SOURCE: read["x"], constants.WEIGHTS: read["weight"], **following.arguments()}  # fmt: skip
         given = {name: builder.converted(place, builder.wanted(primitive, name)) for name, place in taken.items()}  # fmt: skip
         builder.execute(primitive, {**given, constants.RESULT: result})
         builder.deliver(result, y, relu=after.has_own_relu)
@@ -92,6 +95,14 @@ def plan_gradients(operator: str, sizes: Geometry, inputs: tuple[TensorType, ...
         _gradient(builder, primitive, read, write, {constants.RESULT_GRADIENT: "grad", constants.SOURCE: "x"}, targets)  # fmt: skip
 
     return build(library, threads, operator, inputs, outputs, steps)
+
+
+def _following(builder: Builder, sizes: Geometry, after: Epilogue, read: dict[str, Place]) -> Following:  # fmt: skip
+    if not after.scale:
+        return Following(after, bias=read.get("bias"), residual=read.get("residual"))
+    shape = (1, sizes.weight[0], 1, 1)
+    channels = tuple(builder.seen(read[name], shape) for name in ("scale", "bias") if name in read)
+    return Following(after, channels=channels, residual=read.get("residual"))
 
 
 def _refuse_narrow(sizes: Geometry, dtype: str) -> None:

@@ -96,7 +96,7 @@ class Epilogue:
         known = ACTIVATIONS[self.activation]
         return known.alpha if self.alpha is None else float(self.alpha)
 
-    def join(self, library: Any, attributes: Any, added: Sequence[Any] = (), multiplied: Sequence[Any] = ()) -> None:  # fmt: skip
+    def join(self, library: Any, attributes: Any, added: Sequence[Any] = (), multiplied: Sequence[Any] = (), *, onto: bool = False) -> None:  # fmt: skip
         """Puts it on the attributes of a primitive.
 
         Args:
@@ -104,10 +104,15 @@ class Epilogue:
             attributes: of the primitive.
             added, multiplied: descriptions of what the product is multiplied with first, then what is added, each an
                 argument `constants.post_operation` of its number.
+            onto: whether what lies in the result is added before all that, as number 0.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))
         try:
+            if onto:
+                library.call(
+                    "post_ops_append_sum", steps, ctypes.c_float(1), 0, constants.SAME_TYPE
+                )
             for kind, descriptions in ((constants.BINARY_MUL, multiplied), (constants.BINARY_ADD, added)):  # fmt: skip
                 for description in descriptions:
                     library.call("post_ops_append_binary", steps, kind, description)
