@@ -16,8 +16,8 @@ from tbe_impl.backends.numpy_expressions import Scope, evaluate, scalar
 from tbe_impl.dsl.arrays import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Expr, reads
+from tbe_impl.dsl.ext import word_named
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
-from tbe_impl.dsl.words import word_named
 from tbe_impl.errors import InputError
 
 ROUNDINGS = ("accurate", "device", "float64")

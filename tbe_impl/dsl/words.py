@@ -36,10 +36,3 @@ WORDS: Mapping[str, Word] = MappingProxyType(
     {word.name: word for module in MODULES for word in module.WORDS}
 )
 """By name."""
-
-
-def word_named(name: str) -> Word | None:
-    """A word of CANN or of `tbe_impl.dsl.ext`, by name."""
-    from tbe_impl.dsl.ext import EXT_WORDS
-
-    return WORDS.get(name) or EXT_WORDS.get(name)
