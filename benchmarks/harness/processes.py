@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -113,6 +115,9 @@ def _timed(call: Callable[[], object], calls: int) -> float:
 
 def child(who: str, workload: str, what: str) -> None:
     """Makes the contestant ready, then does what each line asks for."""
+    # among what torch warns of while it exports and compiles nobody would find the figures
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
     made = contestant(who, workload, what)
     _tell("ready")
     for asked in map(str.strip, sys.stdin):
