@@ -135,7 +135,8 @@ def check_processor() -> Check:
     wide = [name for name in ("avx512f", "avx2", "sve", "asimd") if name in features]
     cores = cores_usable()
     if wide:
-        return Check("processor", "ok", f"{cores} cores, {', '.join(wide)}")
+        kept = f", no more by {environment.ISA.name}" if machine.is_kept_to_avx2() else ""
+        return Check("processor", "ok", f"{cores} cores, {', '.join(wide)}{kept}")
     return Check("processor", "hint", f"{cores} cores, no wide vectors found: kernels will be slow")
 
 

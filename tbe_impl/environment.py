@@ -61,8 +61,14 @@ THREADS = Variable(
     "Threads of a kernel; by default the cores that this process may use.",
     "1 to 256",
 )
+ISA = Variable(
+    "MS_FUSION_ISA",
+    ("native", "avx2"),
+    "native",
+    "Instructions of kernels: all that the processor has, or, where it has AVX-512, none beyond AVX2, as on a processor without. A process looks once. For oneDNN set `ONEDNN_MAX_CPU_ISA=AVX2` as well.",
+)
 
-VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS)
+VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA)
 
 
 def is_off() -> bool:

@@ -8,12 +8,30 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from tbe_impl import __version__
+from tbe_impl import __version__, environment
+
+BEYOND_AVX2 = ("avx512", "avx_", "avx10", "amx")
+"""How the names of features begin that came with AVX-512 and after it."""
 
 
 @lru_cache(maxsize=1)
 def cpu_features() -> tuple[str, ...]:
-    """Instruction-set features as Linux names them (``avx2``, ``avx512f``, ``asimd`` …), sorted; empty elsewhere."""
+    """Instruction-set features as Linux names them (``avx2``, ``avx512f``, ``asimd`` …), sorted; empty elsewhere.
+
+    Without those that `MS_FUSION_ISA` leaves out.
+    """
+    features = _all_features()
+    return tuple(one for one in features if not (is_kept_to_avx2() and one.startswith(BEYOND_AVX2)))
+
+
+@lru_cache(maxsize=1)
+def is_kept_to_avx2() -> bool:
+    """Whether this processor has AVX-512, and kernels are not to use it."""
+    return environment.ISA.read() == "avx2" and "avx512f" in _all_features()
+
+
+@lru_cache(maxsize=1)
+def _all_features() -> tuple[str, ...]:
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             # the first processor's; where there are hundreds the whole takes milliseconds

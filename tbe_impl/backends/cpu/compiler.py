@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from tbe_impl import environment
+from tbe_impl import environment, machine
 from tbe_impl.backends.cpu import compiler_process, precompiled
 from tbe_impl.backends.cpu.check_library import check_library
 from tbe_impl.backends.cpu.compiler_process import Compiler, run
@@ -76,7 +76,9 @@ _find(environment.COMPILER.read(), os.environ.get("PATH"))
 
 
 def march() -> str:
-    """The processor that code is made for: this one."""
+    """The processor that code is made for: this one, or the first with AVX2 where `MS_FUSION_ISA` asks for no more."""
+    if machine.is_kept_to_avx2():
+        return "haswell"
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
 
 
