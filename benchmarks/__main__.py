@@ -3,7 +3,7 @@
 Each line has ours, MindSpore unfused and with its own fusion, torch, torch.compile, ONNX Runtime where it applies, and the ceiling,
 each in a process of its own, called in turns in one run; their results are compared, and MindSpore's profiler says that our kernels
 ran. Written to ``build/bench``: ``bench.json``, ``bench.svg``, ``bench.md``. ``QUICK=1`` is a short form of a few lines in less than
-three minutes; ``WITHOUT=torch.compile`` leaves somebody out; titles choose lines by how they begin. ``--store`` makes what was
+three minutes; ``WITHOUT=torch.compile`` leaves somebody out; ``MS_FUSION_ISA=avx2`` keeps everybody to AVX2 on a processor with AVX-512; titles choose lines by how they begin. ``--store`` makes what was
 measured the figures of the pages, ``--add`` puts it together with what is stored of earlier runs on such a processor. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
 """
 

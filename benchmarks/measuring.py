@@ -148,6 +148,7 @@ def described() -> dict[str, Any]:
         "processor": processor(),
         "cores": os.cpu_count(),
         "threads": environment.threads(),
+        "kept_to_avx2": machine.is_kept_to_avx2(),
         "features": [item for item in machine.cpu_features() if item.startswith(vectors)],
         "caches": _caches(),
         "system": platform.platform(),

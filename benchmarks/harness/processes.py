@@ -16,11 +16,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.calls import as_array, contestant
-from benchmarks.harness.lines import COMPILED, IN_MINDSPORE, REPAIR, REPAIRED, WITH_OURS, Line
+from benchmarks.harness.lines import (
+    COMPILED,
+    IN_MINDSPORE,
+    KEPT_TO_AVX2,
+    REPAIR,
+    REPAIRED,
+    WITH_OURS,
+    Line,
+)
 from benchmarks.harness.workloads import compared_part
 from benchmarks.measuring import Samples, is_quick, settle
+from tbe_impl import machine
 
 ENVIRONMENT: Mapping[str, Mapping[str, str]] = {REPAIRED: REPAIR}
+EVERYBODYS = KEPT_TO_AVX2 if machine.is_kept_to_avx2() else {}
 MODULE = "benchmarks.harness.processes"
 SLOW_S, VERY_SLOW_S = 2.0, 20.0
 """Who takes longer is called once more and no further; and not even that."""
@@ -46,7 +56,7 @@ class Process:
 
     def __init__(self, who: str, line: Line):
         told = json.dumps([who, line.workload, line.what])
-        variables = {**os.environ, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
+        variables = {**os.environ, **EVERYBODYS, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
         self._process = subprocess.Popen([sys.executable, "-m", MODULE, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)  # fmt: skip
         self._who = who
 

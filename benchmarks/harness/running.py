@@ -11,10 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.lines import CEILINGS, COMPILED, CUSTOM, OURS, RUNTIME, TORCH, UNFUSED, Line
+from benchmarks.harness.lines import (
+    CEILINGS,
+    COMPILED,
+    CUSTOM,
+    OURS,
+    REPAIRED,
+    RUNTIME,
+    TORCH,
+    UNFUSED,
+    Line,
+)
 from benchmarks.harness.processes import Process, in_turns
 from benchmarks.harness.workloads import Operator, expected_of, is_operator, is_smaller
 from benchmarks.measuring import Samples, is_quick, largest_error
+from tbe_impl import machine
 
 TOLERANCE = {"float32": 2e-6, "float16": 2e-3}
 """Of an operator's result from its formula in float64, |found − expected| ÷ (1 + |expected|)."""
@@ -50,6 +61,7 @@ def taking_part(line: Line) -> tuple[str, ...]:
     """Those of its rivals that are installed, without those that ``WITHOUT`` names (commas between); no compiler of torch in the short form."""
     left_out = {one.strip() for one in os.environ.get("WITHOUT", "").split(",")}
     left_out |= {COMPILED} if is_quick() else set()
+    left_out |= {RUNTIME, REPAIRED} if machine.is_kept_to_avx2() else set()
     if importlib.util.find_spec("torch") is None:
         # the models of ONNX Runtime are those that torch exports
         left_out |= {TORCH, COMPILED, RUNTIME}

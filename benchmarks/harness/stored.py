@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import LINES
 from benchmarks.harness.runs import pooled, run_of, runs_of
-from benchmarks.harness.table import COLUMNS, SHOWN, WIDTHS, described, table, vectors
+from benchmarks.harness.table import COLUMNS, KINDS, SHOWN, described, table, vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS, DRAWING = ROOT / "benchmarks/results", ROOT / "docs/bench.svg"
@@ -47,8 +47,8 @@ def replaced(page: Path, records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def stored() -> list[dict[str, Any]]:
-    """The records, that of the widest vectors first."""
-    return [json.loads(place.read_text("utf-8")) for place in map(_place, WIDTHS) if place.exists()]
+    """The records, that of the widest vectors first, one that was kept to narrower ones last."""
+    return [json.loads(place.read_text("utf-8")) for place in map(_place, KINDS) if place.exists()]
 
 
 def changed(record: Mapping[str, Any]) -> list[str]:
@@ -65,7 +65,7 @@ def changed(record: Mapping[str, Any]) -> list[str]:
 
 
 def _place(width: str) -> Path:
-    return RECORDS / f"bench-{width.lower()}.json"
+    return RECORDS / f"bench-{width.lower().replace(' ', '-')}.json"
 
 
 def _stored_of(record: Mapping[str, Any]) -> dict[str, Any]:

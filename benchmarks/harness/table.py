@@ -26,10 +26,16 @@ SHOWN = tuple(who for who in COLUMNS if who not in (CUSTOM, REPAIRED, INSIDE))
 
 WIDTHS = {"AVX-512": "avx512f", "AVX2": "avx2", "other vectors": ""}
 """Of vectors, the widest first, and what a processor that has them says: which of MindSpore's, oneDNN's and our kernels run depends on it."""
+KEPT = "AVX2 only"
+"""A processor with AVX-512 of which everybody who takes part was told to leave that out."""
+KINDS = (*WIDTHS, KEPT)
+"""Of records."""
 
 
 def vectors(record: Mapping[str, Any]) -> str:
-    """The widest of its processor."""
+    """The widest of its processor that were used."""
+    if record.get("kept_to_avx2"):
+        return KEPT
     return next(width for width, feature in WIDTHS.items() if not feature or feature in record["features"])  # fmt: skip
 
 

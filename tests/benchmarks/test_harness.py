@@ -170,6 +170,7 @@ def test_runs_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
     features = (["avx", "avx2", "avx512f"], ["avx2", "fma"], ["asimd"])
     assert [vectors({"features": one}) for one in features] == ["AVX-512", "AVX2", "other vectors"]
+    assert vectors({"features": ["avx2"], "kept_to_avx2": True}) == "AVX2 only"
 
 
 @pytest.mark.parametrize(
