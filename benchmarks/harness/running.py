@@ -15,8 +15,8 @@ from benchmarks.harness.lines import (
     CEILINGS,
     COMPILED,
     CUSTOM,
+    NOT_KEPT,
     OURS,
-    REPAIRED,
     RUNTIME,
     TORCH,
     UNFUSED,
@@ -61,7 +61,7 @@ def taking_part(line: Line) -> tuple[str, ...]:
     """Those of its rivals that are installed, without those that ``WITHOUT`` names (commas between); no compiler of torch in the short form."""
     left_out = {one.strip() for one in os.environ.get("WITHOUT", "").split(",")}
     left_out |= {COMPILED} if is_quick() else set()
-    left_out |= {RUNTIME, REPAIRED} if machine.is_kept_to_avx2() else set()
+    left_out |= set(NOT_KEPT) if machine.is_kept_to_avx2() else set()
     if importlib.util.find_spec("torch") is None:
         # the models of ONNX Runtime are those that torch exports
         left_out |= {TORCH, COMPILED, RUNTIME}
