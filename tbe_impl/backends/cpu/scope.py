@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tbe_impl.backends.cpu.poly import Poly
+from tbe_impl.backends.cpu.statements import of_vector
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class VectorLoop:
             found += [f"const int {count} = (int)least({self.head}, {limit} - {name});"]
             found += [f"if ({count} > 0) {{", [*self.first, f"{name} += {count};"], "}"]
         if at_once:
-            copies = [item for copy in self.copies for item in ("{", [*copy], "}")]
+            copies = [item for place, copy in enumerate(self.copies) for item in ("{", of_vector(copy, place), "}")]  # fmt: skip
             found += [f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{", copies, "}"]  # fmt: skip
         if self.strips:
             found += ["#if STRIPS", *self.strips, "#endif"]

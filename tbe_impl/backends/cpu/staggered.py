@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from tbe_impl.backends.cpu.scope import Row, VectorLoop, render
-from tbe_impl.backends.cpu.statements import WORD, Statement
+from tbe_impl.backends.cpu.statements import WORD, Statement, of_vector
 
 LONGEST_ROW = 2048
 """Elements of a row, of which the nearest cache holds several."""
@@ -237,8 +237,8 @@ class _Staggered:
 def _copy(loop: VectorLoop, copy: int) -> list[Any]:
     """One of several vectors that are computed at once."""
     if loop.copies:
-        return [f"const int64_t {loop.name} = step;", *loop.copies[copy]]
-    return [f"const int64_t {loop.name} = step + {copy}*LANES;", *loop.whole]
+        return [f"const int64_t {loop.name} = step;", *of_vector(loop.copies[copy], copy)]
+    return [f"const int64_t {loop.name} = step + {copy}*LANES;", *of_vector(loop.whole, copy)]
 
 
 def _stride(row: Row) -> int:

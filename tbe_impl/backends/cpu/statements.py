@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 WORD = re.compile(r"\w+")
 
@@ -41,7 +43,7 @@ class Statement:
     @property
     def fetches(self) -> bool:
         """Whether it asks for memory that is read later."""
-        return self.text.startswith("fetch(")
+        return self.text.startswith(("fetch(", "fetch_of("))
 
     @property
     def reads(self) -> bool:
@@ -61,3 +63,13 @@ class Statement:
     def assigned(self) -> str:
         """The same for a name that there is already."""
         return self.text[self.text.index(f" {self.name} = ") + 1 :] if self.name else self.text
+
+
+def of_vector(lines: Iterable[Any], place: int | str) -> list[Any]:
+    """Statements for one of several vectors that are taken at once, so that those of one line of the cache ask for it once."""
+    return [
+        f"fetch_of({place}, {line.removeprefix('fetch(')}"
+        if isinstance(line, str) and line.startswith("fetch(")
+        else line
+        for line in lines
+    ]

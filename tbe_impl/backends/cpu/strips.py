@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tbe_impl.backends.cpu.statements import Statement
+from tbe_impl.backends.cpu.statements import Statement, of_vector
 
 FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
 """Those of ``vector_sigmoid.h`` that there are in halves, for arguments that are not far from 0; how long the second is."""
@@ -118,4 +118,4 @@ def _needed(names: set[str], lines: Sequence[Statement]) -> list[Statement]:
 def _each(name: str, count: str, lines: Sequence[Any]) -> list[Any]:
     """For each vector of a strip."""
     step = f"const int64_t {name} = {name}_strip + at*LANES;"
-    return [f"for (int at = 0; at < {count}; at++) {{", [step, *lines], "}"]
+    return [f"for (int at = 0; at < {count}; at++) {{", [step, *of_vector(lines, "at")], "}"]

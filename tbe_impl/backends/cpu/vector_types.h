@@ -27,8 +27,8 @@
 #else
 #define VECTOR_REGISTER_BYTES 16
 #endif
-/* Whether loops over rows are taken together: where they have 32 registers, and on a processor that was seen to gain with 16. */
-#if VECTOR_REGISTER_BYTES == 64 || (VECTOR_REGISTER_BYTES == 32 && defined(__znver3__))
+/* Whether loops over rows are taken together. */
+#if VECTOR_REGISTER_BYTES >= 32
 #define STAGGERS 1
 #else
 #define STAGGERS 0
@@ -47,7 +47,11 @@
 #define VECTOR_X86 0
 #endif
 /* Vectors that some loops go over in two halves, where that was seen to gain; on Zen 4 and 5 nobody looked. */
+#if LANES == 16 || defined(__znver3__)
 #define STRIP 8
+#else
+#define STRIP 4
+#endif
 #if VECTOR_X86 && LANES * 4 == VECTOR_REGISTER_BYTES && (LANES == 8 || (LANES == 16 && !defined(__znver4__) && !defined(__znver5__)))
 #define STRIPS 1
 #else
@@ -304,6 +308,8 @@ VF void fetch(const void *from) {
 }
 VF void before_stream(const void *to, uintptr_t bytes) { (void)to, (void)bytes; }
 #endif
+/* The same for one of several vectors that are taken at once, of which the first in a line asks for it. */
+#define fetch_of(place, from) ((place) * LANES * (int)sizeof *(from) % 64 ? (void)0 : fetch(from))
 
 /* t_stream: past the caches, to an address aligned to min(vector, 64) bytes; an ordinary store where there is no such
  * instruction. stream_fence() after the last one and before other threads are told. */

@@ -129,6 +129,7 @@ def test_where_they_are_not(build: Build, shape: tuple[int, ...], options: dict[
 
 def test_the_first_loop_is_the_one_that_memory_is_asked_for() -> None:
     """What a later loop fetches it would fetch after the first has read it."""
-    fetched = [line for line in _source(softmax, (64, 1024), offset=16).splitlines() if "fetch(" in line]  # fmt: skip
+    fetched = [line for line in _source(softmax, (64, 1024), offset=16).splitlines() if line.strip().startswith("fetch")]  # fmt: skip
     staggered = [line for line in fetched if "_at" in line]
     assert staggered and all("i0_at0" in line for line in staggered)
+    assert any("fetch_of(3, " in line for line in staggered)

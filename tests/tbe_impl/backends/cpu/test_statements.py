@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tbe_impl.backends.cpu.statements import Statement
+from tbe_impl.backends.cpu.statements import Statement, of_vector
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,7 @@ def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
         ("if (stream) f16_stream(p1 + i0, v2); else f16_store(p1 + i0, v2);", {"writes"}),
         ("f32_store_part(p1 + i0, v2, i0_rest);", {"writes", "calls"}),
         ("fetch(p0 + i0 + INT64_C(1024));", {"fetches", "calls"}),
+        ("fetch_of(at, p0 + i0 + INT64_C(1024));", {"fetches", "calls"}),
         ("const f32v v3 = f32_load_part(p0 + i0, 3);", set()),
         ("memcpy(t, p, 3);", {"calls"}),
     ],
@@ -38,3 +39,10 @@ def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
 def test_what_it_does(text: str, kinds: set[str]) -> None:
     line = Statement.of(text)
     assert {kind for kind in ("reads", "writes", "fetches", "calls") if getattr(line, kind)} == kinds  # fmt: skip
+
+
+def test_what_one_of_several_vectors_asks_memory_for() -> None:
+    inside = ["fetch(p1);"]
+    lines = ["fetch(p0 + i0);", "const f32v v1 = f32_load(p0 + i0);", inside]
+    assert of_vector(lines, 3) == ["fetch_of(3, p0 + i0);", lines[1], inside]
+    assert of_vector(of_vector(lines, 3), 1) == of_vector(lines, 3)
