@@ -48,7 +48,8 @@ def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Va
         if b.depth < a.depth:
             inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
             is_far = inside.let(f"{tag}_is_far({inverse.text})", vectors.FLAG, b.depth)
-            return inside.let(f"{tag}_over({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth)  # fmt: skip
+            over = inside.short.get(id(node), "over")
+            return inside.let(f"{tag}_{over}({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth)  # fmt: skip
     return inside.let(_text_of(node, a, b), tag, depth)
 
 

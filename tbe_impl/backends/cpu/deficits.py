@@ -21,6 +21,22 @@ def exponentials_of_deficits(outputs: Sequence[Tensor]) -> frozenset[int]:
     )
 
 
+def quotients_of_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
+    """``id`` of the quotients exp(x − m) / y: the rounded difference is off by more than a product with 1 / y is."""
+    return frozenset(
+        id(node)
+        for op in stages_of(outputs)
+        for body in op.body
+        for node in walk(body)
+        if isinstance(node, Binary)
+        and node.op == "div"
+        and any(
+            isinstance(one, Call) and one.name == "exp" and is_deficit(one.args[0])
+            for one in followed(node.a)
+        )
+    )
+
+
 def is_deficit(node: Expr) -> bool:
     """Whether a value is x − m, where m is the largest of numbers that x is one of, or NaN."""
     *_, difference = followed(node)

@@ -22,7 +22,7 @@ from tbe_impl.backends.cpu.access import (
     strides_of,
 )
 from tbe_impl.backends.cpu.buffers import MAX_THREADS
-from tbe_impl.backends.cpu.deficits import exponentials_of_deficits
+from tbe_impl.backends.cpu.deficits import exponentials_of_deficits, quotients_of_exponentials
 from tbe_impl.backends.cpu.exact_writer import ExactWriter
 from tbe_impl.backends.cpu.maxima import maxima_of_numbers
 from tbe_impl.backends.cpu.nest_function import Surroundings
@@ -320,7 +320,9 @@ class _Writer:
         self.short = dict.fromkeys(exponentials_of_deficits(outputs), "exp_of_deficit")
         self.short |= dict.fromkeys(maxima_of_numbers(outputs), "above")
         # the device rounds every stage, so that each has to be right by itself
-        self.short |= {} if options.rounding == "device" else short_calls(outputs)
+        if options.rounding != "device":
+            self.short |= dict.fromkeys(quotients_of_exponentials(outputs), "nearly_over")
+            self.short |= short_calls(outputs)
         self.symbol = symbol_of(name)
 
     def program(self) -> Program:

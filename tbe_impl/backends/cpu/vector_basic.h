@@ -353,7 +353,7 @@ VECTOR_LIFT_BOTH_2(minimum)
 /* a / y, where 1 / y is known: a times a number that is 1 / y towards zero, and times what that lacks. Both have one sign, so
  * that zeros and infinities come out as those of a quotient do. Rounded like a quotient but for one in a million, which is
  * a unit off; divided where 1 / y is not between 1 / far and far, which is asked once of all numbers over a y, and kept where to ask
- * again takes nothing from vectors. */
+ * again takes nothing from vectors. What is off by more anyway is multiplied with 1 / y. */
 #if VECTOR_FMA
 #define VECTOR_OVER(v, i, p, any, far)                                                \
     VF int p##_is_far(v inverse) {                                                    \
@@ -368,6 +368,9 @@ VECTOR_LIFT_BOTH_2(minimum)
         v head = (v)((i)inverse + (p##_fma(-inverse, y, one) < 0));                   \
         v tail = p##_fma(p##_fma(-head, y, one), head, head / far);                   \
         return p##_fma(a, head, a * tail);                                            \
+    }                                                                                 \
+    VF v p##_nearly_over(v a, v y, v inverse, int is_far) {                           \
+        return __builtin_expect(is_far, 0) ? a / y : a * inverse;                     \
     }
 #else
 #define VECTOR_OVER(v, i, p, any, far)                \
@@ -378,7 +381,8 @@ VECTOR_LIFT_BOTH_2(minimum)
     VF v p##_over(v a, v y, v inverse, int is_far) {  \
         (void)inverse, (void)is_far;                  \
         return a / y;                                 \
-    }
+    }                                                 \
+    VF v p##_nearly_over(v a, v y, v inverse, int is_far) { return p##_over(a, y, inverse, is_far); }
 #endif
 VECTOR_OVER(f32v, i32v, f32, i32_any, 0x1p60f)
 VECTOR_OVER(f64v, i64v, f64, i64_any, 0x1p400)

@@ -127,7 +127,17 @@ VF f32p f32p_exp_to_half_near(f32p x) {
     return p * f32p_power_of_eighths((f32p_eighths){f32p_part_of_eighths(shifted), shifted, p});
 }
 VF f32p f32p_exp_to_half(f32p x) { return f32p_any_far(x) ? f32p_exp(x) : f32p_exp_to_half_near(x); }
+/* Without what the table's powers lack and what ln2 / 8 has beyond a float32. */
+VF f32p f32p_exp_of_deficit(f32p x) {
+    f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
+    f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
+    f32p q = f32p_fma(r, f32p_splat(0x1.555d8ap-3f), f32p_splat(0x1.00087ep-1f)), p = f32p_fma(r * r, q, r);
+    f32p power = f32p_power_of_eighths((f32p_eighths){f32p_part_of_eighths(shifted), shifted, p});
+    if (__builtin_expect(i32p_any(x < -87.0f), 0)) return f32p_exp(x);
+    return f32p_fma(power, p, power);
+}
 VECTOR_LIFT_F32(exp)
+VECTOR_LIFT_F32(exp_of_deficit)
 VECTOR_LIFT_F32(exp_to_half)
 #elif VECTOR_X86 && PART32_BYTES == 64
 /* What a table of float32 lacks and what ln2 has beyond a float32 count where x is exact: within 0.9 ULP. */
@@ -151,7 +161,7 @@ VF f32v f32_exp(f32v x) {
 VF f32v f32_exp_to_half(f32v x) { return f32_exp(x); }
 #endif
 /* Of x <= 0 that is a rounded difference, beside whose error these do not count. */
-#if !(VECTOR_X86 && PART32_BYTES == 64)
+#if !(VECTOR_X86 && (PART32_BYTES == 64 || (defined(__AVX2__) && PART32_BYTES == 32)))
 VF f32v f32_exp_of_deficit(f32v x) { return f32_exp(x); }
 #endif
 VF f32v f32_exp2(f32v x) {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.cpu.deficits import exponentials_of_deficits
+from tbe_impl.backends.cpu.deficits import exponentials_of_deficits, quotients_of_exponentials
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import compute, reduce_axis
@@ -62,6 +62,32 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
 def test_deficits_are_known(case: str) -> None:
     build, wanted = CASES[case]
     assert len(exponentials_of_deficits([build(dsl.placeholder((4, 8), "float32"))])) == wanted
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_may_be_a_product_with_an_inverse(case: str) -> None:
+    """Softmaxes, and nothing else of these."""
+    outputs = [CASES[case][0](dsl.placeholder((4, 8), "float32"))]
+    assert len(quotients_of_exponentials(outputs)) == case.startswith("softmax")
+
+
+def test_a_quotient_by_anything_small(cache: KernelCache) -> None:
+    """The inverse may be infinite where the quotient is a number."""
+
+    def over(x: Tensor, y: Tensor) -> Tensor:
+        powers = vexp(less(x, reduce_max(x, -1, True)))
+        return vdiv(powers, broadcast(y, x.shape))
+
+    x = np.linspace(-1, 0, 6 * 64, dtype=np.float32).reshape(6, 64)
+    x = np.where(np.arange(64) % 3, x - 90, x).astype(np.float32)
+    y = np.array([[1.0], [0.0], [1e-39], [3e38], [np.inf], [np.nan]], np.float32)
+    kernel, _, _ = prepare(over, x, y, cache=cache)
+    assert "f32_nearly_over(" in kernel.source
+    (found,) = kernel.run([x, y], {}, 1)
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        wanted = (np.exp(wide - wide.max(-1, keepdims=True)) / y).astype(np.float32)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=3e-45)
 
 
 @pytest.mark.parametrize("columns", [5, 16, 100, 1024])
