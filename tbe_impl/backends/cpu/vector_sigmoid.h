@@ -1,4 +1,4 @@
-/* The logistic function, 1 / (1 + e^-x), of float32. Within 1.6 ULP. */
+/* The logistic function, 1 / (1 + e^-x), of float32. Within 1.6 ULP where not said otherwise. */
 #ifndef VECTOR_SIGMOID_H
 #define VECTOR_SIGMOID_H
 
@@ -10,7 +10,11 @@
 #define SIGMOID_STRIP 4
 #else
 #define SIGMOID_CELLS 0
+#if defined(__znver3__)
 #define SIGMOID_STRIP STRIP
+#else
+#define SIGMOID_STRIP 2
+#endif
 #endif
 
 /* exp(x) for x from -104 to 88 as a number that is exact, or nearly, and a small one. */
@@ -155,20 +159,43 @@ VF f32p f32p_sigmoid(f32p x) {
     return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & ~31) != 0, f32p_sigmoid_by_power(x), y) : y;
 }
 #else
-typedef f32p_begun_by_power f32p_sigmoid_begun;
-VF f32p f32p_sigmoid_farther(f32p x, f32p far) { return f32p_farther(x, far); }
-VF int f32p_sigmoid_any_far(f32p far) { return f32p_any_far(far); }
-VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) { return f32p_begin_by_power(x); }
-VF f32p f32p_sigmoid_end(f32p_sigmoid_begun e) { return f32p_end_by_power(e); }
-VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_by_power(x); }
+/* exp(-x) = power t, 8 k + j from the bits of -8 x / ln2 rounded, of which the lowest eight count from -128 on: a table holds
+ * 2^(j/8) b, t = 2^(r/8) / b is a polynomial of degree 4 that stays below 1, where numbers are rounded less. So 1 + exp(-x) is one
+ * operation and its inverse another: within 2.2 ULP, its product with x within 2.6, from -11 to 11. b = 1.0524216 is such that the
+ * table is rounded by 2^-27 at most, and what ln2 / 8 has beyond a float32 is in the table as for -8 x / ln2 = 64. */
+typedef struct {
+    f32p power, t;
+} f32p_sigmoid_begun;
+#define SIGMOID_FIRST 0x1.8p23f
+VF f32p f32p_sigmoid_eighths(f32p x) { return f32p_fma(x, f32p_splat(-0x1.715476p+3f), f32p_splat(SIGMOID_FIRST + 128)); }
+VF f32p f32p_sigmoid_farther(f32p x, f32p far) {
+    return (f32p)((i32p)far | ((i32p)f32p_sigmoid_eighths(x) ^ (i32p)f32p_splat(SIGMOID_FIRST)));
+}
+VF int f32p_sigmoid_any_far(f32p far) { return __builtin_expect(i32p_any(((i32p)far & ~255) != 0), 0); }
+VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) {
+    /* less j * 2^20 and 16 * 2^23 in their bits */
+    const i32p table = {0x3786b5c0, 0x3782e6fa, 0x378032b3, 0x377eb27c, 0x377e8237, 0x377fc04c, 0x37828de3, 0x37870f25};
+    f32p shifted = f32p_sigmoid_eighths(x);
+    f32p r = f32p_fma(shifted - (SIGMOID_FIRST + 128), f32p_splat(0x1.62e43p-4f), x);
+    f32p t = f32p_fma(r, f32p_splat(0.039591763f), f32p_splat(-0.15837781f));
+    t = f32p_fma(r, f32p_fma(r, t, f32p_splat(0.4750948f)), f32p_splat(-0.9501896f));
+    i32p root = (i32p)__builtin_ia32_permvarsf256((f32p)table, (i32p)shifted);
+    return (f32p_sigmoid_begun){(f32p)(root + ((i32p)shifted << 20)), f32p_fma(r, t, f32p_splat(0.9501896f))};
+}
+VF f32p f32p_sigmoid_end(f32p_sigmoid_begun e) { return 1.0f / f32p_fma(e.power, e.t, f32p_splat(1.0f)); }
+VF f32p f32p_sigmoid(f32p x) {
+    f32p far = f32p_sigmoid_farther(x, f32p_splat(0.0f)), y = f32p_sigmoid_end(f32p_sigmoid_begin(x));
+    return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & ~255) != 0, f32p_sigmoid_by_power(x), y) : y;
+}
 #endif
-VF int f32p_sigmoid_to_half_any_far(f32p far) { return f32p_any_far(far); }
 VF int f32p_exp_to_half_any_far(f32p far) { return f32p_any_far(far); }
-typedef f32p f32p_sigmoid_to_half_begun, f32p_exp_to_half_begun;
+typedef f32p f32p_exp_to_half_begun;
 VF f32p f32p_exp_to_half_end(f32p e) { return e; }
 #if PART32_BYTES == 64
 VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return (void)x, far; }
 VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half(x); }
+typedef f32p f32p_sigmoid_to_half_begun;
+VF int f32p_sigmoid_to_half_any_far(f32p far) { return f32p_any_far(far); }
 /* Beyond -87 the inverse is no normal number. */
 VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) { return f32p_above(-x, far); }
 VF int f32p_any_far_to_half(f32p x) {
@@ -182,10 +209,23 @@ VF f32p f32p_sigmoid_to_half_end(f32p e) {
 #else
 VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return f32p_farther(x, far); }
 VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half_near(x); }
-VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) { return f32p_farther(x, far); }
-VF int f32p_any_far_to_half(f32p x) { return f32p_any_far(x); }
-VF f32p f32p_sigmoid_to_half_begin(f32p x) { return f32p_exp_to_half_near(-x); }
-VF f32p f32p_sigmoid_to_half_end(f32p e) { return 1.0f / (1.0f + e); }
+/* To 2^-17, from -22 to 22: the same with a polynomial of degree 2, and of -8 x / ln2 nine bits. */
+typedef f32p_sigmoid_begun f32p_sigmoid_to_half_begun;
+VF f32p f32p_sigmoid_to_half_eighths(f32p x) { return f32p_fma(x, f32p_splat(-0x1.715476p+3f), f32p_splat(SIGMOID_FIRST + 256)); }
+VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) {
+    return (f32p)((i32p)far | ((i32p)f32p_sigmoid_to_half_eighths(x) ^ (i32p)f32p_splat(SIGMOID_FIRST)));
+}
+VF int f32p_sigmoid_to_half_any_far(f32p far) { return __builtin_expect(i32p_any(((i32p)far & ~511) != 0), 0); }
+VF int f32p_any_far_to_half(f32p x) { return f32p_sigmoid_to_half_any_far(f32p_sigmoid_to_half_farther(x, f32p_splat(0.0f))); }
+VF f32p_sigmoid_begun f32p_sigmoid_to_half_begin(f32p x) {
+    const i32p table = {0x2f800000, 0x2f7b95c2, 0x2f7837f0, 0x2f75fed7, 0x2f7504f3, 0x2f75672a, 0x2f7744fd, 0x2f7ac0c7};
+    f32p shifted = f32p_sigmoid_to_half_eighths(x);
+    f32p r = f32p_fma(shifted - (SIGMOID_FIRST + 256), f32p_splat(0x1.62e43p-4f), x);
+    f32p t = f32p_fma(r, f32p_fma(r, f32p_splat(0.49993545f), f32p_splat(-1.0002347f)), f32p_splat(1.0f));
+    i32p root = (i32p)__builtin_ia32_permvarsf256((f32p)table, (i32p)shifted);
+    return (f32p_sigmoid_begun){(f32p)(root + ((i32p)shifted << 20)), t};
+}
+VF f32p f32p_sigmoid_to_half_end(f32p_sigmoid_begun e) { return f32p_sigmoid_end(e); }
 #endif
 VF f32p f32p_sigmoid_to_half(f32p x) {
     if (f32p_any_far_to_half(x)) return f32p_sigmoid_of_any(x);

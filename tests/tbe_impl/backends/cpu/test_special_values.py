@@ -186,7 +186,7 @@ def test_exp_at_every_width(options: dict[str, Any], cache: KernelCache) -> None
 
 @pytest.mark.parametrize("options", WIDTHS, ids=str)
 def test_sigmoid_at_every_width(options: dict[str, Any], cache: KernelCache) -> None:
-    """Within 2 ULP; and beside numbers that lie beyond tables, or are none, a number near 0 has the same result."""
+    """Within 2.2 ULP; and beside numbers that lie beyond tables, or are none, a number near 0 has the same result."""
     random = np.random.default_rng(9)
     usual = random.uniform(-7.7, 7.7, 1 << 20).astype(np.float32)
     wide = random.uniform(-12, 12, 1 << 18)
@@ -200,8 +200,20 @@ def test_sigmoid_at_every_width(options: dict[str, Any], cache: KernelCache) -> 
     (found,) = kernel.run([x], {}, 1)
     with np.errstate(over="ignore"):
         wanted = 1 / (1 + np.exp(-x.astype(np.float64)))
-    assert (np.abs(found - wanted) <= 2 * np.maximum(np.spacing(wanted.astype(np.float32)), TINY)).all()  # fmt: skip
-    for rare in (7.75, -8.25, 12.5, -13.5, 30.0, -80.0, -(2.0**22) - 8, np.inf, np.nan):
+    assert (np.abs(found - wanted) <= 2.2 * np.maximum(np.spacing(wanted.astype(np.float32)), TINY)).all()  # fmt: skip
+    for rare in (
+        7.75,
+        -8.25,
+        11.2,
+        -11.2,
+        12.5,
+        -13.5,
+        30.0,
+        -80.0,
+        -(2.0**22) - 8,
+        np.inf,
+        np.nan,
+    ):
         other = usual.copy()
         other[::5] = rare
         (again,) = kernel.run([np.concatenate([other, x[usual.size :]])], {}, 1)
