@@ -126,15 +126,19 @@ VF f32p f32p_exp_to_half_near(f32p x) {
     f32p p = f32p_fma(f32p_fma(r, f32p_splat(0.500005066f), f32p_splat(1.00023353f)), r, f32p_splat(1.0f));
     return p * f32p_power_of_eighths((f32p_eighths){f32p_part_of_eighths(shifted), shifted, p});
 }
-VF f32p f32p_exp_to_half(f32p x) { return f32p_any_far(x) ? f32p_exp(x) : f32p_exp_to_half_near(x); }
+VF f32p f32p_exp_to_half(f32p x) {
+    f32p y = f32p_exp_to_half_near(x);
+    return f32p_any_far(x) ? f32p_select(f32p_abs(x) > 87.0f, f32p_exp(x), y) : y;
+}
 /* Without what the table's powers lack and what ln2 / 8 has beyond a float32. */
 VF f32p f32p_exp_of_deficit(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
     f32p q = f32p_fma(r, f32p_splat(0x1.555d8ap-3f), f32p_splat(0x1.00087ep-1f)), p = f32p_fma(r * r, q, r);
     f32p power = f32p_power_of_eighths((f32p_eighths){f32p_part_of_eighths(shifted), shifted, p});
-    if (__builtin_expect(i32p_any(x < -87.0f), 0)) return f32p_exp(x);
-    return f32p_fma(power, p, power);
+    f32p y = f32p_fma(power, p, power);
+    i32p far = x < -87.0f;
+    return __builtin_expect(i32p_any(far), 0) ? f32p_select(far, f32p_exp(x), y) : y;
 }
 VECTOR_LIFT_F32(exp)
 VECTOR_LIFT_F32(exp_of_deficit)

@@ -198,6 +198,7 @@ typedef f32p f32p_sigmoid_to_half_begun;
 VF int f32p_sigmoid_to_half_any_far(f32p far) { return f32p_any_far(far); }
 /* Beyond -87 the inverse is no normal number. */
 VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) { return f32p_above(-x, far); }
+VF i32p f32p_is_far_to_half(f32p x) { return x < -87.0f; }
 VF int f32p_any_far_to_half(f32p x) {
     return __builtin_expect(__builtin_ia32_cmpps512_mask(x, f32p_splat(-87.0f), 1, (uint16_t)-1, 4) != 0, 0);
 }
@@ -216,7 +217,8 @@ VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) {
     return (f32p)((i32p)far | ((i32p)f32p_sigmoid_to_half_eighths(x) ^ (i32p)f32p_splat(SIGMOID_FIRST)));
 }
 VF int f32p_sigmoid_to_half_any_far(f32p far) { return __builtin_expect(i32p_any(((i32p)far & ~511) != 0), 0); }
-VF int f32p_any_far_to_half(f32p x) { return f32p_sigmoid_to_half_any_far(f32p_sigmoid_to_half_farther(x, f32p_splat(0.0f))); }
+VF i32p f32p_is_far_to_half(f32p x) { return ((i32p)f32p_sigmoid_to_half_farther(x, f32p_splat(0.0f)) & ~511) != 0; }
+VF int f32p_any_far_to_half(f32p x) { return __builtin_expect(i32p_any(f32p_is_far_to_half(x)), 0); }
 VF f32p_sigmoid_begun f32p_sigmoid_to_half_begin(f32p x) {
     const i32p table = {0x2f800000, 0x2f7b95c2, 0x2f7837f0, 0x2f75fed7, 0x2f7504f3, 0x2f75672a, 0x2f7744fd, 0x2f7ac0c7};
     f32p shifted = f32p_sigmoid_to_half_eighths(x);
@@ -228,8 +230,8 @@ VF f32p_sigmoid_begun f32p_sigmoid_to_half_begin(f32p x) {
 VF f32p f32p_sigmoid_to_half_end(f32p_sigmoid_begun e) { return f32p_sigmoid_end(e); }
 #endif
 VF f32p f32p_sigmoid_to_half(f32p x) {
-    if (f32p_any_far_to_half(x)) return f32p_sigmoid_of_any(x);
-    return f32p_sigmoid_to_half_end(f32p_sigmoid_to_half_begin(x));
+    f32p y = f32p_sigmoid_to_half_end(f32p_sigmoid_to_half_begin(x));
+    return f32p_any_far_to_half(x) ? f32p_select(f32p_is_far_to_half(x), f32p_sigmoid_of_any(x), y) : y;
 }
 #else
 VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_of_any(x); }

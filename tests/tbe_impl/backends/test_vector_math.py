@@ -243,6 +243,10 @@ def test_exponential_of_a_deficit(driver: Driver) -> None:
         f"{away[worst]:.3f} units at {x[worst]!r}: got {got[worst]!r}"
     )
     assert np.array_equal(np.isnan(got), np.isnan(x))
+    beside = np.repeat(x[:20_000], 2)
+    beside[1::2] = -100
+    again = driver.map(f"run_f32_{OF_DEFICIT}", beside)[::2]
+    np.testing.assert_array_equal(again, got[:20_000], "a number has one result")
 
 
 @pytest.mark.parametrize("function", ["log", "log2", "log10"])
@@ -285,6 +289,12 @@ def test_all_half_precision_inputs(driver: Driver, half: str) -> None:
         away = np.where(np.isnan(exact), 0, np.abs(order[0] - order[1]))
         worst = int(np.argmax(away))
         assert away[worst] <= 1, f"{function}({x[worst]}) = {got[worst]}, exact {exact[worst]}"
+    for function in TO_HALF:
+        beside = np.repeat(bits, 2)
+        beside[1::2] = np.array(-100, real).view(np.uint16)
+        found = (driver.map(f"run_{half}_{function}", one) for one in (bits, beside))
+        alone, again = (one.view(real).astype(np.float64).ravel() for one in found)
+        np.testing.assert_array_equal(again[::2], alone, f"{function}: a number has one result")
 
 
 def pairs(t: str, count: int) -> tuple[np.ndarray, np.ndarray]:
