@@ -158,7 +158,7 @@ VF f32p f32p_sigmoid(f32p x) {
     f32p far = f32p_sigmoid_farther(x, f32p_splat(0.0f)), y = f32p_sigmoid_begin(x);
     return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & ~31) != 0, f32p_sigmoid_by_power(x), y) : y;
 }
-#else
+#elif PART32_BYTES == 32
 /* exp(-x) = power t, 8 k + j from the bits of -8 x / ln2 rounded, of which the lowest eight count from -128 on: a table holds
  * 2^(j/8) b, t = 2^(r/8) / b is a polynomial of degree 4 that stays below 1, where numbers are rounded less. So 1 + exp(-x) is one
  * operation and its inverse another: within 2.2 ULP, its product with x within 2.6, from -11 to 11. b = 1.0524216 is such that the
@@ -187,6 +187,13 @@ VF f32p f32p_sigmoid(f32p x) {
     f32p far = f32p_sigmoid_farther(x, f32p_splat(0.0f)), y = f32p_sigmoid_end(f32p_sigmoid_begin(x));
     return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & ~255) != 0, f32p_sigmoid_by_power(x), y) : y;
 }
+#else
+typedef f32p_begun_by_power f32p_sigmoid_begun;
+VF f32p f32p_sigmoid_farther(f32p x, f32p far) { return f32p_farther(x, far); }
+VF int f32p_sigmoid_any_far(f32p far) { return f32p_any_far(far); }
+VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) { return f32p_begin_by_power(x); }
+VF f32p f32p_sigmoid_end(f32p_sigmoid_begun e) { return f32p_end_by_power(e); }
+VF f32p f32p_sigmoid(f32p x) { return f32p_sigmoid_by_power(x); }
 #endif
 VF int f32p_exp_to_half_any_far(f32p far) { return f32p_any_far(far); }
 typedef f32p f32p_exp_to_half_begun;

@@ -41,6 +41,7 @@ FLAGS = (
 VARIANTS = {
     "native": "-O3 -march=native",
     "generic": "-O1 -march=native -DVECTOR_GENERIC",
+    "as on Zen 4": "-O1 -march=native -D__znver4__",
     **({"avx2": "-O3 -march=x86-64-v3", "sse2": "-O1 -march=x86-64 -DLANES=4"} if X86 else {}),
 }
 REDUCED = 20
