@@ -60,6 +60,13 @@ def two_kept(x: Tensor) -> list[Tensor]:
     return [dsl.vmul(logs, _wide(dsl.vrsqrt(dsl.reduce_sum(dsl.vmul(logs, logs), -1, True)), x))]
 
 
+def five_loops(x: Tensor) -> list[Tensor]:
+    """Each sum of a row needs the one before."""
+    for _ in range(4):
+        x = dsl.vmul(x, _wide(dsl.vrsqrt(dsl.reduce_sum(dsl.vmul(x, x), -1, True)), x))
+    return [x]
+
+
 @pytest.mark.parametrize("build", [softmax, layer_norm, with_its_sums, two_wide, two_kept])
 @pytest.mark.parametrize(
     ("dtype", "length"),
@@ -120,8 +127,9 @@ def test_loops_over_a_row_are_taken_together(build: Build, loops: int) -> None:
         (softmax, (64, 1024), {"stream_bytes": 1 << 30}),
         (softmax, (64, 1024), {"stagger": False}),
         (lambda x: [dsl.vexp(x)], (64, 1024), {}),
+        (five_loops, (64, 1024), {}),
     ],
-    ids=["long rows", "small outputs", "not asked for", "one loop"],
+    ids=["long rows", "small outputs", "not asked for", "one loop", "five loops"],
 )
 def test_where_they_are_not(build: Build, shape: tuple[int, ...], options: dict[str, Any]) -> None:  # fmt: skip
     assert "int64_t turn" not in _source(build, shape, **options)
