@@ -12,29 +12,24 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 def exponentials_of_deficits(outputs: Sequence[Tensor]) -> frozenset[int]:
     """``id`` of the calls exp(x − m) in a graph where m is the largest of numbers that x is one of, or NaN."""
-    return frozenset(
-        id(node)
-        for op in stages_of(outputs)
-        for body in op.body
-        for node in walk(body)
-        if isinstance(node, Call) and node.name == "exp" and is_deficit(node.args[0])
-    )
+    return frozenset(id(node) for node in _nodes(outputs) if _is_of_deficit(node))
 
 
 def quotients_of_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
     """``id`` of the quotients exp(x − m) / y: the rounded difference is off by more than a product with 1 / y is."""
     return frozenset(
         id(node)
-        for op in stages_of(outputs)
-        for body in op.body
-        for node in walk(body)
-        if isinstance(node, Binary)
-        and node.op == "div"
-        and any(
-            isinstance(one, Call) and one.name == "exp" and is_deficit(one.args[0])
-            for one in followed(node.a)
-        )
-    )
+        for node in _nodes(outputs)
+        if isinstance(node, Binary) and node.op == "div" and any(map(_is_of_deficit, followed(node.a)))
+    )  # fmt: skip
+
+
+def _nodes(outputs: Sequence[Tensor]) -> Iterator[Expr]:
+    return (node for op in stages_of(outputs) for body in op.body for node in walk(body))
+
+
+def _is_of_deficit(node: Expr) -> bool:
+    return isinstance(node, Call) and node.name == "exp" and is_deficit(node.args[0])
 
 
 def is_deficit(node: Expr) -> bool:

@@ -19,7 +19,8 @@ from tbe_impl.backends.cpu.statements import WORD, Statement, of_vector
 LONGEST_ROW = 2048
 """Elements of a row, of which the nearest cache holds several."""
 MOST_LOOPS = 4
-"""Three are quicker together, by a tenth to a fifth; five, those of LayerNorm's gradients, that much slower."""
+"""Three are quicker together, by a tenth to a fifth; five, those of LayerNorm's gradients, that much slower; of four
+nobody measured it."""
 PAGE_BYTES = 4096
 APART_BYTES = 2048
 """From where a row of the output begins in its page to where one that is kept does: a read waits for an earlier write to the same

@@ -201,19 +201,7 @@ def test_sigmoid_at_every_width(options: dict[str, Any], cache: KernelCache) -> 
     with np.errstate(over="ignore"):
         wanted = 1 / (1 + np.exp(-x.astype(np.float64)))
     assert (np.abs(found - wanted) <= 2.2 * np.maximum(np.spacing(wanted.astype(np.float32)), TINY)).all()  # fmt: skip
-    for rare in (
-        7.75,
-        -8.25,
-        11.2,
-        -11.2,
-        12.5,
-        -13.5,
-        30.0,
-        -80.0,
-        -(2.0**22) - 8,
-        np.inf,
-        np.nan,
-    ):
+    for rare in (7.75, -8.25, 11.2, -11.2, 12.5, -13.5, 30.0, -80.0, -(2.0**22) - 8, np.inf, np.nan):  # fmt: skip
         other = usual.copy()
         other[::5] = rare
         (again,) = kernel.run([np.concatenate([other, x[usual.size :]])], {}, 1)
