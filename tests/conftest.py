@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("tests.cases", "tests.room_lines")
 ROOT = Path(__file__).resolve().parent.parent
 collect_ignore = ["data"]
 """Scripts that made data need what tests do not."""
@@ -68,7 +69,12 @@ def _absent(item: pytest.Item) -> str | None:
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("full")]
     for item in items:
         reason = _absent(item)
         if reason:
@@ -76,6 +82,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="everything there is, as `make test-all` runs it",
+    )
     parser.addoption(
         "--update-golden",
         action="store_true",
