@@ -1,0 +1,185 @@
+"""Runs Python programs in processes that begin with MindSpore imported: a fork of one server for each test worker.
+
+Importing MindSpore takes two to three seconds of processor time. A test that needs state of its own, but not an import
+of its own, runs its program through :func:`run_program`: the server imports NumPy and MindSpore once, forks for each
+program, and the fork continues as ``python PROGRAM ARGUMENTS`` would, exit handlers included. Whatever looks at an
+import or at the environment of an import (``MS_…`` that MindSpore reads when it loads) takes ``fresh=True``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended: its exit code (negative: the signal) and what it wrote, both streams in one text."""
+
+    returncode: int
+    output: str
+
+
+def run_program(
+    program: Path,
+    *arguments: str,
+    cwd: Path,
+    environment: Mapping[str, str],
+    timeout_s: float = 300.0,
+    fresh: bool = False,
+) -> Ended:
+    """Runs ``python -W default PROGRAM ARGUMENTS`` with exactly this environment.
+
+    Args:
+        program: a Python file.
+        arguments: what it finds behind its name in ``sys.argv``.
+        cwd: its working directory.
+        environment: all of its variables.
+        timeout_s: after this time the program and its children are killed, and ``TimeoutError`` is raised.
+        fresh: a new interpreter instead of a fork.
+    """
+    with tempfile.TemporaryFile() as output:
+        if fresh:
+            process = subprocess.Popen(
+                [sys.executable, "-W", "default", str(program), *arguments],
+                cwd=cwd,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                _kill_group(process.pid)
+                process.wait()
+                raise TimeoutError(f"{program.name}: not ended after {timeout_s:g} s") from None
+        else:
+            code = _Server.of_this_process().run(
+                [str(program), *arguments], cwd, environment, output.fileno(), timeout_s
+            )
+        output.seek(0)
+        return Ended(code, output.read().decode("utf-8", "replace"))
+
+
+class _Server:
+    """The client's side: the server process of this worker, started when it is first needed."""
+
+    _one: _Server | None = None
+
+    def __init__(self) -> None:
+        variables = {k: v for k, v in os.environ.items() if not k.startswith("MS_")}
+        self.owner = os.getpid()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server"],
+            cwd=ROOT,
+            env={**variables, "GLOG_v": "4"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # `select` must see what was not read yet
+        )
+
+    @classmethod
+    def of_this_process(cls) -> _Server:
+        one = cls._one
+        if one is None or one.owner != os.getpid() or one.process.poll() is not None:
+            one = cls._one = _Server()
+        return one
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        output: int,
+        timeout_s: float,
+    ) -> int:
+        request = {
+            "arguments": list(arguments),
+            "cwd": str(cwd),
+            "environment": dict(environment),
+            "output": f"/proc/{os.getpid()}/fd/{output}",
+        }
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        pid = int(self.process.stdout.readline())
+        if not select.select([self.process.stdout], [], [], timeout_s)[0]:
+            _kill_group(pid)
+            self.process.stdout.readline()
+            raise TimeoutError(f"{Path(arguments[0]).name}: not ended after {timeout_s:g} s")
+        return int(self.process.stdout.readline())
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _serve() -> list[str] | None:
+    """Forks for each request; returns in the fork, with the arguments of the program to become."""
+    import numpy  # noqa: F401
+
+    with contextlib.suppress(ImportError):
+        import mindspore  # noqa: F401
+    for line in sys.stdin:
+        request = json.loads(line)
+        pid = os.fork()
+        if not pid:
+            _become(request)
+            return list(request["arguments"])
+        print(pid, flush=True)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        print(code, flush=True)
+    return None
+
+
+def _become(request: dict[str, object]) -> None:
+    os.setsid()
+    output = os.open(str(request["output"]), os.O_WRONLY | os.O_APPEND)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, place in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, place)
+    os.close(output)
+    os.close(nothing)
+    sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115
+    os.environ.clear()
+    os.environ.update(request["environment"])  # type: ignore[call-overload]
+    os.chdir(str(request["cwd"]))
+    warnings.resetwarnings()
+    warnings.simplefilter("default")
+
+
+def main() -> None:
+    arguments = _serve()
+    if arguments is None:
+        return
+    sys.argv = arguments
+    sys.path[0] = str(Path(arguments[0]).parent)
+    for name in [name for name in sys.modules if name == "tests" or name.startswith("tests.")]:
+        del sys.modules[name]
+    extra = os.environ.get("PYTHONPATH", "")
+    sys.path[1:1] = [entry for entry in extra.split(os.pathsep) if entry]
+    try:
+        runpy.run_path(arguments[0], run_name="__main__")
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
