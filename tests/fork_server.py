@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +155,7 @@ def _become(request: dict[str, object]) -> None:
         os.dup2(descriptor, place)
     os.close(output)
     os.close(nothing)
-    sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(request["environment"])  # type: ignore[call-overload]
     os.chdir(str(request["cwd"]))
@@ -174,11 +173,7 @@ def main() -> None:
         del sys.modules[name]
     extra = os.environ.get("PYTHONPATH", "")
     sys.path[1:1] = [entry for entry in extra.split(os.pathsep) if entry]
-    try:
-        runpy.run_path(arguments[0], run_name="__main__")
-    except Exception:
-        traceback.print_exc()
-        sys.exit(1)
+    runpy.run_path(arguments[0], run_name="__main__")
 
 
 if __name__ == "__main__":
