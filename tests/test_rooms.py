@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.cases import cases
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("tbe_impl", "custom_ops", "ms_fusion")
@@ -129,6 +132,12 @@ MAY_LOAD_A_FRAMEWORK = {
 LINE_CEILING = 600
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file, parsed once for all tests."""
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
 def name_of(path: Path) -> str:
     """The dotted name of a module file."""
     parts = path.relative_to(ROOT).with_suffix("").parts
@@ -191,16 +200,18 @@ def backward_imports(name: str, tree: ast.AST) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_go_one_way(path: Path) -> None:
-    name = name_of(path)
-    if name in PACKAGES:
-        return  # the front door names its rooms
-    assert backward_imports(name, ast.parse(path.read_text("utf-8"))) == []
+def test_imports_go_one_way() -> None:
+    offences = {
+        name: wrong
+        for path in MODULES
+        if (name := name_of(path)) not in PACKAGES  # the front door names its rooms
+        and (wrong := backward_imports(name, tree_of(path)))
+    }
+    assert offences == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "wrong"),
+@cases(
+    "name, code, wrong",
     [
         ("tbe_impl.cache", "import ms_fusion.graph", ["ms_fusion.graph"]),
         ("tbe_impl.errors", "def f():\n    from tbe_impl import cache", ["tbe_impl.cache"]),
@@ -223,34 +234,50 @@ def test_a_backward_import_is_seen(name: str, code: str, wrong: list[str]) -> No
     assert bool(found) == bool(wrong)
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=name_of)
-def test_case_studies_import_packages_and_nothing_else_of_ours(path: Path) -> None:
-    ours = {"benchmarks", "tests"} | ({"case_studies"} if path.parent.name == "case_studies" else set())  # fmt: skip
-    assert ours.isdisjoint(name.partition(".")[0] for name in imports_of(ast.parse(path.read_text("utf-8"))))  # fmt: skip
+def packages_imported(path: Path) -> set[str]:
+    """The packages that a file names anywhere in an import."""
+    return {name.partition(".")[0] for name in imports_of(tree_of(path))}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_packages_know_no_case_study(path: Path) -> None:
-    found = imports_of(ast.parse(path.read_text("utf-8")))
-    assert "case_studies" not in {name.partition(".")[0] for name in found}
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_framework_is_imported_at_load(path: Path) -> None:
-    if path.relative_to(ROOT).as_posix() in MAY_LOAD_A_FRAMEWORK:
-        return
-    loaded = {
-        name.partition(".")[0] for name in imports_at_load(ast.parse(path.read_text("utf-8")))
+def test_case_studies_import_packages_and_nothing_else_of_ours() -> None:
+    ours = {"benchmarks", "tests"}
+    offences = {
+        name_of(path): wrong
+        for path in STUDIES
+        if (
+            wrong := packages_imported(path)
+            & (ours | ({"case_studies"} if path.parent.name == "case_studies" else set()))
+        )
     }
-    assert loaded.isdisjoint(FRAMEWORKS)
+    assert offences == {}
 
 
-@pytest.mark.parametrize("path", [*MODULES, *STUDIES], ids=name_of)
-def test_a_module_says_what_it_is_and_stays_small(path: Path) -> None:
-    text = path.read_text("utf-8")
-    docstring = ast.get_docstring(ast.parse(text))
-    assert docstring, f"{path}: no module docstring"
-    assert len(text.splitlines()) <= LINE_CEILING
+def test_packages_know_no_case_study() -> None:
+    assert [name_of(path) for path in MODULES if "case_studies" in packages_imported(path)] == []
+
+
+def test_no_framework_is_imported_at_load() -> None:
+    offences = {
+        name_of(path): loaded
+        for path in MODULES
+        if path.relative_to(ROOT).as_posix() not in MAY_LOAD_A_FRAMEWORK
+        and (
+            loaded := {name.partition(".")[0] for name in imports_at_load(tree_of(path))}
+            & set(FRAMEWORKS)
+        )
+    }
+    assert offences == {}
+
+
+def test_modules_that_may_load_a_framework_are_there() -> None:
+    assert [name for name in sorted(MAY_LOAD_A_FRAMEWORK) if not (ROOT / name).is_file()] == []
+
+
+def test_a_module_says_what_it_is_and_stays_small() -> None:
+    files = [*MODULES, *STUDIES]
+    assert [name_of(path) for path in files if not ast.get_docstring(tree_of(path))] == []
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files}
+    assert {name: lines for name, lines in lengths.items() if lines > LINE_CEILING} == {}
 
 
 def in_a_child(code: str) -> str:
