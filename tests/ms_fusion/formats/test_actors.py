@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ms_fusion.formats.actors import ControlFlow, parse_actors
+from tests.cases import cases
 
 IF = """
 Actor for func graph:main
@@ -41,8 +40,8 @@ LOOP = IF.replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("", ControlFlow()),
         ("%0 = EntranceActor(param_x)\n%1 = RunGraph[kernel_graph0]()", ControlFlow()),
@@ -59,7 +58,7 @@ def test_control_flow(text: str, expected: ControlFlow) -> None:
     assert parse_actors(text) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "\n".join(

@@ -9,6 +9,7 @@ import pytest
 from ms_fusion.formats.composite import parse_composite, parse_kernel
 from ms_fusion.graph import Value
 from tbe_impl.errors import ParseError
+from tests.cases import cases
 from tests.ms_fusion.formats.corpus import CORPUS
 
 KERNELS = sorted(CORPUS.glob("*/akg_kernel_meta/*.info"))
@@ -65,7 +66,7 @@ def test_mynet_whole():
     assert graph.values["output_0_1"].kind == "result"
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=[path.stem for path in KERNELS])
+@cases("path", KERNELS, ids=[path.stem for path in KERNELS])
 def test_every_kernel_is_a_sound_graph(path):
     data = json.loads(path.read_text(encoding="utf-8"))
     graph = parse_composite(path.read_text(encoding="utf-8"), file=str(path))
@@ -173,7 +174,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("text", "what"), MISSING, ids=range(len(MISSING)))
+@cases("text, what", MISSING, ids=range(len(MISSING)))
 def test_damage(text, what):
     with pytest.raises(ParseError, match=what) as caught:
         parse_composite(text, file="k.info")

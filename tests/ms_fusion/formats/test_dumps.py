@@ -8,6 +8,7 @@ import pytest
 
 from ms_fusion.formats.dumps import read_dumps
 from tbe_impl.errors import InputError, ParseError
+from tests.cases import cases
 from tests.ms_fusion.formats.corpus import CORPUS, dump, statement
 
 STATES = ("built", "before", "expanded", "clustered", "split")
@@ -29,7 +30,7 @@ def counted(dumps):
     return tuple([len(module.graph) for module in getattr(dumps, state)] for state in STATES)
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@cases("name", COUNTS)
 def test_states(name):
     assert counted(read_dumps(CORPUS / name)) == COUNTS[name]
 
@@ -107,15 +108,16 @@ def test_first_rank_of_a_distributed_run(tmp_path):
     assert counted(dumps) == COUNTS["MyNet_f"]
 
 
-def test_nothing_there(tmp_path):
+def test_nothing_there(tmp_path, subtests):
     (tmp_path / "notes.txt").write_text("hello", encoding="utf-8")
     (tmp_path / "other.ir").write_text("hello", encoding="utf-8")
     for place in (tmp_path, tmp_path / "none", tmp_path / "notes.txt"):
-        with pytest.raises(InputError) as caught:
-            read_dumps(place)
-        message = str(caught.value)
-        assert str(place) in message
-        assert "MS_DEV_SAVE_GRAPHS=2" in message and "MS_DEV_SAVE_GRAPHS_PATH" in message
+        with subtests.test(place.name):
+            with pytest.raises(InputError) as caught:
+                read_dumps(place)
+            message = str(caught.value)
+            assert str(place) in message
+            assert "MS_DEV_SAVE_GRAPHS=2" in message and "MS_DEV_SAVE_GRAPHS_PATH" in message
     with pytest.raises(InputError, match="no MindSpore dumps") as caught:
         read_dumps(tmp_path)
     assert "graph_build_" in caught.value.expected

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ms_fusion.formats.composite import parse_composite
 from ms_fusion.formats.mindspore_ir import parse_ir
 from tbe_impl.errors import ParseError
+from tests.cases import FULL, cases
 from tests.ms_fusion.formats.corpus import CORPUS, HEAD, INPUT, dump, kernel, statement
 
 FILES = sorted(
@@ -70,7 +71,7 @@ def read(suffix, text):
     return False
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@cases("share", range(SHARES), quick=5)
 def test_mutations_of_real_dumps(share):
     source = random.Random(share)
     refused = sum(
@@ -80,6 +81,7 @@ def test_mutations_of_real_dumps(share):
     assert 0 < refused < MUTATIONS // SHARES  # both ways were taken
 
 
+@FULL
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=400))
 def test_any_text(text):
@@ -160,19 +162,28 @@ HOSTILE = {
 }  # fmt: skip
 
 
+REFUSED = (
+    "doubling tuples",
+    "nested tuples",
+    "a kernel that calls itself",
+    "kernels in kernels",
+    "one body for many graphs",
+)
+SEEN_ELSEWHERE = {*REFUSED, "many parameters"}
+"""Those that another test of `make test` reads, and the one that takes longest."""
+
+
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@cases(
+    "text",
+    [pytest.param(text, id=name, marks=FULL if name in SEEN_ELSEWHERE else ()) for name, text in HOSTILE.items()],
+    per_item=10,
+)  # fmt: skip
 def test_hostile_text_ends(text):
     """Each of these took minutes, or all memory, with a careless reader; the time-out of the test is the check."""
     read(".ir", text)
 
 
-def test_blow_up_is_refused():
-    for what in (
-        "doubling tuples",
-        "nested tuples",
-        "a kernel that calls itself",
-        "kernels in kernels",
-        "one body for many graphs",
-    ):
-        assert read(".ir", HOSTILE[what]), what
+@cases("what", REFUSED)
+def test_blow_up_is_refused(what):
+    assert read(".ir", HOSTILE[what])

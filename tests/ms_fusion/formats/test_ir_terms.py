@@ -16,6 +16,7 @@ from ms_fusion.formats.ir_terms import (
     read_term,
 )
 from tbe_impl.errors import ParseError
+from tests.cases import cases
 
 TERMS = [
     ("I64(-1)", Literal(-1, "int64")),
@@ -63,7 +64,7 @@ TERMS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TERMS, ids=[text for text, _ in TERMS])
+@cases("text, expected", TERMS, ids=[text for text, _ in TERMS])
 def test_term(text, expected):
     cursor = Cursor(text, file="f", line=1)
     found = read_term(cursor, {})
@@ -109,7 +110,7 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), ATTRIBUTES, ids=[text for text, _ in ATTRIBUTES])
+@cases("text, expected", ATTRIBUTES, ids=[text for text, _ in ATTRIBUTES])
 def test_attributes(text, expected):
     cursor = Cursor(text, file="f", line=1)
     assert read_attributes(cursor, {}) == expected
@@ -137,9 +138,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "what", "line", "column"), FAILURES, ids=[text[:20] for text, *_ in FAILURES]
-)
+@cases("text, what, line, column", FAILURES, ids=[text[:20] for text, *_ in FAILURES])
 def test_failure_names_the_place(text, what, line, column):
     with pytest.raises(ParseError, match=what) as caught:
         read_term(Cursor(text, file="dump.ir", line=1), {})

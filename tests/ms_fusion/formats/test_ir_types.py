@@ -7,6 +7,7 @@ import pytest
 from ms_fusion.formats.ir_terms import Cursor
 from ms_fusion.formats.ir_types import Leaf, read_type, read_types
 from tbe_impl.errors import ParseError
+from tests.cases import cases
 
 FLAGS = "elements_use_flags={[const vector]{1, 1}}"
 TYPES = [
@@ -38,7 +39,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TYPES, ids=[text for text, _ in TYPES])
+@cases("text, expected", TYPES, ids=[text for text, _ in TYPES])
 def test_type(text, expected):
     cursor = Cursor(text, file="f", line=1)
     assert read_type(cursor) == expected
@@ -56,7 +57,7 @@ def test_list_of_types():
     )
 
 
-@pytest.mark.parametrize("text", ["<Tensor[Float32], (2)", "Tensor[Float32]", "", "(<a>;<b>)"])
+@cases("text", ["<Tensor[Float32], (2)", "Tensor[Float32]", "", "(<a>;<b>)"])
 def test_what_is_no_type(text):
     with pytest.raises(ParseError):
         read_type(Cursor(text, file="f", line=1))

@@ -12,6 +12,7 @@ from ms_fusion.formats.mindspore_ir import parse_ir, read_ir
 from ms_fusion.graph import Source, Value
 from ms_fusion.operators import BOOKKEEPING
 from tbe_impl.errors import InputError, ParseError
+from tests.cases import cases
 from tests.ms_fusion.formats.corpus import CORPUS, INPUT, dump, kernel, statement
 
 BUILT = sorted(CORPUS.glob("*/graph_build_*.ir"))
@@ -86,7 +87,7 @@ def kernel_graph_lines(path):
     return [operator for operator in operators if operator not in BOOKKEEPING - {"TensorMove"}]
 
 
-@pytest.mark.parametrize("path", BUILT, ids=names(BUILT))
+@cases("path", BUILT, ids=names(BUILT))
 def test_no_operator_is_lost_and_none_is_invented(path):
     graph = read_ir(path).graph
     lines = kernel_graph_lines(path)
@@ -200,7 +201,7 @@ def test_a_training_step():
     assert all(graph.values[node.inputs[0]].kind == "parameter" for node in adam)
 
 
-@pytest.mark.parametrize("path", ALL, ids=names(ALL))
+@cases("path", ALL, ids=names(ALL))
 def test_every_dump_is_a_sound_graph(path):
     module = read_ir(path)
     for graph in (module.graph, *module.subgraphs.values()):
@@ -226,7 +227,7 @@ def check_sound(graph):
     assert set(graph.outputs) <= made
 
 
-@pytest.mark.parametrize("path", [path for path in BUILT if "_f" in path.parent.name], ids=str)
+@cases("path", [path for path in BUILT if "_f" in path.parent.name], ids=str)
 def test_bodies_agree_with_the_kernels_that_were_built(path):
     """The composite JSON is a second witness, written by other code of MindSpore."""
     for node in read_ir(path).graph:
@@ -281,7 +282,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "inputs"), RULES, ids=[rule[0] for rule in RULES])
+@cases("expression, inputs", RULES, ids=[rule[0] for rule in RULES])
 def test_bookkeeping_is_resolved(expression, inputs):
     body = (
         statement(0, "A(%para1_x)", name="D/A")
@@ -314,7 +315,7 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("line", "kind"), PARAMETERS)
+@cases("line, kind", PARAMETERS)
 def test_what_is_a_parameter(line, kind):
     graph = parse_ir(dump(statement(0, "A(%para1_x)"), params=line), file="f").graph
     assert graph.values["x"] == Value("x", (2,), "int8", kind)
@@ -361,7 +362,7 @@ SOURCES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "expected"), SOURCES, ids=[line for line, _ in SOURCES])
+@cases("line, expected", SOURCES, ids=[line for line, _ in SOURCES])
 def test_source_lines(line, expected):
     library = "      # In file /lib/mindspore/ops.py:1, 2~3/    return op(x)/\n"
     text = dump(statement(0, "A(%para1_x)", name="D/A") + f"      {line}\n{library}")
@@ -416,9 +417,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "what", "line", "column"), BROKEN, ids=[case[1] for case in BROKEN]
-)
+@cases("text, what, line, column", BROKEN, ids=[case[1] for case in BROKEN])
 def test_damage_is_named_with_its_place(text, what, line, column):
     with pytest.raises(ParseError, match=re.escape(what)) as caught:
         parse_ir(text, file="x.ir")

@@ -14,6 +14,7 @@ from onnx import TensorProto
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project
 from tbe_impl.errors import FusionError, InputError
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import OPSET, Builder, transformer_layer
 
 
@@ -41,8 +42,23 @@ def test_external_data_beside_the_model_is_read(tmp_path: Path) -> None:
     assert value.const_value.numpy().tolist() == [4, 5, 6, 7]
 
 
-@pytest.mark.parametrize(
-    ("location", "more"),
+@pytest.fixture
+def inside(tmp_path: Path) -> Path:
+    """A directory of models with files beside and outside of it, links, and a pipe."""
+    inside = tmp_path / "models"
+    (inside / "below").mkdir(parents=True)
+    for place in (tmp_path / "outside.bin", inside / "data.bin"):
+        np.zeros(4, np.float32).tofile(place)
+    (inside / "short.bin").write_bytes(b"123")
+    (inside / "link.bin").symlink_to(tmp_path / "outside.bin")
+    (inside / "linked").symlink_to(tmp_path)
+    (inside / "circle.bin").symlink_to(inside / "circle.bin")
+    os.mkfifo(inside / "fifo")
+    return inside
+
+
+@cases(
+    "location, more",
     [
         ("/etc/passwd", {}),
         ("../outside.bin", {}),
@@ -65,24 +81,15 @@ def test_external_data_beside_the_model_is_read(tmp_path: Path) -> None:
         ("a\0b", {}),
     ],
 )
-def test_external_data_elsewhere_is_refused(tmp_path: Path, location: str, more: dict[str, str]) -> None:  # fmt: skip
-    inside = tmp_path / "models"
-    (inside / "below").mkdir(parents=True)
-    for place in (tmp_path / "outside.bin", inside / "data.bin"):
-        np.zeros(4, np.float32).tofile(place)
-    (inside / "short.bin").write_bytes(b"123")
-    (inside / "link.bin").symlink_to(tmp_path / "outside.bin")
-    (inside / "linked").symlink_to(tmp_path)
-    (inside / "circle.bin").symlink_to(inside / "circle.bin")
-    os.mkfifo(inside / "fifo")
+def test_external_data_elsewhere_is_refused(inside: Path, location: str, more: dict[str, str]) -> None:  # fmt: skip
     with pytest.raises(InputError):
         open_model(with_data_at(inside / "m.onnx", location, **more))
 
 
-def test_what_is_no_model_is_named(tmp_path: Path) -> None:
+def test_what_is_no_model_is_named(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for name, content in (("empty", b""), ("text", b"hello"), ("zeros", bytes(1000))):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match="no ONNX model"):
+        with subtests.test(name), pytest.raises(InputError, match="no ONNX model"):
             open_model(tmp_path / name)
     with pytest.raises(InputError, match="no regular file"):
         open_model(tmp_path)
@@ -90,7 +97,7 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
         open_model(tmp_path / "missing.onnx")
 
 
-@pytest.mark.parametrize("dims", [[-1], [5], [1 << 40, 1 << 40]])
+@cases("dims", [[-1], [5], [1 << 40, 1 << 40]])
 def test_a_tensor_is_as_long_as_its_shape_says(tmp_path: Path, dims: list[int]) -> None:
     b = Builder({"x": (4,)})
     model = b.model(b.add("Add", "x", b.weight(4)))
@@ -151,7 +158,7 @@ def test_an_attribute_that_says_it_is_a_tensor_has_one(tmp_path: Path) -> None:
         open_model(tmp_path / "m.onnx")
 
 
-@pytest.mark.parametrize("version", [-1, 0, 1 << 40])
+@cases("version", [-1, 0, 1 << 40])
 def test_versions_of_operators_are_numbers_that_there_may_be(tmp_path: Path, version: int) -> None:
     b = Builder({"x": (4,)})
     model = b.model(b.add("Relu", "x"))
@@ -167,7 +174,7 @@ def test_an_operator_has_the_inputs_that_it_needs(tmp_path: Path) -> None:
         open_model(b.save(tmp_path / "m.onnx", b.add("Conv", "x", "")))
 
 
-@pytest.mark.parametrize(("imported", "named"), [("ai.onnx", ""), ("ai.onnx", "ai.onnx"), ("", "ai.onnx")])  # fmt: skip
+@cases("imported, named", [("ai.onnx", ""), ("ai.onnx", "ai.onnx"), ("", "ai.onnx")])  # fmt: skip
 def test_onnxs_own_domain_has_two_names(imported: str, named: str, tmp_path: Path) -> None:
     b = Builder({"x": (4,)})
     model = b.model(b.add("Relu", "x"))
