@@ -13,6 +13,7 @@ from custom_ops.onednn import why_missing
 from custom_ops.onednn.channels_in_pieces import ONE_BY_ONE, pieces
 from custom_ops.onednn.geometry import geometry
 from tbe_impl.machine import cpu_features
+from tests.cases import cases
 from tests.custom_ops.onednn.channels_in_pieces_child import CASES
 
 MANY = {"many channels": 4, "three pieces": 3, "one piece": 1, "1x1": 1}
@@ -20,7 +21,7 @@ FARTHEST = 6.5e-7
 """From float64; 4,608 products one after the other are 1.1e-6 off."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_how_many_there_are(case: str) -> None:
     x, weight, how = CASES[case]
     assert pieces(geometry("Conv2d", x, weight, **how), "float32") == MANY[case]

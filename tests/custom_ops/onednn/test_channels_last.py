@@ -14,6 +14,7 @@ from custom_ops.onednn import (  # fmt: skip
     why_missing,
 )
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.custom_ops.onednn.test_convolution import CASES
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
@@ -33,8 +34,8 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("last", [NAMES, ("y", "residual"), ("x",), ("x", "y"), ()])
-@pytest.mark.parametrize("case", CASES)
+@cases("last", [NAMES, ("y", "residual"), ("x",), ("x", "y"), ()], sample=45, per_item=100)
+@cases("case", CASES)
 def test_a_convolution_with_all_that_can_follow(case: str, last: tuple[str, ...]) -> None:
     x_shape, weight_shape, how = CASES[case]
     more = {"bias": True, "residual": True, "scale": True, "activation": "relu"}
@@ -46,7 +47,7 @@ def test_a_convolution_with_all_that_can_follow(case: str, last: tuple[str, ...]
     close(found, turned(wanted) if "y" in last else wanted)
 
 
-@pytest.mark.parametrize("last", [NAMES, ()])
+@cases("last", [NAMES, ()])
 def test_a_scale_and_a_residual_are_computed_by_a_quick_implementation(last: tuple[str, ...]) -> None:  # fmt: skip
     prepared = prepare_conv2d((2, 32, 8, 8), (32, 32, 3, 3), padding=1, scale=True, residual=True, channels_last=last)  # fmt: skip
     assert not any(name.startswith("ref") for name in prepared.implementations)
@@ -65,8 +66,8 @@ def test_long_sums_are_as_near_to_float64_as_in_the_usual_order() -> None:
     assert away_last <= 1.2 * away
 
 
-@pytest.mark.parametrize("last", [("grad", "x", "grad_x"), ("grad",), ("grad_x",)])
-@pytest.mark.parametrize("case", CASES)
+@cases("last", [("grad", "x", "grad_x"), ("grad",), ("grad_x",)], sample=30, per_item=60)
+@cases("case", CASES)
 def test_gradients(case: str, last: tuple[str, ...]) -> None:
     x_shape, weight_shape, how = CASES[case]
     plain = prepare_conv2d_backward(x_shape, weight_shape, **how, lowering="im2col")

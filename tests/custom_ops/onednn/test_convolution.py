@@ -10,18 +10,12 @@ import pytest
 from scipy import special
 
 from custom_ops.onednn import prepare_conv2d, prepare_conv2d_backward, why_missing
+from tests.cases import cases
 
-LOWERINGS = ("onednn", "im2col")
+LOWERINGS = ("im2col",) if why_missing() else ("onednn", "im2col")
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 TOLERANCE = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}
 """Share of the sum of the absolute products, for one rounding of the result."""
-
-
-@pytest.fixture(params=LOWERINGS)
-def lowering(request: pytest.FixtureRequest) -> str:
-    if request.param == "onednn" and why_missing():
-        pytest.skip(why_missing())
-    return request.param
 
 
 def pads(padding: Any, sizes: tuple[int, int], kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]) -> list[tuple[int, int]]:  # fmt: skip
@@ -91,8 +85,9 @@ def assert_near(found: np.ndarray, expected: np.ndarray, scale: np.ndarray | flo
     np.testing.assert_array_less(np.abs(found.astype(np.float64) - expected), TOLERANCE[dtype] * scale + 1e-30)  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", CASES)
+@cases("dtype", DTYPES, sample=60, per_item=120)
+@cases("case", CASES)
+@cases("lowering", LOWERINGS)
 def test_forward(case: str, dtype: str, lowering: str) -> None:
     x_shape, weight_shape, given = CASES[case]
     x, weight = arrays(1, x_shape, weight_shape, dtype=DTYPES[dtype])
@@ -102,8 +97,9 @@ def test_forward(case: str, dtype: str, lowering: str) -> None:
     assert_near(found, convolve(x, weight, **given), convolve(np.abs(x), np.abs(weight), **given), dtype)  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", CASES)
+@cases("dtype", DTYPES, sample=32, per_item=60)
+@cases("case", CASES)
+@cases("lowering", LOWERINGS)
 def test_backward(case: str, dtype: str, lowering: str) -> None:
     # the convolution is linear in x and in weight: ⟨conv(u, weight), grad⟩ = ⟨u, grad_x⟩ for every u
     x_shape, weight_shape, given = CASES[case]
@@ -123,7 +119,8 @@ def test_backward(case: str, dtype: str, lowering: str) -> None:
     assert_near(grad_bias, wide.sum((0, 2, 3)), np.abs(wide).sum((0, 2, 3)), dtype)
 
 
-@pytest.mark.parametrize("case", ["1x1 stride 2", "unlike on all sides", "depthwise times 2", "dilation unlike"])  # fmt: skip
+@cases("case", ["1x1 stride 2", "unlike on all sides", "depthwise times 2", "dilation unlike"], sample=4)  # fmt: skip
+@cases("lowering", LOWERINGS)
 def test_every_value_of_the_gradients(case: str, lowering: str) -> None:
     # differences of a linear function are exact: unit by unit
     x_shape, weight_shape, given = CASES[case]
@@ -144,7 +141,8 @@ def test_every_value_of_the_gradients(case: str, lowering: str) -> None:
             assert found[place] == pytest.approx(expected[place], rel=1e-4, abs=2e-5)
 
 
-@pytest.mark.parametrize("wanted", [("x",), ("weight",), ("weight", "bias"), ("x", "weight")])
+@cases("wanted", [("x",), ("weight",), ("weight", "bias"), ("x", "weight")])
+@cases("lowering", LOWERINGS)
 def test_only_the_gradients_that_are_wanted(wanted: tuple[str, ...], lowering: str) -> None:
     shapes = (2, 8, 6, 6), (16, 8, 3, 3)
     whole = prepare_conv2d_backward(*shapes, padding=1, lowering=lowering)
@@ -174,9 +172,10 @@ FORMULAS = {
 ALPHA = {"leaky_relu": 0.1, "swish": 1.5}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize(("activation", "size", "kernel"), [*((name, 7, 3) for name in FORMULAS), ("relu", 7, 1), ("gelu", 7, 1), ("relu", 1, 1), ("silu", 1, 1)])  # fmt: skip
+@cases("dtype", DTYPES, sample=75, per_item=100)
+@cases("residual", [False, True])
+@cases("activation, size, kernel", [*((name, 7, 3) for name in FORMULAS), ("relu", 7, 1), ("gelu", 7, 1), ("relu", 1, 1), ("silu", 1, 1)])  # fmt: skip
+@cases("lowering", LOWERINGS)
 def test_what_follows(activation: str, size: int, kernel: int, residual: bool, dtype: str, lowering: str) -> None:  # fmt: skip
     x_shape, weight_shape, kind = (2, 16, size, size), (24, 16, kernel, kernel), DTYPES[dtype]
     padding = kernel // 2
@@ -193,6 +192,7 @@ def test_what_follows(activation: str, size: int, kernel: int, residual: bool, d
     assert_near(found, FORMULAS[activation](sums), scale, dtype)
 
 
+@cases("lowering", LOWERINGS)
 def test_a_residual_may_be_the_result(lowering: str) -> None:
     x, weight, before = arrays(8, (2, 16, 6, 6), (16, 16, 3, 3), (2, 16, 6, 6))
     prepared = prepare_conv2d(x.shape, weight.shape, padding=1, residual=True, lowering=lowering)
@@ -202,7 +202,8 @@ def test_a_residual_may_be_the_result(lowering: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@cases("dtype", DTYPES)
+@cases("lowering", LOWERINGS)
 def test_relu_keeps_nan(dtype: str, lowering: str) -> None:
     kind = DTYPES[dtype]
     x = np.array([np.nan, np.inf, -np.inf, -0.0, 1, -1], kind).reshape(1, 1, 2, 3)
@@ -211,7 +212,8 @@ def test_relu_keeps_nan(dtype: str, lowering: str) -> None:
     np.testing.assert_array_equal(found.astype(np.float32).ravel(), [np.nan, np.inf, 0, 0, 1, 0])
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@cases("dtype", ["float16", "bfloat16"])
+@cases("lowering", LOWERINGS)
 def test_relu_of_every_number_of_16_bits(dtype: str, lowering: str) -> None:
     x = np.arange(1 << 16, dtype=np.uint16).view(DTYPES[dtype])
     if dtype == "bfloat16":
@@ -222,6 +224,7 @@ def test_relu_of_every_number_of_16_bits(dtype: str, lowering: str) -> None:
     np.testing.assert_array_equal(found.ravel().astype(np.float32), np.maximum(x.astype(np.float32), 0))  # fmt: skip
 
 
+@cases("lowering", LOWERINGS)
 def test_weights_changed_in_place_are_seen(lowering: str) -> None:
     x, weight = arrays(9, (1, 16, 8, 8), (32, 16, 3, 3))
     prepared = prepare_conv2d(x.shape, weight.shape, lowering=lowering)
@@ -230,6 +233,7 @@ def test_weights_changed_in_place_are_seen(lowering: str) -> None:
         weight[5, 3, 1, 1] += 1
 
 
+@cases("lowering", LOWERINGS)
 def test_an_empty_batch(lowering: str) -> None:
     batch = 0
     prepared = prepare_conv2d((batch, 4, 5, 5), (6, 4, 3, 3), bias=True, activation="relu", lowering=lowering)  # fmt: skip
@@ -242,8 +246,9 @@ def test_an_empty_batch(lowering: str) -> None:
     assert not grad_bias.any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("width", "kernel", "stride", "padding"), [(1, 3, 2, 1), (2, 3, 3, 2), (1, 2, 3, 1), (5, 3, 2, 1), (7, 3, 1, 1)])  # fmt: skip
+@cases("dtype", DTYPES, sample=12)
+@cases("width, kernel, stride, padding", [(1, 3, 2, 1), (2, 3, 3, 2), (1, 2, 3, 1), (5, 3, 2, 1), (7, 3, 1, 1)])  # fmt: skip
+@cases("lowering", LOWERINGS)
 def test_memory_of_earlier_calls_is_not_read(width: int, kernel: int, stride: int, padding: int, dtype: str, lowering: str) -> None:  # fmt: skip
     whole = np.full((8, 64, 24, 24), np.nan, np.float32)
     earlier = prepare_conv2d(whole.shape, (64, 64, 3, 3), padding=1, threads=1, lowering=lowering)
@@ -260,7 +265,7 @@ def test_memory_of_earlier_calls_is_not_read(width: int, kernel: int, stride: in
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@cases("threads", [1, 2, 5])
 def test_any_number_of_threads(threads: int) -> None:
     if why_missing():
         pytest.skip(why_missing())

@@ -7,6 +7,7 @@ import pytest
 
 from custom_ops.onednn import pointwise, prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.tried_library import why_missing
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "")
 
@@ -32,14 +33,14 @@ def _assert_near(found: np.ndarray, expected: np.ndarray) -> None:
     assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_its_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> None:
+@cases("case", CASES)
+def test_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> None:
     batch, rows, terms, places, together = CASES[case]
     assert rows // pointwise._groups(batch, rows, terms, int(np.prod(places))) == together
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("after", ["", "bias, relu", "residual", "bias, residual, silu"])
+@cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=11)
+@cases("case", CASES)
 def test_forward(case: str, after: str) -> None:
     batch, out, channels, places, _ = CASES[case]
     x, weight, bias, residual = _numbers((batch, channels, *places), (out, channels, 1, 1), (out,), (batch, out, *places))  # fmt: skip
@@ -58,7 +59,7 @@ def test_forward(case: str, after: str) -> None:
     _assert_near(prepared.call(given)[0], expected)
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_gradient_of_x(case: str) -> None:
     batch, channels, out, places, _ = CASES[case]
     grad, weight = _numbers((batch, out, *places), (out, channels, 1, 1))

@@ -29,6 +29,7 @@ from custom_ops.onednn.routes import checked_threads
 from custom_ops.onednn.tried_library import library as found_library
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
+from tests.cases import cases
 
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "oneDNN is there")
 
@@ -50,7 +51,7 @@ def test_called_from_c() -> None:
 
 
 @needs_onednn
-@pytest.mark.parametrize("offset", [4, 16, 32])
+@cases("offset", [4, 16, 32])
 def test_memory_that_starts_anywhere(offset: int) -> None:
     # as MindSpore's does
     shapes = (2, 16, 6, 6), (32, 16, 3, 3), (32,), (2, 32, 6, 6)
@@ -161,8 +162,8 @@ def message(call: Any) -> str:
 X, W = (2, 8, 6, 6), (16, 8, 3, 3)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
+@cases(
+    "call, words",
     [
         (lambda: prepare_conv2d((8, 6, 6), W), "Conv2d: x has a wrong shape; expected 4 sizes of at least 0, got [8, 6, 6]."),
         (lambda: prepare_conv2d(X, (16, 8, 3)), "Conv2d: weight has a wrong shape; expected 4 sizes of at least 1, got [16, 8, 3]."),
@@ -234,9 +235,10 @@ def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch
         place.find()
 
 
-@pytest.mark.parametrize("content", [None, b"not a library"])
+@cases("content", [None, b"not a library"])
 def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / place.FILE
+    path = tmp_path / ("absent" if content is None else "there") / place.FILE
+    path.parent.mkdir()
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(MissingError, match="oneDNN cannot be loaded as it is expected"):

@@ -19,6 +19,7 @@ from custom_ops.onednn import (
 from custom_ops.onednn.geometry import geometry
 from custom_ops.onednn.layouts import lying
 from custom_ops.onednn.weight_pieces import pieces
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
 
@@ -86,7 +87,7 @@ def in_one(monkeypatch: pytest.MonkeyPatch) -> Any:
     return computed
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_every_geometry(case: str, in_one: Any) -> None:
     x, grad = drawn(case)
     exact = exact_of(case, x, grad)
@@ -96,17 +97,15 @@ def test_every_geometry(case: str, in_one: Any) -> None:
         assert away(one, right) <= max(1.2 * away(whole, right), 2e-7)
 
 
-@pytest.mark.parametrize("case", ["few channels", "rows", "several images a piece", "same, even"])  # fmt: skip
+@cases("case", ["few channels", "rows", "several images a piece", "same, even"])  # fmt: skip
 def test_nearer_than_one_sum(case: str, in_one: Any) -> None:
     x, grad = drawn(case)
     weight, _ = exact_of(case, x, grad)
     assert away(prepared(case).call((grad, x))[0], weight) < 0.7 * away(in_one(case, grad, x)[0], weight)  # fmt: skip
 
 
-@pytest.mark.parametrize("last", [("x",), ("grad",), ("x", "grad")])
-@pytest.mark.parametrize(
-    "case", ["few channels", "rows", "groups", "a rest of images", "1x1, stride 2"]
-)
+@cases("last", [("x",), ("grad",), ("x", "grad")])
+@cases("case", ["few channels", "rows", "groups", "a rest of images", "1x1, stride 2"])
 def test_channels_last(case: str, last: tuple[str, ...]) -> None:
     x, grad = drawn(case)
     turned = [np.ascontiguousarray(one.transpose(0, 2, 3, 1)) if name in last else one for name, one in (("grad", grad), ("x", x))]  # fmt: skip
@@ -115,8 +114,8 @@ def test_channels_last(case: str, last: tuple[str, ...]) -> None:
         assert away(one, right) < 8e-7
 
 
-@pytest.mark.parametrize(("dtype", "rounding"), [(np.float16, 5e-4), (ml_dtypes.bfloat16, 4e-3)])
-@pytest.mark.parametrize("case", ["few channels", "rows"])
+@cases("dtype, rounding", [(np.float16, 5e-4), (ml_dtypes.bfloat16, 4e-3)])
+@cases("case", ["few channels", "rows"])
 def test_numbers_of_16_bits(case: str, dtype: Any, rounding: float) -> None:
     x, grad = drawn(case, dtype)
     made = prepared(case, dtype=np.dtype(dtype).name).call((grad, x))
@@ -141,16 +140,17 @@ def test_many_callers_at_once() -> None:
         assert np.array_equal(made[0], alone[number % 8][0])
 
 
-def test_pieces_cover_the_result_once() -> None:
-    for x_shape, weight_shape, given in CASES.values():
-        sizes = geometry("", x_shape, weight_shape, **given)
-        parts = pieces(sizes, 2)
-        covered = np.zeros((sizes.y[0], sizes.y[2]), int)
-        for one in parts:
-            images, _, rows, width = one.sizes.y
-            assert width == sizes.y[3]
-            covered[one.image : one.image + images, one.y_row : one.y_row + rows] += 1
-        assert (covered == (1 if parts else 0)).all()
+@cases("case", CASES)
+def test_pieces_cover_the_result_once(case: str) -> None:
+    x_shape, weight_shape, given = CASES[case]
+    sizes = geometry("", x_shape, weight_shape, **given)
+    parts = pieces(sizes, 2)
+    covered = np.zeros((sizes.y[0], sizes.y[2]), int)
+    for one in parts:
+        images, _, rows, width = one.sizes.y
+        assert width == sizes.y[3]
+        covered[one.image : one.image + images, one.y_row : one.y_row + rows] += 1
+    assert (covered == (1 if parts else 0)).all()
 
 
 def test_no_pieces_where_they_bring_nothing() -> None:
