@@ -1,0 +1,291 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_batch_norm_of_images_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p4 = (float *)b[4];
+  (void)b; (void)s; (void)begin; (void)end;
+  for (int64_t i0 = begin; i0 < end; i0++) {
+    f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a1 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a2 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+    for (int64_t i1 = 0; i1 < INT64_C(3); i1++) {
+      {
+        int64_t i2 = 0;
+        for (; i2 + 4*LANES <= INT64_C(35); i2 += 4*LANES) {
+          {
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+            a0 = (a0 + v4);
+          }
+          {
+            const int64_t i2_1 = i2 + 1*LANES;
+            const f32v v5 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
+            a1 = (a1 + v5);
+          }
+          {
+            const int64_t i2_2 = i2 + 2*LANES;
+            const f32v v6 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
+            a2 = (a2 + v6);
+          }
+          {
+            const int64_t i2_3 = i2 + 3*LANES;
+            const f32v v7 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
+            a3 = (a3 + v7);
+          }
+        }
+        for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
+          const f32v v8 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+          a0 = (a0 + v8);
+        }
+        if (i2 < INT64_C(35)) {
+          const int i2_rest = (int)(INT64_C(35) - i2);
+          const f32v v9 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
+        }
+      }
+    }
+    const f32v v10 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
+    f32_store_part(p4 + i0, v10, 1);
+  }
+}
+static void k_batch_norm_of_images_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
+  (void)own; k_batch_norm_of_images_nest0(nest->b, nest->s, begin, end, 0);
+}
+static void k_batch_norm_of_images_nest1(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p4 = (float *)b[4];
+  float *p5 = (float *)b[5];
+  (void)b; (void)s; (void)begin; (void)end;
+  for (int64_t i0 = begin; i0 < end; i0++) {
+    f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a1 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a2 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v5 = f32_one(p4 + i0);
+    const f32v v6 = (v5 * SPLAT(f32v, 0x1.3813813813814p-7f));
+    for (int64_t i1 = 0; i1 < INT64_C(3); i1++) {
+      {
+        int64_t i2 = 0;
+        for (; i2 + 4*LANES <= INT64_C(35); i2 += 4*LANES) {
+          {
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+            const f32v v7 = (v4 - v6);
+            const f32v v8 = (v7 * v7);
+            a0 = (a0 + v8);
+          }
+          {
+            const int64_t i2_1 = i2 + 1*LANES;
+            const f32v v9 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
+            const f32v v10 = (v9 - v6);
+            const f32v v11 = (v10 * v10);
+            a1 = (a1 + v11);
+          }
+          {
+            const int64_t i2_2 = i2 + 2*LANES;
+            const f32v v12 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
+            const f32v v13 = (v12 - v6);
+            const f32v v14 = (v13 * v13);
+            a2 = (a2 + v14);
+          }
+          {
+            const int64_t i2_3 = i2 + 3*LANES;
+            const f32v v15 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
+            const f32v v16 = (v15 - v6);
+            const f32v v17 = (v16 * v16);
+            a3 = (a3 + v17);
+          }
+        }
+        for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
+          const f32v v18 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+          const f32v v19 = (v18 - v6);
+          const f32v v20 = (v19 * v19);
+          a0 = (a0 + v20);
+        }
+        if (i2 < INT64_C(35)) {
+          const int i2_rest = (int)(INT64_C(35) - i2);
+          const f32v v21 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
+          const f32v v22 = (v21 - v6);
+          const f32v v23 = (v22 * v22);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v23, SPLAT(f32v, 0x0.0p+0f)));
+        }
+      }
+    }
+    const f32v v24 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
+    f32_store_part(p5 + i0, v24, 1);
+  }
+}
+static void k_batch_norm_of_images_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
+  (void)own; k_batch_norm_of_images_nest1(nest->b, nest->s, begin, end, 0);
+}
+static void k_batch_norm_of_images_nest2(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p5 = (float *)b[5];
+  float *p6 = (float *)b[6];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + LANES <= end; i0 += LANES) {
+      const f32v v0 = f32_load(p5 + i0);
+      const f32v v1 = (v0 * SPLAT(f32v, 0x1.3813813813814p-7f));
+      const f32v v2 = (v1 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v3 = f32_rsqrt(v2);
+      f32_store(p6 + i0, v3);
+    }
+    if (i0 < end) {
+      const int i0_rest = (int)(end - i0);
+      const f32v v4 = f32_load_part(p5 + i0, i0_rest);
+      const f32v v5 = (v4 * SPLAT(f32v, 0x1.3813813813814p-7f));
+      const f32v v6 = (v5 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v7 = f32_rsqrt(v6);
+      f32_store_part(p6 + i0, v7, i0_rest);
+    }
+  }
+}
+static void k_batch_norm_of_images_nest3(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p1 = (float *)b[1];
+  float *p2 = (float *)b[2];
+  float *p3 = (float *)b[3];
+  float *p4 = (float *)b[4];
+  float *p6 = (float *)b[6];
+  (void)b; (void)s; (void)begin; (void)end;
+  for (int64_t i0 = begin; i0 < end; i0++) {
+    {
+      int64_t i1 = 0;
+      for (; i1 + 4 <= INT64_C(8); i1 += 4) {
+        const f32v v1 = f32_one(p4 + i1);
+        const f32v v2 = (v1 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v4 = f32_one(p6 + i1);
+        const f32v v5 = f32_one(p1 + i1);
+        const f32v v6 = (v4 * v5);
+        const f32v v8 = f32_one(p2 + i1);
+        const f32v v11 = f32_one(p4 + i1 + INT64_C(1));
+        const f32v v12 = (v11 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v14 = f32_one(p6 + i1 + INT64_C(1));
+        const f32v v15 = f32_one(p1 + i1 + INT64_C(1));
+        const f32v v16 = (v14 * v15);
+        const f32v v18 = f32_one(p2 + i1 + INT64_C(1));
+        const f32v v21 = f32_one(p4 + i1 + INT64_C(2));
+        const f32v v22 = (v21 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v24 = f32_one(p6 + i1 + INT64_C(2));
+        const f32v v25 = f32_one(p1 + i1 + INT64_C(2));
+        const f32v v26 = (v24 * v25);
+        const f32v v28 = f32_one(p2 + i1 + INT64_C(2));
+        const f32v v31 = f32_one(p4 + i1 + INT64_C(3));
+        const f32v v32 = (v31 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v34 = f32_one(p6 + i1 + INT64_C(3));
+        const f32v v35 = f32_one(p1 + i1 + INT64_C(3));
+        const f32v v36 = (v34 * v35);
+        const f32v v38 = f32_one(p2 + i1 + INT64_C(3));
+        {
+          int64_t i2 = 0;
+          for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
+            fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
+            const f32v v0 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v3 = (v0 - v2);
+            const f32v v7 = (v3 * v6);
+            const f32v v9 = (v7 + v8);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v9);
+            fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1050));
+            const f32v v10 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
+            const f32v v13 = (v10 - v12);
+            const f32v v17 = (v13 * v16);
+            const f32v v19 = (v17 + v18);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v19);
+            fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1085));
+            const f32v v20 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
+            const f32v v23 = (v20 - v22);
+            const f32v v27 = (v23 * v26);
+            const f32v v29 = (v27 + v28);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v29);
+            fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1120));
+            const f32v v30 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
+            const f32v v33 = (v30 - v32);
+            const f32v v37 = (v33 * v36);
+            const f32v v39 = (v37 + v38);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v39);
+          }
+          if (i2 < INT64_C(35)) {
+            const int i2_rest = (int)(INT64_C(35) - i2);
+            const f32v v40 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v41 = (v40 - v2);
+            const f32v v42 = (v41 * v6);
+            const f32v v43 = (v42 + v8);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v43, i2_rest);
+            const f32v v44 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v45 = (v44 - v12);
+            const f32v v46 = (v45 * v16);
+            const f32v v47 = (v46 + v18);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v47, i2_rest);
+            const f32v v48 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v49 = (v48 - v22);
+            const f32v v50 = (v49 * v26);
+            const f32v v51 = (v50 + v28);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v51, i2_rest);
+            const f32v v52 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v53 = (v52 - v32);
+            const f32v v54 = (v53 * v36);
+            const f32v v55 = (v54 + v38);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v55, i2_rest);
+          }
+        }
+      }
+      for (; i1 < INT64_C(8); i1++) {
+        const f32v v57 = f32_one(p4 + i1);
+        const f32v v58 = (v57 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v60 = f32_one(p6 + i1);
+        const f32v v61 = f32_one(p1 + i1);
+        const f32v v62 = (v60 * v61);
+        const f32v v64 = f32_one(p2 + i1);
+        {
+          int64_t i2 = 0;
+          for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
+            fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
+            const f32v v56 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v59 = (v56 - v58);
+            const f32v v63 = (v59 * v62);
+            const f32v v65 = (v63 + v64);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v65);
+          }
+          if (i2 < INT64_C(35)) {
+            const int i2_rest = (int)(INT64_C(35) - i2);
+            const f32v v66 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v67 = (v66 - v58);
+            const f32v v68 = (v67 * v62);
+            const f32v v69 = (v68 + v64);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v69, i2_rest);
+          }
+        }
+      }
+    }
+  }
+}
+int k_batch_norm_of_images(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  void *all[7];
+  memcpy(all, b, 4*sizeof(void *));
+  b = all;
+  memset(all + 4, 0, sizeof all - 4*sizeof(void *));
+  all[4] = aligned_alloc(64, ((INT64_C(8))*4 + 127) & ~INT64_C(63));
+  if (!all[4]) { missing = 1; goto done; }
+  if (threads > 1 && (INT64_C(840)) + (INT64_C(8)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_batch_norm_of_images_nest0_part, .b = b, .s = s, .steps = INT64_C(8), .grain = 1, .portions = 0}, threads);
+  else k_batch_norm_of_images_nest0(b, s, INT64_C(0), INT64_C(8), 0);
+  all[5] = aligned_alloc(64, ((INT64_C(8))*4 + 127) & ~INT64_C(63));
+  if (!all[5]) { missing = 1; goto done; }
+  if (threads > 1 && (INT64_C(840)) + (INT64_C(8)) + (INT64_C(8)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_batch_norm_of_images_nest1_part, .b = b, .s = s, .steps = INT64_C(8), .grain = 1, .portions = 0}, threads);
+  else k_batch_norm_of_images_nest1(b, s, INT64_C(0), INT64_C(8), 0);
+  all[6] = aligned_alloc(64, ((INT64_C(8))*4 + 127) & ~INT64_C(63));
+  if (!all[6]) { missing = 1; goto done; }
+  k_batch_norm_of_images_nest2(b, s, INT64_C(0), INT64_C(8), 0);
+  free(all[5]); all[5] = 0;
+  k_batch_norm_of_images_nest3(b, s, INT64_C(0), INT64_C(3), 0);
+  free(all[4]); all[4] = 0;
+  free(all[6]); all[6] = 0;
+  goto done;
+  done:
+  free(all[4]);
+  free(all[5]);
+  free(all[6]);
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

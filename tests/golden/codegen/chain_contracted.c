@@ -1,0 +1,42 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_chain_contracted_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p1 = (float *)b[1];
+  float *p2 = (float *)b[2];
+  float *p3 = (float *)b[3];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + LANES <= end; i0 += LANES) {
+      const f32v v0 = f32_load(p0 + i0);
+      const f32v v1 = f32_load(p1 + i0);
+      const f32v v2 = (v0 * v1);
+      const f32v v3 = f32_load(p2 + i0);
+      const f32v v4 = (v2 + v3);
+      const f32v v5 = (v4 * v0);
+      const f32v v6 = (v5 + v1);
+      f32_store(p3 + i0, v6);
+    }
+    if (i0 < end) {
+      const int i0_rest = (int)(end - i0);
+      const f32v v7 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v8 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v9 = (v7 * v8);
+      const f32v v10 = f32_load_part(p2 + i0, i0_rest);
+      const f32v v11 = (v9 + v10);
+      const f32v v12 = (v11 * v7);
+      const f32v v13 = (v12 + v8);
+      f32_store_part(p3 + i0, v13, i0_rest);
+    }
+  }
+}
+int k_chain_contracted(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  k_chain_contracted_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

@@ -1,0 +1,42 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_compare_and_select_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p1 = (float *)b[1];
+  float *p2 = (float *)b[2];
+  uint8_t *p3 = (uint8_t *)b[3];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + LANES <= end; i0 += LANES) {
+      const f32v v0 = f32_load(p0 + i0);
+      const f32v v1 = f32_load(p1 + i0);
+      const i32v v2 = (v0 < v1);
+      const i32v v3 = (v0 >= SPLAT(f32v, 0x0.0p+0f));
+      const i32v v4 = (v2 & v3);
+      b8_store(p3 + i0, v4);
+      const f32v v5 = f32_select(v4, v0, v1);
+      f32_store(p2 + i0, v5);
+    }
+    if (i0 < end) {
+      const int i0_rest = (int)(end - i0);
+      const f32v v6 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v7 = f32_load_part(p1 + i0, i0_rest);
+      const i32v v8 = (v6 < v7);
+      const i32v v9 = (v6 >= SPLAT(f32v, 0x0.0p+0f));
+      const i32v v10 = (v8 & v9);
+      b8_store_part(p3 + i0, v10, i0_rest);
+      const f32v v11 = f32_select(v10, v6, v7);
+      f32_store_part(p2 + i0, v11, i0_rest);
+    }
+  }
+}
+int k_compare_and_select(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  k_compare_and_select_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

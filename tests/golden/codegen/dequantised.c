@@ -1,0 +1,108 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_dequantised_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  int8_t *p0 = (int8_t *)b[0];
+  float *p1 = (float *)b[1];
+  float *p2 = (float *)b[2];
+  float *p3 = (float *)b[3];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + 4 <= end; i0 += 4) {
+      {
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
+          fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4070));
+          const i8v v0 = i8_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v1 = f32_from_i8(v0);
+          const f32v v2 = f32_load(p1 + i1);
+          const f32v v3 = (v1 * v2);
+          const f32v v4 = f32_load(p2 + i1);
+          const f32v v5 = (v3 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1, v5);
+          fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4107));
+          const i8v v6 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
+          const f32v v7 = f32_from_i8(v6);
+          const f32v v8 = (v7 * v2);
+          const f32v v9 = (v8 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v9);
+          fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4144));
+          const i8v v10 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
+          const f32v v11 = f32_from_i8(v10);
+          const f32v v12 = (v11 * v2);
+          const f32v v13 = (v12 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v13);
+          fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4181));
+          const i8v v14 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
+          const f32v v15 = f32_from_i8(v14);
+          const f32v v16 = (v15 * v2);
+          const f32v v17 = (v16 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v17);
+        }
+        if (i1 < INT64_C(37)) {
+          const int i1_rest = (int)(INT64_C(37) - i1);
+          const i8v v18 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v19 = f32_from_i8(v18);
+          const f32v v20 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v21 = (v19 * v20);
+          const f32v v22 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v23 = (v21 + v22);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1, v23, i1_rest);
+          const i8v v24 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v25 = f32_from_i8(v24);
+          const f32v v26 = (v25 * v20);
+          const f32v v27 = (v26 + v22);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v27, i1_rest);
+          const i8v v28 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v29 = f32_from_i8(v28);
+          const f32v v30 = (v29 * v20);
+          const f32v v31 = (v30 + v22);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v31, i1_rest);
+          const i8v v32 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v33 = f32_from_i8(v32);
+          const f32v v34 = (v33 * v20);
+          const f32v v35 = (v34 + v22);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v35, i1_rest);
+        }
+      }
+    }
+    for (; i0 < end; i0++) {
+      {
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
+          fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4070));
+          const i8v v36 = i8_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v37 = f32_from_i8(v36);
+          const f32v v38 = f32_load(p1 + i1);
+          const f32v v39 = (v37 * v38);
+          const f32v v40 = f32_load(p2 + i1);
+          const f32v v41 = (v39 + v40);
+          f32_store(p3 + INT64_C(37)*i0 + i1, v41);
+        }
+        if (i1 < INT64_C(37)) {
+          const int i1_rest = (int)(INT64_C(37) - i1);
+          const i8v v42 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v43 = f32_from_i8(v42);
+          const f32v v44 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v45 = (v43 * v44);
+          const f32v v46 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v47 = (v45 + v46);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1, v47, i1_rest);
+        }
+      }
+    }
+  }
+}
+static void k_dequantised_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
+  (void)own; k_dequantised_nest0(nest->b, nest->s, begin, end, 0);
+}
+int k_dequantised(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  if (threads > 1 && (INT64_C(185)) + (INT64_C(37)) + (INT64_C(37)) + (INT64_C(185)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_dequantised_nest0_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0}, threads);
+  else k_dequantised_nest0(b, s, INT64_C(0), INT64_C(5), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

@@ -1,0 +1,150 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_integer_sums_both_ways_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream, char *rows) {
+  int32_t *p0 = (int32_t *)b[0];
+  int32_t *c0 = (int32_t *)(rows);
+  for (int64_t i = 0; i < INT64_C(29); i++) c0[i] = (SPLAT(i32v, INT64_C(0)))[0];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + 4 <= end; i0 += 4) {
+      {
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
+          fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1015));
+          const i32v v0 = i32_load(p0 + INT64_C(29)*i0 + i1);
+          fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1044));
+          const i32v v1 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(29));
+          fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1073));
+          const i32v v2 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(58));
+          fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1102));
+          const i32v v3 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(87));
+          i32_store(c0 + i1, ((((i32_load(c0 + i1) + v0) + v1) + v2) + v3));
+        }
+        if (i1 < INT64_C(29)) {
+          const int i1_rest = (int)(INT64_C(29) - i1);
+          const i32v v4 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
+          const i32v v5 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(29), i1_rest);
+          const i32v v6 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(58), i1_rest);
+          const i32v v7 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(87), i1_rest);
+          i32_store_part(c0 + i1, ((((i32_load_part(c0 + i1, i1_rest) + v4) + v5) + v6) + v7), i1_rest);
+        }
+      }
+    }
+    for (; i0 < end; i0++) {
+      {
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
+          fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1015));
+          const i32v v8 = i32_load(p0 + INT64_C(29)*i0 + i1);
+          i32_store(c0 + i1, (i32_load(c0 + i1) + v8));
+        }
+        if (i1 < INT64_C(29)) {
+          const int i1_rest = (int)(INT64_C(29) - i1);
+          const i32v v9 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
+          i32_store_part(c0 + i1, (i32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
+        }
+      }
+    }
+  }
+}
+static void k_integer_sums_both_ways_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
+  k_integer_sums_both_ways_nest0(nest->b, nest->s, begin, end, 0, own);
+}
+static void k_integer_sums_both_ways_nest0_columns(void **b, const int64_t *s, char *rows, int64_t row_bytes, int used) {
+  int32_t *p1 = (int32_t *)b[1];
+  (void)b; (void)s;
+  for (int64_t i = 0; i < INT64_C(29); i += LANES) {
+    const int64_t left = INT64_C(29) - i;
+    const int n = left < LANES ? (int)left : LANES;
+    i32v v = i32_load_part((int32_t *)(rows + 0) + i, n);
+    for (int t = 1; t < used; t++) v = (v + i32_load_part((int32_t *)(rows + t*row_bytes + 0) + i, n));
+    i32_store_part(p1 + i, v, n);
+  }
+}
+static void k_integer_sums_both_ways_nest1(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  int32_t *p0 = (int32_t *)b[0];
+  int32_t *p2 = (int32_t *)b[2];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + 4 <= end; i0 += 4) {
+      i32v a0 = SPLAT(i32v, INT64_C(0));
+      i32v a1 = SPLAT(i32v, INT64_C(0));
+      i32v a2 = SPLAT(i32v, INT64_C(0));
+      i32v a3 = SPLAT(i32v, INT64_C(0));
+      {
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
+          const i32v v4 = i32_load(p0 + i1 + INT64_C(29)*i0);
+          a0 = (a0 + v4);
+          const i32v v5 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(29));
+          a1 = (a1 + v5);
+          const i32v v6 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(58));
+          a2 = (a2 + v6);
+          const i32v v7 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(87));
+          a3 = (a3 + v7);
+        }
+        if (i1 < INT64_C(29)) {
+          const int i1_rest = (int)(INT64_C(29) - i1);
+          const i32v v8 = i32_load_part(p0 + i1 + INT64_C(29)*i0, i1_rest);
+          a0 = (a0 + i32_select(lanes_below(i1_rest), v8, SPLAT(i32v, INT64_C(0))));
+          const i32v v9 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(29), i1_rest);
+          a1 = (a1 + i32_select(lanes_below(i1_rest), v9, SPLAT(i32v, INT64_C(0))));
+          const i32v v10 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(58), i1_rest);
+          a2 = (a2 + i32_select(lanes_below(i1_rest), v10, SPLAT(i32v, INT64_C(0))));
+          const i32v v11 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(87), i1_rest);
+          a3 = (a3 + i32_select(lanes_below(i1_rest), v11, SPLAT(i32v, INT64_C(0))));
+        }
+      }
+      const i32v v12 = SPLAT(i32v, i32_sum(a0));
+      const i32v v13 = SPLAT(i32v, i32_sum(a1));
+      const i32v v14 = SPLAT(i32v, i32_sum(a2));
+      const i32v v15 = SPLAT(i32v, i32_sum(a3));
+      i32_store_part(p2 + i0, v12, 1);
+      i32_store_part(p2 + i0 + INT64_C(1), v13, 1);
+      i32_store_part(p2 + i0 + INT64_C(2), v14, 1);
+      i32_store_part(p2 + i0 + INT64_C(3), v15, 1);
+    }
+    for (; i0 < end; i0++) {
+      i32v a16 = SPLAT(i32v, INT64_C(0));
+      {
+        int64_t i2 = 0;
+        for (; i2 + LANES <= INT64_C(29); i2 += LANES) {
+          const i32v v17 = i32_load(p0 + i2 + INT64_C(29)*i0);
+          a16 = (a16 + v17);
+        }
+        if (i2 < INT64_C(29)) {
+          const int i2_rest = (int)(INT64_C(29) - i2);
+          const i32v v18 = i32_load_part(p0 + i2 + INT64_C(29)*i0, i2_rest);
+          a16 = (a16 + i32_select(lanes_below(i2_rest), v18, SPLAT(i32v, INT64_C(0))));
+        }
+      }
+      const i32v v19 = SPLAT(i32v, i32_sum(a16));
+      i32_store_part(p2 + i0, v19, 1);
+    }
+  }
+}
+static void k_integer_sums_both_ways_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
+  (void)own; k_integer_sums_both_ways_nest1(nest->b, nest->s, begin, end, 0);
+}
+int k_integer_sums_both_ways(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  {
+    const int64_t row_bytes = (((INT64_C(29))*4 + 63) & ~INT64_C(63)) + 64;
+    char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
+    int used = 1;
+    if (!rows) { missing = 1; goto done; }
+    if (threads > 1 && (INT64_C(174)) + (INT64_C(29)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_integer_sums_both_ways_nest0_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
+  else k_integer_sums_both_ways_nest0(b, s, INT64_C(0), INT64_C(6), 0, rows);
+    k_integer_sums_both_ways_nest0_columns(b, s, rows, row_bytes, used);
+    free(rows);
+  }
+  if (threads > 1 && (INT64_C(174)) + (INT64_C(6)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_integer_sums_both_ways_nest1_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0}, threads);
+  else k_integer_sums_both_ways_nest1(b, s, INT64_C(0), INT64_C(6), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

@@ -1,0 +1,68 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_largest_of_windows_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p1 = (float *)b[1];
+  (void)b; (void)s; (void)begin; (void)end;
+  for (int64_t i0 = begin; i0 < end; i0++) {
+    for (int64_t i1 = 0; i1 < INT64_C(4); i1++) {
+      {
+        int64_t i2 = 0;
+        for (; i2 + 4 <= INT64_C(9); i2 += 4) {
+          f32v a0 = SPLAT(f32v, -__builtin_inff());
+          f32v a1 = SPLAT(f32v, -__builtin_inff());
+          f32v a2 = SPLAT(f32v, -__builtin_inff());
+          f32v a3 = SPLAT(f32v, -__builtin_inff());
+          for (int64_t i3 = 0; i3 < INT64_C(2); i3++) {
+            {
+              int64_t i4 = 0;
+              if (i4 < INT64_C(2)) {
+                const int i4_rest = (int)(INT64_C(2) - i4);
+                const f32v v4 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2, i4_rest);
+                a0 = f32_max_so_far(a0, f32_select(lanes_below(i4_rest), v4, SPLAT(f32v, -__builtin_inff())));
+                const f32v v5 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(2), i4_rest);
+                a1 = f32_max_so_far(a1, f32_select(lanes_below(i4_rest), v5, SPLAT(f32v, -__builtin_inff())));
+                const f32v v6 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(4), i4_rest);
+                a2 = f32_max_so_far(a2, f32_select(lanes_below(i4_rest), v6, SPLAT(f32v, -__builtin_inff())));
+                const f32v v7 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(6), i4_rest);
+                a3 = f32_max_so_far(a3, f32_select(lanes_below(i4_rest), v7, SPLAT(f32v, -__builtin_inff())));
+              }
+            }
+          }
+          const f32v v8 = SPLAT(f32v, f32_max(a0));
+          const f32v v9 = SPLAT(f32v, f32_max(a1));
+          const f32v v10 = SPLAT(f32v, f32_max(a2));
+          const f32v v11 = SPLAT(f32v, f32_max(a3));
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2, v8, 1);
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(1), v9, 1);
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(2), v10, 1);
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(3), v11, 1);
+        }
+        for (; i2 < INT64_C(9); i2++) {
+          f32v a12 = SPLAT(f32v, -__builtin_inff());
+          for (int64_t i5 = 0; i5 < INT64_C(2); i5++) {
+            {
+              int64_t i6 = 0;
+              if (i6 < INT64_C(2)) {
+                const int i6_rest = (int)(INT64_C(2) - i6);
+                const f32v v13 = f32_load_part(p0 + INT64_C(18)*i5 + i6 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2, i6_rest);
+                a12 = f32_max_so_far(a12, f32_select(lanes_below(i6_rest), v13, SPLAT(f32v, -__builtin_inff())));
+              }
+            }
+          }
+          const f32v v14 = SPLAT(f32v, f32_max(a12));
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2, v14, 1);
+        }
+      }
+    }
+  }
+}
+int k_largest_of_windows(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  k_largest_of_windows_nest0(b, s, INT64_C(0), INT64_C(2), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

@@ -1,0 +1,22 @@
+#include "vector_math.h"
+#include "runtime.h"
+typedef float element;
+typedef float work;
+#define MEMORY(name) f32_##name
+#define WORK(name) f32_##name
+#define READ(p) (*(p))
+#define CHANGE(a, b) ((a) + (b))
+#define CHANGE_ONE(a, b) ((a) + (b))
+#define IS_NARROW 0
+typedef int32_t number;
+#define START (SPLAT(f32v, 0x0.0p+0f))[0]
+#define IS_FILLED 0
+#define FILL (SPLAT(f32v, 0x0.0p+0f))[0]
+#define END(sum, count) (sum)
+#include "numbered_rows.h"
+int k_scattered_rows(void **b, const int64_t *s, int64_t threads) {
+  const int64_t rows = INT64_C(5), width = INT64_C(12), count = INT64_C(9);
+  if (rows*width < 524288) threads = 1;
+  (void)s;
+  return numbered_rows(b[0], b[1], b[2], b[3], rows, width, count, 0, threads);
+}

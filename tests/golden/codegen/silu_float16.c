@@ -1,0 +1,63 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_silu_float16_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  uint16_t *p0 = (uint16_t *)b[0];
+  uint16_t *p1 = (uint16_t *)b[1];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    #if STRIPS
+    for (; i0 + STRIP*LANES <= end; i0 += STRIP*LANES) {
+      const int64_t i0_strip = i0;
+      f32p_sigmoid_to_half_begun v1_begun[STRIP];
+      f32p v1_far = {0};
+      for (int at = 0; at < STRIP; at++) {
+        const int64_t i0 = i0_strip + at*LANES;
+        const f32v v0 = f16_load(p0 + i0);
+        v1_begun[at] = f32p_sigmoid_to_half_begin(v0);
+        v1_far = f32p_sigmoid_to_half_farther(v0, v1_far);
+      }
+      if (f32p_sigmoid_to_half_any_far(v1_far)) {
+        #pragma GCC unroll 1
+        for (int at = 0; at < STRIP; at++) {
+          const int64_t i0 = i0_strip + at*LANES;
+          const f32v v0 = f16_load(p0 + i0);
+          const f32v v1 = f32_sigmoid_to_half(v0);
+          const f32v v2 = (v0 * v1);
+          f16_store(p1 + i0, v2);
+        }
+        continue;
+      }
+      for (int at = 0; at < STRIP; at++) {
+        const int64_t i0 = i0_strip + at*LANES;
+        const f32v v0 = f16_load(p0 + i0);
+        const f32v v1 = f32p_sigmoid_to_half_end(v1_begun[at]);
+        const f32v v2 = (v0 * v1);
+        f16_store(p1 + i0, v2);
+      }
+    }
+    #endif
+    for (; i0 + LANES <= end; i0 += LANES) {
+      const f32v v0 = f16_load(p0 + i0);
+      const f32v v1 = f32_sigmoid_to_half(v0);
+      const f32v v2 = (v0 * v1);
+      f16_store(p1 + i0, v2);
+    }
+    if (i0 < end) {
+      const int i0_rest = (int)(end - i0);
+      const f32v v3 = f16_load_part(p0 + i0, i0_rest);
+      const f32v v4 = f32_sigmoid_to_half(v3);
+      const f32v v5 = (v3 * v4);
+      f16_store_part(p1 + i0, v5, i0_rest);
+    }
+  }
+}
+int k_silu_float16(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  k_silu_float16_nest0(b, s, INT64_C(0), INT64_C(123), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

@@ -1,0 +1,37 @@
+#include "vector_math.h"
+#include "runtime.h"
+static void k_special_values_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
+  float *p0 = (float *)b[0];
+  float *p1 = (float *)b[1];
+  uint8_t *p2 = (uint8_t *)b[2];
+  (void)b; (void)s; (void)begin; (void)end;
+  {
+    int64_t i0 = begin;
+    for (; i0 + LANES <= end; i0 += LANES) {
+      const f32v v0 = f32_load(p0 + i0);
+      const i32v v1 = f32_isnan(v0);
+      const f32v v2 = f32_select(v1, SPLAT(f32v, 0x0.0p+0f), v0);
+      f32_store(p1 + i0, v2);
+      const i32v v3 = f32_isfinite(v0);
+      b8_store(p2 + i0, v3);
+    }
+    if (i0 < end) {
+      const int i0_rest = (int)(end - i0);
+      const f32v v4 = f32_load_part(p0 + i0, i0_rest);
+      const i32v v5 = f32_isnan(v4);
+      const f32v v6 = f32_select(v5, SPLAT(f32v, 0x0.0p+0f), v4);
+      f32_store_part(p1 + i0, v6, i0_rest);
+      const i32v v7 = f32_isfinite(v4);
+      b8_store_part(p2 + i0, v7, i0_rest);
+    }
+  }
+}
+int k_special_values(void **b, const int64_t *s, int64_t threads) {
+  int missing = 0;
+  k_special_values_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  goto done;
+  done:
+  (void)s; (void)threads;
+  return missing;
+}
+const char graph_mark = 1;

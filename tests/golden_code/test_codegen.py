@@ -1,0 +1,40 @@
+"""The C of each graph of the table is the golden text, for processors with AVX-512 and with AVX2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cases import cases
+from tests.golden_code.comparing import Goldens, difference, without_comments
+from tests.golden_code.graphs import GRAPHS
+from tests.golden_code.pinned import FEATURES, processor
+from tests.golden_code.writing import source_of, written
+
+
+@cases("name", list(GRAPHS), per_item=200)
+def test_the_c_of_a_graph(
+    name: str, goldens: Goldens, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither the instruction set nor what was built before may change the text."""
+    texts = {}
+    for isa in FEATURES:
+        with processor(isa, monkeypatch, tmp_path):
+            texts[isa] = source_of(written(GRAPHS[name], monkeypatch, tmp_path))
+    goldens.compare_each(f"codegen/{name}", ".c", texts)
+
+
+def test_each_golden_text_belongs_to_a_graph(goldens: Goldens) -> None:
+    goldens.only("codegen", GRAPHS)
+
+
+def test_comments_are_stripped() -> None:
+    text = 'int a; /* one\n two */ int b; // three\n\nputs("/* no */"); // four\n'
+    assert without_comments(text) == 'int a;   int b;\nputs("/* no */");\n'
+
+
+def test_a_diff_is_short_and_names_the_golden() -> None:
+    shown = difference("a\n" * 200, "b\n" * 200, "codegen/some.c", longest=10).splitlines()
+    assert shown[0] == "--- golden codegen/some.c" and len(shown) == 11
+    assert shown[-1] == "… 393 more lines"
