@@ -5,12 +5,12 @@ from __future__ import annotations
 from configparser import ConfigParser
 from pathlib import Path
 
-import pytest
+from tests.cases import cases
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("package", ["ms_fusion", "custom_ops", "tbe_impl"])
+@cases("package", ["ms_fusion", "custom_ops", "tbe_impl"])
 def test_every_file_beside_the_code_is_installed(package: str) -> None:
     settings = ConfigParser()
     settings.read(ROOT / "setup.cfg", "utf-8")

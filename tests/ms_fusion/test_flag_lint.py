@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ms_fusion.flag_lint import GONE, PATTERNS, STAGES, lint
+from tests.cases import cases
 
 CASES = [
     ("--opt_level=2 --enable_cluster_ops=Grater", "unknown", 36, "Greater", "Write `Greater`."),
@@ -59,7 +59,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "column", "nearest", "remedy"), CASES)
+@cases("text, code, column, nearest, remedy", CASES)
 def test_one_finding(text: str, code: str, column: int, nearest: str, remedy: str | None) -> None:
     found = [item for item in lint(text) if item.code == code]
     assert len(found) == 1, lint(text)
@@ -71,7 +71,7 @@ def test_one_finding(text: str, code: str, column: int, nearest: str, remedy: st
     assert f"column {column}" in str(found[0])
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "",
@@ -88,7 +88,7 @@ def test_nothing_to_find(text: str) -> None:
     assert lint(text) == ()
 
 
-@pytest.mark.parametrize("name", sorted(GONE))
+@cases("name", sorted(GONE))
 def test_every_gone_flag_says_what_to_write(name: str) -> None:
     (finding,) = (item for item in lint(f"--opt_level=2 --{name}=1") if item.code == "gone")
     assert finding.severity == "error" and GONE[name] in finding.message

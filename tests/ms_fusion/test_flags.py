@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ms_fusion.flags import FLAGS, GraphKernelFlags, describe
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 ALL_FLAGS_OF_2_10 = """
 composite_op_limit_size cpu_arch cpu_feature cpu_refer_thread_num cpu_type disable_cce_lib_ops disable_cluster_ops
@@ -29,7 +30,7 @@ def test_every_flag_of_mindspore_is_a_field() -> None:
     assert set(FLAGS) == {*ALL_FLAGS_OF_2_10.split(), "path"}
 
 
-@pytest.mark.parametrize("name", sorted(FLAGS))
+@cases("name", sorted(FLAGS))
 def test_every_flag_is_documented_and_its_default_fits(name: str) -> None:
     data = FLAGS[name].metadata
     assert data["doc"].endswith(".") and data["kind"] in ("int", "bool", "str", "list")
@@ -40,8 +41,8 @@ def test_every_flag_is_documented_and_its_default_fits(name: str) -> None:
     assert GraphKernelFlags.parse(flags.render()).render() == flags.render()
 
 
-@pytest.mark.parametrize(
-    ("flags", "text"),
+@cases(
+    "flags, text",
     [
         (GraphKernelFlags(), ""),
         (
@@ -63,8 +64,8 @@ def test_a_bool_flag_alone_means_true() -> None:
     assert GraphKernelFlags.parse("--dump_as_text").dump_as_text is True
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@cases(
+    "text, words",
     [
         ("--opt_lvl=2", ["column 1", "--opt_lvl", "--opt_level"]),
         ("--opt_level=2 opt_level=3", ["column 15", "'opt_level=3'"]),
@@ -86,7 +87,7 @@ def test_parse_refuses(text: str, words: list[str]) -> None:
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
     [
         {"opt_level": 4},

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from ms_fusion.generator_limits import kernel_refusal, refusal
+from tests.cases import cases
 
 
 def kernel(*steps: tuple[str, list[str], str]) -> str:
@@ -27,8 +26,8 @@ def kernel(*steps: tuple[str, list[str], str]) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("op", "source", "target", "refused"),
+@cases(
+    "op, source, target, refused",
     [
         ("Add", "float32", "float32", False),
         ("Add", "bfloat16", "bfloat16", True),
@@ -79,7 +78,7 @@ def test_the_condition_of_a_select_is_not_its_dtype() -> None:
     assert found.op == "Select" and "bfloat16" in found.reason
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "",
@@ -100,8 +99,8 @@ def tensor(name: str, dtype: str, shape: list[int], **more: object) -> dict[str,
     return {"tensor_name": name, "data_type": dtype, "shape": shape} | more
 
 
-@pytest.mark.parametrize(
-    ("dtype", "order", "results", "says"),
+@cases(
+    "dtype, order, results, says",
     [
         ("float32", [1, 0], ["t"], ""),
         ("float16", [1, 0], ["t"], "last axis"),
@@ -134,9 +133,7 @@ def test_a_transpose(dtype: str, order: list[int], results: list[str], says: str
         assert found.op == "Transpose" and says in found.reason
 
 
-@pytest.mark.parametrize(
-    ("condition", "refused"), [([], True), ([1], True), ([4, 5], False), ([4, 1], False)]
-)
+@cases("condition, refused", [([], True), ([1], True), ([4, 5], False), ([4, 1], False)])
 def test_a_select(condition: list[int], refused: bool) -> None:
     text = json.dumps(
         {

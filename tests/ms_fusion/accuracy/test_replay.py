@@ -14,6 +14,7 @@ from ms_fusion.accuracy.replay import replay, unknown_operators
 from ms_fusion.generator_limits import KEPT_OUT
 from ms_fusion.graph import Graph, Node, Value
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 F, INT, B = "float32", "int32", "bool"
 
@@ -182,9 +183,7 @@ GRADIENTS = [
 """Operator, what it is the gradient of, and what it is told first."""
 
 
-@pytest.mark.parametrize(
-    ("op", "function", "first"), GRADIENTS, ids=lambda one: one if isinstance(one, str) else ""
-)
+@cases("op, function, first", GRADIENTS, ids=[row[0] for row in GRADIENTS])
 def test_gradients(op, function, first):
     at = np.float64([1.3, 1.5, 2.5]) if op == "AcoshGrad" else np.float64([0.1, 0.5, 0.9])
     dy = np.float64([1.5, -2.0, 0.5])
@@ -225,9 +224,7 @@ COMPOSED_CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("op", "inputs", "told", "wanted"), COMPOSED_CASES, ids=[case[0] for case in COMPOSED_CASES]
-)
+@cases("op, inputs, told, wanted", COMPOSED_CASES, ids=[case[0] for case in COMPOSED_CASES])
 def test_operators_of_several_steps(op, inputs, told, wanted):
     wanted = np.asarray(wanted)
     found = single(op, inputs, (wanted.dtype.name, wanted.shape), **told)
@@ -236,8 +233,8 @@ def test_operators_of_several_steps(op, inputs, told, wanted):
     )
 
 
-@pytest.mark.parametrize(
-    ("op", "inputs", "output", "expected"),
+@cases(
+    "op, inputs, output, expected",
     CASES,
     ids=[f"{k}-{case[0]}" for k, case in enumerate(CASES)],
 )
@@ -370,7 +367,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("action", "named"), BAD.values(), ids=BAD.keys())
+@cases("action, named", BAD.values(), ids=BAD.keys())
 def test_bad_graphs_are_refused(action, named):
     with pytest.raises(InputError, match=named):
         action()

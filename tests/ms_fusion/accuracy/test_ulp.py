@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ms_fusion.accuracy.ulp import Difference, ulp_difference, worst
+from tests.cases import cases
 
 inf, nan = np.inf, np.nan
 BIG = float(np.finfo(np.float32).max)
@@ -32,16 +33,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("result", "reference", "ulp", "absolute"), CASES.values(), ids=CASES.keys()
-)
+@cases("result, reference, ulp, absolute", CASES.values(), ids=CASES.keys())
 def test_float32(result, reference, ulp, absolute):
     found = ulp_difference(np.array([result], np.float32), np.array([reference]), "float32")
     assert (found.max_ulp, found.max_abs) == (ulp, absolute)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "kind"),
+@cases(
+    "dtype, kind",
     [
         ("float16", np.float16),
         ("bfloat16", ml_dtypes.bfloat16),

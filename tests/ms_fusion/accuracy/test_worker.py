@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ms_fusion.accuracy.worker import Worker, WorkerError
+from tests.cases import cases
 
-CHILD = """
-import json, os, signal, sys, time
-answers = os.fdopen(int(sys.argv[2]), "w", buffering=1)
-print("noise on standard output", flush=True)
-for line in sys.stdin:
-    request = json.loads(line)
-    if request["do"] == "die":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if request["do"] == "leave":
-        sys.exit(3)
-    if request["do"] == "hang":
-        time.sleep(60)
-    if request["do"] == "fail":
-        print(json.dumps({"error": "it cannot"}), file=answers)
-    else:
-        print(json.dumps({"mode": sys.argv[1], "pid": os.getpid()}), file=answers)
-"""
+PROGRAMS = Path(__file__).resolve().parents[2] / "programs" / "accuracy"
+
+
+def started():
+    """A worker that is started again twice."""
+    return Worker("obedient_child", "some", directory=PROGRAMS, restarts=2)
 
 
 @pytest.fixture
-def worker(tmp_path):
-    (tmp_path / "obedient_child.py").write_text(CHILD)
-    with Worker("obedient_child", "some", directory=tmp_path, restarts=2) as started:
-        yield started
+def worker():
+    with started() as one:
+        yield one
 
 
 def test_one_child_answers_many_requests(worker):
@@ -45,19 +36,20 @@ def test_an_error_is_an_answer(worker):
     assert worker.ask({"do": "tell"}, timeout_s=30) == before
 
 
-@pytest.mark.parametrize(
-    ("what", "said", "limit_s"),
+@cases(
+    "what, said, limit_s",
     [
         ("die", "died of signal 11", 30),
         ("leave", "exit code 3", 30),
         ("hang", "no answer within", 0.5),
     ],
 )
-def test_after_a_death_there_is_another(worker, what, said, limit_s):
-    before = worker.ask({"do": "tell"}, timeout_s=30)
-    with pytest.raises(WorkerError, match=said):
-        worker.ask({"do": what}, timeout_s=limit_s)
-    assert worker.ask({"do": "tell"}, timeout_s=30)["pid"] != before["pid"]
+def test_after_a_death_there_is_another(what, said, limit_s):
+    with started() as worker:
+        before = worker.ask({"do": "tell"}, timeout_s=30)
+        with pytest.raises(WorkerError, match=said):
+            worker.ask({"do": what}, timeout_s=limit_s)
+        assert worker.ask({"do": "tell"}, timeout_s=30)["pid"] != before["pid"]
 
 
 def test_not_for_ever(worker):

@@ -8,6 +8,7 @@ from ms_fusion import cost
 from ms_fusion.capture.assemble import assemble
 from ms_fusion.capture.join import Joined
 from ms_fusion.graph import Graph, Node, Value
+from tests.cases import cases
 
 VALUES = {
     name: Value(name, (64, 64), "float16", kind)
@@ -61,7 +62,7 @@ CONVOLUTION = Joined(
 )
 
 
-@pytest.mark.parametrize(("device", "remedy"), [("CPU", True), ("GPU", False)])
+@cases("device, remedy", [("CPU", True), ("GPU", False)])
 def test_a_slow_convolution_is_a_hot_spot_with_a_remedy_on_cpu_only(
     device: str, remedy: bool
 ) -> None:

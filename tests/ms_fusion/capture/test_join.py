@@ -8,6 +8,7 @@ from ms_fusion.capture.join import Joined, combine, join, match_clusters, match_
 from ms_fusion.capture.matching import flatten
 from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Value
+from tests.cases import cases
 
 CORPUS = ["MyNet_f", "OpNet_f", "Block_f", "Control_f", "Step_f", "Odd_f"]
 
@@ -26,22 +27,23 @@ def outline(joined):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@cases("name", CORPUS)
 def test_members_are_the_golden_ones(name, dumps, golden):
     golden(f"join/{name}.txt", outline(join(dumps(name))))
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@cases("name", CORPUS)
 def test_kernels_alone_give_the_same_operators_but_for_what_was_simplified(
     name, dumps, golden, repository, tmp_path
 ):
     source = repository / "tests" / "data" / "ms_2_10" / name
+    (tmp_path / name).mkdir()
     for file in source.glob("graph_build_*.ir"):
-        shutil.copy(file, tmp_path)
-    golden(f"join/{name}.built_only.txt", outline(join(read_dumps(tmp_path))))
+        shutil.copy(file, tmp_path / name)
+    golden(f"join/{name}.built_only.txt", outline(join(read_dumps(tmp_path / name))))
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@cases("name", CORPUS)
 def test_what_a_join_promises(name, dumps):
     joined = join(dumps(name))
     kernels = {node.name: node for node in joined.after if node.is_fused_kernel}

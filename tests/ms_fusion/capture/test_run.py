@@ -4,6 +4,7 @@ import pytest
 
 from ms_fusion.capture.profiler import read_profile
 from ms_fusion.capture.run import _explained
+from tests.cases import cases
 
 
 def test_profile_takes_the_median_of_the_runs(tmp_path):
@@ -15,8 +16,8 @@ def test_profile_takes_the_median_of_the_runs(tmp_path):
     assert read_profile(table) == {"Default/Mul-op0": (1.0, 4.0), "Default/a;b-op1": (0.2, 500.0)}
 
 
-@pytest.mark.parametrize(
-    ("told", "what", "place"),
+@cases(
+    "told, what, place",
     [
         (
             "\n-----\n- Kernel select failed:\n-----\nSelect CPU operator[Tanh] fail!\n-----\n"

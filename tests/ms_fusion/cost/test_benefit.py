@@ -9,6 +9,7 @@ import pytest
 from ms_fusion.cost import Device, benefit
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.groups import fused_node
+from tests.cases import cases
 
 DEVICE = Device("test", 1e9, 1e12, 3.0, 1 << 16, "made up")
 
@@ -136,8 +137,8 @@ def test_bytes_that_move_while_a_call_computes_cost_nothing() -> None:
     assert quick.us == pytest.approx(2 * 256 / 1e9 * 1e6 + 3.0)
 
 
-@pytest.mark.parametrize("device", [SLOW, DEVICE], ids=lambda one: one.name)
-@pytest.mark.parametrize("others", [("ReLU",), ("Add", "r")])
+@cases("device", [SLOW, DEVICE], ids=lambda one: one.name)
+@cases("others", [("ReLU",), ("Add", "r")])
 def test_passes_behind_a_call_save_their_launch_alone(others: tuple[str, ...], device: Device) -> None:  # fmt: skip
     result = as_calls(product_and(*others), device)
     assert (result.saved_bytes, result.loss_bytes) == (2 * 256, 2 * 256)
@@ -176,7 +177,7 @@ def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
     assert found(graph, less).us == pytest.approx(80 / 1e9 * 1e6 + 3.0)
 
 
-@pytest.mark.parametrize(("rows", "shared_by"), [(64, 1), (1 << 14, 4)])
+@cases("rows, shared_by", [(64, 1), (1 << 14, 4)])
 def test_a_kernel_of_ours_pays_for_what_it_computes_at_two_places(
     rows: int, shared_by: int
 ) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from ms_fusion.cost.turned import better_stored, reads_of, repeated_steps
 from ms_fusion.cost.vector_steps import STEPS
 from ms_fusion.graph import Graph, Node, Value
+from tests.cases import cases
 
 SHAPE = (2, 8, 6)
 ELEMENTS = 96
@@ -42,8 +41,8 @@ def gate(w: Written) -> str:
     return w.add("Mul", "x", w.add("Sigmoid", "x"))
 
 
-@pytest.mark.parametrize(
-    ("write", "reads"),
+@cases(
+    "write, reads",
     [
         (lambda w: w.add("Add", "x", "row"), 1),
         (lambda w: w.add("Add", "x", w.add("Neg", "table", shape=(8, 6))), 2),
@@ -57,8 +56,8 @@ def test_what_is_read_at_several_places_counts_for_each(write: Callable[[Written
     assert reads_of(made, w.graph(made)) == reads * ELEMENTS
 
 
-@pytest.mark.parametrize(
-    ("write", "order", "is_stored"),
+@cases(
+    "write, order, is_stored",
     [(rotary, (0, 2, 1), True), (rotary, (1, 0, 2), False), (gate, (0, 2, 1), False), (lambda w: "x", (0, 2, 1), False)],
 )  # fmt: skip
 def test_what_takes_several_reads_is_stored_before_its_last_axis_is_turned(write: Callable[[Written], str], order: tuple[int, ...], is_stored: bool) -> None:  # fmt: skip
@@ -77,8 +76,8 @@ def rotated(w: Written, made: str) -> str:
     return w.add("Add", w.add("Mul", made, "table"), swapped(w, made))
 
 
-@pytest.mark.parametrize(
-    ("write", "steps"),
+@cases(
+    "write, steps",
     [
         (lambda w: rotated(w, w.add("Tanh", "x")), STEPS["Tanh"]),
         (lambda w: rotated(w, w.add("Tanh", w.add("Abs", "x"))), STEPS["Tanh"] + 1),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ms_fusion.cost.vector_steps import STEPS, vector_steps
 from ms_fusion.graph import Graph, Node, Value
+from tests.cases import cases
 
 
 def steps(op: str, *shapes: tuple[int, ...], exponent: object = None, **attributes: object) -> int:
@@ -18,7 +17,7 @@ def steps(op: str, *shapes: tuple[int, ...], exponent: object = None, **attribut
     return vector_steps(node, Graph("g", (node,), values, tuple(names), ("y",)))
 
 
-@pytest.mark.parametrize(("op", "wanted"), [("Add", 1), ("Exp", 10), ("Tanh", 26), ("Reshape", 0), ("Nobody", 1)])  # fmt: skip
+@cases("op, wanted", [("Add", 1), ("Exp", 10), ("Tanh", 26), ("Reshape", 0), ("Nobody", 1)])  # fmt: skip
 def test_each_element_takes_the_steps_of_its_operator(op: str, wanted: int) -> None:
     assert steps(op, (4, 5), (4, 5)) == 20 * wanted
 
@@ -27,7 +26,7 @@ def test_a_reduction_takes_every_element_that_it_reads() -> None:
     assert steps("ReduceMean", (4, 5), (4, 1)) == 20 * STEPS["ReduceMean"]
 
 
-@pytest.mark.parametrize(("exponent", "wanted"), [(2.0, 2), ((3.0,), 2), (((0.5,),), 2), (1.7, 120), (None, 120)])  # fmt: skip
+@cases("exponent, wanted", [(2.0, 2), ((3.0,), 2), (((0.5,),), 2), (1.7, 120), (None, 120)])  # fmt: skip
 def test_a_power_of_a_small_number_is_a_product(exponent: object, wanted: int) -> None:
     assert steps("Pow", (4, 5), (1,), (4, 5), exponent=exponent) == 20 * wanted
 

@@ -8,6 +8,7 @@ from ms_fusion import cost
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Stages, Work
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 DEVICE = cost.Device("test", 1e9, 2e9, 3.0, 1024, "made up")
 
@@ -88,9 +89,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("op", "inputs", "outputs", "attrs", "expected"), CASES.values(), ids=CASES.keys()
-)
+@cases("op, inputs, outputs, attrs, expected", CASES.values(), ids=CASES.keys())
 def test_work(op, inputs, outputs, attrs, expected):
     assert cost.work_of(*one(op, inputs, outputs, **attrs)) == expected
 
@@ -128,9 +127,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("op", "inputs", "shape", "attrs", "flops", "read"), PRODUCTS.values(), ids=PRODUCTS.keys()
-)
+@cases("op, inputs, shape, attrs, flops, read", PRODUCTS.values(), ids=PRODUCTS.keys())
 def test_matrix_product(op, inputs, shape, attrs, flops, read):
     out = tensor("out", *shape)
     assert cost.work_of(*one(op, inputs, (out,), **attrs)) == Work(flops, read, out.bytes, 1)
@@ -176,9 +173,7 @@ CONVOLUTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("op", "inputs", "outputs", "flops", "read"), CONVOLUTIONS.values(), ids=CONVOLUTIONS.keys()
-)
+@cases("op, inputs, outputs, flops, read", CONVOLUTIONS.values(), ids=CONVOLUTIONS.keys())
 def test_convolution(op, inputs, outputs, flops, read):
     assert cost.work_of(*one(op, inputs, outputs)) == Work(flops, read, outputs[0].bytes, 1)
 

@@ -15,6 +15,7 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Accuracy, Ledger
 from ms_fusion.report.document import schema_text, to_json
 from tbe_impl.errors import InputError, ParseError
+from tests.cases import cases
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 
 
@@ -27,7 +28,7 @@ def without_nan(ledger: Ledger) -> Ledger:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "ledger",
     [without_nan(transformer_ledger(60)), transformer_ledger(60, full=False), minimal_ledger(), without_nan(split_ledger())],
     ids=["full", "bare", "minimal", "split"],
@@ -91,8 +92,8 @@ def test_a_lone_surrogate_does_not_stop_it() -> None:
 GOOD = transformer_ledger(30).to_json()
 
 
-@pytest.mark.parametrize(
-    ("text", "says", "line", "column"),
+@cases(
+    "text, says, line, column",
     [
         ("", "truncated", 1, 1),
         (GOOD[:-20], "truncated", 1, None),

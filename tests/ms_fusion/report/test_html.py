@@ -18,6 +18,7 @@ from ms_fusion.report.html import embedded
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.view import build_view
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 
 HOSTILE = {
@@ -92,7 +93,7 @@ def shape(page: str) -> list[str]:
     return [tag for tag, _ in Elements(page).elements]
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@cases("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_names_are_data_and_never_markup(text: str) -> None:
     page, harmless = str(poisoned(text).to_html()), str(poisoned("name").to_html())
     found = Elements(page)
@@ -109,7 +110,7 @@ def test_names_are_data_and_never_markup(text: str) -> None:
     assert len(page) < 400_000
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@cases("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_names_are_data_in_a_notebook_too(text: str) -> None:
     page, harmless = poisoned(text)._repr_html_(), poisoned("name")._repr_html_()
     assert shape(page) == shape(harmless)
@@ -118,13 +119,13 @@ def test_names_are_data_in_a_notebook_too(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@cases("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_names_survive_json_or_are_escaped(text: str) -> None:
     title = Ledger.from_json(poisoned(text).to_json()).title
     assert title == text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-@pytest.mark.parametrize(
+@cases(
     "ledger",
     [transformer_ledger(60), transformer_ledger(60, full=False), minimal_ledger(), split_ledger()],
     ids=["full", "bare", "minimal", "split"],
@@ -246,7 +247,7 @@ def test_the_roofline_stands_on_the_model_s_roofs() -> None:
     assert roofline(transformer_ledger(60, full=False)) is None
 
 
-@pytest.mark.parametrize("time_us", [float("nan"), float("inf"), 0.0, -1.0, 1e-300, 1e300])
+@cases("time_us", [float("nan"), float("inf"), 0.0, -1.0, 1e-300, 1e300])
 def test_strange_times_do_not_stop_the_report(time_us: float) -> None:
     ledger = transformer_ledger(30)
     kernel = replace(ledger.kernels[0], time_us=time_us, unfused_time_us=time_us)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ms_fusion.report.layered import Link, Vertex, _separated, place, straightened
 from ms_fusion.report.overlay import HEADER, Box, groups_of, lay_out
+from tests.cases import cases
 
 
 def overlap(one: Box, other: Box) -> bool:
@@ -100,8 +101,8 @@ def test_nothing_to_draw() -> None:
     assert (drawn.nodes, drawn.routes) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("kernels", "groups"),
+@cases(
+    "kernels, groups",
     [
         ([[0, 1], [2, 3]], [([0], [0, 1]), ([1], [2, 3])]),
         ([[0, 1], [1, 2]], [([0, 1], [0, 1, 2])]),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
 from tests.ms_fusion.report.browser import Browser
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 from tests.ms_fusion.report.test_html import HOSTILE, poisoned
@@ -56,14 +58,15 @@ def search(page: Browser, text: str) -> None:
     page.run("new Promise((done) => setTimeout(done, 200))")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize(
+@cases("dark", [False, True], ids=["light", "dark"])
+@cases(
     "ledger",
     [transformer_ledger(60), transformer_ledger(60, full=False), minimal_ledger(), split_ledger()],
     ids=["full", "bare", "minimal", "split"],
 )
 def test_no_errors_and_no_requests(browser: Browser, tmp_path: Path, ledger, dark: bool) -> None:  # type: ignore[no-untyped-def]
-    file = ledger.to_html(tmp_path / "fusion.html")
+    place = Path(tempfile.mkdtemp(dir=tmp_path))
+    file = ledger.to_html(place / "fusion.html")
     browser.look(1280, 900, dark=dark)
     browser.open(file)
     for kind, total in (
@@ -76,7 +79,7 @@ def test_no_errors_and_no_requests(browser: Browser, tmp_path: Path, ledger, dar
     browser.run("data.edges.forEach((_, number) => select('edge', number)); select(null)")
     assert browser.complaints() == []
     assert browser.requests() == [file.as_uri()]
-    picture = tmp_path / "page.png"
+    picture = place / "page.png"
     browser.screenshot(picture)
     assert picture.stat().st_size > 5_000
     assert "undefined" not in text_of(browser, "body")
@@ -143,8 +146,8 @@ def test_every_edge_in_the_graph_can_be_clicked(page: Browser) -> None:
     assert "stays inside the fused kernel" in text_of(page, "#details")
 
 
-@pytest.mark.parametrize(
-    ("words", "kernels", "edges"),
+@cases(
+    "words, kernels, edges",
     [("sigmoid", 2, 0), ("SIGMOID mul", 2, 0), ("1-Block/f1-Dense", 1, 2), ("transformer.py:46", 2, None), ("no such thing", 0, 0), ("softm", 0, 0)],
 )  # fmt: skip
 def test_search_filters(page: Browser, words: str, kernels: int, edges: int | None) -> None:
@@ -167,7 +170,7 @@ def column(page: Browser, table: str, place: int) -> list[float | str]:
     return list(page.run(script))
 
 
-@pytest.mark.parametrize("table", ["kernels", "unfused"])
+@cases("table", ["kernels", "unfused"])
 def test_every_column_sorts_both_ways(page: Browser, table: str) -> None:
     stakes = column(page, "unfused", 1)
     assert stakes == sorted(stakes, reverse=True), "most bytes at stake come first"
@@ -234,7 +237,7 @@ def test_dark_mode_follows_and_switches(page: Browser) -> None:
     page.run("document.getElementById('theme').click(); localStorage.removeItem('ms_fusion.theme')")
 
 
-@pytest.mark.parametrize("width", [360, 390, 768, 1280, 1920])
+@cases("width", [360, 390, 768, 1280, 1920])
 def test_the_page_never_scrolls_sideways(page: Browser, width: int) -> None:
     page.look(width, 800)
     page.run("select('kernel', 2)")
@@ -246,9 +249,9 @@ def test_it_prints(page: Browser) -> None:
     assert page.pdf().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@cases("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_names_stay_data_in_the_page(browser: Browser, tmp_path: Path, text: str) -> None:
-    file = poisoned(text).to_html(tmp_path / "fusion.html")
+    file = poisoned(text).to_html(Path(tempfile.mkdtemp(dir=tmp_path)) / "fusion.html")
     assert isinstance(file, Path)
     browser.look(1280, 900)
     browser.open(file)

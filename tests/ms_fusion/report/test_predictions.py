@@ -9,6 +9,7 @@ import pytest
 
 from ms_fusion.ledger import Ledger, RejectedCandidate
 from ms_fusion.report.predictions import predictions
+from tests.cases import cases
 from tests.ms_fusion.report.ledgers import minimal_ledger, transformer_ledger
 
 
@@ -54,7 +55,7 @@ def test_nothing_predicted_is_no_drawing() -> None:
     assert "promised-title" not in str(minimal_ledger().to_html())
 
 
-@pytest.mark.parametrize("saving", [float("inf"), float("nan"), 0.0, 1e30])
+@cases("saving", [float("inf"), float("nan"), 0.0, 1e30])
 def test_odd_numbers_are_left_out_or_have_a_place(saving: float) -> None:
     found = predictions(ledger_of((saving, 1.0), (2.0, saving), rejected=(saving, 1.0)))
     assert found is not None

@@ -23,13 +23,14 @@ from ms_fusion.report.text import (
     to_text,
 )
 from ms_fusion.report.units import bytes_text, flops_text, percent_text, time_text
+from tests.cases import cases
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 
 HOSTILE = "a[bold red]b[/]\x1b[31m\x07\r\n\u202egnp.exe\u2066\x9b2J\ue000"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@cases(
+    "value, text",
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10 * 1024, "10.0 KiB"), (1024**2 - 1, "1.00 MiB"),
      (25165824, "24.0 MiB"), (3 * 1024**3, "3.00 GiB"), (-2048, "−2.00 KiB"), (-5, "−5 B"), (1008 * 1024, "0.98 MiB"), (10**30, "8.88e+14 PiB"), (None, "–")],
 )  # fmt: skip
@@ -37,8 +38,8 @@ def test_bytes(value: int | None, text: str) -> None:
     assert bytes_text(value) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@cases(
+    "value, text",
     [(0.0, "0.00 µs"), (3.14159, "3.14 µs"), (999.4, "999 µs"), (999.6, "1.00 ms"), (91410.5, "91.4 ms"),
      (2.5e6, "2.50 s"), (float("inf"), "inf µs"), (float("nan"), "nan µs"), (None, "–")],
 )  # fmt: skip
@@ -52,8 +53,8 @@ def test_other_numbers() -> None:
         "−50 %", "+10 %", "±0 %", "–", "–"]  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
-@pytest.mark.parametrize(
+@cases("width", [60, 80, 100, 200])
+@cases(
     "ledger",
     [transformer_ledger(60), transformer_ledger(60, full=False), minimal_ledger(), split_ledger()],
     ids=["full", "bare", "minimal", "split"],
@@ -89,8 +90,8 @@ def test_a_notebook_gets_the_same_text(
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    ("file", "shown"),
+@cases(
+    "file, shown",
     [
         ("/tmp/ipykernel_2613/1161602169.py", "notebook cell:17"),
         (r"C:\Temp\ipykernel_12\34.py", "notebook cell:17"),
@@ -121,8 +122,8 @@ def test_absent_numbers_are_dashes() -> None:
     assert "Suggestions" not in text
 
 
-@pytest.mark.parametrize(
-    ("ulp", "absolute", "text"),
+@cases(
+    "ulp, absolute, text",
     [
         (None, None, ""),
         (0.0, 0.0, "Outputs do not differ from the unfused run."),
@@ -208,8 +209,8 @@ def test_an_ascii_terminal_gets_ascii() -> None:
     assert "Add + Sigmoid + Mul" in text
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@cases(
+    "text, shown",
     [("plain", "plain"), ("模型 é", "模型 é"), ("a\0b", "a\\x00b"), ("\ud800", "\\ud800"), ("\U000e0041", "\\U000e0041"),
      ("\u200b\ufeff", "\\u200b\\ufeff"), ("\u2028", "\\u2028"), ("x" * 3000, "x" * 1999 + "…")],
 )  # fmt: skip

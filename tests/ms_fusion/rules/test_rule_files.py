@@ -9,6 +9,7 @@ import pytest
 from ms_fusion.rewrite import Op, Rule
 from ms_fusion.rule_files import rules_named
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 TEXT = """
 from ms_fusion.rewrite import Op, Rule
@@ -34,8 +35,8 @@ def test_a_file_stands_for_its_rules_and_a_name_for_one(file: Path) -> None:
     assert rules_named(f"SwiGLU,{file}:ONE, all") == ("SwiGLU", one, "all")
 
 
-@pytest.mark.parametrize(
-    ("named", "said"),
+@cases(
+    "named, said",
     [
         ("some_rules.py:NUMBER", "NUMBER is no rule; expected a Rule, or RULES = (…) with several, got 3"),
         ("some_rules.py:THREE", "THREE is no rule; expected a Rule, or RULES = (…) with several, got None"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph
 from ms_fusion.onnx_fusion.groups import order_of
 from ms_fusion.rewrite import Op, Rule, matches
 from ms_fusion.rules import DEFAULT_RULES
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 BY_NAME = {rule.name: rule for rule in DEFAULT_RULES}
@@ -76,8 +75,8 @@ def swiglu(b: Builder, x: str) -> str:
     return b.add("Mul", b.add("Mul", gate, b.add("Sigmoid", gate)), b.add("MatMul", x, b.weight(8, 8)))  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("rule", "net", "operators"),
+@cases(
+    "rule, net, operators",
     [
         ("GELU", gelu_by_erf, 5),
         ("GELU", gelu_by_tanh, 8),
@@ -106,8 +105,8 @@ def test_a_rule_finds_what_it_names(rule: str, net, operators: int, tmp_path: Pa
 
 
 def test_every_rule_is_tried_here() -> None:
-    tried = {mark.args[1][number][0] for mark in test_a_rule_finds_what_it_names.pytestmark for number in range(len(mark.args[1]))}  # fmt: skip
-    assert tried == set(BY_NAME)
+    rows = test_a_rule_finds_what_it_names.table.rows(full=False)
+    assert {row.arguments["rule"] for row in rows} == set(BY_NAME)
 
 
 def graph(b: Builder, tmp_path: Path) -> Graph:

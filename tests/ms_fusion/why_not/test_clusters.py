@@ -2,12 +2,11 @@
 
 from collections import defaultdict
 
-import pytest
-
 from ms_fusion.capture.join import join
 from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.why_not.clusters import form_clusters
+from tests.cases import cases
 
 
 def groups(clusters):
@@ -17,7 +16,7 @@ def groups(clusters):
     return sorted(map(sorted, found.values()))
 
 
-@pytest.mark.parametrize("name", ["Block_f", "Control_f", "ConvNet_f", "MyNet_f", "Odd_f", "OpNet_f"])  # fmt: skip
+@cases("name", ["Block_f", "Control_f", "ConvNet_f", "MyNet_f", "Odd_f", "OpNet_f"])  # fmt: skip
 def test_clusters_are_mindspores(name, repository):
     joined = join(read_dumps(repository / "tests" / "data" / "ms_2_10" / name))
     free = joined.cluster.keys()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from ms_fusion.capture.join import join
 from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.formats.dumps import read_dumps
@@ -13,6 +11,7 @@ from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Suggestion
 from ms_fusion.why_not import REASONS, explain_edges
 from ms_fusion.why_not.reach import Reach
+from tests.cases import cases
 
 ON = "--opt_level=2"
 
@@ -54,8 +53,8 @@ def only(edges):
     return edge
 
 
-@pytest.mark.parametrize(
-    ("lines", "more", "clustered", "flags", "reason", "told"),
+@cases(
+    "lines, more, clustered, flags, reason, told",
     [
         (["a = Exp x", "b = Neg a"], {}, "", "--opt_level=0", "fusion-off", "opt_level=0"),
         (["a = Exp x", "b = Neg a"], {}, "", "", "fusion-off", "opt_level=0"),
@@ -92,8 +91,8 @@ def test_reason_of_an_operator_that_was_not_clustered(lines, more, clustered, fl
     assert edge.detail.endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("lines", "more", "kernels", "flags", "edge", "reason", "told"),
+@cases(
+    "lines, more, kernels, flags, edge, reason, told",
     [
         (["a = ReduceSum x axes", "b = Neg a"], {}, {"a": 1, "b": 2}, ON, "ab", "splitter-after-reduction", "a reduces"),
         (["a = Exp x", "s = ReduceSum a axes", "b = RealDiv a s"], {}, {"a": 1, "s": 1, "b": 2}, ON, "ab", "splitter-after-reduction", "s reduces"),
@@ -206,8 +205,8 @@ def test_sources_stand_beside_both_ends():
     assert (str(edge.producer_source), edge.consumer_source) == ("net.py:7", None)
 
 
-@pytest.mark.parametrize(
-    ("lines", "more", "flags", "suggestion"),
+@cases(
+    "lines, more, flags, suggestion",
     [
         (["a = Exp x", "b = Div a y", "c = Neg b"], {}, ON, "--enable_cluster_ops=Div"),
         (["a = Exp x", "b = Div a y", "c = Neg b"], {}, f"{ON} --enable_cluster_ops=Sin", "--enable_cluster_ops=Sin,Div"),
@@ -278,8 +277,8 @@ def test_no_reduction_behind_the_broadcast_that_an_operator_would_join():
         assert suggested(graph, ["m", "s"]).keys() == offered
 
 
-@pytest.mark.parametrize(
-    ("condition", "flags", "advised"),
+@cases(
+    "condition, flags, advised",
     [
         ("r = ReduceMax w axes", ON, {"a", "b"}),
         ("r = ReduceMax w axes", f"{ON} --enable_cluster_ops=BroadcastTo", {"a", "b"}),
@@ -330,8 +329,8 @@ def test_nothing_is_suggested_where_nothing_was_tried():
 OURS = f"{ON} --kernel_generator=AKG_V2 --disable_pass=split.graph_kernel_splitter"
 
 
-@pytest.mark.parametrize(
-    ("lines", "more", "flags", "reason", "suggestion"),
+@cases(
+    "lines, more, flags, reason, suggestion",
     [
         (["a = Exp x", "b = Tan a", "c = Neg b"], {}, OURS, "not-in-cluster-list", "--enable_cluster_ops=Tan"),
         (["a = Exp x", "b = Exp a", "c = Neg b"], {}, f"{OURS} --disable_cluster_ops=Exp,Log", "disabled-by-flag", "--disable_cluster_ops=Log"),
@@ -391,9 +390,7 @@ def test_a_long_graph_is_quick():
     assert len(explain_edges(graph, placement, cluster, flags=ON)) == len(graph.edges)
 
 
-@pytest.mark.parametrize(
-    "name", ["MyNet_f", "OpNet_f", "Block_f", "Control_f", "ConvNet_f", "Step_f"]
-)
+@cases("name", ["MyNet_f", "OpNet_f", "Block_f", "Control_f", "ConvNet_f", "Step_f"])
 def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
     joined = join(read_dumps(repository / "tests" / "data" / "ms_2_10" / name))
     flags = (
@@ -417,8 +414,8 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
     golden(f"why_not/{name}.txt", "".join(f"{line}\n" for line in lines))
 
 
-@pytest.mark.parametrize(
-    ("lines", "offered"),
+@cases(
+    "lines, offered",
     [
         (["a = Mul x y", "b = Softmax a", "c = Neg b"], set()),
         (["a = Mul x y", "b = Neg a", "c = Floor b", "d = Abs c"], {"ab"}),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.why_not.hot_spots import hot_spots
+from tests.cases import cases
 
 
 def conv_graph(kernel: int = 3) -> Graph:
@@ -44,9 +43,9 @@ def test_the_largest_share_comes_first():
     assert str(spots[2].source) == "net.py:3"
 
 
-@pytest.mark.parametrize("node", ["conv", "to_input", "to_filter"])
-@pytest.mark.parametrize(
-    ("speed", "kernel", "device", "named"),
+@cases("node", ["conv", "to_input", "to_filter"])
+@cases(
+    "speed, kernel, device, named",
     [(1.2, 3, "CPU", True), (9.9, 3, "CPU", True), (10.1, 3, "CPU", False), (1.2, 1, "CPU", False), (1.2, 3, "Ascend", False)],
 )  # fmt: skip
 def test_a_convolution_at_reference_speed_is_named(node, speed, kernel, device, named):
@@ -63,7 +62,7 @@ def test_the_window_of_a_gradient_of_a_filter_is_that_of_the_filter():
     assert spot.remedy == ""
 
 
-@pytest.mark.parametrize("time", [0.0, -1.0, float("nan"), float("inf")])
+@cases("time", [0.0, -1.0, float("nan"), float("inf")])
 def test_times_that_are_none_are_left_out(time):
     assert hot_spots(conv_graph(), {"conv": time}) == ()
 
@@ -79,8 +78,8 @@ def test_an_operator_without_a_rule_says_that_its_speed_is_a_guess():
     assert "assumed" in spot.detail
 
 
-@pytest.mark.parametrize(
-    ("op", "time_us", "says"),
+@cases(
+    "op, time_us, says",
     [
         ("Neg", 100.0, "memory, 66% of the roof: "),  # 2 x 256 KiB at 8 GB/s take 65.5 µs
         ("Neg", 10.0, "memory, at the roof (served from cache): "),
