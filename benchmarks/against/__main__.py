@@ -1,0 +1,310 @@
+"""``python -m benchmarks.against COMMIT``: is the working tree slower than that commit?
+
+The commit is unpacked into ``build/against``; each group of workloads runs in two processes, one with the packages of the
+commit and one with those of the working tree, called in turns. A ratio is the commit's time ÷ the working tree's: above 1
+the working tree is quicker. Both sides use public names only and the same inputs; their results are compared.
+
+A run fails where the geometric mean of a group is below 0.98 or a line below 0.85. The command ends with 1 when the same
+group or line fails in two of three runs, or when results differ; with 2 when the commit cannot be unpacked. The third run
+measures only what failed in one of the first two. Under 15 minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.against.workloads import GROUPS
+
+ROOT = Path(__file__).resolve().parents[2]
+CHILD = Path(__file__).with_name("child.py")
+PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
+GROUP_MEAN, LINE = 0.98, 0.85
+ROUNDS, BLOCK_S, PAUSE_S = 15, 0.03, 0.01
+STARTS = "start-up"
+IMPORTS, ENABLES, KERNELS, NETS = 15, 9, 7, 3
+"""How often each start is timed in a run, on each side."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two trees.
+
+    Attributes:
+        name: as the table calls it.
+        tree: where its packages lie.
+        cache: its kernels; kept from run to run.
+    """
+
+    name: str
+    tree: Path
+    cache: Path
+
+
+@dataclass
+class Run:
+    """What one run found: ratios by group and line, and what was wrong."""
+
+    ratios: dict[str, dict[str, float]] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def mean(self, group: str) -> float:
+        """The geometric mean of a group."""
+        return math.exp(statistics.fmean(math.log(one) for one in self.ratios[group].values()))
+
+    @property
+    def failed(self) -> set[str]:
+        """Groups whose mean, and lines whose ratio is too low."""
+        groups = {group for group in self.ratios if self.mean(group) < GROUP_MEAN}
+        lines = {
+            f"{group}: {name}"
+            for group, found in self.ratios.items()
+            for name, one in found.items()
+            if one < LINE
+        }
+        return groups | lines
+
+
+class Process:
+    """A side's child, which answers a line of JSON for each it gets."""
+
+    def __init__(self, side: Side, *told: str):
+        variables = {k: v for k, v in os.environ.items() if not k.startswith(("MS_", "PYTHON"))}
+        variables |= {
+            "PYTHONPATH": str(side.tree),
+            "MS_FUSION_CACHE_DIR": str(side.cache),
+            "GLOG_v": "4",
+        }
+        self.side = side
+        self._process = subprocess.Popen(
+            [sys.executable, str(CHILD), str(side.tree), *told],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=variables,
+            cwd=side.cache,
+        )
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def ask(self, *question: Any) -> Any:
+        """The answer to this question."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        return self.answer()
+
+    def answer(self) -> Any:
+        """The next line that it tells."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("ANSWER "):
+                return json.loads(line[7:])
+        raise RuntimeError(f"the process of {self.side.name} ended; what it said stands above")
+
+
+@contextmanager
+def both(sides: Sequence[Side], *told: str) -> Iterator[tuple[Process, Process]]:
+    """A process of each side."""
+    with ExitStack() as running:
+        one, other = (running.enter_context(Process(side, *told)) for side in sides)
+        yield one, other
+
+
+def in_turns(sides: Sequence[Any], rounds: int, timed: Any) -> list[float]:
+    """The ratio first ÷ second of each round; who begins alternates."""
+    ratios = []
+    for number in range(rounds):
+        order = sides if number % 2 else sides[::-1]
+        seconds = {id(one): timed(one) for one in order}
+        ratios.append(seconds[id(sides[0])] / seconds[id(sides[1])])
+    return ratios
+
+
+def measure_group(run: Run, group: str, sides: Sequence[Side]) -> None:
+    """The lines of a group."""
+    with both(sides, "group", group) as processes:
+        ready = [one.answer() for one in processes]
+        for workload in GROUPS[group]:
+            told = [one[workload.name] for one in ready]
+            if any("failed" in one for one in told):
+                reasons = [one.get("failed", "it runs") for one in told]
+                _report_failure(run, group, workload.name, reasons)
+                continue
+            first, second = (one["first"] for one in told)
+            off = max(abs(a - b) / (1 + abs(b)) for a, b in zip(first, second, strict=True))
+            if not off <= workload.tolerance:
+                run.wrong.append(f"{group}: {workload.name}: results differ by {off:.2g}")
+            calls = max(1, int(BLOCK_S / max(one["once_s"] for one in told)))
+
+            def timed(process: Process, name: str = workload.name, calls: int = calls) -> float:
+                time.sleep(PAUSE_S)
+                return float(process.ask(name, calls))
+
+            ratios = in_turns(processes, ROUNDS, timed)
+            _tell(run, group, workload.name, ratios, told[1]["once_s"])
+
+
+def measure_starts(run: Run, sides: Sequence[Side]) -> None:
+    """What a fresh process waits for."""
+
+    def imported(side: Side) -> float:
+        with Process(side, "import") as process:
+            return float(process.answer())
+
+    in_turns(sides, 1, imported)  # writes the byte code
+    _tell(run, STARTS, "import ms_fusion", in_turns(sides, IMPORTS, imported), imported(sides[1]))
+    with both(sides, "start") as processes, tempfile.TemporaryDirectory() as place:
+        for one in processes:
+            one.answer()
+        for name, asked, rounds in (
+            ("enable(), warm", "warm_enable", ENABLES),
+            ("kernel, cold", "cold_kernel", KERNELS),
+            ("training step, cold", "cold_net", NETS),
+        ):
+            failed = {}
+
+            def timed(process: Process, asked: str = asked) -> float:
+                cache = str(process.side.cache)
+                if asked.startswith("cold"):
+                    cache = tempfile.mkdtemp(dir=place)
+                told = process.ask(asked, cache)
+                if isinstance(told, str):
+                    failed[process.side.name] = told  # noqa: B023 - called within the loop
+                return 1.0 if isinstance(told, str) else float(told)
+
+            if asked == "warm_enable":
+                in_turns(processes, 1, timed)
+            ratios = in_turns(processes, rounds, timed)
+            if failed:
+                _report_failure(run, STARTS, name, [f"{who}: {why}" for who, why in failed.items()])
+            else:
+                _tell(run, STARTS, name, ratios, timed(processes[1]))
+
+
+def _report_failure(run: Run, group: str, name: str, reasons: Sequence[str]) -> None:
+    print(f"  {name:<32} left out: {'; '.join(reasons)}", flush=True)
+    run.wrong.append(f"{group}: {name} does not run")
+
+
+def _tell(run: Run, group: str, name: str, ratios: Sequence[float], seconds: float) -> None:
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    run.ratios.setdefault(group, {})[name] = middle
+    mark = "  slower" if middle < LINE else ""
+    print(
+        f"  {name:<32} {middle:6.3f}  ({low:.3f} … {high:.3f})  {seconds * 1e3:10.3f} ms{mark}",
+        flush=True,
+    )
+
+
+def measure(groups: Sequence[str], sides: Sequence[Side], number: int) -> Run:
+    """One run over these groups."""
+    run, begin = Run(), time.monotonic()
+    print(f"run {number}: {sides[0].name} ÷ {sides[1].name}, above 1 is quicker now", flush=True)
+    for group in groups:
+        print(f" {group}", flush=True)
+        if group == STARTS:
+            measure_starts(run, sides)
+        else:
+            measure_group(run, group, sides)
+        if run.ratios.get(group):
+            mean = run.mean(group)
+            print(f"  {'geometric mean':<32} {mean:6.3f}{'  slower' if mean < GROUP_MEAN else ''}")
+    print(f"run {number} took {time.monotonic() - begin:.0f} s", flush=True)
+    return run
+
+
+def unpack(commit: str, place: Path) -> tuple[str, Path]:
+    """The packages of a commit below `place`: its short name and where they lie.
+
+    Raises:
+        LookupError: there is no such commit.
+    """
+    asked = ["git", "rev-parse", "--verify", "--short=12", f"{commit}^{{commit}}"]
+    found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise LookupError(f"{commit!r} is no commit of this repository: {found.stderr.strip()}")
+    name = found.stdout.strip()
+    tree = place / name
+    if not (tree / PACKAGES[-1]).is_dir():
+        archive = subprocess.run(
+            ["git", "archive", name, *PACKAGES], cwd=ROOT, capture_output=True, check=True
+        )
+        partial = Path(tempfile.mkdtemp(dir=place))
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as packed:
+            packed.extractall(partial)
+        partial.rename(tree)
+    return name, tree
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measures; the exit code is described above."""
+    groups = [*GROUPS, STARTS]
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.against",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("commit", help="any name that git knows")
+    parser.add_argument("--only", action="append", choices=groups, help="this group; repeatable")
+    parser.add_argument("--json", type=Path, help="write the ratios of each run to this file")
+    asked = parser.parse_args(arguments)
+    build = ROOT / "build" / "against"
+    build.mkdir(parents=True, exist_ok=True)
+    try:
+        name, tree = unpack(asked.commit, build)
+    except LookupError as error:
+        print(f"benchmarks.against: {error}", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as caches:
+        sides = [
+            Side(who, where, Path(caches, cache))
+            for who, where, cache in ((name, tree, "before"), ("working tree", ROOT, "now"))
+        ]
+        for side in sides:
+            side.cache.mkdir()
+        runs = [measure(asked.only or groups, sides, number) for number in (1, 2)]
+        failed = Counter(one for run in runs for one in run.failed)
+        unsettled = {one.partition(":")[0] for one, count in failed.items() if count == 1}
+        if unsettled:
+            runs.append(measure([one for one in groups if one in unsettled], sides, 3))
+            failed.update(runs[2].failed)
+    if asked.json:
+        asked.json.write_text(json.dumps([run.ratios for run in runs], indent=1) + "\n", "utf-8")
+    return conclude(failed, sorted({one for run in runs for one in run.wrong}))
+
+
+def conclude(failed: Counter[str], wrong: Sequence[str]) -> int:
+    """Says how it ended, and the exit code."""
+    slower = sorted(one for one, count in failed.items() if count >= 2)
+    for one in slower:
+        print(f"slower in two of three runs: {one}")
+    for one in wrong:
+        print(f"WRONG: {one}")
+    if not slower and not wrong:
+        print("not slower")
+    return 1 if slower or wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
