@@ -11,6 +11,7 @@ from tbe_impl import compat
 from tbe_impl.compat import classify, error_manager, para_check, shape_util
 from tbe_impl.compat.operation import variable_shape
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 GOOD = {
     "shape": (2, 3),
@@ -35,8 +36,8 @@ def operator(*kinds: Any) -> Any:
     return para_check.check_op_params(*kinds)(space["op"])
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "code"),
+@cases(
+    "kind, value, code",
     [
         ("REQUIRED_INPUT", GOOD, None), ("REQUIRED_INPUT", None, "E80001"), ("REQUIRED_INPUT", [GOOD], "E80003"),
         ("REQUIRED_INPUT", {**GOOD, "shape": 3}, "E80003"), ("REQUIRED_INPUT", {**GOOD, "shape": (2.0,)}, "E80003"),
@@ -88,8 +89,8 @@ def test_unknown_sizes_need_a_range() -> None:
         checked({**unknown, "range": [(5, 2), (3, 3)]})
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
+@cases(
+    "name, arguments",
     [
         ("check_shape_rule", ((),)), ("check_shape_rule", ((2, 0),)), ("check_shape_rule", ((2, 2.5),)),
         ("check_shape_rule", ("ab",)), ("check_shape_rule", ((1,) * 9,)), ("check_dtype_rule", ("int64", ("float16",))),
@@ -121,8 +122,8 @@ def test_other_checks_pass() -> None:
         checked({"shape": 2}, [1])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "both"),
+@cases(
+    "one, other, both",
     [
         ((2, 3), (2, 3), [2, 3]),
         ((3,), (2, 1), [2, 3]),
@@ -145,8 +146,8 @@ def test_shapes_that_do_not_broadcast() -> None:
     assert error.value.info["errCode"] == "E80013"
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
+@cases(
+    "name, arguments, expected",
     [
         ("refine_shape_axes", ((2, 1, 3, 4), [2, 3]), ([2, 12], [1])), ("refine_shape_axes", ((1, 1), [0]), ([1], [])),
         ("simplify_axis_shape", ([2, 3, 4], range(3)), ([24], [0])), ("shape_refine", ((1, 1),), [1]),
@@ -173,13 +174,22 @@ def test_descriptions_that_differ() -> None:
         shape_util.compare_tensor_dict_key({"dtype": "float16"}, {}, "dtype")
 
 
-def test_errors_that_operators_raise() -> None:
-    for name, function in {**error_manager.VECTOR, **error_manager.CUBE}.items():
-        if name.startswith("raise_err_") and name != "raise_err_message_cube":
-            with pytest.raises(RuntimeError) as error:
-                function(*(f"given{index}" for index in range(7)))
-            assert str(error.value.args[0]["errCode"]).startswith(("E", "given")), name
-            assert "given" in str(error.value), name
+RAISING = {
+    name: function
+    for name, function in {**error_manager.VECTOR, **error_manager.CUBE}.items()
+    if name.startswith("raise_err_") and name != "raise_err_message_cube"
+}
+
+
+@cases("name", RAISING)
+def test_every_error_that_operators_raise_has_a_code(name: str) -> None:
+    with pytest.raises(RuntimeError) as error:
+        RAISING[name](*(f"given{index}" for index in range(7)))
+    assert str(error.value.args[0]["errCode"]).startswith(("E", "given"))
+    assert "given" in str(error.value)
+
+
+def test_an_error_that_operators_raise_says_what_was_expected() -> None:
     with pytest.raises(RuntimeError, match="x has to have one of the dtypes int8") as one:
         error_manager.VECTOR["raise_err_input_dtype_not_supported"]("Add", "x", "int8", "float16")
     assert one.value.args[0] == {"errCode": "E80008", "op_name": "Add", "param_name": "x",

@@ -9,6 +9,7 @@ import pytest
 from tbe_impl import compat
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
 def casts(tensor: Tensor) -> list[str]:
@@ -18,8 +19,8 @@ def casts(tensor: Tensor) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("chip", "word", "dtype", "scalar", "found", "result"),
+@cases(
+    "chip, word, dtype, scalar, found, result",
     [
         ("Ascend910A", "vrelu", "float32", (), ["float16"], "float16"),
         ("Ascend310P3", "vrelu", "float32", (), [], "float32"),
@@ -47,8 +48,8 @@ def test_casting_family(
     assert (casts(made), made.dtype) == (found, result)
 
 
-@pytest.mark.parametrize(
-    ("chip", "lhs", "rhs", "found", "result"),
+@cases(
+    "chip, lhs, rhs, found, result",
     [
         ("Ascend910A", "float16", "float32", ["float32"], "float32"),
         ("Ascend910A", "int32", "float16", ["float32", "float32"], "float32"),
@@ -69,8 +70,8 @@ def test_operands_that_differ(chip: str, lhs: str, rhs: str, found: list[str], r
     assert (casts(made), made.dtype) == (found, result)
 
 
-@pytest.mark.parametrize(
-    ("word", "dtype", "axis", "more", "found"),
+@cases(
+    "word, dtype, axis, more, found",
     [
         ("reduce_max", "float32", -1, {}, ["float16", "float32"]),
         ("reduce_max", "float32", -1, {"priority_flag": True}, []),
@@ -103,8 +104,8 @@ def test_the_condition_of_vsel_is_not_cast() -> None:
     assert (casts(made), made.dtype) == (["float32", "float32"], "float32")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "calls", "result"),
+@cases(
+    "dtype, calls, result",
     [
         (
             "float32",
@@ -135,8 +136,8 @@ def test_outputs_are_cast_back(dtype: str, calls: tuple[str, ...], result: str) 
     assert record.builds[0].tensors[1].dtype == result
 
 
-@pytest.mark.parametrize(
-    ("chip", "word", "dtype"),
+@cases(
+    "chip, word, dtype",
     [("Ascend910A", "vexp", "int32"), ("Ascend910A", "vrelu", "float32"), ("Ascend310", "vlog", "float32"),
      ("Ascend910A", "vadd", "int8"), ("Ascend910A", "vabs", "float64")],
 )  # fmt: skip

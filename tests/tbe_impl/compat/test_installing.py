@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-import textwrap
 import threading
 import types
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from tbe_impl import compat
 from tbe_impl.errors import InputError
 
+ROOT = Path(__file__).resolve().parents[3]
 MODULES = """
 te te.lang.cce te.tvm te.platform te.platform.cce_conf te.platform.cce_build te.platform.cce_params te.platform.cce_policy
 te.platform.fusion_manager te.platform.insn_cmd te.utils.op_utils te.utils.para_check te.utils.shape_util te.op
@@ -117,7 +117,7 @@ def test_a_session_is_needed() -> None:
         platform.set_current_compile_soc_info("Ascend310")
 
 
-def test_names_that_nobody_wrote_can_be_imported_and_say_so_when_used() -> None:
+def test_unwritten_names_can_be_imported_and_say_so_when_used() -> None:
     with compat.installed():
         from tbe.common.nobody import something
         from te import tik
@@ -170,33 +170,11 @@ def test_old_helpers_find_their_names() -> None:
 
 
 def test_operators_of_mindspore_import_with_it_and_without_it() -> None:
-    code = """
-    import importlib, importlib.machinery, pathlib, sys, types
-    from tbe_impl import compat
-    from tbe_impl.compat import install
-    spec = importlib.machinery.PathFinder.find_spec("mindspore")
-    if spec is None:
-        print("absent"); sys.exit()
-    folder = pathlib.Path(spec.origin).parent / "ops/_op_impl/_custom_op"
-    files = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
-    # as on a machine without it: stood in for
-    install._missing = lambda *_: True
-    parent = "mindspore.ops._op_impl._custom_op"
-    with compat.installed() as record:
-        package = types.ModuleType(parent)
-        package.__path__ = [str(folder)]
-        sys.modules[parent] = package
-        loader = importlib.machinery.FileFinder(str(folder), (importlib.machinery.SourceFileLoader, [".py"]))
-        for path in files:
-            name = f"{parent}.{path.stem}"
-            found = importlib.util.spec_from_file_location(name, path)
-            sys.modules[name] = importlib.util.module_from_spec(found)
-            found.loader.exec_module(sys.modules[name])
-        kinds = {item.kind for item in record.registrations}
-    print(len(files), sorted(kinds))
-    """
     out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [
+            sys.executable,
+            ROOT / "tests" / "programs" / "tbe_impl" / "import_mindspore_operators.py",
+        ],
         capture_output=True,
         text=True,
         timeout=120,

@@ -12,6 +12,7 @@ import pytest
 from tbe_impl import compat
 from tbe_impl.dsl.tensor import stages_of
 from tbe_impl.operator import load_operator
+from tests.cases import cases
 
 FOLDER = Path(__file__).parent / "operators"
 RANDOM = np.random.default_rng(3)
@@ -72,8 +73,8 @@ CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "inputs", "formula", "chip"), CASES, ids=lambda item: item if isinstance(item, str) else ""
+@cases(
+    "name, arguments, inputs, formula, chip", CASES, ids=lambda row: row[0]
 )  # fmt: skip
 def test_numbers(
     name: str, arguments: list[Any], inputs: list[Any], formula: Callable[..., Any], chip: str, monkeypatch: pytest.MonkeyPatch
@@ -124,8 +125,8 @@ def test_what_a_build_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(record.variables) == ["_dim_1", "_dim_2"]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "registered"),
+@cases(
+    "name, kind, registered",
     [
         ("softplus_static", "fusion_manager.register", "softplus_static"),
         ("gated_dynamic", "register_operator", "Gated"),

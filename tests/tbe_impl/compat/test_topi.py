@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from scipy import special
 
 from tbe_impl import compat
 from tbe_impl.backends import numpy_backend
 from tbe_impl.compat import topi
 from tbe_impl.dsl.tensor import placeholder
+from tests.cases import cases
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.standard_normal((4, 1, 5)).astype(np.float32)
@@ -66,7 +66,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "build", "formula", "arrays"), CASES, ids=lambda item: item if isinstance(item, str) else "")  # fmt: skip
+@cases("name, build, formula, arrays", CASES, ids=lambda row: row[0])  # fmt: skip
 def test_formulas(name: str, build: Callable[..., Any], formula: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> None:  # fmt: skip
     tensors = [placeholder(array.shape, str(array.dtype)) for array in arrays]
     made = build(topi.FUNCTIONS[name], *tensors)

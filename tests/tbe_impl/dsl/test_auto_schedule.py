@@ -13,6 +13,7 @@ from tbe_impl.dsl.show_loops import show_loops
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, library_stage, placeholder, reduce_axis
 from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
 def swish(*shape: int, dtype: str = "float16") -> Tensor:
@@ -83,8 +84,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("chip", ["Ascend310", "Ascend310P3", "Ascend910A", "Ascend910B1"])
-@pytest.mark.parametrize("name", CASES)
+@cases("chip", ["Ascend310", "Ascend310P3", "Ascend910A", "Ascend910B1"])
+@cases("name", CASES)
 def test_own_schedules_fit_and_move_each_byte_once(name, chip):
     outputs = CASES[name]()
     found = of(*outputs, chip=chip)
@@ -94,7 +95,7 @@ def test_own_schedules_fit_and_move_each_byte_once(name, chip):
     assert found.bytes_read + found.bytes_written == found.least_bytes
 
 
-def test_rows_that_do_not_fit_go_through_main_memory_more_than_once():
+def test_rows_that_do_not_fit_go_through_main_memory_again():
     y, _ = softmax(16, 100_000)  # a row is 400000 bytes
     found = of(y)
     assert found.errors == () and max(one.share or 0 for one in found.memories) <= 0.8
@@ -111,7 +112,7 @@ def test_rows_of_odd_length_are_padded_to_blocks():
     assert not any(one.code == "alignment" for one in found.findings)
 
 
-def test_a_reduction_over_the_first_axis_is_not_computed_again_for_each_row():
+def test_a_reduction_over_the_first_axis_is_computed_once():
     x = placeholder((512, 4096), "float32", name="x")
     k = reduce_axis((0, 512), "k")
     m = compute((1, 4096), lambda i, j: Reduce("max", x(k, j), [k]), name="m")
@@ -147,7 +148,7 @@ def test_outputs_of_one_shape_share_a_nest_and_others_do_not():
     assert found.bytes_read == 256000 and found.bytes_written == 512000
 
 
-def test_a_result_that_another_nest_reads_does_not_make_its_tiles_whole():
+def test_a_result_that_another_nest_reads_has_tiles_of_its_own():
     x = placeholder((70_000,), "float32", name="x")
     a = compute((70_000,), lambda i: x(i) + 1, name="a")
     b = compute((70_000,), lambda i: a(i) * 2, name="b")

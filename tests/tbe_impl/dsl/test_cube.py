@@ -12,6 +12,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl import layouts
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.tbe_impl.dsl.graphs import compute
 
 WHOLE = np.random.default_rng(3)
@@ -45,7 +46,7 @@ CONVOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("strides", "pads", "dilations", "groups"), CONVOLUTIONS)
+@cases("strides, pads, dilations, groups", CONVOLUTIONS)
 def test_convolution_and_its_gradients(strides: Any, pads: Any, dilations: Any, groups: int) -> None:  # fmt: skip
     x, w = whole(2, 4, 9, 10), whole(8, 4 // groups, 3, 2)
     flat = [*pads[0], *pads[1]]
@@ -75,7 +76,7 @@ def test_convolution_and_its_gradients(strides: Any, pads: Any, dilations: Any, 
     np.testing.assert_array_equal(layouts.from_fractal_z(bdw, w.shape, groups), dw)
 
 
-@pytest.mark.parametrize(("outer", "inner", "groups"), [(1, 1, 20), (16, 16, 2), (2, 3, 5), (20, 5, 1)])  # fmt: skip
+@cases("outer, inner, groups", [(1, 1, 20), (16, 16, 2), (2, 3, 5), (20, 5, 1)])  # fmt: skip
 def test_groups_in_fractal_z(outer: int, inner: int, groups: int) -> None:
     w = whole(outer * groups, inner, 2, 3) + 10
     found = layouts.to_fractal_z(w, groups=groups)
@@ -132,23 +133,25 @@ def test_depthwise_convolution() -> None:
     np.testing.assert_array_equal(layouts.from_blocked_channels(found, 20), wanted)
 
 
-def test_matrix_products() -> None:
+@cases("turn_a", [False, True])
+@cases("turn_b", [False, True])
+def test_matrix_products_of_turned_matrices(turn_a: bool, turn_b: bool) -> None:
+    a, b = whole(20, 33), whole(33, 17)
+    x, y = np.ascontiguousarray(a.T if turn_a else a), np.ascontiguousarray(b.T if turn_b else b)
+    (found,) = compute(lambda p, q: dsl.matmul(p, q, turn_a, turn_b, dst_dtype="float32"), x, y)
+    np.testing.assert_array_equal(found, a @ b)
+    # the flag of a matrix in FRACTAL_NZ is the other way round
+    (found,) = compute(
+        lambda p, q: dsl.matmul(p, q, not turn_a, not turn_b, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"),
+        layouts.to_nz(x), layouts.to_nz(y),
+    )  # fmt: skip
+    assert found.shape == (2, 2, 16, 16)
+    np.testing.assert_array_equal(layouts.from_nz(found)[:20, :17], a @ b)
+
+
+def test_matrix_products_with_a_bias_and_scalars() -> None:
     a, b = whole(20, 33), whole(33, 17)
     kwargs = {"dst_dtype": "float32"}
-    for turn_a, turn_b in itertools.product((False, True), repeat=2):
-        x, y = (
-            np.ascontiguousarray(a.T if turn_a else a),
-            np.ascontiguousarray(b.T if turn_b else b),
-        )
-        (found,) = compute(lambda p, q, s=turn_a, t=turn_b: dsl.matmul(p, q, s, t, **kwargs), x, y)
-        np.testing.assert_array_equal(found, a @ b)
-        # the flag of a matrix in FRACTAL_NZ is the other way round
-        (found,) = compute(
-            lambda p, q, s=turn_a, t=turn_b: dsl.matmul(p, q, not s, not t, "FRACTAL_NZ", "FRACTAL_NZ", **kwargs),
-            layouts.to_nz(x), layouts.to_nz(y),
-        )  # fmt: skip
-        assert found.shape == (2, 2, 16, 16)
-        np.testing.assert_array_equal(layouts.from_nz(found)[:20, :17], a @ b)
     row, c = whole(17), whole(20, 17)
     (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, row)
     np.testing.assert_array_equal(found, a @ b + row)
@@ -205,25 +208,35 @@ def pooled(x: np.ndarray, kind: str, window: Any, stride: Any, pads: Any, dilati
     return out
 
 
-def test_pooling() -> None:
+@cases("kind", ["MAX", "AVG"])
+@cases("dilation", [(1, 1), (2, 2)], ids=str)
+def test_pooling_of_whole_windows(kind: str, dilation: tuple[int, int]) -> None:
     x = whole(2, 3, 9, 11)
     none = ((0, 0), (0, 0))
-    for kind in ("MAX", "AVG"):
-        for dilation in ((1, 1), (2, 2)):
-            reach = [2 * dilation[0] + 1, dilation[1] + 1]
-            sizes = [(9 - reach[0]) // 2 + 1, (11 - reach[1]) // 3 + 1]
-            (found,) = compute(lambda t, k=kind, d=dilation: dsl.pooling2d(t, [3, 2], [2, 3], k, "VALID", dilation=d), x)  # fmt: skip
-            np.testing.assert_allclose(found, pooled(x, kind, (3, 2), (2, 3), none, dilation, sizes, with_padding=False), rtol=1e-6)  # fmt: skip
-        (found,) = compute(lambda t, k=kind: dsl.pooling2d(t, [3, 3], [2, 2], k), x)
-        same = ((1, 1), (1, 1))
-        np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (2, 2), same, (1, 1), (5, 6), with_padding=False), rtol=1e-6)  # fmt: skip
-        for ceil_mode, sizes in ((0, (4, 5)), (1, (4, 5))):
+    reach = [2 * dilation[0] + 1, dilation[1] + 1]
+    sizes = [(9 - reach[0]) // 2 + 1, (11 - reach[1]) // 3 + 1]
+    (found,) = compute(lambda t: dsl.pooling2d(t, [3, 2], [2, 3], kind, "VALID", dilation=dilation), x)  # fmt: skip
+    np.testing.assert_allclose(found, pooled(x, kind, (3, 2), (2, 3), none, dilation, sizes, with_padding=False), rtol=1e-6)  # fmt: skip
+
+
+@cases("kind", ["MAX", "AVG"])
+def test_pooling_with_padding(kind: str, subtests: pytest.Subtests) -> None:
+    x = whole(2, 3, 9, 11)
+    (found,) = compute(lambda t: dsl.pooling2d(t, [3, 3], [2, 2], kind), x)
+    same = ((1, 1), (1, 1))
+    np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (2, 2), same, (1, 1), (5, 6), with_padding=False), rtol=1e-6)  # fmt: skip
+    wide = ((1, 2), (2, 1))
+    for ceil_mode in (0, 1):
+        with subtests.test(kind, ceil_mode=ceil_mode):
             (found,) = compute(
-                lambda t, k=kind, c=ceil_mode: dsl.pooling2d(t, [3, 3], [3, 3], k, pad=(1, 2, 2, 1), data_mode=0, ceil_mode=c), x
+                lambda t, c=ceil_mode: dsl.pooling2d(t, [3, 3], [3, 3], kind, pad=(1, 2, 2, 1), data_mode=0, ceil_mode=c), x
             )  # fmt: skip
-            wide = ((1, 2), (2, 1))
             sizes = tuple(-(-(n + sum(p) - 3) // 3) + 1 if ceil_mode == 0 else (n + sum(p) - 3) // 3 + 1 for n, p in zip((9, 11), wide, strict=True))  # fmt: skip
             np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (3, 3), wide, (1, 1), sizes, with_padding=True), rtol=1e-6)  # fmt: skip
+
+
+def test_pooling_of_everything() -> None:
+    x = whole(2, 3, 9, 11)
     (found,) = compute(lambda t: dsl.pooling2d(t, [1, 1], [1, 1], "GAP"), x)
     np.testing.assert_allclose(found, x.mean((2, 3), keepdims=True), rtol=1e-6, atol=1e-6)
     blocked = layouts.to_blocked_channels(x)
@@ -261,7 +274,7 @@ def test_dilation() -> None:
     np.testing.assert_array_equal(compute(lambda t: dsl.dilation(t, (1, 3)), x)[0][:, ::3], x)
 
 
-@pytest.mark.parametrize("kind", ["MAX", "MIN"])
+@cases("kind", ["MAX", "MIN"])
 def test_where_the_chosen_element_of_a_window_lay(kind: str) -> None:
     x = WHOLE.integers(-2, 3, (2, 6, 7, 3)).astype(np.float32)
     x[0, 2, 3, 1] = np.nan

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.backends.numpy_backend import run
+from tests.cases import cases
 
 ROWS, COLUMNS = 5, 8
 E = dsl.ext
@@ -49,8 +49,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("bodies", [False, True])
+@cases("case", CASES)
+@cases("bodies", [False, True])
 def test_sizes_at_run_time(case: str, bodies: bool) -> None:
     build, oracle = CASES[case]
     n, m = dsl.var("n", "int32", (1, None)), dsl.var("m")
@@ -60,12 +60,12 @@ def test_sizes_at_run_time(case: str, bodies: bool) -> None:
     np.testing.assert_allclose(found, oracle(given), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_a_size_may_turn_out_to_be_1(size: int) -> None:
+@cases("size", [1, 3])
+@cases("bodies", [False, True])
+def test_a_size_may_turn_out_to_be_1(size: int, bodies: bool) -> None:
     n, m = dsl.var("n"), dsl.var("m")
     x = dsl.placeholder((n, 4), "float32", "x")
     given = np.arange(size * 4, dtype=np.float32).reshape(size, 4)
-    for bodies in (False, True):
-        (found,) = run([dsl.broadcast(x, (m, 4))], {id(x): given}, {id(n): size, id(m): 3}, bodies=bodies)  # fmt: skip
-        np.testing.assert_array_equal(found, np.broadcast_to(given, (3, 4)))
+    (found,) = run([dsl.broadcast(x, (m, 4))], {id(x): given}, {id(n): size, id(m): 3}, bodies=bodies)  # fmt: skip
+    np.testing.assert_array_equal(found, np.broadcast_to(given, (3, 4)))
     assert dsl.broadcast(x, (n, 4)) is x

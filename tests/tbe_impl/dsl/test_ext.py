@@ -9,6 +9,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.dsl.expansions import EXPANSIONS
 from tbe_impl.dsl.tensor import stages_of
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.tbe_impl.dsl.graphs import compute, values
 
 RANGES = {
@@ -19,8 +20,8 @@ RANGES = {
 TWO = ("atan2", "pow", "fmod", "floor_divide")
 
 
-@pytest.mark.parametrize("name", [name for name in EXPANSIONS if name != "where"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 1e-2), ("float32", 1e-5), ("float64", 1e-5)])  # fmt: skip
+@cases("name", [name for name in EXPANSIONS if name != "where"])
+@cases("dtype, tolerance", [("float16", 1e-2), ("float32", 1e-5), ("float64", 1e-5)])  # fmt: skip
 def test_a_word_and_its_expansion_agree(name: str, dtype: str, tolerance: float) -> None:
     low, high = RANGES.get(name, (-20, 20))
     arrays = [values((999,), dtype, low, high, 1), values((999,), dtype, 0.5, 3, 2)][: 2 if name in TWO else 1]  # fmt: skip
@@ -31,7 +32,7 @@ def test_a_word_and_its_expansion_agree(name: str, dtype: str, tolerance: float)
     assert np.max(np.abs(one - other) / (1 + np.abs(one))) <= tolerance
 
 
-@pytest.mark.parametrize("name", [name for name in EXPANSIONS if name != "where"])
+@cases("name", [name for name in EXPANSIONS if name != "where"])
 def test_an_expansion_has_words_of_cann_only(name: str) -> None:
     inputs = [dsl.placeholder((4,), "float16") for _ in range(2 if name in TWO else 1)]
     for op in stages_of([dsl.ext.expand(name, *inputs)]):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.loop_hints import (
     asked_loops,
@@ -18,6 +16,7 @@ from tbe_impl.dsl.loop_hints import (
 from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.stage import Stage
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
+from tests.cases import cases
 
 Loops = list[tuple[tuple[tuple[str, int], ...], set[str]]]
 
@@ -74,7 +73,7 @@ CASES: list[tuple[Callable[[Stage], Any], Loops]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("ask", "wanted"), CASES)
+@cases("ask, wanted", CASES)
 def test_loops_in_terms_of_axes(ask: Callable[[Stage], Any], wanted: Loops) -> None:
     y, schedule = scaled()
     ask(schedule[y])

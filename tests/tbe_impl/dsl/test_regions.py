@@ -18,6 +18,7 @@ from tbe_impl.dsl.stage import Stage
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, thread_axis
 from tbe_impl.dsl.words import WORDS
+from tests.cases import cases
 
 SIZES = (6, 8)
 
@@ -71,7 +72,7 @@ def _number(value: Expr) -> int:
     return int(value.value)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@cases("seed", range(60))
 def test_a_tile_holds_what_every_step_reads(seed):
     chance = random.Random(seed)
     x, y = transposed_with_neighbour()
@@ -105,18 +106,19 @@ def test_part_of_a_fused_loop_may_begin_inside_a_row():
     assert regions.tile(regions.record.stage(x_ub.op)) == (3, 8)
 
 
-def test_intervals_of_indices():
+def test_intervals_of_indices(subtests: pytest.Subtests):
     n = Var("n")
     x = placeholder((8,), "int32", name="x")
     y = compute((4, 5), lambda i, j: x(i) + j, name="y")
     i, j = y.op.axis
     steps = {id(i): 4, id(j): 5}
-    cases = [
+    expected_of = [
         (i * 3 + j, (0, 13)), (j - i, (-3, 4)), (i * -2, (-6, 0)), (j // 2, (0, 2)), (j % 3, (0, 2)), (j % 7, (0, 4)),
         (i + n, (0, 3)), (x(i) + 0, None), (i // n, None), ((i + 2).astype("int64"), (2, 5)),
     ]  # fmt: skip
-    for expression, expected in cases:
-        assert interval(expression, steps) == expected, expression
+    for expression, expected in expected_of:
+        with subtests.test(str(expression)):
+            assert interval(expression, steps) == expected
     assert size_of(n) == UNKNOWN and size_of(const(3)) == 3
 
 
@@ -142,8 +144,8 @@ def row_softmax(shape: tuple[int, ...]) -> Schedule:
     return auto_schedule(WORDS["vdiv"](power, total))
 
 
-@pytest.mark.parametrize("shape", EMPTY, ids=str)
-@pytest.mark.parametrize("make", [cut_by_hand, row_softmax])
+@cases("shape", EMPTY, ids=str)
+@cases("make", [cut_by_hand, row_softmax])
 def test_of_empty_arrays_nothing_is_moved(make, shape):
     schedule = make(shape)
     found = report(schedule, "Ascend910A")

@@ -9,6 +9,7 @@ from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.schedule_records import Fuse, Split
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, thread_axis
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 HERE = "test_schedule.py"
 
@@ -207,7 +208,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mistake", "what", "more"), MISTAKES)
+@cases("mistake, what, more", MISTAKES)
 def test_mistakes_name_the_line_and_the_remedy(mistake, what, more):
     x, y, z = chain()
     schedule = create_schedule(z.op)

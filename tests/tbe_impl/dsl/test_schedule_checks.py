@@ -16,6 +16,7 @@ from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, threa
 from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
 from tbe_impl.soc import SOCS
+from tests.cases import cases
 
 UB = "local.UB"
 
@@ -215,7 +216,7 @@ BAD: list[tuple[Schedule, str, str, tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schedule", "chip", "code", "words"), BAD)
+@cases("schedule, chip, code, words", BAD)
 def test_bad_schedules(schedule, chip, code, words):
     found = [
         one for one in check(schedule, chip) if f"{one.severity} {one.code} {one.stage}" == code
@@ -232,7 +233,7 @@ def test_a_finding_names_the_line_of_the_call():
     assert [one.place for one in check(manual.schedule, "Ascend910A")] == [line]
 
 
-def test_a_word_may_ask_for_an_instruction_that_the_toolkit_makes_of_others():
+def test_a_word_may_ask_for_an_instruction_made_of_others():
     """Ascend310 lacks vdiv, and has the word."""
     x, y = placeholder((4, 64), "float16", "x"), placeholder((4, 64), "float16", "y")
     quotient = WORDS["vdiv"](x, y)

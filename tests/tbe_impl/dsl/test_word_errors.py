@@ -9,6 +9,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 X = dsl.placeholder((4, 6), "float16", "x")
 Y = dsl.placeholder((4, 5), "float16", "y")
@@ -58,7 +59,7 @@ CASES: list[tuple[Callable[[], Any], str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("use", "what", "expected", "got"), CASES, ids=[case[1] for case in CASES])
+@cases("use, what, expected, got", CASES, ids=[case[1] for case in CASES])
 def test_a_wrong_use(use: Callable[[], Any], what: str, expected: str, got: str) -> None:
     with pytest.raises(InputError) as caught:
         use()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.ext import EXT_WORDS
 from tbe_impl.dsl.words import WORDS
+from tests.cases import cases
 from tests.tbe_impl.dsl.graphs import FLOATS, INTEGERS, SHAPES, assert_near, compute, values
 
 MIXED = ("float16", "float32", "int32")
@@ -147,8 +148,13 @@ def _special(name: str, x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _id(case: Case) -> str:
-    return f"{case.word}-{case.result or case.dtypes[0]}"
+def _rows(table: Sequence[Case]) -> list[tuple[Case, str]]:
+    """Each word with each of its dtypes."""
+    return [(case, dtype) for case in table for dtype in case.dtypes]
+
+
+def _label(row: tuple[Case, str]) -> str:
+    return f"{row[0].word} of {row[1]} to {row[0].result or row[1]}"
 
 
 def _check(case: Case, word: Any, dtype: str, rounding: str, times: float) -> None:
@@ -161,44 +167,43 @@ def _check(case: Case, word: Any, dtype: str, rounding: str, times: float) -> No
         assert_near(found, wanted, case.result or dtype, times=times)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
-def test_words_of_cann(case: Case) -> None:
-    for dtype in case.dtypes:
-        _check(case, WORDS[case.word], dtype, "accurate", case.times)
+@cases("case, dtype", _rows(CASES), ids=_label, per_item=200)
+def test_words_of_cann(case: Case, dtype: str) -> None:
+    _check(case, WORDS[case.word], dtype, "accurate", case.times)
 
 
-@pytest.mark.parametrize("case", EXT_CASES, ids=_id)
-def test_words_of_ext(case: Case) -> None:
-    for dtype in case.dtypes:
-        _check(case, EXT_WORDS[case.word], dtype, "accurate", case.times)
+@cases("case, dtype", _rows(EXT_CASES), ids=_label, per_item=200)
+def test_words_of_ext(case: Case, dtype: str) -> None:
+    _check(case, EXT_WORDS[case.word], dtype, "accurate", case.times)
 
 
-@pytest.mark.parametrize("case", CASES[:40:3], ids=_id)
-@pytest.mark.parametrize("rounding", ["device", "float64"])
-def test_the_other_roundings(case: Case, rounding: str) -> None:
-    for dtype in case.dtypes:
-        _check(case, WORDS[case.word], dtype, rounding, 16 * case.times)
+@cases("case, dtype", _rows(CASES[:40:3]), ids=_label, per_item=200)
+@cases("rounding", ["device", "float64"])
+def test_the_other_roundings(case: Case, dtype: str, rounding: str) -> None:
+    _check(case, WORDS[case.word], dtype, rounding, 16 * case.times)
 
 
-def test_special_values() -> None:
+def test_special_values(subtests: pytest.Subtests) -> None:
     edges = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 65504.0], np.float16)
     nan = [True] + [False] * 7
-    for build in (
-        lambda x: dsl.vmaxs(x, 0.0),
-        lambda x: dsl.vmins(x, 0.0),
-        dsl.vrelu,
-        lambda x: dsl.clip(x, 1.0, -1.0),
-        lambda x: dsl.vmax(x, dsl.vabs(x)),
-    ):
-        (found,) = compute(build, edges)
-        np.testing.assert_array_equal(np.isnan(found), nan)
+    for name, build in {
+        "vmaxs": lambda x: dsl.vmaxs(x, 0.0),
+        "vmins": lambda x: dsl.vmins(x, 0.0),
+        "vrelu": dsl.vrelu,
+        "clip": lambda x: dsl.clip(x, 1.0, -1.0),
+        "vmax": lambda x: dsl.vmax(x, dsl.vabs(x)),
+    }.items():
+        with subtests.test(name):
+            (found,) = compute(build, edges)
+            np.testing.assert_array_equal(np.isnan(found), nan)
     (whole,) = compute(lambda x: dsl.cast_to(x, "int8"), edges)
     assert whole.tolist() == [0, 127, -128, 0, 0, 1, -1, 127]
     (bit,) = compute(dsl.vsignbit, edges)
     assert bit.tolist() == [0, 0, 1, 0, 1, 0, 1, 0]
     assert np.isnan(compute(lambda x: dsl.reduce_max(x, 0), edges)[0]).all()
     for name, wanted in {"isnan": nan, "isinf": [False, True, True] + [False] * 5}.items():
-        assert compute(EXT_WORDS[name], edges)[0].tolist() == wanted
+        with subtests.test(name):
+            assert compute(EXT_WORDS[name], edges)[0].tolist() == wanted
 
 
 def test_integers_wrap_around_and_divide_by_nothing_to_0() -> None:
@@ -211,18 +216,18 @@ def test_integers_wrap_around_and_divide_by_nothing_to_0() -> None:
     assert compute(lambda x: dsl.cast_to(x, "uint8"), top)[0].tolist() == [127, 128]
 
 
-@pytest.mark.parametrize("mode", ["bool", "bit"])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
-def test_selecting_by_what_was_compared(mode: str, dtype: str) -> None:
-    for shape in ((8,), (3, 16), (2, 3, 24)):
-        x, y = values(shape, dtype, seed=1), values(shape, dtype, seed=2)
-        (found,) = compute(lambda a, b: dsl.vsel(dsl.vcmp(a, b, "gt", mode), a, b), x, y)
-        np.testing.assert_array_equal(found, np.maximum(x, y))
-        (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 1, "le", mode), a, 9), x)
-        np.testing.assert_array_equal(found, np.where(x <= 1, x, np.asarray(9, dtype)))
-        (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 1, "le", mode), 2.0, 3), x)
-        assert found.dtype == np.float16
-        np.testing.assert_array_equal(found, np.where(x <= 1, 2, 3))
+@cases("mode", ["bool", "bit"])
+@cases("dtype", ["float16", "float32", "int32"])
+@cases("shape", [(8,), (3, 16), (2, 3, 24)], ids=str)
+def test_selecting_by_what_was_compared(mode: str, dtype: str, shape: tuple[int, ...]) -> None:
+    x, y = values(shape, dtype, seed=1), values(shape, dtype, seed=2)
+    (found,) = compute(lambda a, b: dsl.vsel(dsl.vcmp(a, b, "gt", mode), a, b), x, y)
+    np.testing.assert_array_equal(found, np.maximum(x, y))
+    (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 1, "le", mode), a, 9), x)
+    np.testing.assert_array_equal(found, np.where(x <= 1, x, np.asarray(9, dtype)))
+    (found,) = compute(lambda a: dsl.vsel(dsl.vcmp(a, 1, "le", mode), 2.0, 3), x)
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, np.where(x <= 1, 2, 3))
 
 
 def test_bits_lie_as_the_device_has_them() -> None:
@@ -232,7 +237,7 @@ def test_bits_lie_as_the_device_has_them() -> None:
     assert found.tolist() == [1, 0b10000110]
 
 
-@pytest.mark.parametrize("size", [1, 7, 9, 37])
+@cases("size", [1, 7, 9, 37])
 def test_bits_beyond_the_end_are_0_and_select_nothing(size: int) -> None:
     x = values((3, size), "float32", seed=3)
     (bits,) = compute(lambda a: dsl.vcmp(a, -9.0, "gt", "bit"), x)
@@ -267,5 +272,6 @@ def test_no_word_of_ext_is_a_word_of_cann() -> None:
 
 
 def test_every_word_explains_itself() -> None:
-    for word in (*WORDS.values(), *EXT_WORDS.values()):
-        assert word.build.__doc__, word.name
+    assert [
+        word.name for word in (*WORDS.values(), *EXT_WORDS.values()) if not word.build.__doc__
+    ] == []
