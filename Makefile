@@ -4,10 +4,11 @@ SHELL := /bin/sh
 PYTHON ?=
 # Tests run side by side in so many processes, each with threads and children of its own.
 WORKERS ?= 2
+ROOM ?=
 BIN := .venv/bin
 STAMP := .venv/.stamp
 
-.PHONY: env demo test stress notebooks bench bench-details lint format types clean
+.PHONY: env demo test test-all stress notebooks bench bench-details lint format types clean
 .DEFAULT_GOAL := env
 
 env: $(STAMP)
@@ -31,8 +32,14 @@ $(STAMP): requirements.txt setup.cfg pyproject.toml
 demo: env
 	@$(BIN)/python -m ms_fusion demo --output build/demo
 
+# What a change needs, in minutes; `make test ROOM=tests/tbe_impl/dsl` runs one folder or file, in seconds.
 test: env
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -q --rooms -n $(WORKERS) --dist worksteal $(ROOM)
+
+# Everything: all rows of all tables, notebooks, case studies, each row of the stress run in its short form.
+test-all: env
+	$(BIN)/python -m pytest -q --rooms --full -n $(WORKERS) --dist worksteal $(ROOM)
+	$(if $(ROOM),,$(BIN)/python -m tests.stress)
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env

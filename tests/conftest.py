@@ -6,7 +6,6 @@ import importlib.util
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,15 +29,16 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 SHARED_CACHE = "MS_FUSION_TEST_CACHE"
-"""Names the kernel cache that the child processes of a session share: each kernel is built once, and ours proved once."""
+"""Names the kernel cache that child processes share: each kernel is built once, and our generator is tried once."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if SHARED_CACHE not in os.environ:  # else this is one of several workers
-        os.environ[SHARED_CACHE] = tempfile.mkdtemp(prefix="ms_fusion-tests-")
-        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED_CACHE), ignore_errors=True))
+def pytest_configure() -> None:
+    """Kernels that tests build are kept in ``build/tests``, apart from the user's, so that the next run is quicker."""
+    place = Path(os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / "build" / "tests")))
+    os.environ.setdefault(SHARED_CACHE, str(place / "ms_fusion"))
+    place.mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture(scope="session")
