@@ -6,9 +6,10 @@ import pytest
 
 from ms_fusion.cli_shared import progress_shown
 from ms_fusion.progress import Step
+from tests.cases import cases
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@cases("terminal", [True, False])
 def test_steps_are_counted_on_a_terminal_only(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from ms_fusion import cli, cli_tbe, tbe_request
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 
@@ -173,7 +174,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda value: " ".join(value)[:60])
+@cases("arguments, says", WRONG, ids=lambda row: " ".join(row[0])[:60])
 def test_wrong_input_is_one_sentence_and_leaves_nothing(
     place: Path, arguments: list[str], says: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -272,18 +273,19 @@ def thrice(x, y, kernel_name):
 """
 
 
-@pytest.mark.parametrize("folder", ["impl", "elsewhere"])
+@cases("folder", ["impl", "elsewhere"])
 def test_helpers_of_a_tree_are_found_and_no_bytecode_is_left(
     place: Path, folder: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (place / "tree" / "impl" / "util").mkdir(parents=True)
-    (place / "tree" / folder).mkdir(exist_ok=True)
-    (place / "tree" / "impl" / "util" / "mine.py").write_text("def factor():\n    return 3.0\n")
-    (place / "tree" / "impl" / "util" / "late.py").write_text("one = 1.0\n")
-    (place / "tree" / folder / "thrice.py").write_text(THRICE)
+    tree = place / f"tree_{folder}"
+    (tree / "impl" / "util").mkdir(parents=True)
+    (tree / folder).mkdir(exist_ok=True)
+    (tree / "impl" / "util" / "mine.py").write_text("def factor():\n    return 3.0\n")
+    (tree / "impl" / "util" / "late.py").write_text("one = 1.0\n")
+    (tree / folder / "thrice.py").write_text(THRICE)
     before = everything_in(place)
-    options = [] if folder == "impl" else ["--search-path", "tree"]
-    code, out = call("run", f"tree/{folder}/thrice.py", *SMALL, *options, "--formula", "3*x", capfd=capfd)  # fmt: skip
+    options = [] if folder == "impl" else ["--search-path", tree.name]
+    code, out = call("run", f"{tree.name}/{folder}/thrice.py", *SMALL, *options, "--formula", "3*x", capfd=capfd)  # fmt: skip
     assert code == 0 and "agrees with its formula" in out
     assert everything_in(place) == before
 
@@ -313,8 +315,8 @@ def test_bench_gives_three_times(capfd: pytest.CaptureFixture[str]) -> None:
     assert "GB/s" in out and "of a copy" in out
 
 
-@pytest.mark.parametrize(("file", "more"), [("dynamic.py", []), ("swish.py", ["--attr", "beta=2"])])  # fmt: skip
-@pytest.mark.parametrize("command", ["run", "bench"])
+@cases("file, more", [("dynamic.py", []), ("swish.py", ["--attr", "beta=2"])])  # fmt: skip
+@cases("command", ["run", "bench"])
 def test_sizes_that_the_operator_does_not_know(
     command: str, file: str, more: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -337,8 +339,8 @@ def test_colours_only_on_a_terminal() -> None:
     assert "\x1b" not in shown.output
 
 
-@pytest.mark.parametrize(
-    ("text", "shape", "dtype", "layout"),
+@cases(
+    "text, shape, dtype, layout",
     [
         ("16x32:float16", (16, 32), "float16", "ND"),
         ("7", (7,), "float32", "ND"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from ms_fusion import doctor
 from ms_fusion.doctor import Check, diagnose
 from ms_fusion.presets import handshake
+from tests.cases import cases
 
 GOOD = {
     "numpy": "1.26.4", "ml_dtypes": "0.5.4", "decorator": "5.3.1", "mindspore": "2.10.0", "onnx": "1.21.0",
@@ -34,8 +36,8 @@ def installed(monkeypatch: pytest.MonkeyPatch, **versions: str | None) -> None:
     monkeypatch.setattr(doctor, "version_of", {**GOOD, **versions}.get)
 
 
-@pytest.mark.parametrize(
-    ("check", "versions", "status", "says"),
+@cases(
+    "check, versions, status, says",
     [
         (doctor.check_numpy, {}, "ok", "1.26.4"),
         (doctor.check_numpy, {"numpy": "2.0.0"}, "broken", "NumPy 2"),
@@ -78,8 +80,8 @@ def test_versions(
     assert bool(found.remedy) == (status in ("warning", "broken")), found
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "check", "status"),
+@cases(
+    "name, value, check, status",
     [
         ("OMP_NUM_THREADS", None, doctor.check_threads, "ok"),
         ("OMP_NUM_THREADS", "1", doctor.check_threads, "ok"),
@@ -102,16 +104,15 @@ def test_variables(
     value: str | None,
     check: Callable[[], Check],
     status: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if value is None:
-        monkeypatch.delenv(name, raising=False)
-    else:
-        monkeypatch.setenv(name, value)
-    assert check().status == status, check()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(name, raising=False)
+        if value is not None:
+            patch.setenv(name, value)
+        assert check().status == status, check()
 
 
-@pytest.mark.parametrize("value", [None, "AVX2"])
+@cases("value", [None, "AVX2"])
 def test_convolutions_are_mended_by_enabling_first(
     value: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,14 +150,14 @@ def test_the_cache_directory_is_tried(own_place: Path) -> None:
 
 
 def compiler_that(directory: Path, script: str) -> str:
-    path = directory / "own-cc"
+    path = Path(tempfile.mkdtemp(dir=directory)) / "own-cc"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("script", "says"),
+@cases(
+    "script, says",
     [
         ("echo 'no space left' >&2; exit 1", "no space left"),
         ("exit 0", "no message"),
@@ -172,8 +173,8 @@ def test_a_compiler_that_does_not_work(
     assert (found.status, says in found.what) == ("warning", True), found
 
 
-@pytest.mark.parametrize(
-    ("before", "why", "status", "says"),
+@cases(
+    "before, why, status, says",
     [
         (None, "", "ok", "ours, proved now on this machine with MindSpore 2.10.0"),
         ("", "", "ok", "ours, proved before"),
@@ -198,8 +199,8 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no-such-compiler is not there" in found.what
 
 
-@pytest.mark.parametrize(
-    ("seen", "status"),
+@cases(
+    "seen, status",
     [
         ({"bodies": [["Mul", "Add"]], "max_abs_error": 1e-6, "device": "CPU"}, "ok"),
         ({"bodies": [["Mul"], ["Add"]], "max_abs_error": 1e-6, "device": "CPU"}, "broken"),
@@ -232,8 +233,8 @@ def _runs(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.parametrize(
-    ("script", "says"),
+@cases(
+    "script, says",
     [
         ("echo boom >&2; exit 3", "boom (exit code 3)"),
         ("kill -SEGV $$", "signal 11"),
@@ -274,8 +275,8 @@ def failing() -> Check:
     raise RuntimeError("oh")
 
 
-@pytest.mark.parametrize(
-    ("checks", "code"),
+@cases(
+    "checks, code",
     [([], 0), ([fine, hinting], 0), ([fine, warning], 1), ([failing, warning], 2)],
 )
 def test_the_exit_code_is_that_of_the_worst(checks: list[Callable[[], Check]], code: int) -> None:

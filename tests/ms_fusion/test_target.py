@@ -11,10 +11,11 @@ import pytest
 from ms_fusion import target as target_module
 from ms_fusion.target import InputSpec, load_target, parse_input, split_target
 from tbe_impl.errors import InputError, MissingError
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "spec"),
+@cases(
+    "text, spec",
     [
         ("64x128:float32", InputSpec((64, 128), "float32")),
         ("64x128", InputSpec((64, 128), "float32")),
@@ -28,8 +29,8 @@ def test_an_input_text_is_a_shape_and_a_dtype(text: str, spec: InputSpec) -> Non
     assert parse_input(text) == spec
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@cases(
+    "text, says",
     [
         ("", "not a shape"),
         (":", "unknown dtype"),
@@ -54,8 +55,8 @@ def test_a_wrong_input_text_is_one_sentence(text: str, says: str) -> None:
     assert "--input" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@cases(
+    "text, says",
     [
         ("", "does not name a net"),
         ("model.py", "does not name a net"),
@@ -134,8 +135,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize(
-    ("name", "specs", "kind"),
+@cases(
+    "name, specs, kind",
     [
         ("Net", ("4x4:float32", "4x4:float32"), "Net"),
         ("net", ("4x4:float32", "4x4:float32"), "Net"),
@@ -159,8 +160,8 @@ def test_nothing_is_written_beside_the_file(model: str) -> None:
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize(
-    ("name", "specs", "says"),
+@cases(
+    "name, specs, says",
     [
         ("Nat", (), "the file defines no Nat. Did you mean Net?"),
         ("Sized", ("4",), r"constructor needs arguments \(width\).*function without arguments"),
@@ -179,8 +180,8 @@ def test_a_name_that_is_no_net(model: str, name: str, specs: tuple[str, ...], sa
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize(
-    ("text", "says"),
+@cases(
+    "text, says",
     [
         ("import no_such_module_anywhere", r":1: .*No module named 'no_such_module_anywhere'"),
         ("x = 1\nx = = 2", r":2: .*SyntaxError"),
@@ -224,7 +225,7 @@ def test_inputs_have_their_shapes_and_dtypes(
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("content", [b"", b"not an array", b"\x93NUMPY\x01\x00\x10\x00garbage"])
+@cases("content", [b"", b"not an array", b"\x93NUMPY\x01\x00\x10\x00garbage"])
 def test_a_damaged_array_file(model: str, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.npy").write_bytes(content)
     with pytest.raises(InputError, match="not an array"):
