@@ -12,6 +12,7 @@ from tbe_impl.compat.mindspore_names import RegisterInformation, op_info_registe
 from tbe_impl.compat.para_check import check_input_type, check_op_params
 from tbe_impl.errors import InputError
 from tbe_impl.roles import Parameter, roles_of
+from tests.cases import cases
 
 X, Y, W = Description((2, 3), "float16"), Description((3,), "float32"), Description((4,), "int32")
 
@@ -74,8 +75,8 @@ information = (
 )
 
 
-@pytest.mark.parametrize(
-    ("function", "inputs", "expected"),
+@cases(
+    "function, inputs, expected",
     [
         (unary, 1, "x:input y:output kernel_name:name"),
         (binary, 2, "input_x:input input_y:input output_z:output kernel_name:name"),
@@ -133,7 +134,7 @@ def test_the_oldest_take_shapes_and_dtypes() -> None:
     assert positional(oldest_list, X, X, axis="0") == [[(2, 3), (2, 3)], "float16", "axis=0"]
 
 
-def test_outputs_are_as_wide_as_the_inputs_together_unless_they_are_told() -> None:
+def test_outputs_are_as_wide_as_all_inputs_unless_described() -> None:
     found = call_of(binary, (Y, X), place="op.py:1")
     assert found.outputs == (Description((2, 3), "float32", name="output_z"),)
     found = call_of(binary, (Y, X), (W,), place="op.py:1")
@@ -149,8 +150,8 @@ def test_optional_inputs_are_filled_only_when_enough_are_given() -> None:
     assert positional(optional_bias, X, X, Y)[2]["shape"] == (3,)
 
 
-@pytest.mark.parametrize(
-    ("text", "parameter", "value"),
+@cases(
+    "text, parameter, value",
     [
         ("1", Parameter("a", "attribute", False, 0.5), 1.0),
         ("1", Parameter("a", "attribute", True, kind="FLOAT"), 1.0),
@@ -176,8 +177,8 @@ def test_texts_of_attributes(text: str, parameter: Parameter, value: Any) -> Non
     assert found == value and type(found) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("function", "inputs", "texts", "says"),
+@cases(
+    "function, inputs, texts, says",
     [
         (unary, [X, X], {}, "too many inputs; expected 1 (x), got 2"),
         (declared, [], {"axes": "0"}, "there is no input for x"),

@@ -20,6 +20,7 @@ from tbe_impl import cache as cache_module
 from tbe_impl import machine
 from tbe_impl.cache import KernelCache, make_key
 from tbe_impl.errors import CompileError, InputError
+from tests.cases import FULL, cases
 from tests.tbe_impl.cache_cases import (
     CONTENT,
     HOSTILE,
@@ -33,6 +34,7 @@ from tests.tbe_impl.cache_cases import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "programs" / "tbe_impl"
 
 
 @pytest.fixture
@@ -76,44 +78,30 @@ def test_a_failed_build_leaves_nothing(cache: KernelCache) -> None:
         cache.get_or_build(KEY, lambda path: subprocess.run(["no-such-compiler"]) and None)
 
 
-@pytest.mark.parametrize("key", ["", "ab", "../" + "0" * 61, KEY.upper(), KEY + "\n", "g" * 64])
+@cases("key", ["", "ab", "../" + "0" * 61, KEY.upper(), KEY + "\n", "g" * 64])
 def test_only_keys_name_entries(cache: KernelCache, key: str) -> None:
     with pytest.raises(InputError, match="not a cache key"):
         cache.load(key)
 
 
-MANY = """
-import random, sys, time
-from pathlib import Path
-from tbe_impl.cache import KernelCache
-root, key, log = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-content = random.Random(7).randbytes(16000)
-def build(path):
-    with log.open("a") as file:
-        file.write("built\\n")
-    time.sleep(0.05)
-    path.write_bytes(content)
-assert KernelCache(root).get_or_build(key, build).read_bytes() == content
-"""
-
-
-def child(code: str, *args: object, **options: object) -> subprocess.Popen[str]:
+def child(program: str, *args: object, **options: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
+        [sys.executable, PROGRAMS / program, *map(str, args)],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
 
-def test_eight_processes_build_one_kernel_once(tmp_path: Path) -> None:
-    for turn in range(3):
+@cases("turns", [1, pytest.param(3, marks=FULL)])
+def test_eight_processes_build_one_kernel_once(turns: int, tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path / f"cache-{turns}")
+    for turn in range(turns):
         key = make_key(turn=turn)
-        log = tmp_path / f"log-{turn}"
-        running = [child(MANY, tmp_path / "cache", key, log) for _ in range(8)]
+        log = tmp_path / f"log-{turns}-{turn}"
+        running = [child("build_one_kernel.py", cache.root, key, log) for _ in range(8)]
         errors = [process.communicate(timeout=60)[1] for process in running]
         assert errors == [""] * 8
         assert log.read_text() == "built\n"
-    cache = KernelCache(tmp_path / "cache")
-    assert len(cache.entries()) == 3
+    assert len(cache.entries()) == turns
     assert cache.verify() == ()
 
 
@@ -135,28 +123,12 @@ def test_threads_share_one_cache(cache: KernelCache) -> None:
     assert build.calls == 4
 
 
-SLOW = """
-import sys, time
-from pathlib import Path
-from tbe_impl.cache import KernelCache, make_key
-def build(path):
-    with path.open("wb") as file:
-        for _ in range(50):
-            file.write(b"x" * 4096)
-            file.flush()
-cache = KernelCache(Path(sys.argv[1]))
-cache.get_or_build(make_key(turn=sys.argv[2]), build)
-print("ready", flush=True)
-for number in range(10000):
-    cache.get_or_build(make_key(turn=sys.argv[2], number=number), build)
-"""
-
-
-def test_kill_at_any_moment_leaves_no_bad_entry(tmp_path: Path) -> None:
-    cache = KernelCache(tmp_path / "cache")
+@cases("turns", [2, pytest.param(12, marks=FULL)])
+def test_kill_at_any_moment_leaves_no_bad_entry(turns: int, tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path / f"cache-{turns}")
     chance = random.Random(1)
-    for turn in range(12):
-        process = child(SLOW, cache.root, turn)
+    for turn in range(turns):
+        process = child("build_until_killed.py", cache.root, turn)
         assert process.stdout.readline() == "ready\n"
         time.sleep(chance.uniform(0.0, 0.05))
         process.send_signal(signal.SIGKILL)
@@ -169,20 +141,24 @@ def test_kill_at_any_moment_leaves_no_bad_entry(tmp_path: Path) -> None:
     assert [path for path in cache.root.rglob("*") if path.is_file()] == []
 
 
-def test_a_damaged_entry_is_never_used_and_heals(cache: KernelCache) -> None:
+def test_a_damaged_entry_is_never_used_and_heals(
+    cache: KernelCache, subtests: pytest.Subtests
+) -> None:
     good = cache.get_or_build(KEY, builder())
     for name, file, content in damages(CONTENT, random.Random(3), cuts=60, flips=100, garbage=20):
-        (good.parent / file).write_bytes(content)
-        assert cache.load(KEY) is None, name
-        assert [entry.key for entry, _ in cache.verify()] == [KEY], name
-        build = builder()
-        assert cache.get_or_build(KEY, build).read_bytes() == CONTENT, name
-        assert build.calls == 1, name
+        with subtests.test(name):
+            (good.parent / file).write_bytes(content)
+            assert cache.load(KEY) is None
+            assert [entry.key for entry, _ in cache.verify()] == [KEY]
+            build = builder()
+            assert cache.get_or_build(KEY, build).read_bytes() == CONTENT
+            assert build.calls == 1
     assert cache.verify() == ()
 
 
-@pytest.mark.parametrize("make", HOSTILE)
-def test_a_hostile_entry_is_refused_and_replaced(cache: KernelCache, make) -> None:
+@cases("make", HOSTILE)
+def test_a_hostile_entry_is_refused_and_replaced(tmp_path: Path, make) -> None:
+    cache = KernelCache(tmp_path / make.__name__)
     entry = cache.get_or_build(KEY, builder()).parent
     other = cache.get_or_build(OTHER, builder(b"other code")).parent
     make(entry, other)
@@ -248,15 +224,17 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spoil", PLACES)
+@cases("spoil", PLACES)
 def test_an_unusable_place_costs_one_warning(
-    tmp_path: Path, spoil, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, spoil, caplog: pytest.LogCaptureFixture
 ) -> None:
-    root = tmp_path / "above" / "cache"
+    root = tmp_path / spoil.__name__ / "cache"
     root.parent.mkdir()
-    spoil(root, monkeypatch)
     build = builder()
-    with caplog.at_level(logging.WARNING):
+    caplog.clear()
+    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
+        patch.setattr(cache_module, "_warned", set())
+        spoil(root, patch)
         first = KernelCache(root)
         path = first.get_or_build(KEY, build)
         assert first.get_or_build(KEY, build) == path
@@ -282,11 +260,7 @@ def test_a_full_disk_in_the_middle_of_a_build(cache, caplog: pytest.LogCaptureFi
 
 def test_a_private_place_goes_with_its_process(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
-    code = (
-        "import sys; from pathlib import Path; from tbe_impl.cache import KernelCache\n"
-        "print(KernelCache(sys.argv[1]).get_or_build('0' * 64, lambda path: path.write_bytes(b'k') and None))"
-    )
-    out, _ = child(code, tmp_path / "cache").communicate(timeout=60)
+    out, _ = child("build_and_print_place.py", tmp_path / "cache").communicate(timeout=60)
     path = Path(out.strip())
     assert path.name == "kernel.so"
     assert not path.parents[2].exists()

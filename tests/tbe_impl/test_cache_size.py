@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tbe_impl import cache_size
 from tbe_impl.cache import KernelCache, make_key
+from tests.cases import cases
 from tests.tbe_impl.cache_cases import CONTENT, builder, unused
 
 
@@ -79,7 +81,7 @@ def link(root: Path) -> None:
     (root / cache_size.NAME).symlink_to(root / "elsewhere")
 
 
-@pytest.mark.parametrize(
+@cases(
     "spoil",
     [
         lambda root: None,
@@ -95,16 +97,18 @@ def link(root: Path) -> None:
     ids=["none", "words", "negative", "too many digits", "long", "other digits", "writable", "directory", "link"],
 )  # fmt: skip
 def test_what_cannot_be_trusted_is_counted_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
+    tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:
-    filled(tmp_path, range(3))
-    cache_size.forget(tmp_path)
-    spoil(tmp_path)
-    counted = counts(monkeypatch)
-    cache = filled(tmp_path, range(3, 4))
-    assert counted == [tmp_path]
-    if not (tmp_path / cache_size.NAME).is_dir():
-        assert cache_size.add(tmp_path, 0) == size_of(cache)
+    root = Path(tempfile.mkdtemp(dir=tmp_path))
+    filled(root, range(3))
+    cache_size.forget(root)
+    spoil(root)
+    with pytest.MonkeyPatch.context() as patch:
+        counted = counts(patch)
+        cache = filled(root, range(3, 4))
+        assert counted == [root]
+        if not (root / cache_size.NAME).is_dir():
+            assert cache_size.add(root, 0) == size_of(cache)
 
 
 def test_kernels_that_somebody_deleted_cost_one_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip

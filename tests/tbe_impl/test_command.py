@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tbe_impl.arguments import Description
 from tbe_impl.command import Request, run
+from tests.cases import cases
 
 TOTAL = """
 from tbe import dsl, tvm
@@ -19,8 +18,8 @@ def total(x, y, kernel_name="total"):
 """
 
 
-@pytest.mark.parametrize(
-    ("said", "note"),
+@cases(
+    "said, note",
     [
         (Description((7, 7)), ("y is (4, 1) float32, and was described as (7, 7) float32",)),
         (Description((4, 1), "float16"), ("y is (4, 1) float32, and was described as (4, 1) float16",)),

@@ -13,11 +13,12 @@ from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
 from tbe_impl.formula import evaluate
+from tests.cases import cases
 
 NAN, INF = np.nan, np.inf
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@cases("dtype", ["float16", "float32", "float64"])
 def test_spacing_is_that_of_the_dtype(dtype: str) -> None:
     values = np.array([0.0, 1.0, 1.5, -3.0, 1e-7, 6e4], dtype)
     assert spacing(values.astype(np.float64), dtype).tolist() == np.abs(np.spacing(values)).tolist()
@@ -32,8 +33,8 @@ def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> An
     return difference("y", "formula", array, np.asarray(expected, np.float64), dtype=dtype, through=dtype if dtype.startswith("float") else "float32", **more)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("got", "expected", "dtype", "wrong"),
+@cases(
+    "got, expected, dtype, wrong",
     [
         ([1.0, 2.0], [1.0, 2.00001], "float32", 0),
         ([1.0, 2.0], [1.0, 2.01], "float32", 1),
@@ -86,8 +87,8 @@ def test_a_narrow_cast_widens_the_tolerance() -> None:
 X = np.array([[-1.0, 0.5, 2.0], [3.0, -4.0, 0.0]])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("x/(1+exp(-beta*x))", X / (1 + np.exp(-1.5 * X))),
         ("np.maximum(x, 0)", np.maximum(X, 0)),
@@ -112,7 +113,7 @@ def test_a_comma_makes_several() -> None:
     assert len(evaluate("x+1, x-1", {"x": X})) == 2
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "__import__('os').system('true')", "x.tofile('f')", "open('f')", "np.save('f', x)", "np.load('f')", "fromfile('f')",

@@ -13,31 +13,13 @@ import pytest
 
 from tbe_impl import machine
 
-SUM = """
-import json
-import numpy as np
-from tbe_impl import machine
-from tbe_impl.backends.cpu.compiler import recipe
-from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.dsl.words import WORDS
-from tbe_impl.kernel import Argument, Kernel
-
-x = placeholder((1000,), "float32", "x")
-y = WORDS["vadd"](WORDS["vexp"](x), x)
-kernel = Kernel("narrow", "cpu", (Argument(x, (1000,), "x"),), (Argument(y, (1000,), "y"),))
-given = np.linspace(-3, 3, 1000, dtype=np.float32)
-found, wide = kernel(given), given.astype(np.float64)
-print(json.dumps({
-    "off": float(np.max(np.abs(found - (np.exp(wide) + wide)))),
-    "flags": recipe("0" * 64).flags,
-    "features": machine.cpu_features(),
-}))
-"""
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests" / "programs" / "tbe_impl" / "sum_on_this_machine.py"
 
 
 def child(isa: str, cache: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "MS_FUSION_ISA": isa, "MS_FUSION_CACHE_DIR": str(cache)}
-    return subprocess.run([sys.executable, "-c", SUM], env=environment, capture_output=True, text=True, check=False)  # fmt: skip
+    return subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, check=False)  # fmt: skip
 
 
 @pytest.mark.skipif("avx512f" not in machine.cpu_features(), reason="nothing to leave out")

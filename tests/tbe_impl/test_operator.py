@@ -10,6 +10,7 @@ import pytest
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.operator import load_operator
+from tests.cases import cases
 
 SWISH = """
 import te.lang.cce
@@ -58,7 +59,7 @@ def swish(x, beta=1.0):
     return x / (1 + np.exp(-beta * x.astype(np.float64)))
 
 
-@pytest.mark.parametrize("backend", ["cpu", "numpy"])
+@cases("backend", ["cpu", "numpy"])
 def test_an_operator_file_becomes_a_kernel(tmp_path, backend):
     operator = load_operator(write(tmp_path, "swish.py", SWISH))
     given = description((16, 33))
@@ -83,10 +84,11 @@ def casts(x, y, z, kernel_name="casts"):
 """
 
 
-@pytest.mark.parametrize(("made", "factors"), [("same", [1]), ("dsl.vmuls(same, 3.0), same", [3, 1])])  # fmt: skip
-@pytest.mark.parametrize("backend", ["cpu", "numpy"])
+@cases("made, factors", [("same", [1]), ("dsl.vmuls(same, 3.0), same", [3, 1])])  # fmt: skip
+@cases("backend", ["cpu", "numpy"])
 def test_an_input_that_is_handed_back_is_copied(tmp_path, made, factors, backend):
-    operator = load_operator(write(tmp_path, "casts.py", HANDED_BACK.replace("MADE", made)))
+    place = tmp_path / f"{len(factors)}-{backend}"
+    operator = load_operator(write(place, "casts.py", HANDED_BACK.replace("MADE", made)))
     kernel = operator.build(*[description((5, 7))] * 3)
     x = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
     found = kernel(x, backend=backend)
@@ -95,13 +97,13 @@ def test_an_input_that_is_handed_back_is_copied(tmp_path, made, factors, backend
         np.testing.assert_array_equal(one, x * np.float32(factor))
 
 
-@pytest.mark.parametrize("where", ["inside", "imported"])
+@cases("where", ["inside", "imported"])
 def test_an_operator_that_ends_the_program_is_refused(tmp_path, where):
     text = SWISH + "\nimport sys\nsys.exit(0)\n"
     if where == "inside":
         text = SWISH.replace('"swish"):', '"swish"):\n    raise SystemExit(0)')
     with pytest.raises(InputError, match=r"swish\.py:\d+: .* fails.*: SystemExit: 0\. Take the call of sys\.exit out"):  # fmt: skip
-        load_operator(write(tmp_path, "swish.py", text)).build(*[description((4, 4))] * 2)
+        load_operator(write(tmp_path / where, "swish.py", text)).build(*[description((4, 4))] * 2)
 
 
 def test_nothing_that_was_installed_stays(tmp_path):
@@ -118,7 +120,7 @@ def test_the_oldest_signature_and_no_build_still_give_a_kernel(tmp_path):
     assert np.array_equal(kernel(x), x * 3)
 
 
-def test_trees_whose_helpers_have_the_same_name_live_side_by_side(tmp_path):
+def test_trees_with_helpers_of_one_name_live_side_by_side(tmp_path):
     files = []
     for number in (2, 5):
         root = tmp_path / f"tree{number}"
@@ -194,7 +196,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
+@cases("case", WRONG)
 def test_a_mistake_names_the_operators_line(tmp_path, case):
     line, says = WRONG[case]
     text = f"""
@@ -204,7 +206,7 @@ def test_a_mistake_names_the_operators_line(tmp_path, case):
             data = tvm.placeholder(x["shape"], name="data", dtype=x["dtype"])
             return {line}
         """
-    file = write(tmp_path, "wrong.py", text)
+    file = write(tmp_path / case.replace(" ", "_"), "wrong.py", text)
     with pytest.raises(FusionError, match=says) as caught:
         load_operator(file).build(description((4, 4)), description((4, 4)))
     assert caught.value.place == f"{file}:6"
@@ -224,7 +226,7 @@ def test_wrong_files_and_functions_are_one_sentence(tmp_path):
         load_operator(file, function="a").build(description((4,)))
 
 
-def test_wrong_arrays_are_refused(tmp_path):
+def test_wrong_arrays_are_refused(tmp_path, subtests):
     kernel = load_operator(write(tmp_path, "swish.py", SWISH)).build(description((4, 4)), description((4, 4)))  # fmt: skip
     x = np.ones((4, 4), np.float32)
     for arrays, says in (
@@ -232,11 +234,11 @@ def test_wrong_arrays_are_refused(tmp_path):
         ((x[:2],), r"\(4, 4\) float32.*\(2, 4\) float32"),
         ((x.astype(np.float64),), r"float64.*astype\('float32'\)"),
     ):
-        with pytest.raises(InputError, match=says):
+        with subtests.test(says), pytest.raises(InputError, match=says):
             kernel(*arrays)
 
 
-@pytest.mark.parametrize("backend", ["cpu", "numpy"])
+@cases("backend", ["cpu", "numpy"])
 def test_results_go_to_the_users_arrays_also_over_an_input(tmp_path, backend):
     given = description((8, 40))
     kernel = load_operator(write(tmp_path, "swish.py", SWISH)).build(given, given)

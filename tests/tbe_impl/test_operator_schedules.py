@@ -17,6 +17,7 @@ from tbe_impl.kernel import Kernel
 from tbe_impl.operator import load_operator
 from tbe_impl.report import outcomes_of
 from tbe_impl.tuned import Choice
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 
@@ -63,14 +64,15 @@ def total(x, y, kernel_name="total"):
 """
 
 
-@pytest.mark.parametrize(("memory", "soc", "followed"), [
+@cases("memory, soc, followed", [
     ("global", "Ascend910A", True), ("local.UB", "Ascend910A", False), ("local.UB", "cpu", True),
 ])  # fmt: skip
 def test_sums_in_two_steps_with_a_tile(
     memory: str, soc: str, followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
-    place = tmp_path / "total.py"
+    place = tmp_path / f"{memory}-{soc}" / "total.py"
+    place.parent.mkdir()
     place.write_text(SUMS.replace("MEMORY", memory), "utf-8")
     kernel = load_operator(place).build(described(33), {**described(33), "shape": (33,), "ori_shape": (33,)}, soc=soc)  # fmt: skip
     verdicts = {one.verb: one.verdict for one in outcomes_of(kernel)}
@@ -84,9 +86,15 @@ def test_sums_in_two_steps_with_a_tile(
     np.testing.assert_allclose(kernel(x, backend="numpy"), wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kernels of this file, each compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
+def file(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(compiled))
     place = tmp_path / "smooth.py"
     place.write_text(SOURCE, "utf-8")
     return place
@@ -144,7 +152,7 @@ def test_what_is_tuned_is_added_to_what_the_schedule_asks_for(file: Path) -> Non
     assert Choice().options(Options(stored=(1,))).stored == (1,)
 
 
-def test_what_was_tuned_without_a_schedule_is_not_for_one_with_it(file: Path) -> None:
+def test_what_was_tuned_without_a_schedule_is_for_none_with_one(file: Path) -> None:
     kernel = built(file)
     assert tuned.key_of(kernel) != tuned.key_of(replace(kernel, options=DEFAULT))
     assert tuned.applied(kernel) is kernel

@@ -14,13 +14,20 @@ from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import MissingError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.report import report_of, schedules_of
+from tests.cases import cases
 
 needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kernels of this file, each compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+def cache(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(compiled))
     monkeypatch.setenv("MS_FUSION_THREADS", "2")
 
 
@@ -63,7 +70,7 @@ def test_without_a_compiler_it_says_what_runs(monkeypatch: pytest.MonkeyPatch) -
 
 
 @needs_compiler
-@pytest.mark.parametrize("given", [None, [], "no schedule", [[None]]], ids=str)
+@cases("given", [None, [], "no schedule", [[None]]], ids=str)
 def test_without_a_schedule_the_rest_is_said(given: object) -> None:
     found = report_of(replace(kernel(), schedule=given))
     assert found.schedules == () and "handed over no schedule" in str(found)

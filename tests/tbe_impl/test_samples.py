@@ -11,6 +11,7 @@ from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.samples import inputs_for
+from tests.cases import cases
 
 
 def kernel(output: Tensor, *inputs: Tensor) -> Kernel:
@@ -25,7 +26,7 @@ def tensor(shape: tuple[int, ...], dtype: str, name: str = "x") -> Tensor:
     return made
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@cases("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_floats_are_of_both_signs_and_seeded(dtype: str) -> None:
     x = tensor((400,), dtype)
     made = kernel(WORDS["vabs"](x), x)
@@ -37,8 +38,8 @@ def test_floats_are_of_both_signs_and_seeded(dtype: str) -> None:
     assert np.array_equal(one.array, same.array) and not np.array_equal(one.array, other.array)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "name", "operator", "values"),
+@cases(
+    "dtype, name, operator, values",
     [
         ("int32", "x", "", (-50, 50)),
         ("uint8", "x", "", (0, 100)),

@@ -6,10 +6,11 @@ import pytest
 
 from tbe_impl.errors import InputError
 from tbe_impl.soc import SOCS, convert_supported, soc, supports, word_supports
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("spelling", "name"),
+@cases(
+    "spelling, name",
     [
         ("Ascend910", "Ascend910A"), ("ascend910a", "Ascend910A"), ("910A", "Ascend910A"), ("Ascend910ProB", "Ascend910A"),
         ("Ascend910B", "Ascend910B1"), ("Ascend910B3", "Ascend910B3"), ("Ascend310P", "Ascend310P3"), ("310", "Ascend310"),
@@ -20,8 +21,8 @@ def test_spellings(spelling: str, name: str) -> None:
     assert soc(spelling).name == name
 
 
-@pytest.mark.parametrize(
-    ("name", "short", "unified", "l1", "cores"),
+@cases(
+    "name, short, unified, l1, cores",
     [
         ("Ascend310", "Ascend310", 248, 1024, 2),
         ("Ascend310P3", "Ascend310P", 256, 1024, 8),
@@ -38,8 +39,8 @@ def test_sizes(name: str, short: str, unified: int, l1: int, cores: int) -> None
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("instruction", "dtype", "expected"),
+@cases(
+    "instruction, dtype, expected",
     [  # 310, 310P, 910A, 910B
         ("vadd", "int32", "yyyy"), ("vadd", "int16", "nyny"), ("vadds", "int32", "nyny"), ("vmuls", "float32", "yyyy"),
         ("vmaxs", "float32", "nyny"), ("vexp", "float32", "nyyy"), ("vln", "float32", "nyyy"), ("vdiv", "float16", "nyyy"),
@@ -55,8 +56,8 @@ def test_instructions(instruction: str, dtype: str, expected: str) -> None:
     assert supports("cpu", instruction, dtype)
 
 
-@pytest.mark.parametrize(
-    ("mode", "source", "target", "expected"),
+@cases(
+    "mode, source, target, expected",
     [
         ("", "float32", "float16", "yyyy"), ("z", "float32", "int32", "nyyy"), ("r", "float16", "int32", "yyyy"),
         ("", "int32", "float32", "nyyy"), ("", "int32", "float16", "yyyy"), ("", "int8", "float32", "nnnn"),
@@ -70,8 +71,8 @@ def test_conversions(mode: str, source: str, target: str, expected: str) -> None
     )
 
 
-@pytest.mark.parametrize(
-    ("word", "dtype", "expected"),
+@cases(
+    "word, dtype, expected",
     [
         ("vsubs", "", False), ("vexp", "", True), ("vexp", "float32", True), ("vexp", "int32", False), ("sum", "int32", True),
         ("round_to", "float16", True), ("vrelu", "float32", False), ("cast_to", "f322s32", True), ("cast_to", "f642s32", False),

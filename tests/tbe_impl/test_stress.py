@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import FULL, cases
 from tests.stress.__main__ import main
 from tests.stress.parts import Row, Stress
 from tests.stress.rows import ROWS
@@ -21,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HALVES = (ROWS[::2], ROWS[1::2])
 
 
-@pytest.mark.parametrize("half", HALVES, ids=["even", "odd"])
+@FULL
+@cases("half", HALVES, ids=["even", "odd"], per_item=1)
 def test_every_row_in_short(half: Sequence[Row], tmp_path: Path) -> None:
     # a process of its own: this one may have threads, and rows fork
     asked = [text for row in half for text in ("--row", str(row.number))]
@@ -55,8 +57,8 @@ def litters(stress: Stress) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("check", "seen"),
+@cases(
+    "check, seen",
     [(falls, "seed 3 of 7"), (dies, "died of SIGKILL"), (litters, "left in the current directory"), (lambda stress: "all", "all")],
 )  # fmt: skip
 def test_a_row_that_does_not_hold_is_told(check, seen: str, capsys: pytest.CaptureFixture) -> None:

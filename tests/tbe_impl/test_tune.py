@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from tbe_impl.tuned import Choice, Tuning
 from tbe_impl.tuning import measuring, space, tune
 from tbe_impl.tuning.arrays import agree
 from tbe_impl.tuning.measuring import upper_bound
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 Times = Callable[[Choice], float]
@@ -125,8 +127,8 @@ def test_a_small_stage_may_be_stored_first(cache: Path, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(kernel(*given), plain(*given))
 
 
-@pytest.mark.parametrize(
-    ("times", "noise"),
+@cases(
+    "times, noise",
     [
         (lambda choice: 1.0 if choice == Choice() else 0.99, 0.0),
         (lambda choice: 1.0, 0.5),
@@ -137,6 +139,7 @@ def test_a_small_stage_may_be_stored_first(cache: Path, monkeypatch: pytest.Monk
 def test_nothing_clearly_faster_keeps_the_default(
     cache: Path, monkeypatch: pytest.MonkeyPatch, times: Times, noise: float
 ) -> None:
+    shutil.rmtree(cache / "tuned", ignore_errors=True)
     pretend(monkeypatch, times, noise)
     kernel = tune(scaled_total(), progress=False)
     assert kernel.options == Options()
@@ -144,12 +147,11 @@ def test_nothing_clearly_faster_keeps_the_default(
     assert kernel.tuning.choice.text() == "the default"
 
 
-@pytest.mark.parametrize(
-    ("shared_us", "alone_us", "taken"), [(90, 60, True), (500, 60, False), (320, 280, False)]
-)
+@cases("shared_us, alone_us, taken", [(90, 60, True), (500, 60, False), (320, 280, False)])
 def test_one_thread_gains_no_more_than_waking_others_costs(
     cache: Path, monkeypatch: pytest.MonkeyPatch, shared_us: int, alone_us: int, taken: bool
 ) -> None:
+    shutil.rmtree(cache / "tuned", ignore_errors=True)
     alone = tuned.NEVER
     pretend(monkeypatch, lambda c: (alone_us if c.parallel_elements == alone else shared_us) * 1e-6)
     kernel = tune(scaled_total(rows=14_000), progress=False)
@@ -189,8 +191,8 @@ def test_a_wrong_result_is_never_chosen(cache: Path, monkeypatch: pytest.MonkeyP
     assert len(sources) > 1
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
+@cases(
+    "other, same",
     [
         (lambda: scaled_total(), True),
         (lambda: scaled_total(rows=7), False),
@@ -215,7 +217,7 @@ def record(key: str, **changes: Any) -> dict[str, Any]:
     return {**msgspec.to_builtins(made), **changes}
 
 
-@pytest.mark.parametrize(
+@cases(
     "damage",
     [
         lambda path, text: path.write_text(text[: len(text) // 2]),
@@ -244,10 +246,12 @@ def record(key: str, **changes: Any) -> dict[str, Any]:
 def test_a_record_that_cannot_be_trusted_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, damage: Any
 ) -> None:
-    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
+    root = Path(tempfile.mkdtemp(dir=tmp_path))
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(root))
+    caplog.clear()
     kernel = scaled_total()
     key = tuned.key_of(kernel)
-    place = tmp_path / "tuned"
+    place = root / "tuned"
     place.mkdir(mode=0o700)
     path = place / f"{key}.json"
     path.write_text(json.dumps(record(key), separators=(",", ":")))
@@ -301,8 +305,9 @@ def test_an_operator_is_built_with_what_tuning_found(cache: Path, monkeypatch: p
     assert built.tuning is not None
 
 
-@pytest.mark.parametrize("limits", [{"steps": 1}, {"seconds": 1e-9}], ids=str)
+@cases("limits", [{"steps": 1}, {"seconds": 1e-9}], ids=str)
 def test_limits_that_leave_no_time_give_the_default(cache: Path, limits: dict[str, Any]) -> None:
+    shutil.rmtree(cache / "tuned", ignore_errors=True)
     kernel = tune(scaled_total(), progress=False, **limits)
     assert kernel.options == Options()
     assert kernel.tuning is not None
@@ -320,8 +325,8 @@ def test_what_cannot_be_tuned_is_said(cache: Path) -> None:
         tune(unknown)
 
 
-@pytest.mark.parametrize(
-    ("found", "expected", "same"),
+@cases(
+    "found, expected, same",
     [
         ([1.0, 2.0], [1.0, 2.0], True),
         ([1.0, 2.000001], [1.0, 2.0], True),

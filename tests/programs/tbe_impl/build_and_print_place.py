@@ -1,0 +1,13 @@
+"""Builds a kernel in the cache of the given root and prints where it lies."""
+
+import sys
+from pathlib import Path
+
+from tbe_impl.cache import KernelCache
+
+
+def build(path: Path) -> None:
+    path.write_bytes(b"k")
+
+
+print(KernelCache(Path(sys.argv[1])).get_or_build("0" * 64, build))

@@ -1,0 +1,23 @@
+"""Runs exp(x) + x as a kernel; prints its error, the flags it is compiled with and the features of the processor."""
+
+import json
+
+import numpy as np
+
+from tbe_impl import machine
+from tbe_impl.backends.cpu.compiler import recipe
+from tbe_impl.dsl.tensor import placeholder
+from tbe_impl.dsl.words import WORDS
+from tbe_impl.kernel import Argument, Kernel
+
+x = placeholder((1000,), "float32", "x")
+y = WORDS["vadd"](WORDS["vexp"](x), x)
+kernel = Kernel("narrow", "cpu", (Argument(x, (1000,), "x"),), (Argument(y, (1000,), "y"),))
+given = np.linspace(-3, 3, 1000, dtype=np.float32)
+found, wide = kernel(given), given.astype(np.float64)
+told = {
+    "off": float(np.max(np.abs(found - (np.exp(wide) + wide)))),
+    "flags": recipe("0" * 64).flags,
+    "features": machine.cpu_features(),
+}
+print(json.dumps(told))
