@@ -1,0 +1,259 @@
+"""Plants small faults in a copy of the tree, one at a time, and says which tests see them.
+
+``python -m tests.fault_seeding`` runs the rooms of ``make test`` that belong to each fault of `tests.seeded_faults`, and
+those of ``make test-all`` (``pytest --full``) where it escapes. ``--mutants 20 --seed 1`` draws faults at random instead:
+syntax mutations of product code (a comparison, an arithmetic operator, a condition, a number, a truth value). Mutants
+whose byte code is the same change nothing: they are listed with that reason, and others are drawn.
+
+The table (fault, caught by) is printed. Ends with 1 when more faults escape than ``--escapes`` allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.seeded_faults import FAULTS, Fault
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "build" / "fault_seeding"
+PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
+LIMIT_S = 1800
+COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+ARITHMETIC = {"+": "-", "-": "+", "*": "+", "//": "*", "/": "*", "%": "*"}
+BOOLEANS = {"and": "or", "or": "and"}
+_FAILED = re.compile(r"^(?:FAILED|ERROR|SUBFAILED\S*) (\S+?::\S+|\S+\.py)", re.M)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a run of tests saw: the first test that failed, empty where all passed."""
+
+    test: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A piece of a file's bytes and what takes its place."""
+
+    begin: int
+    end: int
+    text: bytes
+    what: str
+
+
+def copy_tree(target: Path) -> None:
+    """The working tree's files, those that git tracks or would track."""
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(asked, cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
+    for name in filter(None, map(os.fsdecode, names)):
+        source, copy = ROOT / name, target / name
+        if source.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+
+
+def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int) -> Seen:
+    """Runs these rooms in the copy until the first failure."""
+    places = [room for room in rooms if (tree / room).exists()]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--maxfail=1"]
+    command += ["-n", str(workers), "--dist", "worksteal", *(["--full"] if full else []), *places]
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("MS_", "PYTEST"))}
+    variables |= {"PYTHONPATH": str(tree), "XDG_CACHE_HOME": str(PLACE / "cache")}
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=variables, capture_output=True, text=True, timeout=LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        return Seen("the tests did not end", time.monotonic() - begin)
+    seconds = time.monotonic() - begin
+    if done.returncode == 0:
+        return Seen("", seconds)
+    if done.returncode == 5:
+        raise RuntimeError(f"no test in {', '.join(rooms)}")
+    found = _FAILED.search(done.stdout)
+    return Seen(found[1] if found else done.stdout.strip().rpartition("\n")[2], seconds)
+
+
+def rooms_of(path: str) -> tuple[str, ...]:
+    """The rooms that mirror a file of a package, with what is generated from it and its doctests."""
+    folders = path.split("/")[:-1]
+    mirrored = next(
+        room
+        for depth in range(len(folders), 0, -1)
+        if (ROOT / (room := "/".join(["tests", *folders[:depth]]))).is_dir()
+    )
+    also = {
+        "tbe_impl/backends": ("tests/golden_code",),
+        "tbe_impl/compat": ("tests/tbe_impl/wild",),
+        "tbe_impl/dsl": ("tests/tbe_impl/ops", "tests/golden_code"),
+        "custom_ops/onednn": ("tests/custom_ops/operators",),
+        "custom_ops/operators": ("tests/custom_ops",),
+        "ms_fusion/kernel_server": ("tests/golden_code",),
+        "ms_fusion/onnx_fusion": ("tests/ms_fusion/onnx_cell",),
+    }
+    return (mirrored, *also.get("/".join(folders[:2]), ()), path)
+
+
+def mutations(source: bytes) -> list[Mutation]:
+    """Every small change that this file offers."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def at(line: int, column: int) -> int:
+        return starts[line - 1] + column
+
+    def between(one: ast.expr, other: ast.expr, changes: dict[str, str]) -> Iterator[Mutation]:
+        begin = at(one.end_lineno or 0, one.end_col_offset or 0)
+        gap = source[begin : at(other.lineno, other.col_offset)].decode()
+        for old, new in changes.items():
+            found = re.fullmatch(rf"([\s)]*){re.escape(old)}([\s(]*)", gap)
+            if found:
+                place = begin + len(found[1].encode())
+                yield Mutation(place, place + len(old), new.encode(), f"{old} → {new}")
+
+    def visit(node: ast.AST) -> Iterator[Mutation]:
+        if isinstance(node, ast.Compare):
+            for one, other in zip([node.left, *node.comparators], node.comparators, strict=False):
+                yield from between(one, other, COMPARISONS)
+        elif isinstance(node, ast.BinOp):
+            yield from between(node.left, node.right, ARITHMETIC)
+        elif isinstance(node, ast.BoolOp):
+            for one, other in zip(node.values, node.values[1:], strict=False):
+                yield from between(one, other, BOOLEANS)
+        elif isinstance(node, ast.If | ast.IfExp | ast.While):
+            test = node.test
+            begin = at(test.lineno, test.col_offset)
+            end = at(test.end_lineno or 0, test.end_col_offset or 0)
+            yield Mutation(begin, end, b"not (%b)" % source[begin:end], "condition turned round")
+        elif isinstance(node, ast.Constant) and type(node.value) in (bool, int):
+            begin = at(node.lineno, node.col_offset)
+            new = repr(not node.value if isinstance(node.value, bool) else node.value + 1)
+            end = at(node.end_lineno or 0, node.end_col_offset or 0)
+            yield Mutation(begin, end, new.encode(), f"{node.value!r} → {new}")
+
+    found: list[Mutation] = []
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        found += visit(node)
+        for name, child in ast.iter_fields(node):
+            if name in ("annotation", "returns", "format_spec"):
+                continue
+            children = child if isinstance(child, list) else [child]
+            waiting += [one for one in children if isinstance(one, ast.AST)]
+    return sorted(found, key=lambda one: (one.begin, one.text))
+
+
+def random_faults(count: int, seed: int) -> tuple[list[Fault], list[str]]:
+    """So many mutants of product code, and those that change nothing with the reason; the same for the same seed."""
+    generator = random.Random(seed)
+    sources = {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "/ops/" not in path.as_posix()  # operators in CANN's layout repeat those of custom_ops
+    }
+    places = [(name, one) for name, source in sources.items() for one in mutations(source)]
+    faults: list[Fault] = []
+    equal: list[str] = []
+    while len(faults) < count:
+        name, one = generator.choice(places)
+        source = sources[name]
+        changed = source[: one.begin] + one.text + source[one.end :]
+        line = source.count(b"\n", 0, one.begin) + 1
+        what = f"{name}:{line} {one.what}"
+        if _code(source) == _code(changed):
+            equal.append(f"{what}: the byte code is the same")
+            continue
+        faults.append(Fault(what, name, source.decode(), changed.decode(), rooms_of(name)))
+    return faults, equal
+
+
+def _code(source: bytes) -> str:
+    """The syntax tree without docstrings; it decides the byte code."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                one
+                for one in body
+                if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+            ] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table; 1 when too many faults escape."""
+    parser = argparse.ArgumentParser("python -m tests.fault_seeding", description=__doc__)
+    parser.add_argument("--mutants", type=int, default=0, help="so many random faults instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the random faults")
+    parser.add_argument("--only", help="faults whose text or path has this in it")
+    parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
+    parser.add_argument("--escapes", type=int, help="how many may escape make test")
+    parser.add_argument("--workers", type=int, default=2, help="processes of tests")
+    parser.add_argument("--quick-only", action="store_true", help="leave make test-all out")
+    asked = parser.parse_args(arguments)
+    faults, equal = (
+        random_faults(asked.mutants, asked.seed) if asked.mutants else (list(FAULTS), [])
+    )
+    faults = [one for one in faults if not asked.only or asked.only in f"{one.what} {one.path}"]
+    for text in equal:
+        print(f"changes nothing: {text}")
+    if asked.list:
+        for fault in faults:
+            print(f"{fault.what:<60} {fault.path}  {' '.join(fault.rooms)}")
+        return 0
+    tree = PLACE / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    copy_tree(tree)
+    rooms = sorted({room for fault in faults for room in fault.rooms})
+    if sane := run_tests(tree, rooms, full=False, workers=asked.workers).test:
+        print(f"without any fault {sane} fails", file=sys.stderr)
+        return 2
+    escaped = lost = 0
+    for fault in faults:
+        caught, seconds = _plant(tree, fault, asked.workers, quick_only=asked.quick_only)
+        escaped += not caught.startswith("make test:")
+        lost += caught == "nobody"
+        print(f"{fault.what:<60} {caught}  ({seconds:.0f} s)", flush=True)
+    allowed = asked.escapes if asked.escapes is not None else (4 if asked.mutants else 2)
+    print(f"{len(faults)} faults, {len(faults) - escaped} caught by make test, {lost} by nobody")
+    return int(escaped > allowed)
+
+
+def _plant(tree: Path, fault: Fault, workers: int, *, quick_only: bool) -> tuple[str, float]:
+    """Who catches it, and after how long."""
+    path = tree / fault.path
+    sane = path.read_text("utf-8")
+    assert sane.count(fault.before) == 1, f"{fault.path}: {fault.what}: the text is not there once"
+    path.write_text(sane.replace(fault.before, fault.after), "utf-8")
+    try:
+        quick = run_tests(tree, fault.rooms, full=False, workers=workers)
+        if quick.test or quick_only:
+            return f"make test: {quick.test}" if quick.test else "nobody", quick.seconds
+        full = run_tests(tree, fault.rooms, full=True, workers=workers)
+        seconds = quick.seconds + full.seconds
+        return f"make test-all: {full.test}" if full.test else "nobody", seconds
+    finally:
+        path.write_text(sane, "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

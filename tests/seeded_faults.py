@@ -1,0 +1,97 @@
+"""The table of `tests.fault_seeding`: small faults in product code, each with the rooms of tests that should see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CODEGEN = ("tests/tbe_impl/backends", "tests/golden_code")
+DSL = ("tests/tbe_impl/dsl",)
+TBE = ("tests/tbe_impl",)
+OPERATORS = ("tests/custom_ops",)
+SERVER = ("tests/ms_fusion/kernel_server",)
+PRESETS = ("tests/ms_fusion/presets",)
+ONNX = ("tests/ms_fusion/onnx_fusion",)
+CELL = ("tests/ms_fusion/onnx_cell",)
+COST = ("tests/ms_fusion/cost", "tests/ms_fusion/rules")
+WHY = ("tests/ms_fusion/why_not", "tests/ms_fusion/capture")
+REPORT = ("tests/ms_fusion/report",)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A text that stands once in a file, and what a tired author might have written.
+
+    Attributes:
+        what: the kind of mistake, in a few words.
+        path: the file, from the root of the repository.
+        before, after: the text and the mistake.
+        rooms: the tests that should see it.
+    """
+
+    what: str
+    path: str
+    before: str
+    after: str
+    rooms: tuple[str, ...]
+
+
+CPU = "tbe_impl/backends/cpu"
+FAULTS = (
+    # tbe_impl: the code generator
+    Fault("wrong tail of a vector loop", f"{CPU}/elaborate.py", 'self.count = f"{name}_rest"', 'self.count = "LANES"', CODEGEN),
+    Fault("streaming head counts elements, not bytes", f"{CPU}/nest_writer.py", "least(LANES*{size}, 64)) / {size} : 0", "least(LANES*{size}, 64)) : 0", CODEGEN),
+    Fault("saturation forgotten", f"{CPU}/vector_convert.h", "return i32_select(x >= 0x1p31f, i32_splat(INT32_MAX), y);", "return y;", CODEGEN),
+    Fault("NaN converted to the lowest integer", f"{CPU}/vector_convert.h", "i32v y = __builtin_convertvector(x, i32v) & (x == x);", "i32v y = __builtin_convertvector(x, i32v);", CODEGEN),
+    Fault("hull of a tile too small", f"{CPU}/tiles.py", "spans[0].size + high)", "spans[0].size)", CODEGEN),
+    Fault("row maxima without NaN checks where they are shown", f"{CPU}/maxima.py", 'and body.op == "max"', 'and body.op in ("max", "min")', CODEGEN),
+    Fault("running sum along another axis", f"{CPU}/running.py", "product_of(shape[:axis]), product_of(shape[axis : axis + 1]), product_of(shape[axis + 1 :])", "product_of(shape[: axis + 1]), product_of(shape[axis + 1 : axis + 2]), product_of(shape[axis + 2 :])", CODEGEN),
+    Fault("−0 lost in a running sum", f"{CPU}/running.py", 'neutral = -0.0 if tag[0] == "f" and not begins else begins', "neutral = begins", CODEGEN),
+    Fault("scatter counts one axis less", f"{CPU}/numbered_rows.py", "lead = use.rows.ndim - result.ndim + 1", "lead = use.rows.ndim - result.ndim", CODEGEN),
+    Fault("loop pieces exchanged at a split index", f"{CPU}/ranges.py", 'settles = condition.op == "or"', 'settles = condition.op == "and"', CODEGEN),
+    Fault("stale cache key: flags are no part", f"{CPU}/compiler.py", "key = KernelCache.key(source=digest, headers=_headers(), compiler=compiler.identity, flags=flags)", "key = KernelCache.key(source=digest, headers=_headers(), compiler=compiler.identity, flags=())", ("tests/tbe_impl/backends", "tests/tbe_impl/test_cache.py")),
+    Fault("last row of an edge written twice", f"{CPU}/row_edges.py", 'is_last = f"{number} + 1 < ', 'is_last = f"{number} < ', CODEGEN),
+    # tbe_impl: language, interpreter, cache, loading
+    Fault("rounding to the device forgotten", "tbe_impl/backends/numpy_backend.py", 'if self.rounding != "float64" or not is_float(dtype):', "if not is_float(dtype):", ("tests/tbe_impl/backends", *DSL)),
+    Fault("remainder of integers in float32", "tbe_impl/dsl/elementwise.py", 'if x.dtype in ("float64", "int64", "uint64", "int32", "uint32") else "float32"', 'if x.dtype in ("float64", "int64", "uint64") else "float32"', DSL),
+    Fault("gradient of a maximum of a row goes to nobody", "tbe_impl/dsl/gradient_stage.py", 'if body.op == "sum":', 'if body.op in ("sum", "max"):', DSL),
+    Fault("negative slice step ends one early", "tbe_impl/dsl/ext_arrays.py", "high = (size if step > 0 else -1) if last is None else last", "high = (size if step > 0 else 0) if last is None else last", DSL),
+    Fault("gather reads behind the end", "tbe_impl/dsl/indexing.py", 'holds = binary("and", place >= 0, place < size)', 'holds = binary("and", place >= 0, place <= size)', DSL),
+    Fault("segment with a number too large is counted", "tbe_impl/dsl/segments.py", "inside = (numbers >= 0) & (numbers < count)", "inside = (numbers >= 0) & (numbers <= count)", DSL),
+    Fault("buffers on chip are never too large", "tbe_impl/dsl/auto_schedule.py", "if not too_large or (more == cut_at and not merge):", "if True:", DSL),
+    Fault("cache entry of a group that may write", "tbe_impl/cache_entry.py", "if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):", "if status.st_mode & stat.S_IWOTH:", ("tests/tbe_impl/test_cache.py",)),
+    Fault("hash of a kernel not compared", "tbe_impl/cache_entry.py", "if len(kernel) != meta.size or hashlib.sha256(kernel).hexdigest() != meta.sha256:", "if len(kernel) != meta.size:", ("tests/tbe_impl/test_cache.py",)),
+    Fault("size of the cache forgets a kernel", "tbe_impl/cache_size.py", "return sum(map(int, lines))", "return sum(map(int, lines[1:]))", ("tests/tbe_impl/test_cache_size.py", "tests/tbe_impl/test_cache.py")),
+    Fault("classify: axis counted from the wrong end", "tbe_impl/compat/classify.py", "return [[inputs[0], axis % max(rank, 1)]]", "return [[inputs[0], axis]]", ("tests/tbe_impl/compat", "tests/tbe_impl/wild")),
+    Fault("missing lock around the installed names", "tbe_impl/compat/install.py", "        if _depth > 1:", "        if _depth > 0:", ("tests/tbe_impl/compat",)),
+    # custom_ops
+    Fault("slope of Swish without its factor", "custom_ops/operators/swish.py", "return dsl.cast_to(dsl.vmul(g, swish_slope(a, beta)), x.dtype)", "return dsl.cast_to(dsl.vmul(g, swish_slope(a)), x.dtype)", OPERATORS),
+    Fault("rounded before the product", "custom_ops/operators/swish.py", "    (a,) = wide(x)\n    return dsl.cast_to(swish(a, beta), promoted(x))", "    return dsl.cast_to(swish(x, beta), promoted(x))", OPERATORS),
+    Fault("broadcast axis missed", "custom_ops/pointwise.py", "if axis < lacking or (", "if axis <= lacking or (", OPERATORS),
+    Fault("height of a convolution off by one", "custom_ops/onednn/geometry.py", "height = (self.x[2] + above + below - self.reach[0]) // self.stride[0] + 1", "height = (self.x[2] + above - self.reach[0]) // self.stride[0] + 1", ("tests/custom_ops/onednn", "tests/custom_ops/operators")),
+    Fault("dropout keeps what it should drop", "custom_ops/operators/bias_dropout_add.py", "if not 0 <= dropped < 1:", "if not 0 <= dropped <= 1:", OPERATORS),
+    Fault("NMS gives one box more", "custom_ops/operators/nms.py", "while more and step < max_output:", "while more and step <= max_output:", ("tests/custom_ops/operators",)),
+    Fault("memory of a chain reused too early", "custom_ops/in_row.py", "if offset + held_bytes <= begin:", "if offset <= begin:", OPERATORS),
+    # ms_fusion: reading, cost, reasons, report
+    Fault("error names the line before", "ms_fusion/formats/composite.py", 'line = data.count(b"\\n", 0, at) + 1', 'line = data.count(b"\\n", 0, at)', ("tests/ms_fusion/formats",)),
+    Fault("bytes of a scalar counted", "ms_fusion/cost/work.py", "for value in values if value.elements > 1)", "for value in values if value.elements > 0)", COST),
+    Fault("an assignment reads what it overwrites", "ms_fusion/cost/work.py", 'read = rest if node.op == "Assign" else (target, *rest)', "read = (target, *rest)", COST),
+    Fault("one launch too many is saved", "ms_fusion/cost/benefit.py", "launches = sum(work.launches for work in apart) - 1", "launches = sum(work.launches for work in apart)", (*COST, *ONNX)),
+    Fault("wrong reason for a transpose", "ms_fusion/why_not/splitter.py", 'code = "splitter-transpose" if node.op == "Transpose" else "splitter-opaque"', 'code = "splitter-opaque"', WHY),
+    Fault("size limit off by one", "ms_fusion/why_not/splitter.py", "if total > pair.given.limit:", "if total >= pair.given.limit:", WHY),
+    Fault("a name ends the script element", "ms_fusion/report/html.py", "text = text.replace(character, escape)", "text = text.replace(character, character)", REPORT),
+    Fault("units in the last place of the wrong dtype", "ms_fusion/accuracy/ulp.py", '"bfloat16": (7, -126, 127)', '"bfloat16": (10, -126, 127)', ("tests/ms_fusion/accuracy",)),
+    # ms_fusion: kernels inside MindSpore, presets
+    Fault("a kernel's name becomes C unchecked", "ms_fusion/kernel_server/publishing.py", "return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()", "return bool(name) and not name[0].isdigit()", SERVER),
+    Fault("an output overwrites an input that is read later", "ms_fusion/kernel_server/assemble.py", "if first < len(inputs) and (target in later or not may_overwrite(", "if first < len(inputs) and (not may_overwrite(", SERVER),
+    Fault("integer quotient not in floats", "ms_fusion/kernel_server/meanings.py", "return x.astype(np.float32) / y.astype(np.float32) if whole else x / y", "return x / y", SERVER),
+    Fault("window one place too far", "ms_fusion/kernel_server/pooling.py", "inside = place - window * where.strides[number] < where.spans[number]", "inside = place - window * where.strides[number] <= where.spans[number]", SERVER),
+    Fault("precise preset hands over to our generator", "ms_fusion/presets/generators.py", 'if wanted and preset == "precise" else ()', 'if wanted and preset == "basic" else ()', PRESETS),
+    Fault("a failing operator is tried again", "ms_fusion/presets/again.py", "if not operator or operator in attempt.out or len(attempt.out) == MOST:", "if not operator or len(attempt.out) == MOST:", PRESETS),
+    Fault("samples along the batch axis mixed", "ms_fusion/specializing/batch_axis.py", "return item.axis < begin % len(operator.shapes[0])", "return item.axis <= begin % len(operator.shapes[0])", ("tests/ms_fusion/specializing",)),
+    # ms_fusion: ONNX
+    Fault("padding on the wrong side", "ms_fusion/onnx_fusion/images.py", 'if mode == "SAME_UPPER" else (more, less)', 'if mode == "SAME_LOWER" else (more, less)', ONNX),
+    Fault("default of an attribute", "ms_fusion/onnx_fusion/meanings.py", 'return np.where(x < 0, x * call.attr("alpha", 0.01), x)', 'return np.where(x < 0, x * call.attr("alpha", 0.1), x)', ONNX),
+    Fault("groups that share an operator are both chosen", "ms_fusion/onnx_fusion/selection.py", "rest[number] = rest[number + 1] + worth[items[number]]", "rest[number] = worth[items[number]]", ONNX),
+    Fault("beta of Gemm dropped", "ms_fusion/onnx_cell/functions.py", "found = found + (c if beta == 1.0 else c * beta)", "found = found + c", CELL),
+    Fault("softmax of an old model over one axis", "ms_fusion/onnx_cell/operators.py", "if use.version < 13 and axis != use.rank() - 1:", "if use.version < 11 and axis != use.rank() - 1:", CELL),
+)  # fmt: skip
