@@ -1,0 +1,82 @@
+"""Public names with their signatures: of the three packages, of the language's words, and of the operators."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from textwrap import wrap
+
+from tbe_impl import ops
+from tbe_impl.compat.modules import EXACT, names_of
+from tbe_impl.dsl import EXT_WORDS, WORDS
+from tests.cases import cases
+from tests.golden_code.comparing import Goldens
+from tests.golden_code.declared import PACKAGES, Declared, bases_of, declared, file_of, lines_of
+
+MORE_MODULES = ("te.lang.cce", "te.lang.dynamic", "te.platform", "te.tvm", "topi.cce", "tbe.common.platform",
+                "tbe.common.register", "tbe.common.buildcfg", "tbe.dsl", "tbe.dsl.compute")  # fmt: skip
+"""Whose names hold for all modules below them."""
+
+
+def names_with_signatures(package: str) -> Iterator[str]:
+    """A line for each public name and for each public member of a class; then the base classes of these."""
+    homes: dict[str, str] = importlib.import_module(package)._HOMES
+    bases: dict[str, Declared] = {}
+    for name in importlib.import_module(package).__all__:
+        home = homes[name]
+        module = home if home.split(".")[0] in PACKAGES else f"{package}.{home}"
+        found = declared(module, name)
+        if found is None:
+            assert file_of(module).exists(), f"{package}.{name}: there is no {module}"
+            yield f"module {name}"
+            continue
+        yield from lines_of(name, found)
+        bases.update(bases_of(found))
+    waiting, seen = list(bases.items()), set[str]()
+    yield from ("", "base classes:") if waiting else ()
+    for name, found in waiting:
+        if name not in seen:
+            seen.add(name)
+            yield from lines_of(name, found)
+            waiting += bases_of(found)
+
+
+@cases("package", PACKAGES)
+def test_names_of_a_package(package: str, goldens: Goldens) -> None:
+    text = "".join(f"{line}\n" for line in names_with_signatures(package))
+    goldens.compare(f"public_names/{package}.txt", text)
+
+
+def test_a_package_lists_its_public_names() -> None:
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        assert {*dir(module)} - {"__version__"} == {*module.__all__} == {*module._HOMES}
+
+
+def test_words_of_the_language(goldens: Goldens) -> None:
+    lines = [
+        f"{title}.{name}{inspect.signature(word.build)}"
+        for title, words in (("dsl", WORDS), ("dsl.ext", EXT_WORDS))
+        for name, word in sorted(words.items())
+    ]
+    goldens.compare("public_names/words.txt", "".join(f"{line}\n" for line in lines))
+
+
+def test_operators_with_their_parameters(goldens: Goldens) -> None:
+    lines = []
+    for name in ops.names():
+        found = declared(f"tbe_impl.ops.{name}", name)
+        lines += lines_of(name, found) if found is not None else [f"{name}: declared elsewhere"]
+    goldens.compare("public_names/operators.txt", "".join(f"{line}\n" for line in lines))
+
+
+def test_modules_that_operators_import(goldens: Goldens) -> None:
+    """The names in each of CANN's modules that `tbe_impl.compat` provides; modules with the same names stand together."""
+    together: dict[str, list[str]] = {}
+    for module in sorted({*EXACT, *MORE_MODULES}):
+        together.setdefault(", ".join(sorted(names_of(module))) or "none", []).append(module)
+    lines = []
+    for names, modules in together.items():
+        lines += ["", *modules, *wrap(names, 96, initial_indent="    ", subsequent_indent="    ")]
+    goldens.compare("public_names/compat.txt", "".join(f"{line}\n" for line in lines[1:]))
