@@ -1,0 +1,92 @@
+"""How groups of MindSpore are cut: what is stored, the nests, and the chain of calls of a library; nothing is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from ms_fusion.formats.composite import Composite
+from ms_fusion.graph import Graph
+from ms_fusion.kernel_server import assemble, plan
+from ms_fusion.kernel_server.onednn_steps import LibraryStep
+from ms_fusion.kernel_server.parts import parts
+from ms_fusion.kernel_server.translate import Group, translate
+from ms_fusion.kernel_server.transposes import done_by
+from tbe_impl import compat
+from tbe_impl.backends.cpu.options import DEFAULT
+from tbe_impl.backends.cpu.show_nests import show_nests
+from tests.golden_code.comparing import Goldens
+from tests.golden_code.groups import CHAINS, GROUPS, Make, composite, recorded
+from tests.golden_code.pinned import numbered_from_zero
+
+
+def plan_lines(group: Group, graph: Graph) -> Iterator[str]:
+    """The plan that costs least: operators, what is stored, the operators of each nest, and its loops."""
+    found = plan.planned(group, graph)
+    operators = {node.name: node.op for node in graph}
+    makers = {name: node.op for node in graph for name in node.outputs}
+    yield f"operators: {' '.join(operators.values())}"
+    yield f"stored: {', '.join(f'{name} ({makers[name]})' for name in found.stored) or 'nothing'}"
+    yield f"repeated: {' '.join(operators[node.name] for node in graph if node.name in found.repeated) or 'nothing'}"
+    yield f"cost: {found.cost_us:.3g} us"
+    for number, nest in enumerate(found.nests):
+        yield f"nest {number}: {' '.join(operators[name] for name in nest)}"
+    yield from (f"  {line}" for line in show_nests(found.layout, DEFAULT).splitlines())
+
+
+def planned_text(kernel: Composite) -> str:
+    """The plan of a group of which we write all."""
+    with compat.installed(soc="cpu"):
+        group = translate(kernel)
+        return "".join(f"{line}\n" for line in plan_lines(group, kernel.graph))
+
+
+def chain_text(kernel: Composite) -> str:
+    """The calls of the library in a group, what each computes, and the plans of what lies between."""
+    graph = assemble._ready(kernel.graph)
+    own = assemble.own_kernels(kernel)
+    lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
+    for part in parts(graph):
+        if isinstance(part, LibraryStep):
+            covered = " ".join(one for name in part.covered for one in done_by(graph.node(name)))
+            given = ", ".join(f"{key}={part.call.arguments[key]}" for key in sorted(part.call.arguments))  # fmt: skip
+            lines += [f"library: {covered}: {', '.join(part.reads)} → {part.writes}", f"  {part.call.function}({given})"]  # fmt: skip
+            continue
+        _, group, region = next(own)
+        lines.append(f"ours: {', '.join(region.inputs)} → {', '.join(part.results)}")
+        lines += [f"  {line}" for line in plan_lines(group, region)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def sections(
+    kernels: Mapping[str, Composite], text: Callable[[Composite], str], monkeypatch: pytest.MonkeyPatch
+) -> str:  # fmt: skip
+    """A section for each group, by its title."""
+    found = []
+    for title, kernel in kernels.items():
+        with numbered_from_zero(monkeypatch):
+            found.append(f"==== {title}\n{text(kernel)}")
+    return "\n".join(found)
+
+
+def made(table: Mapping[str, tuple[str, Make]]) -> dict[str, Composite]:
+    """Groups by name and what they stand for."""
+    return {f"{name}: {what}": composite(name, make) for name, (what, make) in table.items()}
+
+
+def test_plans_of_groups(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups that are made here."""
+    goldens.compare("plans/groups.txt", sections(made(GROUPS), planned_text, monkeypatch))
+
+
+def test_plans_of_recorded_groups(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups that MindSpore made of real nets."""
+    kernels = recorded()
+    assert len(GROUPS) + len(kernels) >= 20
+    goldens.compare("plans/recorded.txt", sections(kernels, planned_text, monkeypatch))
+
+
+def test_chains_with_a_library(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(CHAINS) >= 10
+    goldens.compare("plans/chains.txt", sections(made(CHAINS), chain_text, monkeypatch))
