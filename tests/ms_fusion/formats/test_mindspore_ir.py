@@ -369,7 +369,7 @@ def test_source_lines(line, expected):
     assert parse_ir(text, file="f").graph.node("D/A").sources == (expected,)
 
 
-def test_the_frameworks_own_lines_stand_in_when_there_are_no_others():
+def test_the_frameworks_own_lines_stand_in_for_missing_ones():
     text = dump(
         statement(0, "A(%para1_x)", name="D/A")
         + "      # In file /lib/mindspore/ops.py:1, 2~3/x/\n"

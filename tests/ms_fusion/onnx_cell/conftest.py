@@ -1,15 +1,19 @@
-"""One pair of child processes for all models of a file."""
+"""One pair of child processes for all models of a file, and models that are fused once for all tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
-import mindspore as ms
 import pytest
 
+from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_cell import reading
 from ms_fusion.onnx_fusion import auto_fuse as fusing
 from ms_fusion.onnx_fusion.native import Native
+from tests.ms_fusion.onnx_fusion.models import convolutional_net, transformer_layer
 from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
 
@@ -21,9 +25,27 @@ def native() -> Iterator[Native]:
         yield found
 
 
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield request.param
-    ms.set_context(mode=before)
+@dataclass(frozen=True)
+class FusedModel:
+    """A model, the model that it was fused to, and what was said of that."""
+
+    source: Path
+    fused: Path
+    ledger: Ledger
+
+
+FusedOnce = Callable[[str], FusedModel]
+MODELS = {"layer": transformer_layer, "images": convolutional_net}
+
+
+@pytest.fixture(scope="session")
+def fused_once(tmp_path_factory: pytest.TempPathFactory) -> FusedOnce:
+    """`layer` or `images`, fused by the first test that asks for it."""
+
+    @functools.cache
+    def made(name: str) -> FusedModel:
+        place = tmp_path_factory.mktemp(name)
+        source, fused = MODELS[name](place / "model.onnx"), place / "fused.onnx"
+        return FusedModel(source, fused, fusing.auto_fuse(source, fused, assume={"n": 4, "t": 64}))
+
+    return made

@@ -8,10 +8,10 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-import pytest
 
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
+from tests.ms_fusion.onnx_cell.modes import in_modes
 from tests.ms_fusion.onnx_cell.test_cell import random, same
 from tests.ms_fusion.onnx_fusion.models import Builder
 
@@ -51,8 +51,8 @@ def model(name: str, path: Path) -> tuple[Path, np.ndarray]:
     return b.save(path / "model.onnx", write(b)), random(*shape)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_it_is_what_onnx_runtime_says(name: str, mode: str, native: Native, tmp_path: Path) -> None:
+@in_modes("name", ALL, graph=("LayerNorm",), quick=ALL.keys() - {"Conv2d", "LayerNorm"})
+def test_it_is_what_onnx_runtime_says(name: str, native: Native, tmp_path: Path) -> None:
     source, x = model(name, tmp_path)
     mf.auto_fuse(source, tmp_path / "fused.onnx", opt_level=0)
     net = mf.from_onnx(tmp_path / "fused.onnx")
@@ -67,8 +67,13 @@ def gradients(net: Any, x: Any, share: Any) -> Any:
     return ms.grad(loss, 0, net.trainable_params())(x)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_its_gradients_are_those_of_mindspores_operators(name: str, mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes(
+    "name",
+    OURS,
+    graph=("RMSNorm",),
+    quick=("Conv2d, more on one side", "Conv2d, groups", "LayerNorm, two axes"),
+)
+def test_its_gradients_are_those_of_mindspores_operators(name: str, tmp_path: Path) -> None:  # fmt: skip
     source, x = model(name, tmp_path)
     mf.auto_fuse(source, tmp_path / "fused.onnx", opt_level=0)
     ours, theirs = (mf.from_onnx(file).set_train() for file in (tmp_path / "fused.onnx", source))

@@ -20,13 +20,15 @@ from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.ms_fusion.onnx_cell.conftest import MODELS, FusedOnce
+from tests.ms_fusion.onnx_cell.modes import in_both_modes, in_modes, in_pynative_first
 from tests.ms_fusion.onnx_fusion.corpus import MODELS as CORPUS
-from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net, transformer_layer
+from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 from tests.ms_fusion.onnx_fusion.test_meanings import case
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
 SHAPES = {"layer": (2, 5, 32), "images": (2, 3, 16, 16)}
-MODELS = {"layer": transformer_layer, "images": convolutional_net}
 
 
 def random(*shape: int) -> np.ndarray:
@@ -43,22 +45,20 @@ def same(net: Any, source: Path, given: dict[str, np.ndarray], native: Native) -
         assert found.agrees, found
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_fused_model_is_what_onnx_runtime_says(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
-    source = MODELS[name](tmp_path / "model.onnx")
-    ledger = mf.auto_fuse(source, tmp_path / "fused.onnx")
-    net = mf.from_onnx(tmp_path / "fused.onnx")
+@in_modes("name", MODELS, per_item=2)
+def test_a_fused_model_is_what_onnx_runtime_says(name: str, native: Native, fused_once: FusedOnce) -> None:  # fmt: skip
+    model = fused_once(name)
+    source, net = model.source, mf.from_onnx(model.fused)
     kernels = [cell for cell in net.cells() if cell.cells() or cell.spec.made_by == "auto_fuse"]
-    assert len(kernels) == len(ledger.kernels) > 0
+    assert len(kernels) == len(model.ledger.kernels) > 0
     same(net, source, {"x": random(*SHAPES[name])}, native)
     # in training groups with convolutions are single operators, which compute the same
     same(net.set_train(), source, {"x": random(*SHAPES[name])}, native)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_gradients_are_what_finite_differences_say(name: str, mode: str, tmp_path: Path) -> None:
-    mf.auto_fuse(MODELS[name](tmp_path / "model.onnx"), tmp_path / "fused.onnx")
-    net = mf.from_onnx(tmp_path / "fused.onnx").set_train()
+@in_modes("name", MODELS, per_item=1)
+def test_gradients_are_what_finite_differences_say(name: str, fused_once: FusedOnce) -> None:
+    net = mf.from_onnx(fused_once(name).fused).set_train()
     x, weights = ms.Tensor(random(*SHAPES[name])), net.trainable_params()
     weights = weights[:3]
     share = ms.Tensor(random(*net(x).shape))
@@ -90,18 +90,17 @@ def test_gradients_are_what_finite_differences_say(name: str, mode: str, tmp_pat
 WITHOUT_CASE = {"Conv", "ConvTranspose", "Dropout", "Swish", "RMSNormalization", "Gelu"}
 
 
-def test_each_operator_is_what_onnx_runtime_says(native: Native, tmp_path: Path) -> None:
-    before = ms.get_context("mode")
+@cases("op", sorted(MEANINGS.keys() - WITHOUT_CASE), per_item=100)
+def test_each_operator_is_what_onnx_runtime_says(op: str, native: Native, tmp_path: Path) -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    for op in sorted(MEANINGS.keys() - WITHOUT_CASE):
-        b = Builder({"x": (2, 3, 4), "y": (2, 3, 4)})
-        made = case(op, b)
-        source = b.save(tmp_path / f"{op}.onnx", *(made if isinstance(made, list) else [made]))
-        same(mf.from_onnx(source), source, {"x": random(2, 3, 4), "y": random(2, 3, 4)}, native)
-    ms.set_context(mode=before)
+    b = Builder({"x": (2, 3, 4), "y": (2, 3, 4)})
+    made = case(op, b)
+    source = b.save(tmp_path / f"{op}.onnx", *(made if isinstance(made, list) else [made]))
+    same(mf.from_onnx(source), source, {"x": random(2, 3, 4), "y": random(2, 3, 4)}, native)
 
 
-def test_sizes_are_computed_while_the_net_is_compiled(mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_both_modes
+def test_sizes_are_computed_while_the_net_is_compiled(native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", "t", 6)})
     shape = b.add("Shape", "x")
     first = b.add("Gather", shape, b.constant(0, "int64"), axis=0)
@@ -111,7 +110,8 @@ def test_sizes_are_computed_while_the_net_is_compiled(mode: str, native: Native,
     same(mf.from_onnx(source), source, {"x": random(2, 5, 6)}, native)
 
 
-def test_tensors_are_made_of_sizes(mode: str, native: Native, tmp_path: Path) -> None:
+@in_both_modes
+def test_tensors_are_made_of_sizes(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", "t", 6)})
     shape = b.add("Shape", "x")
     second = b.add("Gather", shape, b.constant(1, "int64"), axis=0)
@@ -146,7 +146,7 @@ def test_the_documentation_lists_the_operators() -> None:
     assert told[1].strip() == listed
 
 
-@pytest.mark.parametrize("groups", [1, 2])
+@cases("groups", [1, 2])
 def test_a_transposed_convolution_has_a_gradient(groups: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": (2, 4, 3, 3)})
     source = b.save(tmp_path / "net.onnx", b.add("ConvTranspose", "x", b.weight(4, 6 // groups, 2, 2), strides=[2, 2], group=groups))  # fmt: skip
@@ -167,8 +167,8 @@ OF_SIDES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OF_SIDES)
-def test_images_may_be_any_number_where_padding_follows_from_sides(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", OF_SIDES, graph=("Conv, sides too",))
+def test_padding_that_follows_from_sides_takes_any_number(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, sides = OF_SIDES[name]
     b = Builder({"x": ("n", 4, *sides)}, opset=17)
     source = b.save(tmp_path / "net.onnx", make(b))
@@ -199,8 +199,8 @@ RESIZED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RESIZED)
-def test_images_of_any_size_are_resized(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", RESIZED, graph=("linear of sizes",))
+def test_images_of_any_size_are_resized(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, told = RESIZED[name]
     b = Builder({"x": ("n", 2, "h", "w"), "y": ("n", 3, "s", "t")})
     source = b.save(tmp_path / "net.onnx", make(b, **told), b.add("Relu", "y"))
@@ -234,8 +234,8 @@ PADDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PADDED)
-def test_images_of_any_size_are_padded(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", PADDED, graph=("numbers",))
+def test_images_of_any_size_are_padded(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, told = PADDED[name]
     b = Builder({"x": ("n", 2, "h", "w")})
     source = b.save(tmp_path / "net.onnx", make(b, **told))
@@ -250,8 +250,8 @@ GROUPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GROUPED)
-def test_a_convolution_in_three_axes_has_groups(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", GROUPED)
+def test_a_convolution_in_three_axes_has_groups(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, channels = GROUPED[name]
     b = Builder({"x": ("n", channels, 3, 4, 5)})
     source = b.save(tmp_path / "net.onnx", make(b))
@@ -271,15 +271,15 @@ def test_a_convolution_in_three_axes_has_groups(name: str, mode: str, native: Na
     assert float(loss(x)) - start == pytest.approx((of_weight.asnumpy() * turn).sum(), rel=1e-3)
 
 
-def test_a_row_of_nothing_harms_no_other_row(mode: str, native: Native, tmp_path: Path) -> None:
-    for op in ("Softmax", "LogSoftmax"):
-        b = Builder({"x": (2, 3)})
-        source = b.save(tmp_path / f"{op}.onnx", b.add(op, "x", axis=-1))
-        same(mf.from_onnx(source), source, {"x": np.float32([[-np.inf] * 3, [1, 2, 3]])}, native)
+@in_modes("op", ["Softmax", "LogSoftmax"])
+def test_a_row_of_nothing_harms_no_other_row(op: str, native: Native, tmp_path: Path) -> None:
+    b = Builder({"x": (2, 3)})
+    source = b.save(tmp_path / f"{op}.onnx", b.add(op, "x", axis=-1))
+    same(mf.from_onnx(source), source, {"x": np.float32([[-np.inf] * 3, [1, 2, 3]])}, native)
 
 
-@pytest.mark.parametrize("version", [18, 21])
-def test_scales_of_groups_and_of_channels(version: int, mode: str, tmp_path: Path) -> None:
+@in_modes("version", [18, 21])
+def test_scales_of_groups_and_of_channels(version: int, tmp_path: Path) -> None:
     count = 2 if version == 18 else 4
     b = Builder({"x": (2, 4, 3)}, opset=version)
     scale, shift = b.weight(count), b.weight(count)
@@ -293,8 +293,8 @@ def test_scales_of_groups_and_of_channels(version: int, mode: str, tmp_path: Pat
     assert difference("y", (normed.reshape(2, 4, 3) * factor + added).astype(np.float32), found).agrees  # fmt: skip
 
 
-@pytest.mark.parametrize("by_middle", [0, 1])
-def test_boxes_that_overlap_are_left_out(by_middle: int, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("by_middle", [0, 1])
+def test_boxes_that_overlap_are_left_out(by_middle: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"boxes": (2, 20, 4), "scores": (2, 3, 20)})
     told = b.constant(5, "int64"), b.constant(0.3, "float32"), b.constant(0.2, "float32")
     made = b.add("NonMaxSuppression", "boxes", "scores", *told, center_point_box=by_middle)
@@ -303,7 +303,8 @@ def test_boxes_that_overlap_are_left_out(by_middle: int, mode: str, native: Nati
     same(mf.from_onnx(source), source, {"boxes": boxes, "scores": scores}, native)
 
 
-def test_numbers_go_onto_a_grid_and_back(mode: str, native: Native, tmp_path: Path) -> None:
+@in_pynative_first
+def test_numbers_go_onto_a_grid_and_back(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (3, 4, 5)}, opset=21)
     per_channel = b.constant([0.1, 0.02, 0.05, 0.3], "float32"), b.constant([0, 3, -5, 7], "int8")
     whole = b.add("DequantizeLinear", b.add("QuantizeLinear", "x", *per_channel, axis=1), *per_channel, axis=1)  # fmt: skip
@@ -312,7 +313,8 @@ def test_numbers_go_onto_a_grid_and_back(mode: str, native: Native, tmp_path: Pa
     same(mf.from_onnx(source), source, {"x": random(3, 4, 5)}, native)
 
 
-def test_sequences_are_tuples(mode: str, native: Native, tmp_path: Path) -> None:
+@in_both_modes
+def test_sequences_are_tuples(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (4, 3)})
     parts = b.add("SplitToSequence", "x", b.constant(2, "int64"), axis=0)
     longer = b.add("SequenceInsert", parts, b.add("Relu", b.add("SequenceAt", parts, b.constant(1, "int64"))))  # fmt: skip
@@ -322,14 +324,16 @@ def test_sequences_are_tuples(mode: str, native: Native, tmp_path: Path) -> None
     same(mf.from_onnx(source), source, {"x": random(4, 3)}, native)
 
 
-@pytest.mark.parametrize("op", ["Tanh", "Sigmoid", "Erf", "Mish", "Softplus"])
-def test_activations_are_exact_where_mindspores_are_not(op: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("op", ["Tanh", "Sigmoid", "Erf", "Mish", "Softplus"])
+def test_activations_are_exact_where_mindspores_are_not(op: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": (4001,)})
     source = b.save(tmp_path / "model.onnx", b.add(op, "x"))
     same(mf.from_onnx(source), source, {"x": np.linspace(-6, 6, 4001, dtype=np.float32)}, native)
 
 
-def test_groups_in_half_precision_have_gradients(mode: str, tmp_path: Path) -> None:
+@FULL
+@in_both_modes
+def test_groups_in_half_precision_have_gradients(tmp_path: Path) -> None:
     """MindSpore asks for the shapes of a gradient before it says in which dtype."""
     source = CORPUS["t5_half"](tmp_path / "model.onnx")
     mf.auto_fuse(source, tmp_path / "fused.onnx")
@@ -346,7 +350,8 @@ def test_groups_in_half_precision_have_gradients(mode: str, tmp_path: Path) -> N
         assert np.linalg.norm(one - fused[name]) <= 2e-2 * np.linalg.norm(one), name
 
 
-def test_running_products_keep_their_dtype(mode: str, native: Native, tmp_path: Path) -> None:
+@in_pynative_first
+def test_running_products_keep_their_dtype(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (2, 3)}, onnx.TensorProto.INT32, opset=26)
     source = b.save(tmp_path / "model.onnx", b.add("CumProd", "x", b.constant(1, "int64")))
     same(mf.from_onnx(source), source, {"x": np.array([[1, 2, 3], [4, 5, 6]], np.int32)}, native)

@@ -15,12 +15,12 @@ from onnx import TensorProto, helper
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_cell.modes import in_both_modes, in_modes, in_pynative_first
 from tests.ms_fusion.onnx_cell.test_cell import random, same
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 SHAPE = (3, 4)
-pytestmark = pytest.mark.usefixtures("mode")
 
 
 def graph(nodes: Sequence[tuple[str, Sequence[str], str]], inputs: Sequence[tuple[str, int, Any]], outputs: Sequence[tuple[str, int, Any]], constants: Sequence[Any] = (), **more: Any) -> Any:  # fmt: skip
@@ -42,7 +42,7 @@ def chosen(place: Path) -> Path:
     return b.save(place, b.add("Tanh", b.add("If", above, **branches)))
 
 
-@pytest.mark.parametrize("sign", [1, -1])
+@in_modes("sign", [1, -1], graph=(1,))
 def test_one_branch_is_taken(sign: int, native: Native, tmp_path: Path) -> None:
     source = chosen(tmp_path / "model.onnx")
     net, x = mf.from_onnx(source), sign * np.abs(random(*SHAPE))
@@ -73,24 +73,26 @@ def counted(place: Path, *, rounds: int | None, collects: bool) -> Path:
     return b.save(place, *(made if collects else [made]))
 
 
-@pytest.mark.parametrize("collects", [True, False])
+@in_modes("collects", [True, False])
 def test_known_rounds_are_written_out(collects: bool, native: Native, tmp_path: Path) -> None:
     source = counted(tmp_path / "model.onnx", rounds=3, collects=collects)
     same(mf.from_onnx(source), source, {"x": random(*SHAPE)}, native)
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 4])
+@in_modes("rounds", [0, 1, 4], graph=(4,))
 def test_other_rounds_are_counted(rounds: int, native: Native, tmp_path: Path) -> None:
     source = counted(tmp_path / "model.onnx", rounds=None, collects=False)
     same(mf.from_onnx(source), source, {"x": random(*SHAPE), "n": np.array(rounds)}, native)
 
 
+@in_pynative_first
 def test_what_cannot_be_collected_is_refused_by_name(tmp_path: Path) -> None:
     source = counted(tmp_path / "model.onnx", rounds=None, collects=True)
     with pytest.raises(InputError, match=r"Loop_.*collects results of rounds"):
         mf.from_onnx(source)
 
 
+@in_both_modes
 def test_a_loop_ends_with_its_condition(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": SHAPE})
     limit, two = b.constant(50.0, "float32"), b.constant(2.0, "float32")
@@ -100,7 +102,7 @@ def test_a_loop_ends_with_its_condition(native: Native, tmp_path: Path) -> None:
     same(mf.from_onnx(source), source, {"x": np.abs(random(*SHAPE))}, native)
 
 
-@pytest.mark.parametrize("back", [0, 1])
+@in_modes("back", [0, 1])
 def test_a_scan_is_written_out(back: int, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (5, 4)})
     start = b.constant(np.zeros(4, np.float32))
@@ -110,13 +112,16 @@ def test_a_scan_is_written_out(back: int, native: Native, tmp_path: Path) -> Non
     same(mf.from_onnx(source), source, {"x": random(5, 4)}, native)
 
 
-def test_a_fused_model_has_them_too(native: Native, tmp_path: Path) -> None:
-    for number, source in enumerate((chosen(tmp_path / "one.onnx"), counted(tmp_path / "two.onnx", rounds=3, collects=True))):  # fmt: skip
-        fused = tmp_path / f"fused{number}.onnx"
-        mf.auto_fuse(source, fused)
-        same(mf.from_onnx(fused), source, {"x": random(*SHAPE)}, native)
+@in_pynative_first
+def test_a_fused_model_has_them_too(native: Native, tmp_path: Path, subtests: pytest.Subtests) -> None:  # fmt: skip
+    for name, source in {"If": chosen(tmp_path / "one.onnx"), "Loop": counted(tmp_path / "two.onnx", rounds=3, collects=True)}.items():  # fmt: skip
+        with subtests.test(name):
+            fused = tmp_path / f"fused {name}.onnx"
+            mf.auto_fuse(source, fused)
+            same(mf.from_onnx(fused), source, {"x": random(*SHAPE)}, native)
 
 
+@in_pynative_first
 def test_texts_within_a_branch_are_no_code(tmp_path: Path) -> None:
     trap = tmp_path / "was here"
     b = Builder({"x": SHAPE})
@@ -131,6 +136,7 @@ def test_texts_within_a_branch_are_no_code(tmp_path: Path) -> None:
     assert not trap.exists()
 
 
+@in_pynative_first
 def test_a_scan_of_unknown_length_is_refused_by_name(tmp_path: Path) -> None:
     b = Builder({"x": ("n", 4)})
     body = graph([("Tanh", ["row"], "new"), ("Add", ["state", "row"], "sum")], [("state", FLOAT, (4,)), ("row", FLOAT, (4,))], [("sum", FLOAT, (4,)), ("new", FLOAT, (4,))])  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ms_fusion as mf
 from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_cell.modes import in_modes, in_pynative_first
 from tests.ms_fusion.onnx_fusion.models import OPSET, Builder
 
 Written = Callable[[Builder], str]
@@ -37,21 +39,22 @@ def numbers(dtype: str, count: int = 500) -> dict[str, np.ndarray]:
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 
-@pytest.mark.parametrize("dtype", WHOLE)
-def test_remainders_of_whole_numbers_are_exact(dtype: str, mode: str, tmp_path: Path) -> None:
+@in_modes("dtype", WHOLE)
+def test_remainders_of_whole_numbers_are_exact(dtype: str, tmp_path: Path) -> None:
     given = numbers(dtype)
     found = made(lambda b: b.add("Mod", "x", "y", fmod=1), given, tmp_path)
     np.testing.assert_array_equal(found, np.fmod(*given.values()))
 
 
-@pytest.mark.parametrize("dtype", WHOLE)
-def test_remainders_with_the_sign_of_the_divisor_are_exact(dtype: str, mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("dtype", WHOLE)
+def test_remainders_with_the_sign_of_the_divisor_are_exact(dtype: str, tmp_path: Path) -> None:  # fmt: skip
     given = numbers(dtype)
     found = made(lambda b: b.add("Mod", "x", "y"), given, tmp_path)
     np.testing.assert_array_equal(found, np.mod(*given.values()))
 
 
-def test_remainders_of_a_constant_and_by_one(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_remainders_of_a_constant_and_by_one(tmp_path: Path) -> None:
     x = numbers("int64")["x"]
     by = made(lambda b: b.add("Mod", "x", b.constant(-(10**9), "int64"), fmod=1), {"x": x}, tmp_path)  # fmt: skip
     np.testing.assert_array_equal(by, np.fmod(x, -(10**9)))
@@ -59,15 +62,16 @@ def test_remainders_of_a_constant_and_by_one(mode: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(of, np.fmod(2**62 + 1, x))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_remainders_of_fractions_are_exact(dtype: str, mode: str, tmp_path: Path) -> None:
+@in_modes("dtype", ["float16", "float32", "float64"])
+def test_remainders_of_fractions_are_exact(dtype: str, tmp_path: Path) -> None:
     x = np.array([60000, -60000, 5.5, -5.5, 3, -3, 0.7], dtype)
     y = np.array([7, 0.3, -0.1, 0.1, np.inf, -np.inf, 0.7], dtype)
     found = made(lambda b: b.add("Mod", "x", "y", fmod=1), {"x": x, "y": y}, tmp_path)
     np.testing.assert_array_equal(found, np.fmod(x, y))
 
 
-def test_remainders_of_bfloat16_are_exact(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_remainders_of_bfloat16_are_exact(tmp_path: Path) -> None:
     b = Builder({"x": (3,)}, TensorProto.BFLOAT16)
     net = mf.from_onnx(b.save(tmp_path / "model.onnx", b.add("Mod", "x", b.weight(1), fmod=1)))
     y = numpy_helper.to_array(b.weights[0]).astype(np.float32)
@@ -91,16 +95,15 @@ REDUCED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("op", REDUCED)
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_reductions_of_whole_numbers_keep_their_dtype(op: str, dtype: str, mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("op, dtype", itertools.product(REDUCED, ["int32", "int64"]))
+def test_reductions_of_whole_numbers_keep_their_dtype(op: str, dtype: str, tmp_path: Path) -> None:  # fmt: skip
     x = np.array([[1, 6, 2], [4, -3, 7]], dtype)
     found = made(lambda b: b.add(op, "x", b.constant([1], "int64"), keepdims=0), {"x": x}, tmp_path)
     np.testing.assert_array_equal(found, REDUCED[op](x).astype(dtype))
 
 
-@pytest.mark.parametrize("largest", [0, 1])
-def test_the_largest_of_float64_are_not_those_of_float32(largest: int, mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("largest", [0, 1])
+def test_the_largest_of_float64_are_not_those_of_float32(largest: int, tmp_path: Path) -> None:  # fmt: skip
     random = np.random.default_rng(1)
     # many are equal, and many differ by less than float32 has
     x = random.integers(0, 5, (3, 200, 2)) + 1e-12 * random.integers(0, 3, (3, 200, 2))
@@ -115,7 +118,8 @@ def test_the_largest_of_float64_are_not_those_of_float32(largest: int, mode: str
     np.testing.assert_array_equal(found, order * 10.0 + np.take_along_axis(x, order, 1))
 
 
-def test_softplus_keeps_small_results(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_softplus_keeps_small_results(tmp_path: Path) -> None:
     x = np.linspace(-80, 80, 400, dtype=np.float32)
     found = made(lambda b: b.add("Softplus", "x"), {"x": x}, tmp_path)
     np.testing.assert_allclose(found, np.logaddexp(0, x.astype(np.float64)), rtol=5e-5)
@@ -138,8 +142,8 @@ HALVES: dict[str, tuple[Written, tuple[float, ...], tuple[float, ...]]] = {
 """What is large on the way in half precision: the operator, its x, its result."""
 
 
-@pytest.mark.parametrize("name", HALVES)
-def test_half_precision_does_not_overflow_on_the_way(name: str, mode: str, tmp_path: Path) -> None:
+@in_modes("name", HALVES)
+def test_half_precision_does_not_overflow_on_the_way(name: str, tmp_path: Path) -> None:
     write, x, expected = HALVES[name]
     found = made(write, {"x": np.array(x, np.float16)}, tmp_path)
     np.testing.assert_allclose(found.reshape(-1), expected, rtol=2e-3)

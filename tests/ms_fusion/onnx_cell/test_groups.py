@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 from custom_ops.chain import Chain
 from custom_ops.kernels import Described
@@ -14,24 +10,23 @@ from custom_ops.onednn import Prepared
 from ms_fusion.graph import Node
 from ms_fusion.onnx_cell.groups import spec_of
 from ms_fusion.onnx_cell.reading import read
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.kernels import build, read_inputs
 from ms_fusion.onnx_fusion.verification import difference, sample
-from tests.ms_fusion.onnx_fusion.models import convolutional_net, transformer_layer
+from tests.cases import cases
+from tests.ms_fusion.onnx_cell.conftest import MODELS, FusedModel, FusedOnce
 
 WITH_PRODUCTS = {"MatMul", "Conv2D"}
 
 
-def groups(write: Callable[[Path], Path], place: Path) -> list[Node]:
+def groups(model: FusedModel) -> list[Node]:
     """Those of a fused model that multiply or convolve."""
-    auto_fuse(write(place / "model.onnx"), place / "fused.onnx", assume={"n": 4, "t": 64})
-    found = [unit for unit in read(place / "fused.onnx").units if unit.body is not None]
+    found = [unit for unit in read(model.fused).units if unit.body is not None]
     return [one for one in found if one.body and WITH_PRODUCTS & {node.op for node in one.body.nodes}]  # fmt: skip
 
 
-@pytest.mark.parametrize("write", [transformer_layer, convolutional_net])
-def test_they_are_calls_of_the_library(write: Callable[[Path], Path], tmp_path: Path) -> None:
-    found = groups(write, tmp_path)
+@cases("name", MODELS)
+def test_they_are_calls_of_the_library(name: str, fused_once: FusedOnce) -> None:
+    found = groups(fused_once(name))
     assert found
     for group in found:
         assert group.body is not None

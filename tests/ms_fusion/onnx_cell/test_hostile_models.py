@@ -10,7 +10,9 @@ import pytest
 
 import ms_fusion as mf
 from tbe_impl.errors import InputError
-from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
+from tests.cases import cases
+from tests.ms_fusion.onnx_cell.conftest import FusedOnce
+from tests.ms_fusion.onnx_fusion.models import Builder
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def trap(tmp_path: Path) -> Iterator[str]:
     assert not place.exists()
 
 
-@pytest.mark.parametrize(("op", "attribute", "more"), [
+@cases("op, attribute, more", [
     ("BatchNormalization", "epsilon", 4), ("GroupNormalization", "num_groups", 2), ("Elu", "alpha", 0), ("Swish", "alpha", 0),
     ("Shape", "start", 0), ("HardSigmoid", "beta", 0),
 ])  # fmt: skip
@@ -41,10 +43,10 @@ def test_what_an_operator_does_not_have_is_refused(tmp_path: Path) -> None:
         mf.auto_fuse(source, tmp_path / "fused.onnx")
 
 
-def test_the_name_of_an_operator_is_no_line_of_code(trap: str, tmp_path: Path) -> None:
+def test_the_name_of_an_operator_is_no_line_of_code(trap: str, fused_once: FusedOnce, tmp_path: Path) -> None:  # fmt: skip
     fused = tmp_path / "fused.onnx"
-    assert mf.auto_fuse(transformer_layer(tmp_path / "model.onnx"), fused).kernels
-    model = onnx.load(fused)
+    assert fused_once("layer").ledger.kernels
+    model = onnx.load(fused_once("layer").fused)
     for function in model.functions:
         function.node[0].op_type = f"Relu\n{trap}\n"
     onnx.save(model, fused)

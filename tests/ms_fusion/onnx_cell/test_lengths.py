@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import onnx
-import pytest
 
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
+from tests.ms_fusion.onnx_cell.modes import in_modes
 from tests.ms_fusion.onnx_cell.test_cell import random, same
 from tests.ms_fusion.onnx_fusion.models import Builder
 
@@ -17,10 +18,18 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 STEPS, BATCH, WIDTH, SIZE = 5, 3, 4, 8
 
 
-@pytest.mark.parametrize("computed", [False, True])
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("op", GATES)
-def test_sequences_end_where_their_length_says(op: str, direction: str, computed: bool, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes(
+    "op, direction, computed",
+    itertools.product(GATES, ["forward", "reverse", "bidirectional"], [False, True]),
+    quick=[
+        ("LSTM", "bidirectional", True),
+        ("LSTM", "forward", False),
+        ("GRU", "reverse", True),
+        ("RNN", "bidirectional", False),
+    ],
+    per_item=9,
+)
+def test_sequences_end_where_their_length_says(op: str, direction: str, computed: bool, native: Native, tmp_path: Path) -> None:  # fmt: skip
     ways, gates = 1 + (direction == "bidirectional"), GATES[op]
     b = Builder({"x": (STEPS, BATCH, WIDTH), **({"lengths": (BATCH,)} if computed else {})})
     lengths = b.add("Cast", "lengths", to=onnx.TensorProto.INT32) if computed else b.constant([5, 3, 1], "int32")  # fmt: skip

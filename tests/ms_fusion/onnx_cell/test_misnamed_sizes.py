@@ -14,6 +14,7 @@ from onnx import helper
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
+from tests.ms_fusion.onnx_cell.modes import in_modes
 from tests.ms_fusion.onnx_cell.test_cell import random, same
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 
@@ -52,8 +53,8 @@ def written(path: Path, group: Callable[[Builder, str], str]) -> Path:
     return path / "model.onnx"
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_group_is_computed_with_sizes_not_names(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", MODELS, graph=("MatMul",), quick=("Reshape", "Expand"), per_item=6)
+def test_a_group_is_computed_with_sizes_not_names(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source = written(tmp_path, MODELS[name])
     same(mf.from_onnx(tmp_path / "fused.onnx"), source, {"x": random(*SHAPE)}, native)
 

@@ -28,6 +28,7 @@ from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_cell.test_rarer_operators import CASES as RARER
 from tests.ms_fusion.onnx_fusion.test_corpus import IR_VERSION, Shared
 
@@ -42,10 +43,12 @@ WANTED = (
 """Beginnings of names, or patterns for them."""
 EVERY = 4
 """One of so many of each kind."""
+EVERY_QUICK = 16
+"""One of so many in `make test`."""
 
 
 @pytest.fixture(scope="module")
-def cases() -> dict[str, Any]:
+def models() -> dict[str, Any]:
     return {one.name: one for one in all_cases()}
 
 
@@ -138,15 +141,23 @@ def model_of(case: Any, inputs: list[Any], known: frozenset[int], place: Path) -
     return place / "model.onnx"
 
 
-@pytest.mark.parametrize("kind", WANTED)
-def test_it_gives_what_onnx_says(kind: str, cases: dict[str, Any], tmp_path: Path) -> None:
-    wanted = [one for name, one in cases.items() if re.match(f"test_{kind}", name)]
-    found = Counter(outcome(one, tmp_path) for one in wanted[::EVERY])
+@cases(
+    "kind, every",
+    # the first of `range_` is refused, as are all whose length is an input
+    [pytest.param(kind, EVERY, marks=() if kind.startswith("range_") else FULL) for kind in WANTED]
+    + [(kind, EVERY_QUICK) for kind in WANTED if not kind.startswith("range_")],
+    per_item=60,
+)
+def test_it_gives_what_onnx_says(
+    kind: str, every: int, models: dict[str, Any], tmp_path: Path
+) -> None:
+    wanted = [one for name, one in models.items() if re.match(f"test_{kind}", name)]
+    found = Counter(outcome(one, tmp_path) for one in wanted[::every])
     assert found["right"], found
 
 
-def test_every_operator_is_tried(cases: dict[str, Any]) -> None:
-    tried = {node.op_type for kind in WANTED for name, one in cases.items() if re.match(f"test_{kind}", name) for node in one.model.graph.node}  # fmt: skip
+def test_every_operator_is_tried(models: dict[str, Any]) -> None:
+    tried = {node.op_type for kind in WANTED for name, one in models.items() if re.match(f"test_{kind}", name) for node in one.model.graph.node}  # fmt: skip
     tried |= {name.split()[0] for name in RARER}
     # those that can be part of a kernel, and sequences, are tried in `test_cell`
     assert not {one for one in OPERATORS.keys() - MEANINGS.keys() - tried if "Sequence" not in one}

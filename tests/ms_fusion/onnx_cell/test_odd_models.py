@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import mindspore as ms
@@ -16,6 +17,8 @@ import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.ranks import fill_ranks
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.ms_fusion.onnx_cell.modes import in_both_modes, in_modes
 from tests.ms_fusion.onnx_cell.test_cell import same
 from tests.ms_fusion.onnx_fusion.models import FLOAT, OPSET, Builder
 from tests.ms_fusion.onnx_fusion.test_defaults import listed
@@ -23,7 +26,7 @@ from tests.ms_fusion.onnx_fusion.test_defaults import listed
 HALF = onnx.TensorProto.FLOAT16
 
 
-@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization"])
+@cases("op", ["LayerNormalization", "RMSNormalization"])
 def test_norms_of_half_precision_are_computed_in_float32(op: str, tmp_path: Path) -> None:
     x = np.where(np.arange(64).reshape(2, 32) % 2, 300.0, -300.0).astype(np.float16)
     b = Builder({"x": x.shape}, HALF, opset=23)
@@ -58,8 +61,8 @@ EXPANDED = {
 """Sizes that tell an ``Expand`` of (n, 1, 6) more of one axis, and one element of others."""
 
 
-@pytest.mark.parametrize("name", EXPANDED)
-def test_a_shape_with_ones_keeps_what_is_larger(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", EXPANDED, graph=("both ways",))
+def test_a_shape_with_ones_keeps_what_is_larger(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", 1, 6), "y": ("m", 2)})
     source = b.save(tmp_path / "m.onnx", b.add("Tanh", b.add("Expand", b.add("Exp", "x"), EXPANDED[name](b))), b.add("Neg", "y"))  # fmt: skip
     x, y = np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 1, 6), np.ones((5, 2), np.float32)
@@ -96,24 +99,31 @@ COMPUTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COMPUTED)
-def test_sizes_are_computed_with(name: str, mode: str, native: Native, tmp_path: Path) -> None:
+@in_modes(
+    "name",
+    COMPUTED,
+    graph=(
+        "chosen",
+        "half",
+    ),
+)
+def test_sizes_are_computed_with(name: str, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 6)})
     source = b.save(tmp_path / "m.onnx", b.add("Neg", COMPUTED[name](b)))
     x = np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 6)
     same(mf.from_onnx(source), source, {"x": x}, native)
 
 
-@pytest.mark.parametrize(("number", "dtype"), [(2.5, "float32"), (2, "int64"), (True, "bool")])
-def test_one_number_is_expanded_to_sizes(number: float, dtype: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("number, dtype", [(2.5, "float32"), (2, "int64"), (True, "bool")])
+def test_one_number_is_expanded_to_sizes(number: float, dtype: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", 6)})
     whole = b.add("Expand", b.constant(number, dtype), b.add("Shape", "x"))
     source = b.save(tmp_path / "m.onnx", b.add("Add", "x", b.add("Cast", whole, to=FLOAT)))
     same(mf.from_onnx(source), source, {"x": np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 6)}, native)  # fmt: skip
 
 
-@pytest.mark.parametrize("divisor", [2, -2])
-def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("divisor", [2, -2])
+def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", 6)})
     below = b.add("Sub", b.constant([0], "int64"), b.add("Shape", "x", end=1))
     half = b.add("Div", below, b.constant([divisor], "int64"))
@@ -122,9 +132,8 @@ def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, mode: str, tm
     assert net(ms.Tensor(np.ones((3, 6), np.float32))).shape == (4 + int(-3 / divisor), 6)
 
 
-@pytest.mark.parametrize("sizes", [(5, 6), ("h", "w")])
-@pytest.mark.parametrize("how", ["nearest", "linear"])
-def test_images_of_half_precision_are_resized(how: str, sizes: tuple[int | str, ...], mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("how, sizes", itertools.product(["nearest", "linear"], [(5, 6), ("h", "w")]))
+def test_images_of_half_precision_are_resized(how: str, sizes: tuple[int | str, ...], native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": (1, 2, *sizes)}, HALF)
     source = b.save(tmp_path / "m.onnx", b.add("Resize", "x", "", b.constant([1, 1, 1.5, 2], "float32"), mode=how))  # fmt: skip
     x = np.random.default_rng(1).standard_normal((1, 2, 5, 6)).astype(np.float16)
@@ -157,8 +166,8 @@ def of_old(b: Builder) -> str:
 SIZES = {"as a row": (as_a_row, 18), "in pairs": (in_pairs, 18), "old": (of_old, 9)}
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_sizes_in_other_shapes_stay_sizes(name: str, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("name", SIZES, graph=("as a row",))
+def test_sizes_in_other_shapes_stay_sizes(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, opset = SIZES[name]
     b = Builder({"x": ("n", "t", 4)}, opset=opset)
     source = b.save(tmp_path / "m.onnx", make(b))
@@ -166,7 +175,9 @@ def test_sizes_in_other_shapes_stay_sizes(name: str, mode: str, native: Native, 
     same(mf.from_onnx(source), source, {"x": x}, native)
 
 
-def test_a_convolution_in_a_group_is_reshaped_by_sizes(mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@FULL
+@in_both_modes
+def test_a_convolution_in_a_group_is_reshaped_by_sizes(native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", 4, "h", "w")})
     made = b.add("Conv", "x", b.weight(6, 4, 3, 3))
     row = (b.add("Reshape", b.add("Squeeze", b.add("Shape", made, start=at, end=at + 1)), b.constant([-1], "int64")) for at in (2, 3))  # fmt: skip
@@ -192,7 +203,7 @@ RANKLESS = {
 """Operators behind which ONNX's own inference knows no number of axes."""
 
 
-@pytest.mark.parametrize("name", RANKLESS)
+@cases("name", [pytest.param("Reshape", marks=FULL), "GroupNormalization"])
 def test_axes_are_counted_where_onnx_does_not(name: str, native: Native, tmp_path: Path) -> None:
     source = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model(RANKLESS[name]), source)
@@ -237,7 +248,7 @@ def test_whole_numbers_to_a_power_stay_whole(tmp_path: Path) -> None:
     assert found.dtype == np.int64 and found.tolist() == [0, 1, 4, 9]
 
 
-@pytest.mark.parametrize("name", ["phase", "cells", "shard", "construct", "a b"])
+@cases("name", ["phase", "cells", "shard", "construct", "a b"])
 def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) -> None:
     b = Builder({"x": (2, 3)})
     b.weights += [onnx.numpy_helper.from_array(np.full((2, 3), 2, np.float32), one) for one in (name, "a_b")]  # fmt: skip
@@ -246,8 +257,8 @@ def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) ->
     assert len({one.name for one in net.get_parameters()}) == len(list(net.get_parameters()))
 
 
-@pytest.mark.parametrize("ir_version", [3, 8])
-@pytest.mark.parametrize("fuse", [False, True])
+@cases("ir_version", [3, 8])
+@cases("fuse", [False, True])
 def test_inputs_with_a_default_are_weights(ir_version: int, fuse: bool, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source, fused = listed(tmp_path / "m.onnx", ir_version), tmp_path / "fused.onnx"
     if fuse:
@@ -276,8 +287,8 @@ def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
     return tmp_path / "m.onnx"
 
 
-@pytest.mark.parametrize(
-    ("called", "words"),
+@cases(
+    "called, words",
     [
         ({"f0": ["f1"], "f1": ["f0"]}, "call each other in a circle"),
         ({f"f{n}": [f"f{n + 1}"] * 2 for n in range(40)} | {"f40": ["Relu"]}, "too many operators"),

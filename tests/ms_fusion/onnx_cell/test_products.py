@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto
 
 import ms_fusion as mf
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 STEP = 1e-5
@@ -53,7 +54,11 @@ CASES: dict[str, tuple[tuple[int | str, ...], tuple[int, ...], Callable[[Builder
 """What is multiplied → the shape of x in the model, that of the numbers, and the product."""
 
 
-@pytest.mark.parametrize("name", CASES)
+IN_QUICK = {"batches repeated on the left", "a vector on the right", "by heads", "Gemm, a column", "Gemm turned"}  # fmt: skip
+"""One of each layout: repeated batches, a vector, unknown sizes, what is added, what is turned."""
+
+
+@cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in CASES], per_item=8)  # fmt: skip
 def test_gradients_are_what_finite_differences_say(name: str, tmp_path: Path) -> None:
     told, shape, product = CASES[name]
     b = Builder({"x": told}, TensorProto.DOUBLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.ms_fusion.onnx_cell.modes import in_modes, in_pynative_first
 from tests.ms_fusion.onnx_cell.test_cell import same
 from tests.ms_fusion.onnx_fusion.models import Builder
 
@@ -98,14 +101,22 @@ UNLIKE_RUNTIME = {"RoiAlign largest", "MaxUnpool"}
 """Those that ONNX Runtime computes otherwise than ONNX's reference."""
 
 
+BY_RUNTIME_IN_QUICK = {*UNLIKE_REFERENCE, "DFT before 20", "RoiAlign adaptive corners"}
+"""In `make test` the others are compared with ONNX's reference only."""
+GRADIENTS_IN_QUICK = {
+    "DFT half", "STFT window", "RoiAlign corners", "RoiAlign largest", "DeformConv mask", "Col2Im", "MaxUnpool", "TensorScatter circular", "Shrink",
+}  # fmt: skip
+"""One or two of each operator."""
+
+
 def built(name: str, path: Path, dtype: int = onnx.TensorProto.FLOAT) -> Path:
     make, given, opset = CASES[name]
     b = Builder({one: array.shape for one, array in given.items()}, dtype, opset)
     return b.save(path, make(b))
 
 
-@pytest.mark.parametrize("name", sorted(CASES.keys() - UNLIKE_REFERENCE))
-def test_it_is_what_onnxs_reference_says(name: str, mode: str, tmp_path: Path) -> None:
+@in_modes("name", sorted(CASES.keys() - UNLIKE_REFERENCE))
+def test_it_is_what_onnxs_reference_says(name: str, tmp_path: Path) -> None:
     source = built(name, tmp_path / "model.onnx")
     given = {one: array.astype(np.float32) for one, array in CASES[name][1].items()}
     expected = ReferenceEvaluator(str(source)).run(None, given)
@@ -114,7 +125,10 @@ def test_it_is_what_onnxs_reference_says(name: str, mode: str, tmp_path: Path) -
     assert found.agrees, found
 
 
-@pytest.mark.parametrize("name", sorted(CASES.keys() - UNLIKE_RUNTIME))
+@cases(
+    "name",
+    [pytest.param(name, marks=() if name in BY_RUNTIME_IN_QUICK else FULL) for name in sorted(CASES.keys() - UNLIKE_RUNTIME)],
+)  # fmt: skip
 def test_it_is_what_onnx_runtime_says(name: str, native: Native, tmp_path: Path) -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE)
     source = built(name, tmp_path / "model.onnx")
@@ -122,8 +136,8 @@ def test_it_is_what_onnx_runtime_says(name: str, native: Native, tmp_path: Path)
     same(mf.from_onnx(source), source, given, native)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_gradients_are_what_finite_differences_say(name: str, mode: str, tmp_path: Path) -> None:
+@in_modes("name", CASES, quick=GRADIENTS_IN_QUICK)
+def test_gradients_are_what_finite_differences_say(name: str, tmp_path: Path) -> None:
     net = mf.from_onnx(built(name, tmp_path / "model.onnx", DOUBLE))
     given = [array.astype(np.float64) for array in CASES[name][1].values()]
     share = drawn(*net(*map(ms.Tensor, given)).shape)
@@ -142,7 +156,8 @@ def test_gradients_are_what_finite_differences_say(name: str, mode: str, tmp_pat
         assert (gradient.asnumpy() * way).sum() == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
-def test_a_half_of_a_transform_goes_back(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_a_half_of_a_transform_goes_back(tmp_path: Path) -> None:
     b = Builder({"x": (3, 9, 1)}, opset=20)
     half = transform(b, onesided=1)
     source = b.save(tmp_path / "model.onnx", transform_back(b, half))
@@ -154,12 +169,8 @@ def transform_back(b: Builder, half: str) -> Any:
     return b.add("DFT", half, b.constant(9, "int64"), b.constant(1, "int64"), onesided=1, inverse=1)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "dtype"),
-    [({}, "float32"), ({"sorted": 0}, "float16"), ({"axis": 0}, "int64"), ({"axis": 1}, "uint16"), ({"sorted": 0}, "uint64"), ({"axis": 1}, "uint64"), ({"axis": -1, "sorted": 0}, "bool")],
-    ids=str,
-)  # fmt: skip
-def test_what_is_there_more_than_once(attributes: dict[str, int], dtype: str, mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("attributes, dtype", [({}, "float32"), ({"sorted": 0}, "float16"), ({"axis": 0}, "int64"), ({"axis": 1}, "uint16"), ({"sorted": 0}, "uint64"), ({"axis": 1}, "uint64"), ({"axis": -1, "sorted": 0}, "bool")])  # fmt: skip
+def test_what_is_there_more_than_once(attributes: dict[str, int], dtype: str, tmp_path: Path) -> None:  # fmt: skip
     x = np.random.default_rng(4).integers(0, 3, (6, 2, 2)).astype(dtype)
     if dtype == "uint64":
         x += np.uint64((1 << 63) - 1)
@@ -181,7 +192,8 @@ def distinct(x: np.ndarray, axis: int | None = None, sorted: int = 1) -> list[np
     return [parts, first[order], np.argsort(order)[inverse.reshape(-1)], counts[order]]
 
 
-def test_what_is_there_once_passes_its_gradient_back(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_what_is_there_once_passes_its_gradient_back(tmp_path: Path) -> None:
     b = Builder({"x": (5,)}, opset=11)
     net = mf.from_onnx(b.save(tmp_path / "model.onnx", b.add("Unique", "x")))
     weights = ms.Tensor(np.float32([1, 10, 100]))
@@ -193,9 +205,8 @@ def test_what_is_there_once_passes_its_gradient_back(mode: str, tmp_path: Path) 
     assert ms.grad(loss)(x).asnumpy().tolist() == [100, 1, 0, 10, 0]
 
 
-@pytest.mark.parametrize("dtypes", [("float32", "int32"), ("int64", "float64"), ("bool", "uint8")])
-@pytest.mark.parametrize("shape", [(), (2, 3)])
-def test_bits_are_read_as_another_dtype(dtypes: tuple[str, str], shape: tuple[int, ...], mode: str, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("dtypes, shape", itertools.product([("float32", "int32"), ("int64", "float64"), ("bool", "uint8")], [(), (2, 3)]))  # fmt: skip
+def test_bits_are_read_as_another_dtype(dtypes: tuple[str, str], shape: tuple[int, ...], tmp_path: Path) -> None:  # fmt: skip
     x = (3 * drawn(*shape)).astype(dtypes[0])
     before, behind = (onnx.helper.np_dtype_to_tensor_dtype(np.dtype(one)) for one in dtypes)
     b = Builder({"x": shape}, before, 26)
@@ -206,7 +217,8 @@ def test_bits_are_read_as_another_dtype(dtypes: tuple[str, str], shape: tuple[in
     assert found.dtype == dtypes[1]
 
 
-def test_a_body_is_run_for_each_of_a_sequence(mode: str, native: Native, tmp_path: Path) -> None:
+@in_pynative_first
+def test_a_body_is_run_for_each_of_a_sequence(native: Native, tmp_path: Path) -> None:
     told = [onnx.helper.make_tensor_value_info(name, 1, ("n",)) for name in ("a", "c", "d")]
     body = onnx.helper.make_graph([onnx.helper.make_node("Add", ["a", "c"], ["d"])], "inner", told[:2], told[2:])  # fmt: skip
     b = Builder({"x": (3, 4), "y": (4,)}, opset=17)
@@ -223,9 +235,8 @@ BOXES = np.float32([
 """Larger and smaller than the image, beside it, without extent, turned round."""
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.25])
-@pytest.mark.parametrize("where", ["half_pixel", "output_half_pixel"])
-def test_as_many_places_are_read_as_each_box_is_pixels_large(where: str, scale: float, mode: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+@in_modes("where, scale", itertools.product(["half_pixel", "output_half_pixel"], [1.0, 0.25]))
+def test_as_many_places_are_read_as_each_box_is_pixels_large(where: str, scale: float, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": (2, 3, 7, 8), "boxes": ("n", 4)}, opset=16)
     numbers = b.constant(np.arange(len(BOXES)) % 2, "int64")
     source = b.save(tmp_path / "model.onnx", b.add("RoiAlign", "x", "boxes", numbers, output_height=3, output_width=2, spatial_scale=scale, coordinate_transformation_mode=where))  # fmt: skip
@@ -242,7 +253,7 @@ def test_the_largest_of_places_that_boxes_decide_is_refused(tmp_path: Path) -> N
         mf.from_onnx(source)
 
 
-@pytest.mark.parametrize("dtype", [onnx.TensorProto.FLOAT8E4M3FN, onnx.TensorProto.STRING])
+@cases("dtype", [onnx.TensorProto.FLOAT8E4M3FN, onnx.TensorProto.STRING])
 def test_inputs_that_mindspore_has_no_dtype_for_are_refused(dtype: int, tmp_path: Path) -> None:
     b = Builder({"x": (3,)}, dtype, 19)
     made = b.add("Cast", "x", to=1)
@@ -251,14 +262,16 @@ def test_inputs_that_mindspore_has_no_dtype_for_are_refused(dtype: int, tmp_path
         mf.from_onnx(source)
 
 
-def test_whole_numbers_without_a_sign_are_exponents(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_whole_numbers_without_a_sign_are_exponents(tmp_path: Path) -> None:
     b = Builder({"x": (3,)}, opset=15)
     source = b.save(tmp_path / "model.onnx", b.add("Pow", "x", b.constant([2, 3, 0], "uint32")))
     found = mf.from_onnx(source)(ms.Tensor(np.float32([1.5, -2, 0]))).asnumpy()
     assert found.tolist() == [2.25, -8, 1]
 
 
-def test_a_function_is_written_out_where_an_input_is_left_out(mode: str, tmp_path: Path) -> None:
+@in_pynative_first
+def test_a_function_is_written_out_where_an_input_is_left_out(tmp_path: Path) -> None:
     given = {"q": drawn(2, 3, 16), "k": drawn(2, 3, 8), "v": drawn(2, 3, 6), "decay": -np.abs(drawn(2, 3, 2))}  # fmt: skip
     b = Builder({name: array.shape for name, array in given.items()}, opset=27)
     made = b.add("LinearAttention", "q", "k", "v", "", "decay", update_rule="gated", q_num_heads=4, kv_num_heads=2, outputs=2)  # fmt: skip

@@ -22,6 +22,7 @@ from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import build
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import tbe_source
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 
 
@@ -38,39 +39,38 @@ def net(x: str = "x", *, rows: int | str = "n", dtype: int = FLOAT, first: str =
     return b, [result, total] if both else [result]
 
 
-def group(place: Path, made: tuple[Builder, list[str]]) -> Node:
+def group(place: Path, made: tuple[Builder, list[str]], native: Native) -> Node:
     builder, outputs = made
     model = open_model(builder.save(place / "net.onnx", *outputs))
-    with Native() as native:
-        native.infer_shapes(model)
+    native.infer_shapes(model)
     graph = project(model).graph
     return fused_node(graph, [node.name for node in graph.nodes], "Group")
 
 
-def key(place: Path, made: tuple[Builder, list[str]]) -> str:
-    body = group(place, made).body
+def key(place: Path, made: tuple[Builder, list[str]], native: Native) -> str:
+    body = group(place, made, native).body
     assert body is not None
     return signature(body)
 
 
-@pytest.mark.parametrize("same", [{"x": "y"}, {"rows": "batch"}, {"seed": 4}], ids=str)
-def test_names_unknown_sizes_and_weights_make_no_difference(same: dict[str, Any], tmp_path: Path) -> None:  # fmt: skip
-    assert key(tmp_path, net(**same)) == key(tmp_path, net())
+@cases("same", [{"x": "y"}, {"rows": "batch"}, {"seed": 4}], ids=str)
+def test_names_unknown_sizes_and_weights_make_no_difference(same: dict[str, Any], native: Native, tmp_path: Path) -> None:  # fmt: skip
+    assert key(tmp_path, net(**same), native) == key(tmp_path, net(), native)
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
     [{"rows": 4}, {"dtype": TensorProto.FLOAT16}, {"first": "Div"}, {"axis": 0}, {"number": 0.25}, {"number": -0.0}, {"turned": True}, {"both": True}],
     ids=str,
 )  # fmt: skip
-def test_what_is_computed_does(other: dict[str, Any], tmp_path: Path) -> None:
+def test_what_is_computed_does(other: dict[str, Any], native: Native, tmp_path: Path) -> None:
     base = {"number": 0.0} if other == {"number": -0.0} else {}
-    assert key(tmp_path, net(**other)) != key(tmp_path, net(**base))
+    assert key(tmp_path, net(**other), native) != key(tmp_path, net(**base), native)
 
 
-def test_a_kernel_handed_on_is_the_one_that_would_be_built(tmp_path: Path) -> None:
+def test_a_kernel_handed_on_is_the_one_that_would_be_built(native: Native, tmp_path: Path) -> None:
     first, other = (
-        group(tmp_path, net(name, rows=rows)) for name, rows in (("x", "n"), ("z", "m"))
+        group(tmp_path, net(name, rows=rows), native) for name, rows in (("x", "n"), ("z", "m"))
     )
     assert tbe_source(for_another(build(first), other)).text == tbe_source(build(other)).text
 
@@ -84,9 +84,7 @@ def layers(path: Path, count: int, widths: Callable[[int], int]) -> Path:
     return b.save(path, x)
 
 
-@pytest.mark.parametrize(
-    ("widths", "kernels"), [(lambda number: 8, 1), (lambda number: 8 + number, 3)]
-)
+@cases("widths, kernels", [(lambda number: 8, 1), (lambda number: 8 + number, 3)])
 def test_layers_that_are_alike_are_built_and_proved_once(
     widths: Callable[[int], int], kernels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,14 +96,16 @@ def test_layers_that_are_alike_are_built_and_proved_once(
         return check(kernel, *rest)
 
     monkeypatch.setattr(deciding, "check_group", counted)
-    source, output = layers(tmp_path / "net.onnx", 3, widths), tmp_path / "fused.onnx"
+    place = tmp_path / f"{kernels} kernels"
+    place.mkdir()
+    source, output = layers(place / "net.onnx", 3, widths), place / "fused.onnx"
     ledger = auto_fuse(source, output, verify=True, fusion_rules="Cluster")
     assert len(ledger.kernels) == 3
     assert len(proved) == kernels
     assert ledger.output_max_abs is not None
     assert ledger.output_max_abs < 1e-6
-    told = json.loads((tmp_path / "kernels" / "manifest.json").read_text())["kernels"]
-    assert len(told) == kernels == len(list((tmp_path / "kernels").glob("*.c")))
+    told = json.loads((place / "kernels" / "manifest.json").read_text())["kernels"]
+    assert len(told) == kernels == len(list((place / "kernels").glob("*.c")))
     groups = [tuple(names) for one in told for names in one["groups"]]
     assert sorted(groups) == sorted(kernel.nodes for kernel in ledger.kernels)
     assert len(onnx.load(output).functions) == kernels

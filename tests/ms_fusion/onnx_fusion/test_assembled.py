@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project
@@ -14,6 +13,7 @@ from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import build
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference, sample
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 SIZES = {"n": 2}
@@ -41,15 +41,14 @@ def scaled(b: Builder, x: str) -> str:
     return b.add("Gemm", x, b.weight(8, 4), b.weight(1), alpha=0.5)
 
 
-@pytest.mark.parametrize(
-    ("net", "kernels", "apart"),
+@cases(
+    "net, kernels, apart",
     [(linear, 1, 3), (residual, 2, 3), (attention, 4, 4), (image, 2, 3), (scaled, 1, 1)],
 )
-def test_a_row_of_kernels(net, kernels: int, apart: int, tmp_path: Path) -> None:
+def test_a_row_of_kernels(net, kernels: int, apart: int, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 8)})
     model = open_model(b.save(tmp_path / "net.onnx", net(b, "x")))
-    with Native() as native:
-        native.infer_shapes(model)
+    native.infer_shapes(model)
     graph = project(model).graph
     node = fused_node(graph, [one.name for one in graph.nodes], "Group")
     row, alone = assembled(node, SIZES), assembled(node, SIZES, apart=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 N, T, D = 8, 64, 6
@@ -26,7 +25,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_what_follows(name: str, tmp_path: Path) -> None:
     b = Builder({"x": ("n", "t", D)})
     flat = CASES[name](b)

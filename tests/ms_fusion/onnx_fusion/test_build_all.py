@@ -14,6 +14,7 @@ from ms_fusion.onnx_fusion.kernels import GroupKernel, build_all
 from tbe_impl import environment
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import FusionError
+from tests.cases import cases
 
 
 def group(columns: int, op: str = "Exp") -> Node:
@@ -31,7 +32,7 @@ def _an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(environment.CACHE_DIR.name, str(tmp_path))
 
 
-def test_a_call_compiles_several_and_each_computes_what_it_should(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_call_compiles_several_kernels_that_are_right(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setattr(kernels, "TOGETHER", 8)
     sizes = range(5, 15)
     before = compiler.count_made()
@@ -72,7 +73,7 @@ def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.M
     assert isinstance(third, GroupKernel)
 
 
-@pytest.mark.parametrize(("order", "stored"), [((0, 2, 1), 1), ((1, 0, 2), 0)])
+@cases("order, stored", [((0, 2, 1), 1), ((1, 0, 2), 0)])
 def test_what_takes_several_reads_is_stored_before_it_is_turned(order: tuple[int, ...], stored: int) -> None:  # fmt: skip
     shape = (2, 8, 6)
     shapes = dict.fromkeys("xym", shape) | {"z": tuple(shape[axis] for axis in order)}

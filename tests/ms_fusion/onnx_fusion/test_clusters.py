@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.clusters import ALL_NODES, MAX_NODES, clusters, epilogues, siblings
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
+from tests.cases import cases
 
 
 def graph_of(*nodes: tuple[str, str, tuple[str, ...]], outputs: tuple[str, ...] = ()) -> Graph:
@@ -44,7 +43,7 @@ def test_two_branches_that_meet_are_one_group() -> None:
     assert found(graph) == [("a", "b", "c")]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@cases("seed", range(30))
 def test_every_group_of_a_random_graph_can_run_at_one_time(seed: int) -> None:
     rng = random.Random(seed)
     names, nodes = ["x", "w"], []
@@ -76,7 +75,7 @@ def test_an_epilogue_grows_from_its_product() -> None:
     assert [one.nodes for one in epilogues(graph, lambda node: True)] == [("p", "a"), ("p", "a", "s", "m")]  # fmt: skip
 
 
-def test_of_a_long_epilogue_the_beginnings_before_a_reduction_are_candidates() -> None:
+def test_a_long_epilogue_begins_before_each_reduction() -> None:
     ops = ["Softmax" if n == 30 else "Relu" for n in range(60)]
     graph = graph_of(("n", "MatMul", ("x", "w")), *((f"n{n}", op, (f"n{n - 1}" if n else "n",)) for n, op in enumerate(ops)))  # fmt: skip
     lengths = [len(one.nodes) for one in epilogues(graph, lambda node: True)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from onnx.backend.test.loader import load_model_tests
 from ms_fusion.onnx_fusion import auto_fuse as module
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import FusionError
+from tests.cases import FULL
 
 EVERY = 16
 IR_VERSION = 11
@@ -62,14 +63,7 @@ def outcomes(cases: Sequence[Any], place: Path) -> Counter[str]:
     return Counter(outcome(case, place) for case in cases)
 
 
-@pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with Native() as native:
-        monkeypatch.setattr(module, "Native", Shared(native))
-        yield
-
-
-@pytest.mark.usefixtures("shared")
+@FULL
 @pytest.mark.filterwarnings("ignore")
 def test_single_operators_are_fused_or_left_alone(tmp_path: Path) -> None:
     found = outcomes(load_model_tests(kind="node")[::EVERY], tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,8 @@ import pytest
 
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
-
-
-@pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
-    with Native() as found:
-        yield found
 
 
 def listed(path: Path, ir_version: int) -> Path:
@@ -33,8 +27,8 @@ def listed(path: Path, ir_version: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("target", ["any", "ort"])
-@pytest.mark.parametrize("fed", [[], ["c0"], ["c1"], ["c2"], ["c0", "c1", "c2"]])
+@cases("target", ["any", "ort"])
+@cases("fed", [[], ["c0"], ["c1"], ["c2"], ["c0", "c1", "c2"]])
 def test_a_default_may_be_fed_after_fusion(fed: list[str], target: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source, output = listed(tmp_path / "net.onnx", 8), tmp_path / "fused.onnx"
     ledger = auto_fuse(source, output, verify=True, target=target, assume={"n": 4096})

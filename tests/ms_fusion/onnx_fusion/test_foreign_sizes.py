@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.foreign_sizes import within_known_sizes
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.rewrite import Candidate
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 SHAPES = {
@@ -48,8 +48,8 @@ def test_what_is_left_is_cut_again() -> None:
     assert cut(*nodes) == [("a", "b")]
 
 
-@pytest.mark.parametrize("rows", [1, 5])
-def test_what_stands_around_an_expansion_is_fused(rows: int, tmp_path: Path) -> None:
+@cases("rows", [1, 5])
+def test_what_stands_around_an_expansion_is_fused(rows: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": (1, 8), "y": ("m", 8)})
     row = b.add("Neg", b.add("Exp", b.add("Mul", "x", b.weight(8))))
     wide = b.add("Expand", row, b.add("Shape", "y"))
@@ -58,6 +58,5 @@ def test_what_stands_around_an_expansion_is_fused(rows: int, tmp_path: Path) -> 
     assert {one.operators for one in ledger.kernels} == {("Mul", "Exp", "Neg")}
     assert not [one for one in ledger.rejected if "size" in one.reason]
     given = {"x": np.ones((1, 8), np.float32), "y": np.ones((rows, 8), np.float32)}
-    with Native() as native:
-        (expected,), (found,) = (native.run(tmp_path / name, given).outputs.values() for name in ("model.onnx", "fused.onnx"))  # fmt: skip
+    (expected,), (found,) = (native.run(tmp_path / name, given).outputs.values() for name in ("model.onnx", "fused.onnx"))  # fmt: skip
     np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 
 from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import project
+from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node
-from ms_fusion.onnx_fusion.kernels import GroupKernel, build
+from ms_fusion.onnx_fusion.kernels import GroupKernel, build, build_all
 from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from ms_fusion.onnx_fusion.verification import agree, check_group
 from tbe_impl.operator import load_operator
+from tests.cases import Row, cases
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 
 SHAPE = (2, 3, 4)
 POSITIVE = {"Log", "Sqrt", "Reciprocal", "Acosh", "ReduceLogSum"}
 INSIDE = {"Asin", "Acos", "Atanh"}
-
-
-@pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
-    with Native() as found:
-        yield found
 
 
 def positive(b: Builder, name: str) -> str:
@@ -139,16 +135,21 @@ IN_C_ONLY = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
 """Operators whose groups have no operator file yet."""
 
 
-def agrees(b: Builder, outputs: list[str], native: Native, path: Path) -> None:
-    """All of a model as one kernel, and as the operator file of it, beside ONNX Runtime."""
+def group_of(b: Builder, outputs: list[str], native: Native, path: Path) -> tuple[ir.Model, Projection, Fused]:  # fmt: skip
+    """A model, and all of it as one group."""
     model = open_model(b.save(path, *outputs))
     native.infer_shapes(model)
     projection = project(model)
-    graph = projection.graph
-    group = Fused("group", fused_node(graph, [node.name for node in graph.nodes], "Group"))
+    names = [node.name for node in projection.graph.nodes]
+    return model, projection, Fused("group", fused_node(projection.graph, names, "Group"))
+
+
+def agrees(b: Builder, outputs: list[str], native: Native, path: Path) -> None:
+    """All of a model as one kernel, and as the operator file of it, beside ONNX Runtime."""
+    model, projection, group = group_of(b, outputs, native, path)
     kernel = build(group.node)
     # the cube multiplies float16 only
-    ops = {str(node.attr("onnx_op")) for node in graph.nodes}
+    ops = {str(node.attr("onnx_op")) for node in projection.graph.nodes}
     chips = (
         () if ops & IN_C_ONLY else ("cpu",) if ops & {"MatMul", "Gemm"} else ("cpu", "Ascend910B")
     )
@@ -159,12 +160,28 @@ def agrees(b: Builder, outputs: list[str], native: Native, path: Path) -> None:
         assert agree(found), found
 
 
-@pytest.mark.parametrize("op", sorted(MEANINGS))
-def test_an_operator_is_what_onnx_runtime_says(op: str, native: Native, tmp_path: Path) -> None:
+def of_operator(op: str) -> tuple[Builder, list[str]]:
     b = Builder({"x": SHAPE, "y": SHAPE}, opset=NEWER.get(op, 18))
     made = case(op, b)
     assert any(node.op_type == op for node in b.nodes)
-    agrees(b, made if isinstance(made, list) else [made], native, tmp_path / "one.onnx")
+    return b, made if isinstance(made, list) else [made]
+
+
+def compiled(models: Iterable[tuple[Builder, list[str]]], native: Native, path: Path) -> None:
+    """Fills the cache with the kernels of models, several for each call of the compiler."""
+    groups = [group_of(*one, native, path)[-1].node for one in models]
+    assert len(list(build_all(groups))) == len(groups)
+
+
+@pytest.fixture
+def operators_compiled(case_group: list[Row], native: Native, tmp_path: Path) -> None:
+    compiled((of_operator(row.arguments["op"]) for row in case_group), native, tmp_path / "all.onnx")  # fmt: skip
+
+
+@pytest.mark.usefixtures("operators_compiled")
+@cases("op", sorted(MEANINGS), per_item=50)
+def test_an_operator_is_what_onnx_runtime_says(op: str, native: Native, tmp_path: Path) -> None:
+    agrees(*of_operator(op), native, tmp_path / "one.onnx")
 
 
 IMAGES = {
@@ -185,23 +202,32 @@ IMAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", IMAGES)
-def test_images(name: str, native: Native, tmp_path: Path) -> None:
+def of_image(name: str) -> tuple[Builder, list[str]]:
     op, shape, filters, attributes = IMAGES[name]
     b = Builder({"x": shape})
     weights = [b.weight(*filters)] if filters else []
     made = b.add(op, b.add("Relu", "x"), *weights, **attributes)
-    agrees(b, [b.add("Sigmoid", made)], native, tmp_path / "one.onnx")
+    return b, [b.add("Sigmoid", made)]
 
 
-@pytest.mark.parametrize("dtype", [10, 11, 16], ids=["float16", "float64", "bfloat16"])
-def test_other_dtypes(dtype: int, tmp_path: Path) -> None:
+@pytest.fixture
+def images_compiled(case_group: list[Row], native: Native, tmp_path: Path) -> None:
+    compiled((of_image(row.arguments["name"]) for row in case_group), native, tmp_path / "all.onnx")
+
+
+@pytest.mark.usefixtures("images_compiled")
+@cases("name", IMAGES)
+def test_images(name: str, native: Native, tmp_path: Path) -> None:
+    agrees(*of_image(name), native, tmp_path / "one.onnx")
+
+
+@cases("dtype", [10, 11, 16], ids=["float16", "float64", "bfloat16"])
+def test_other_dtypes(dtype: int, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 8), "y": (8,)}, dtype)
     x = b.add("Softmax", b.add("Mul", b.add("Add", "x", "y"), b.add("Sigmoid", "x")), axis=-1)
     model = open_model(b.save(tmp_path / "one.onnx", x))
-    with Native() as native:
-        native.infer_shapes(model)
-        graph = project(model).graph
+    native.infer_shapes(model)
+    graph = project(model).graph
     kernel = build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
     given = [np.linspace(-2, 2, size).reshape(shape).astype(kernel.kernel.inputs[n].dtype)
              for n, (size, shape) in enumerate([(40, (5, 8)), (8, (8,))])]  # fmt: skip
@@ -213,12 +239,11 @@ def test_other_dtypes(dtype: int, tmp_path: Path) -> None:
     np.testing.assert_allclose(kernel.kernel(*given).astype(np.float64), expected, rtol=tolerance, atol=tolerance)  # fmt: skip
 
 
-def test_every_value_keeps_its_name_out_of_the_code(tmp_path: Path) -> None:
+def test_every_value_keeps_its_name_out_of_the_code(native: Native, tmp_path: Path) -> None:
     hostile = '"; */ system("x"); //'
     b = Builder({hostile: (4,), "y": (4,)}, FLOAT)
     model = open_model(b.save(tmp_path / "one.onnx", b.add("Relu", b.add("Add", hostile, "y"))))
-    with Native() as native:
-        native.infer_shapes(model)
+    native.infer_shapes(model)
     graph = project(model).graph
     kernel = build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
     assert "system" not in kernel.source

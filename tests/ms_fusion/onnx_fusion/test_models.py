@@ -16,6 +16,7 @@ from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import auto_fuse as module
 from ms_fusion.onnx_fusion.auto_fuse import AlreadyFusedError, auto_fuse
 from ms_fusion.onnx_fusion.native import Native
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.corpus import MODELS
 from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
@@ -37,14 +38,11 @@ def fused(name: str, place: Path) -> Ledger:
     return ledger
 
 
-@pytest.fixture(scope="module", autouse=True)
-def shared() -> object:
-    with Native() as native, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "Native", Shared(native))
-        yield
+IN_QUICK = {"yolo_small", "gru_one", "random_16"}
+"""Transformers and plain convolutional nets are seen by other tests too."""
 
 
-@pytest.mark.parametrize("name", TRIED)
+@cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in TRIED], per_item=5)  # fmt: skip
 def test_a_model_is_fused_and_stays_what_it_is(name: str, tmp_path: Path) -> None:
     assert fused(name, tmp_path).kernels
 

@@ -21,6 +21,7 @@ from ms_fusion.onnx_fusion.verification import difference
 from ms_fusion.rewrite import Op, Rule
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.corpus import MODELS, transformers
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 
@@ -65,21 +66,21 @@ CASES: dict[str, tuple[Callable[[transformers.Net], str], set[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("case", CASES)
+@cases("half", [False, True])
+@cases("case", CASES)
 def test_what_is_spelled_out_becomes_one_operator(case: str, half: bool, tmp_path: Path) -> None:
     write, wanted = CASES[case]
     n = transformers.Net(transformers.Sizes(spelled=True, half=half), {"x": ("n", "t", 32), "r": ("n", "t", 32)})  # fmt: skip
     assert set(mapped(n, tmp_path, write(n))) - {"Cast"} == wanted
 
 
-def test_a_softmax_in_float16_is_computed_as_one(tmp_path: Path) -> None:
-    for half, wanted in ((True, ["Cast", "Softmax", "Cast"]), (False, ["Softmax"])):
-        n = transformers.Net(transformers.Sizes(half=half), {"x": ("n", "t", 32)})
-        assert mapped(n, tmp_path, n.add("Softmax", "x", axis=1)) == wanted
+@cases("half, wanted", [(True, ["Cast", "Softmax", "Cast"]), (False, ["Softmax"])])
+def test_a_softmax_in_float16_is_computed_as_one(half: bool, wanted: list[str], tmp_path: Path) -> None:  # fmt: skip
+    n = transformers.Net(transformers.Sizes(half=half), {"x": ("n", "t", 32)})
+    assert mapped(n, tmp_path, n.add("Softmax", "x", axis=1)) == wanted
 
 
-@pytest.mark.parametrize("axes", [(1,), (1, 2)])
+@cases("axes", [(1,), (1, 2)])
 def test_a_norm_over_other_axes_stays(axes: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     n = transformers.Net(transformers.Sizes(spelled=True), {"x": (2, 32, 32)})
     monkeypatch.setattr(n, "whole", lambda *_: n.constant(axes, "int64"))
@@ -99,8 +100,8 @@ def test_what_is_read_on_the_way_is_not_lost(tmp_path: Path) -> None:
     assert mapped(n, tmp_path, n.add("Add", n.add("Mul", "x", gate), gate)) == ["Sigmoid", "Mul", "Add"]  # fmt: skip
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt", "t5", "vit", "llama"])
-def test_attention_is_one_operator_and_the_model_is_raised_for_it(family: str, tmp_path: Path) -> None:  # fmt: skip
+@cases("family", ["bert", "gpt", "t5", "vit", "llama"])
+def test_attention_is_one_operator_of_a_newer_version(family: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source, output = MODELS[f"{family}_small"](tmp_path / "model.onnx"), tmp_path / "mapped.onnx"
     before = onnx.load(source)
     ledger = auto_fuse(source, output, target="ort")
@@ -117,8 +118,7 @@ def test_attention_is_one_operator_and_the_model_is_raised_for_it(family: str, t
     for value in before.graph.input:
         shape = [dim.dim_value or known[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
         given[value.name] = random.standard_normal(shape).astype(np.float32)
-    with Native() as native:
-        expected, found = (native.run(path, given).outputs for path in (source, output))
+    expected, found = (native.run(path, given).outputs for path in (source, output))
     assert all(difference(name, array, found[name]).agrees for name, array in expected.items())
 
 
@@ -132,7 +132,7 @@ def test_a_model_is_not_raised_for_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert not any("raised" in note for note in ledger.notes)
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
+@cases("is_whole", [True, False])
 def test_queries_and_keys_may_be_scaled_apart(is_whole: bool, tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32), "y": ("n", 4, "t", 8)})
     q, k, v = (n.heads_of(n.linear("x", 32, 32), [0, 2, 1, 3]) for _ in range(3))
@@ -164,8 +164,8 @@ def heads_apart(kv: int = 4, *, half: bool = False) -> transformers.Net:
     return transformers.Net(transformers.Sizes(half=half), shapes)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize(("fill", "half", "taken"), [
+@cases("turned", [False, True])
+@cases("fill, half, taken", [
     (-np.inf, False, True), (float(np.finfo(np.float32).min), False, True), (-1e4, False, False), (0.0, False, False),
     (-np.inf, True, True), (-65504.0, True, False),
 ])  # fmt: skip
@@ -177,7 +177,7 @@ def test_a_mask_that_selects_is_added(fill: float, half: bool, taken: bool, turn
     assert ("Attention" in found) == taken
 
 
-@pytest.mark.parametrize("kv", [1, 2])
+@cases("kv", [1, 2])
 def test_heads_that_are_repeated_are_read_once(kv: int, tmp_path: Path) -> None:
     n = heads_apart(kv)
     found = mapped(n, tmp_path, inner_attention(n, lambda scores: n.add("Add", scores, "mask"), kv))
@@ -195,16 +195,16 @@ def tables(n: transformers.Net, *, same: bool = True, known: bool = False) -> li
     return [n.add("Mul", n.add("Unsqueeze", n.add(op, both), n.whole(0)), n.number(1.5)) for op in ("Cos", "Sin")]  # fmt: skip
 
 
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("same", [True, False])
-def test_a_rotary_embedding_takes_half_the_table_where_halves_are_the_same(same: bool, known: bool, half: bool, tmp_path: Path) -> None:  # fmt: skip
+@cases("half", [False, True])
+@cases("known", [False, True])
+@cases("same", [True, False])
+def test_a_rotary_embedding_takes_half_of_equal_tables(same: bool, known: bool, half: bool, tmp_path: Path) -> None:  # fmt: skip
     n = transformers.Net(transformers.Sizes(d=32, heads=4, half=half), {"x": (2, 4, 6, 8), "places": (6, 1)})  # fmt: skip
     found = mapped(n, tmp_path, n.rotary("x", *tables(n, same=same, known=known)))
     assert ("RotaryEmbedding" in found) == same
 
 
-def test_what_is_turned_the_other_way_round_is_no_rotary_embedding(tmp_path: Path) -> None:
+def test_another_turn_is_no_rotary_embedding(tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": (2, 4, 6, 8)})
     cos, sin = tables(n, known=True)
     first, second = n.add("Split", "x", outputs=2, axis=-1, num_outputs=2)
@@ -213,13 +213,13 @@ def test_what_is_turned_the_other_way_round_is_no_rotary_embedding(tmp_path: Pat
     assert "RotaryEmbedding" not in found
 
 
-def test_a_model_of_an_old_version_gets_the_operator_of_its_own_domain(tmp_path: Path) -> None:
+def test_an_old_model_gets_the_operator_of_its_own_domain(tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     n.opset = 17
     assert "MultiHeadAttention" in mapped(n, tmp_path, n.attention("x"))
 
 
-@pytest.mark.parametrize("name", ["bert_half", "gpt_half_spelled", "yolo_silu", "lstm_one", "random_3", "torch_layer"])  # fmt: skip
+@cases("name", ["bert_half", "gpt_half_spelled", "yolo_silu", "lstm_one", "random_3", "torch_layer"])  # fmt: skip
 def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> None:
     source = MODELS[name](tmp_path / "model.onnx")
     ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True)

@@ -10,6 +10,7 @@ import pytest
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.selection import EXACT_CANDIDATES, select
 from ms_fusion.rewrite import Candidate
+from tests.cases import cases
 
 
 def chain(length: int) -> Graph:
@@ -48,7 +49,7 @@ def best_of(worth: dict[Candidate, float]) -> float:
     return best
 
 
-@pytest.mark.parametrize("seed", range(20))
+@cases("seed", range(20))
 def test_a_small_knot_is_solved_exactly(seed: int) -> None:
     rng = random.Random(seed)
     spans = {(first, first + rng.randint(1, 4)) for first in (rng.randrange(12) for _ in range(9))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from tbe_impl.operator import load_operator
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net
 from tests.ms_fusion.onnx_fusion.test_tbe_source import group_of, manifest
 
@@ -54,13 +55,14 @@ CASES: dict[str, tuple[tuple[int | str, ...], Callable[[Builder], str]]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
-    with Native() as found:
-        yield found
+IN_QUICK = {
+    "uneven padding, steps, gaps", "groups", "unknown batch", "three axes", "turned with steps", "turned with groups and gaps", "largest, with gaps", "mean with edges",
+    "mean without edges",
+}  # fmt: skip
+"""Those that have most in them."""
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in CASES])
 def test_a_file_computes_what_the_kernel_does(name: str, native: Native, tmp_path: Path) -> None:
     shape, made = CASES[name]
     b = Builder({"x": shape})

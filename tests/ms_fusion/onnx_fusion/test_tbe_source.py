@@ -24,6 +24,7 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from tbe_impl.errors import FusionError
 from tbe_impl.operator import load_operator
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 
 SIZES = {"n": 2, "t": 5}
@@ -38,12 +39,6 @@ def manifest(place: Path) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
-    with Native() as found:
-        yield found
-
-
 def group_of(b: Builder, native: Native, path: Path, *outputs: str) -> GroupKernel:
     model = open_model(b.save(path, *outputs))
     native.infer_shapes(model)
@@ -51,8 +46,8 @@ def group_of(b: Builder, native: Native, path: Path, *outputs: str) -> GroupKern
     return build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "allowed"), [("FLOAT", {"cpu": 1e-6, "Ascend910B": 2e-3}), ("FLOAT16", {"cpu": 1e-3, "Ascend910B": 4e-3})]
+@cases(
+    "dtype, allowed", [("FLOAT", {"cpu": 1e-6, "Ascend910B": 2e-3}), ("FLOAT16", {"cpu": 1e-3, "Ascend910B": 4e-3})]
 )  # fmt: skip
 def test_files_of_a_layer_compute_what_its_kernels_do(
     dtype: str, allowed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -98,7 +93,7 @@ def test_lines_name_the_operators_that_they_come_from(native: Native, tmp_path: 
     assert [lines[one.line - 1] for one in source.lines][-2:] == ["    v0 = dsl.vrec(v0_3)", "    v1 = dsl.vmul(x, v0)"]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     "hostile",
     ['"""; import os\nos.abort()  # ', "kernel_name", "für\u2028import os", "", "a" * 999],
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
-import pytest
 
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 Net = Callable[[Builder], str | list[str]]
@@ -83,12 +83,6 @@ KEPT: dict[str, Net] = {
 """Nothing of the net changes."""
 
 
-@pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
-    with Native() as found:
-        yield found
-
-
 def tidied(net: Net, place: Path, native: Native) -> list[str]:
     """The operators that are left; the numbers are compared on the way."""
     b = builder()
@@ -106,12 +100,12 @@ def tidied(net: Net, place: Path, native: Native) -> list[str]:
     return [node.op_type for node in onnx.load(place / "tidy.onnx").graph.node]
 
 
-@pytest.mark.parametrize(("net", "left"), CHANGED.values(), ids=CHANGED.keys())
+@cases("net, left", CHANGED.values(), ids=CHANGED.keys())
 def test_it_is_written_shorter(net: Net, left: list[str], tmp_path: Path, native: Native) -> None:
     assert sorted(tidied(net, tmp_path, native)) == sorted(left)
 
 
-@pytest.mark.parametrize("net", KEPT.values(), ids=KEPT.keys())
+@cases("net", KEPT.values(), ids=KEPT.keys())
 def test_what_is_something_else_stays(net: Net, tmp_path: Path, native: Native) -> None:
     b = builder()
     net(b)
@@ -149,7 +143,7 @@ def test_a_constant_that_clean_up_makes_has_a_name_of_its_own(
     assert sorted(tidied(taken, tmp_path, native)) == ["Exp", "Neg", "ReduceMean", "Reshape"]
 
 
-def test_what_torch_computes_a_padding_and_an_expansion_of_is_known(tmp_path: Path, native: Native) -> None:  # fmt: skip
+def test_paddings_and_expansions_of_torch_are_known(tmp_path: Path, native: Native) -> None:  # fmt: skip
     b = builder()
     whole = lambda *one: b.constant(one, "int64")  # noqa: E731
     zero, one = (onnx.numpy_helper.from_array(np.array([number])) for number in (0, 1))

@@ -11,6 +11,7 @@ from ms_fusion.graph import Value
 from ms_fusion.onnx_fusion import verification
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.verification import difference, sample
+from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 BASE = np.array([1.0, -2.0, 100.0, 0.5, np.nan, np.inf, -np.inf, 3.0, -4.0, 5.0], np.float32)
@@ -22,14 +23,12 @@ def changed(place: int, value: float) -> np.ndarray:
     return made
 
 
-@pytest.fixture(params=[1 << 20, 3, 1], ids=["whole", "threes", "one by one"])
-def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "PIECE", request.param)
+PIECES = {"whole": 1 << 20, "threes": 3, "one by one": 1}
 
 
-@pytest.mark.usefixtures("_pieces")
-@pytest.mark.parametrize(
-    ("found", "largest", "agrees"),
+@cases("piece", PIECES)
+@cases(
+    "found, largest, agrees",
     [
         (BASE, 0.0, True),
         (changed(0, 1.0009), 0.0009, True),  # 1e-4 of 1, and 1e-5 of the largest number, 100
@@ -44,20 +43,22 @@ def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_the_element_nearest_to_its_limit_decides(
-    found: np.ndarray, largest: float, agrees: bool
+    piece: str, found: np.ndarray, largest: float, agrees: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(verification, "PIECE", PIECES[piece])
     told = difference("y", BASE, found)
     assert told.agrees == agrees
     assert told.largest == pytest.approx(largest, abs=1e-5)
 
 
-@pytest.mark.usefixtures("_pieces")
-@pytest.mark.parametrize("array", [np.zeros(0, np.float32), np.full(4, np.nan, np.float32), np.float32(2.0)])  # fmt: skip
-def test_nothing_finite_agrees_with_itself(array: np.ndarray) -> None:
+@cases("piece", PIECES)
+@cases("array", [np.zeros(0, np.float32), np.full(4, np.nan, np.float32), np.float32(2.0)])  # fmt: skip
+def test_nothing_finite_agrees_with_itself(piece: str, array: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(verification, "PIECE", PIECES[piece])
     assert difference("y", np.asarray(array), np.asarray(array)).agrees
 
 
-@pytest.mark.parametrize("shape", [(), (0, 4), (3, 5), (1025, 1024)])
+@cases("shape", [(), (0, 4), (3, 5), (1025, 1024)])
 def test_samples_are_the_same_each_time_and_rows_differ(shape: tuple[int, ...]) -> None:
     value = Value("x", shape, "float32", "input")
     found = sample(value, {})

@@ -1,0 +1,61 @@
+"""Rows in both modes of MindSpore. Compiling a net for graph mode takes about ten times as long as a call in PyNative mode."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import mindspore as ms
+import pytest
+
+from tests.cases import FULL, cases
+
+Test = Callable[..., None]
+MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
+
+
+def in_modes(names: str, values: Iterable[Any], *, graph: Collection[Any] = (), quick: Collection[Any] | None = None, **more: Any) -> Callable[[Test], Test]:  # fmt: skip
+    """`cases` over `values`, each in both modes.
+
+    Args:
+        names: the arguments that a row gives, separated by commas.
+        values: the rows, as `cases` takes them.
+        graph: those of the rows that `make test` runs in graph mode too.
+        quick: those of the rows that `make test` runs in PyNative mode; all when not given.
+        more: what `cases` takes besides.
+    """
+    several = "," in names
+    taken = {"graph": graph, "pynative": quick}
+    rows = [
+        pytest.param(*(value if several else (value,)), mode, marks=() if taken[mode] is None or value in taken[mode] else FULL)
+        for value in values
+        for mode in MODES
+    ]  # fmt: skip
+    return lambda test: cases(f"{names}, mode", rows, **more)(_in_mode(test))
+
+
+def in_both_modes(test: Test) -> Test:
+    """The test in both modes, in `make test` too."""
+    return cases("mode", list(MODES))(_in_mode(test))
+
+
+def in_pynative_first(test: Test) -> Test:
+    """The test in both modes; `make test` runs it in PyNative mode only."""
+    return cases("mode", ["pynative", pytest.param("graph", marks=FULL)])(_in_mode(test))
+
+
+def _in_mode(test: Test) -> Test:
+    """The test with one more argument: the mode in which it runs."""
+
+    @functools.wraps(test)
+    def run(*given: Any, mode: str, **named: Any) -> None:
+        ms.set_context(mode=MODES[mode])
+        test(*given, **named)
+
+    signature = inspect.signature(test)
+    added = inspect.Parameter("mode", inspect.Parameter.KEYWORD_ONLY)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), added])  # type: ignore[attr-defined]
+    del run.__wrapped__
+    return run

@@ -1,0 +1,23 @@
+"""One pair of child processes for all models of the room: starting one takes as long as fusing a small model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ms_fusion.onnx_fusion import auto_fuse as fusing
+from ms_fusion.onnx_fusion.native import Native
+from tests.ms_fusion.onnx_fusion.test_corpus import Shared
+
+
+@pytest.fixture(scope="session")
+def native() -> Iterator[Native]:
+    with Native() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def shared_native(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto_fuse` uses it instead of a pair of its own."""
+    monkeypatch.setattr(fusing, "Native", Shared(native))
