@@ -14,6 +14,7 @@ from tbe_impl.dsl.arrays import convert, truncated_division
 from tbe_impl.dsl.expr import Reduce, binary, call, select
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
 def one(tensor: Tensor, given: dict[int, Any], values: Any = None, **how: Any) -> np.ndarray:
@@ -24,8 +25,8 @@ def one(tensor: Tensor, given: dict[int, Any], values: Any = None, **how: Any) -
     return found
 
 
-@pytest.mark.parametrize(
-    ("dtype", "wanted"),
+@cases(
+    "dtype, wanted",
     [
         ("int8", [127, -128, 0, -2, 2, 127]),
         ("int32", [2**31 - 1, -(2**31), 0, -2, 2, 300]),
@@ -34,7 +35,7 @@ def one(tensor: Tensor, given: dict[int, Any], values: Any = None, **how: Any) -
         ("uint64", [2**64 - 1, 0, 0, 0, 2, 300]),
     ],
 )
-@pytest.mark.parametrize("source", ["float32", "float64", "bfloat16"])
+@cases("source", ["float32", "float64", "bfloat16"])
 def test_floats_to_integers_are_cut_and_saturate(source: str, dtype: str, wanted: list[int]) -> None:  # fmt: skip
     given = np.array([np.inf, -np.inf, np.nan, -2.7, 2.7, 300]).astype(np.dtype(source) if source != "bfloat16" else ml_dtypes.bfloat16)  # fmt: skip
     assert convert(given, np.dtype(dtype)).tolist() == wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import FULL, cases
 from tests.peak_memory import needs_linux, peak_bytes
 
 BEFORE = """
@@ -27,7 +28,7 @@ SIZE = 4 << 20
 
 
 @needs_linux
-@pytest.mark.parametrize("steps", [3, 9])
+@cases("steps", [9, pytest.param(3, marks=FULL)])
 def test_peak_does_not_grow_with_the_number_of_steps(steps):
     # what a step reads and writes, and the output; the input is one page of zeros
     assert peak_bytes(BEFORE.format(steps=steps), f"run({SIZE}, {steps})") < 3.3 * 4 * SIZE

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ctypes
 import itertools
 import platform
+import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 import pytest
 
 import tbe_impl
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.vector_formulas import (
     BY_LIBRARY,
     FLOATS,
@@ -44,6 +47,10 @@ VARIANTS = {
     "as on Zen 4": "-O1 -march=native -D__znver4__",
     **({"avx2": "-O3 -march=x86-64-v3", "sse2": "-O1 -march=x86-64 -DLANES=4"} if X86 else {}),
 }
+if X86 and "avx2" not in Path("/proc/cpuinfo").read_text("utf-8"):
+    del VARIANTS["avx2"]
+QUICK_VARIANTS = tuple(name for name in VARIANTS if name != "as on Zen 4")
+"""What `make test` compiles, without optimization, which is twice as quick."""
 REDUCED = 20
 """By how much fewer points every variant but the first is given."""
 
@@ -53,6 +60,10 @@ UNARY = (
 ).split()
 IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
 """What the other variants than the first are asked in half precision."""
+CORE = (
+    "abs neg sqrt rec rsqrt exp log tanh sigmoid erf floor ceil rint round_away trunc sign relu"
+).split()
+"""What `make test` asks of the other variants than the first: functions that processors have instructions or tables for."""
 EIGHT_LANES = {"sigmoid": 2.2}
 """Units where a register holds a table of eight numbers."""
 TO_HALF = ("exp_to_half", "sigmoid_to_half")
@@ -60,6 +71,7 @@ TO_HALF = ("exp_to_half", "sigmoid_to_half")
 OF_DEFICIT = "exp_of_deficit"
 """The exponential of a rounded difference that is not above 0."""
 BINARY = "pow atan2 fmod floormod maximum minimum max_so_far".split()
+CORE_BINARY = ("maximum", "minimum", "max_so_far")
 
 DRIVER = r"""
 #include "vector_math.h"
@@ -136,15 +148,35 @@ void keep_subnormals(long keep) { (void)keep; }
 """
 
 
-def _driver(*, reduced: bool) -> str:
+@dataclass(frozen=True)
+class Content:
+    """What the driver of a variant has: functions of one number, those of them in half precision, functions of two."""
+
+    unary: Sequence[str]
+    in_half: Sequence[str]
+    binary: Sequence[str]
+
+
+def content_of(name: str, *, full: bool) -> Content:
+    """All of it, or what `make test` asks for."""
+    if name == "native":
+        return Content(UNARY, UNARY if full else IN_HALF, BINARY)
+    return (
+        Content(UNARY, IN_HALF, BINARY)
+        if full
+        else Content(CORE, ("exp", "sigmoid", "rec"), CORE_BINARY)
+    )
+
+
+def _driver(content: Content) -> str:
     lines = [DRIVER]
-    for function in UNARY:
+    for function in content.unary:
         lines += [f"UNARY({t}, {TYPES[t][0]}, {function})" for t in FLOATS]
-        if not reduced or function in IN_HALF:
+        if function in content.in_half:
             lines += [f"HALF({half}, {function})" for half in ("f16", "bf16")]
     lines += [f"HALF({half}, {function})" for half in ("f16", "bf16") for function in TO_HALF]
     lines.append(f"UNARY(f32, float, {OF_DEFICIT})")
-    for function in BINARY:
+    for function in content.binary:
         lines += [f"BINARY({t}, {TYPES[t][0]}, {function})" for t in FLOATS]
     for half in ("f16", "bf16"):
         lines += [f"ROUND({half}, f32, float)", f"ROUND({half}, f64, double)", f"WIDEN({half})"]
@@ -166,10 +198,11 @@ def _driver(*, reduced: bool) -> str:
 class Driver:
     """The compiled driver of one instruction set: call(name, array …, number …)."""
 
-    def __init__(self, name: str, library: Path):
+    def __init__(self, name: str, library: Path, *, full: bool):
         self.name, self._library = name, ctypes.CDLL(str(library))
         self.lanes = int(self._library.lanes())
-        self.share = 1 if name == "native" else REDUCED
+        self.content = content_of(name, full=full)
+        self.share = 1 if name == "native" and full else REDUCED
 
     def call(self, name: str, *arguments: Any) -> None:
         """Run one function on arrays and whole numbers."""
@@ -187,15 +220,19 @@ class Driver:
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path | str]]:
-    """Every variant, compiled side by side; a string says why one is not there."""
+def drivers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Driver]:
+    """The driver of every variant, compiled side by side."""
     if COMPILER is None:
         pytest.skip("no C compiler")
+    full = request.config.getoption("--full")
     place = tmp_path_factory.mktemp("vector_math")
     running = {}
-    for name, flags in VARIANTS.items():
+    for name in VARIANTS if full else QUICK_VARIANTS:
         target, source = place / f"{name}.so", place / f"{name}.c"
-        source.write_text(_driver(reduced=name != "native"))
+        source.write_text(_driver(content_of(name, full=full)))
+        flags = VARIANTS[name] if full else re.sub("-O.", "-O0", VARIANTS[name])
         command = [COMPILER, *FLAGS.split(), *flags.split(), f"-I{HEADERS}", str(source)]
         running[name] = (
             target,
@@ -203,29 +240,29 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pa
                 [*command, "-o", str(target), "-lm"], stderr=subprocess.PIPE, text=True
             ),
         )
-    done: dict[str, Path | str] = {}
-    for name, (target, process) in running.items():
-        message = process.communicate(timeout=120)[1]
-        done[name] = target if process.returncode == 0 else message
-    yield done
+    messages = {name: process.communicate(timeout=280)[1] for name, (_, process) in running.items()}
+    failed = {name: messages[name] for name, (_, one) in running.items() if one.returncode}
+    assert not failed, failed
+    return {name: Driver(name, target, full=full) for name, (target, _) in running.items()}
 
 
-@pytest.fixture(scope="module", params=VARIANTS)
-def driver(request: pytest.FixtureRequest, libraries: dict[str, Path | str]) -> Driver:
-    """Each variant that this machine can run."""
-    library = libraries[request.param]
-    assert isinstance(library, Path), library
-    if request.param == "avx2" and "avx2" not in Path("/proc/cpuinfo").read_text("utf-8"):
-        pytest.skip("this machine has no AVX2")
-    return Driver(request.param, library)
+def of_variants(functions: Sequence[str] = ("",), core: Sequence[str] = ("",)) -> list[Any]:
+    """Rows of a variant and a function: `make test` takes all functions of the first, and `core` of some others."""
+    quick = [(name, f) for name in QUICK_VARIANTS for f in (functions if name == "native" else core)]  # fmt: skip
+    return [
+        pytest.param(name, *([f] if f else []), marks=() if (name, f) in quick else FULL)
+        for name in VARIANTS
+        for f in functions
+    ]
 
 
 assert list(FORMULAS) == UNARY
 
 
-@pytest.mark.parametrize("function", UNARY)
+@cases("variant, function", of_variants(UNARY, CORE))
 @np.errstate(all="ignore")
-def test_unary_float32(driver: Driver, function: str) -> None:
+def test_unary_float32(drivers: dict[str, Driver], variant: str, function: str) -> None:
+    driver = drivers[variant]
     formula, allowed, _ = FORMULAS[function]
     allowed = allowed if driver.name == "sse2" else ONCE.get(function, allowed)
     allowed = EIGHT_LANES.get(function, allowed) if driver.lanes == 8 else allowed
@@ -233,9 +270,11 @@ def test_unary_float32(driver: Driver, function: str) -> None:
     check("f32", allowed, driver.map(f"run_f32_{function}", x), formula(x.astype(np.float64)), x)
 
 
+@cases("variant", of_variants())
 @np.errstate(all="ignore")
-def test_exponential_of_a_deficit(driver: Driver) -> None:
+def test_exponential_of_a_deficit(drivers: dict[str, Driver], variant: str) -> None:
     """As near as that of a number that is rounded: 4e-9 |x| more than exp, of which half a unit of x is 6e-8 |x|."""
+    driver = drivers[variant]
     x = -np.abs(points("f32", 640_000 // driver.share))
     got, exact = driver.map(f"run_f32_{OF_DEFICIT}", x), np.exp(x.astype(np.float64))
     allowed, away = 1.25 + 4e-9 * 2.0**24 * np.abs(x), distance("f32", got, exact)
@@ -250,9 +289,10 @@ def test_exponential_of_a_deficit(driver: Driver) -> None:
     np.testing.assert_array_equal(again, got[:20_000], "a number has one result")
 
 
-@pytest.mark.parametrize("function", ["log", "log2", "log10"])
-def test_logarithms_where_subnormal_numbers_are_taken_for_zero(driver: Driver, function: str) -> None:  # fmt: skip
+@cases("variant, function", of_variants(("log", "log2", "log10"), ("log",)))
+def test_logarithms_where_subnormal_numbers_are_taken_for_zero(drivers: dict[str, Driver], variant: str, function: str) -> None:  # fmt: skip
     """As threads of frameworks do: beside ordinary numbers alone they would not be noticed as zeros are."""
+    driver = drivers[variant]
     x = np.full(4 * driver.lanes, 0.75, np.float32)
     x[::3] = np.linspace(1e-44, 1.1e-38, x[::3].size)
     exact = getattr(np, function)(x.astype(np.float64))
@@ -263,9 +303,10 @@ def test_logarithms_where_subnormal_numbers_are_taken_for_zero(driver: Driver, f
     assert (x[found == -np.inf] < 2.0**-126).all()
 
 
-@pytest.mark.parametrize("function", UNARY)
+@cases("variant, function", of_variants(UNARY, CORE))
 @np.errstate(all="ignore")
-def test_unary_float64(driver: Driver, function: str) -> None:
+def test_unary_float64(drivers: dict[str, Driver], variant: str, function: str) -> None:
+    driver = drivers[variant]
     formula, _, allowed = FORMULAS[function]
     allowed = allowed if driver.name == "sse2" else ONCE.get(function, allowed)
     x = points("f64", 20_000 // min(driver.share, 5))
@@ -274,13 +315,15 @@ def test_unary_float64(driver: Driver, function: str) -> None:
     check("f64", allowed, driver.map(f"run_f64_{function}", x), exact, x)
 
 
-@pytest.mark.parametrize("half", ["f16", "bf16"])
+@cases("half", ["f16", "bf16"])
+@cases("variant", of_variants())
 @np.errstate(all="ignore")
-def test_all_half_precision_inputs(driver: Driver, half: str) -> None:
+def test_all_half_precision_inputs(drivers: dict[str, Driver], variant: str, half: str) -> None:
+    driver = drivers[variant]
     real = np.float16 if half == "f16" else ml_dtypes.bfloat16
     bits = np.arange(65536, dtype=np.uint16)
     x = bits.view(real).astype(np.float64)
-    for function in (*(UNARY if driver.share == 1 else IN_HALF), *TO_HALF):
+    for function in (*driver.content.in_half, *TO_HALF):
         got = driver.map(f"run_{half}_{function}", bits).view(real)
         exact = np.asarray(FORMULAS[function.removesuffix("_to_half")][0](x)).astype(real)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(exact), function)
@@ -358,10 +401,11 @@ BINARY_FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float, bool]]
 }
 
 
-@pytest.mark.parametrize("t", FLOATS)
-@pytest.mark.parametrize("function", BINARY)
+@cases("t", FLOATS)
+@cases("variant, function", of_variants(BINARY, CORE_BINARY))
 @np.errstate(all="ignore")
-def test_binary(driver: Driver, function: str, t: str) -> None:
+def test_binary(drivers: dict[str, Driver], variant: str, function: str, t: str) -> None:
+    driver = drivers[variant]
     formula, *allowed, own = BINARY_FORMULAS[function]
     a, b = pairs(t, (60_000 if t == "f32" else 6_000) // driver.share)
     wide = TYPES[t][1] if own else (np.float64 if t == "f32" else np.longdouble)
@@ -369,8 +413,12 @@ def test_binary(driver: Driver, function: str, t: str) -> None:
     check(t, allowed[t == "f64"], got, formula(a.astype(wide), b.astype(wide)), a, b)
 
 
+@cases("variant", of_variants())
 @np.errstate(all="ignore")
-def test_half_types_are_rounded_once_to_nearest_even(driver: Driver) -> None:
+def test_half_types_are_rounded_once_to_nearest_even(
+    drivers: dict[str, Driver], variant: str
+) -> None:
+    driver = drivers[variant]
     x = points("f32", 320_000 // driver.share)[: 320_000 // driver.share // 16 * 16]
     ties = (np.arange(65536, dtype=np.uint32) << 13) + 0x38000000 - (1 << 27) + (1 << 12)
     wide = np.concatenate([x, ties.view(np.float32)])
@@ -393,7 +441,9 @@ def test_half_types_are_rounded_once_to_nearest_even(driver: Driver) -> None:
     np.testing.assert_array_equal(got.astype(np.float64), [1, 1 + 2**-7, 1, 1 + 2**-6] * 4)
 
 
-def test_half_types_are_widened_exactly(driver: Driver) -> None:
+@cases("variant", of_variants())
+def test_half_types_are_widened_exactly(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     bits = np.arange(65536, dtype=np.uint16)
     for half, real in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
         got = driver.map(f"widen_{half}", bits, dtype=np.float32)
@@ -414,8 +464,10 @@ def whole(x: np.ndarray, real: Any) -> np.ndarray:
     return np.array([int(v) for v in plain], dtype=object).astype(real)
 
 
+@cases("variant", of_variants())
 @np.errstate(all="ignore")
-def test_conversions(driver: Driver) -> None:
+def test_conversions(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     generator = np.random.default_rng(9)
     for source, (_, real) in TYPES.items():
         if source in FLOATS:
@@ -441,7 +493,9 @@ def test_conversions(driver: Driver) -> None:
             np.testing.assert_array_equal(got, exact, f"{source} to {to}")
 
 
-def test_memory(driver: Driver) -> None:
+@cases("variant", of_variants())
+def test_memory(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     for t, (_, real) in TYPES.items():
         x = np.arange(1, 41, dtype=real)
         for n in range(driver.lanes + 1):
@@ -461,7 +515,9 @@ def test_memory(driver: Driver) -> None:
         np.testing.assert_array_equal(y, np.full(driver.lanes, 5), t)
 
 
-def test_reading_a_part_touches_nothing_behind_it(driver: Driver) -> None:
+@cases("variant", of_variants())
+def test_reading_a_part_touches_nothing_behind_it(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     import mmap
 
     page = mmap.PAGESIZE
@@ -483,7 +539,9 @@ def test_reading_a_part_touches_nothing_behind_it(driver: Driver) -> None:
     libc.mprotect(ctypes.c_void_p(address + page), page, 3)
 
 
-def test_select_and_masks(driver: Driver) -> None:
+@cases("variant", of_variants())
+def test_select_and_masks(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     n = driver.lanes
     chosen = np.random.default_rng(2).integers(0, 2, 16).astype(np.uint8)
     for t, (_, real) in TYPES.items():
@@ -496,8 +554,10 @@ def test_select_and_masks(driver: Driver) -> None:
         np.testing.assert_array_equal(out[:n], chosen[:n])
 
 
+@cases("variant", of_variants())
 @np.errstate(all="ignore")
-def test_over_the_lanes(driver: Driver) -> None:
+def test_over_the_lanes(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     n = driver.lanes
     for t in ("f32", "f64", "i32", "i64", "u32", "u64"):
         real = TYPES[t][1]
@@ -516,7 +576,9 @@ def test_over_the_lanes(driver: Driver) -> None:
             assert y[2] == info.max and y[3] == info.min, t
 
 
-def test_kinds_of_numbers(driver: Driver) -> None:
+@cases("variant", of_variants())
+def test_kinds_of_numbers(drivers: dict[str, Driver], variant: str) -> None:
+    driver = drivers[variant]
     for t, (_, real) in (("f32", TYPES["f32"]), ("f64", TYPES["f64"])):
         x = edges(t)
         x = x[: x.size // 16 * 16].astype(real)

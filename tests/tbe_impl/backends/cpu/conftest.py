@@ -11,3 +11,9 @@ from tbe_impl.cache import KernelCache
 def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
     """Empty at the start."""
     return KernelCache(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether everything is asked for, or what `make test` runs."""
+    return bool(request.config.getoption("--full"))

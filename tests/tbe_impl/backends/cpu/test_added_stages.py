@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.test_sum_schedules import (
     GRAPHS,
     SUMS,
@@ -92,19 +93,37 @@ def copies_at_a_loop(s: Schedule, y: Tensor) -> None:
 
 ASKS = (outer_parts, inner_parts, parts_in_the_loop, parts_with_loops_of_their_own, parts_of_parts, a_whole_axis, fused_parts,
         copies, copies_at_a_loop)  # fmt: skip
+ALL = tuple(itertools.product((rows, columns, everything), ASKS))
+FEW = (
+    (rows, inner_parts), (rows, parts_of_parts), (rows, copies), (columns, outer_parts), (columns, parts_in_the_loop),
+    (columns, copies_at_a_loop), (everything, fused_parts), (everything, a_whole_axis), (everything, parts_with_loops_of_their_own),
+)  # fmt: skip
+"""Each request once."""
 CASES = [
-    ("float32", "sum", (37, 101)), ("bfloat16", "max", (16, 35)), ("float16", "sum", (33, 70)), ("uint8", "min", (9, 33)),
-    ("int32", "prod", (1, 17)),
+    ("float16", "sum", (33, 70), FEW),
+    *(
+        pytest.param(*case, ALL, marks=FULL)
+        for case in (
+            ("float32", "sum", (37, 101)), ("bfloat16", "max", (16, 35)), ("float16", "sum", (33, 70)), ("uint8", "min", (9, 33)),
+            ("int32", "prod", (1, 17)),
+        )
+    ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("dtype", "how", "shape"), CASES)
-def test_results_stay(dtype: str, how: str, shape: tuple[int, int], cache: KernelCache) -> None:
+@cases(
+    "dtype, how, shape, asked",
+    CASES,
+    per_item=2,
+    ids=lambda row: "-".join(map(str, getattr(row, "values", row)[:3])),
+)
+def test_results_stay(
+    dtype: str, how: str, shape: tuple[int, int], asked: Sequence[tuple[Any, Ask]], cache: KernelCache
+) -> None:  # fmt: skip
     x = placeholder(shape, dtype, name="x")
-    cases = list(itertools.product((rows, columns, everything), ASKS))
-    outputs = [graph(x, how) for graph, _ in cases]
+    outputs = [graph(x, how) for graph, _ in asked]
     schedule = create_schedule(outputs)
-    for y, (_, ask) in zip(outputs, cases, strict=True):
+    for y, (_, ask) in zip(outputs, asked, strict=True):
         ask(schedule, y)
     record = schedule.record()
     made = outputs_of(record, outputs)
@@ -114,31 +133,46 @@ def test_results_stay(dtype: str, how: str, shape: tuple[int, int], cache: Kerne
     kernel = backend.prepare(made, [x], options=options, cache=cache)
     given = array(shape, dtype)
     for threads in (1, 3):
-        for found, (graph, ask) in zip(kernel.run([given], {}, threads), cases, strict=True):
+        for found, (graph, ask) in zip(kernel.run([given], {}, threads), asked, strict=True):
             try:
                 assert_close(found, GRAPHS[graph](wide(given), reduced(how, dtype)), dtype)
             except AssertionError as error:
                 raise AssertionError(f"{graph.__name__}, {ask.__name__}") from error
 
 
-def test_results_stay_for_sizes_of_run_time(cache: KernelCache) -> None:
+@cases(
+    "asked, own",
+    [
+        (
+            ((rows, parts_in_the_loop), (columns, outer_parts), (columns, copies)),
+            ((rows, SUMS["blocks"]), (columns, SUMS["tiles"])),
+        ),
+        pytest.param(
+            tuple(itertools.product((rows, columns), ASKS)),
+            tuple(itertools.product((rows, columns), SUMS.values())),
+            marks=FULL,
+        ),
+    ],
+    ids=["few", "all"],
+)
+def test_results_stay_for_sizes_of_run_time(
+    asked: Sequence[tuple[Any, Ask]], own: Sequence[tuple[Any, Any]], cache: KernelCache
+) -> None:
     n, m = Var("n", "int32"), Var("m", "int32")
     x = placeholder((n, m), "float32", name="x")
-    cases: list[tuple[Any, Ask]] = [*itertools.product((rows, columns), ASKS)]
-    own = [(graph, ask) for graph in (rows, columns) for ask in SUMS.values()]
-    outputs = [graph(x, "sum") for graph, _ in (*cases, *own)]
+    outputs = [graph(x, "sum") for graph, _ in (*asked, *own)]
     schedule = create_schedule(outputs)
-    for y, (_, ask) in zip(outputs, cases, strict=False):
+    for y, (_, ask) in zip(outputs, asked, strict=False):
         ask(schedule, y)
-    for y, (_, asked) in zip(outputs[len(cases) :], own, strict=True):
-        asked(schedule[y])
+    for y, (_, ask) in zip(outputs[len(asked) :], own, strict=True):
+        ask(schedule[y])
     record = schedule.record()
     options = options_of(record, outputs, [x], Options(parallel_elements=2, portions=5))
     kernel = backend.prepare(outputs_of(record, outputs), [x], options=options, cache=cache)
     for shape in ((7, 50), (33, 16), (1, 1)):
         given = array(shape, "float32")
         for found, (graph, _) in zip(
-            kernel.run([given], {id(n): shape[0], id(m): shape[1]}, 3), (*cases, *own), strict=True
+            kernel.run([given], {id(n): shape[0], id(m): shape[1]}, 3), (*asked, *own), strict=True
         ):
             assert_close(found, GRAPHS[graph](wide(given), np.sum), "float32")
 
@@ -175,7 +209,7 @@ LOOPS: list[tuple[Any, Ask, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("graph", "ask", "loops"), LOOPS)
+@cases("graph, ask, loops", LOOPS)
 def test_what_is_added_has_loops_of_its_own(graph: Any, ask: Ask, loops: list[str]) -> None:
     x = placeholder((50, 37), "float32", name="x")
     y = graph(x, "sum")
@@ -200,7 +234,7 @@ def test_the_rest_of_the_last_part_is_never_read() -> None:
     assert "gather_at" not in source
 
 
-def test_a_condition_of_the_sum_stays_when_nothing_else_is_summed(cache: KernelCache) -> None:
+def test_a_condition_stays_when_nothing_else_is_summed(cache: KernelCache) -> None:
     x = placeholder((5, 40), "float32", name="x")
     k = reduce_axis((0, 40), "k")
     y = compute((5,), lambda i: Reduce("max", x(i, k), [k], k < 17), name="y")
@@ -213,7 +247,7 @@ def test_a_condition_of_the_sum_stays_when_nothing_else_is_summed(cache: KernelC
     np.testing.assert_array_equal(kernel.run([given], {}, 1)[0], given[:, :17].max(axis=1))
 
 
-@pytest.mark.parametrize("factor", [None, 4, 5])
+@cases("factor", [None, 5, pytest.param(4, marks=FULL)])
 def test_an_axis_that_begins_later(factor: int | None, cache: KernelCache) -> None:
     x = placeholder((5, 15), "float32", name="x")
     k = reduce_axis((3, 15), "k")

@@ -15,6 +15,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.backends.cpu import backend, compiler
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError
+from tests.cases import cases
 from tests.stress.parts import libraries
 
 X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
@@ -56,15 +57,20 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_one_call_compiles_them_all_and_each_is_found(cache: KernelCache, calls: list[str]) -> None:
-    backend.build_together(planned(cache))
+    """Those that come twice are compiled once; when their library is gone, each is compiled again."""
+    backend.build_together([*planned(cache), *planned(cache)])
     check(planned(cache))
     assert len(calls) == 1
-    assert len(libraries(cache)) == 1
+    (entry,) = libraries(cache)
     again = planned(KernelCache(cache.root))
     assert [one.lacking() for one in again] == [[], [], []]
     backend.build_together(again)
     check(again)
     assert len(calls) == 1
+    shutil.rmtree(entry.path)
+    check(planned(KernelCache(cache.root)))
+    assert len(calls) == 4
+    assert len(libraries(cache)) == 3
 
 
 def test_only_what_is_lacking_is_compiled(cache: KernelCache, calls: list[str]) -> None:
@@ -100,12 +106,6 @@ def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> No
     assert len(calls) == 5
 
 
-def test_one_that_comes_twice_is_compiled_once(cache: KernelCache, calls: list[str]) -> None:
-    backend.build_together([*planned(cache), *planned(cache)])
-    check(planned(cache))
-    assert len(calls) == 1
-
-
 def test_those_of_one_name_are_compiled_apart(cache: KernelCache, calls: list[str]) -> None:
     kernels = [*planned(cache, 2, same="twin"), *planned(cache, 2, same="other")]
     backend.build_together(kernels)
@@ -118,7 +118,7 @@ def texts(*bodies: str, head: str = "#include <math.h>") -> list[tuple[str, list
     return [(f"{head}\n\n{body}", [f"k{number}"]) for number, body in enumerate(bodies)]
 
 
-def cases() -> Iterator[tuple[list[tuple[str, list[str]]], bool]]:
+def texts_and_answers() -> Iterator[tuple[list[tuple[str, list[str]]], bool]]:
     yield texts("int k0;", "#pragma omp simd\nint k1;"), True
     yield texts("int k0;", "# define START 1\nint k1;"), False
     yield texts("int k0;", '#include "running.h"\nint k1;'), False
@@ -126,21 +126,12 @@ def cases() -> Iterator[tuple[list[tuple[str, list[str]]], bool]]:
     yield texts("int k0;") + texts("int k0;"), False
 
 
-@pytest.mark.parametrize(("given", "wanted"), list(cases()))
+@cases("given, wanted", list(texts_and_answers()))
 def test_what_may_stand_in_one_text(given: list[tuple[str, list[str]]], wanted: bool) -> None:
     assert compiler.can_be_together(given) == wanted
 
 
-def test_when_their_library_is_gone_each_is_compiled_again(cache: KernelCache, calls: list[str]) -> None:  # fmt: skip
-    backend.build_together(planned(cache))
-    (entry,) = libraries(cache)
-    shutil.rmtree(entry.path)
-    check(planned(cache))
-    assert len(calls) == 4
-    assert len(libraries(cache)) == 3
-
-
-@pytest.mark.parametrize("content", [b"no key", b"\xff" * 64, b"0" * 64])
-def test_a_note_that_names_no_library_is_none(content: bytes, cache: KernelCache) -> None:
-    cache.remember("a" * 64, content)
-    assert compiler.find("a" * 64, cache) is None
+@cases("key, content", [("a" * 64, b"no key"), ("b" * 64, b"\xff" * 64), ("c" * 64, b"0" * 64)])
+def test_a_note_that_names_no_library_is_none(key: str, content: bytes, cache: KernelCache) -> None:
+    cache.remember(key, content)
+    assert compiler.find(key, cache) is None

@@ -13,6 +13,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import compute, reduce_axis
 from tbe_impl.dsl.words import WORDS
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import prepare
 
 vadd, vsub, vexp, vmuls, vdiv = (WORDS[name] for name in "vadd vsub vexp vmuls vdiv".split())
@@ -58,13 +59,13 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_deficits_are_known(case: str) -> None:
     build, wanted = CASES[case]
     assert len(exponentials_of_deficits([build(dsl.placeholder((4, 8), "float32"))])) == wanted
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_what_may_be_a_product_with_an_inverse(case: str) -> None:
     """Softmaxes, and nothing else of these."""
     outputs = [CASES[case][0](dsl.placeholder((4, 8), "float32"))]
@@ -90,7 +91,7 @@ def test_a_quotient_by_anything_small(cache: KernelCache) -> None:
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=3e-45)
 
 
-@pytest.mark.parametrize("columns", [5, 16, 100, 1024])
+@cases("columns", [5, 100, *(pytest.param(columns, marks=FULL) for columns in (16, 1024))])
 def test_softmax_of_odd_rows(columns: int, cache: KernelCache) -> None:
     generator = np.random.default_rng(columns)
     x = (generator.standard_normal((12, columns)) * 4).astype(np.float32)

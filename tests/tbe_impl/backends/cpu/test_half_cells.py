@@ -19,6 +19,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same, behind, marches, prepare
 
 HALVES = ("__AVX512FP16__", "__AVX512VBMI__")
@@ -58,7 +59,7 @@ def kernels_compute_with_halves() -> bool:
     return all(f"#define {name} " in macros for name in HALVES)
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES, quick=2, per_item=3)
 def test_every_number(name: str, cache: KernelCache) -> None:
     build, function = CASES[name]
     cells = half_cells(function)
@@ -79,24 +80,26 @@ def test_every_number(name: str, cache: KernelCache) -> None:
         assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("march", marches())
-@pytest.mark.parametrize("stream_bytes", [1, 1 << 30])
-def test_wherever_a_number_stands(stream_bytes: int, march: str, cache: KernelCache) -> None:
+@cases("march", marches(), sample=3)
+@cases("stream_bytes", [1, 1 << 30])
+@cases("length", [65, 300, 5000, *(pytest.param(n, marks=FULL) for n in (64, 127, 128, 129, 1000))])
+def test_wherever_a_number_stands(
+    length: int, stream_bytes: int, march: str, cache: KernelCache
+) -> None:
     """Near 0 or far from it, at the beginning, the end or between, in memory that begins anywhere, on any thread."""
     build, _ = CASES["swish"]
     whole, *_ = prepare(build, EVERY, cache=cache, march=march)
     result = dict(zip(EVERY.view(np.uint16), whole.run([EVERY], {}, 1)[0].view(np.uint16), strict=True))  # fmt: skip
-    chance = np.random.default_rng(5)
-    for length in (64, 65, 127, 128, 129, 300, 1000, 5000):
-        x = (chance.standard_normal(length) * chance.choice([1, 8, 40])).astype(np.float16)
-        x[:: chance.integers(20, 90)] = chance.choice(EVERY, 1)
-        wanted = np.array([result[key] for key in x.view(np.uint16)]).view(np.float16)
-        kernel, *_ = prepare(build, x, cache=cache, march=march, stream_bytes=stream_bytes, parallel_elements=1)  # fmt: skip
-        for place in (0, 2, 32, 62):
-            given = behind(x, place)
-            given[...] = x
-            for threads in (1, 2):
-                assert_same(kernel.run([given], {}, threads)[0], wanted)
+    chance = np.random.default_rng(length)
+    x = (chance.standard_normal(length) * chance.choice([1, 8, 40])).astype(np.float16)
+    x[:: chance.integers(20, 90)] = chance.choice(EVERY, 1)
+    wanted = np.array([result[key] for key in x.view(np.uint16)]).view(np.float16)
+    kernel, *_ = prepare(build, x, cache=cache, march=march, stream_bytes=stream_bytes, parallel_elements=1)  # fmt: skip
+    for place in (0, 2, 32, 62):
+        given = behind(x, place)
+        given[...] = x
+        for threads in (1, 2):
+            assert_same(kernel.run([given], {}, threads)[0], wanted)
 
 
 def test_written_over_what_is_read(cache: KernelCache) -> None:
@@ -121,7 +124,12 @@ PLACES: dict[str, tuple[Build, bool]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+QUICK_PLACES = ("shifted", "at two places", "turned")
+
+
+@cases(
+    "place", [pytest.param(place, marks=() if place in QUICK_PLACES else FULL) for place in PLACES]
+)
 def test_wherever_it_is_read(place: str, cache: KernelCache) -> None:
     of, are_there = PLACES[place]
     x = (np.random.default_rng(7).standard_normal((6, 400)) * 5).astype(np.float16)
@@ -143,13 +151,12 @@ def _swish(x: Tensor, y: Tensor) -> Tensor:
     return dsl.vmul(x, ext.sigmoid(x))
 
 
-@pytest.mark.parametrize("shape", [(64,), (300, 7), (3, 64, 5)])
+@cases("shape", [(64,), (300, 7), (3, 64, 5)])
 def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
     assert _source(_swish, shape).count("#if HALF_CELLS") == 1
 
 
-@pytest.mark.parametrize(
-    ("build", "options"),
+@cases("build, options",
     [
         (_swish, {"dtype": "float32"}),
         (_swish, {"dtype": "bfloat16"}),

@@ -10,6 +10,7 @@ import pytest
 from tbe_impl import dsl
 from tbe_impl.backends.cpu.program import lying_as, write_program
 from tbe_impl.kernel import Argument, Kernel
+from tests.cases import FULL, cases
 
 X = np.random.default_rng(1).standard_normal((6, 4, 10)).astype(np.float32)
 
@@ -55,7 +56,10 @@ CASES["with itself"] = with_itself, [RIGHT.reshape(24, 10), RIGHT], 0
 CASES["that is read"] = read_again, [RIGHT.reshape(24, 10), RIGHT.sum((0, 1))], 0
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases(
+    "name",
+    [pytest.param(name, marks=FULL if name in ("of a shape", "twice") else ()) for name in CASES],
+)
 def test_what_is_computed(name):
     make, wanted, changed = CASES[name]
     made, outputs, x = kernel(make)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.arrays import convert
 from tbe_impl.dsl.dtypes import dtype_of
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same, run_both
 
 BITS = {"float16": 11, "bfloat16": 8}
@@ -49,17 +52,20 @@ def drawn(dtype: str) -> np.ndarray:
     return random.uniform(-1, 1, 1_000_000) * 2.0**exponents
 
 
-@pytest.mark.parametrize("dtype", BITS)
-def test_a_cast_rounds_once(dtype: str, cache: KernelCache) -> None:
-    for x in (awkward(dtype), drawn(dtype)):
-        wanted = rounded_once(x, dtype)
-        if dtype == "float16":
-            with np.errstate(over="ignore"):
-                np.testing.assert_array_equal(x.astype(np.float16).astype(np.float64), wanted)
-        for rounding in ("accurate", "device"):
-            ((found, numpy),) = run_both(lambda t: dsl.cast_to(t, dtype), x, cache=cache, rounding=rounding)  # fmt: skip
-            assert_same(found.astype(np.float64), wanted)
-            assert_same(numpy.astype(np.float64), wanted)
+@cases("numbers", [awkward, pytest.param(drawn, marks=FULL)])
+@cases("dtype", BITS)
+def test_a_cast_rounds_once(
+    dtype: str, numbers: Callable[[str], np.ndarray], cache: KernelCache
+) -> None:
+    x = numbers(dtype)
+    wanted = rounded_once(x, dtype)
+    if dtype == "float16":
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(x.astype(np.float16).astype(np.float64), wanted)
+    for rounding in ("accurate", "device"):
+        ((found, numpy),) = run_both(lambda t: dsl.cast_to(t, dtype), x, cache=cache, rounding=rounding)  # fmt: skip
+        assert_same(found.astype(np.float64), wanted)
+        assert_same(numpy.astype(np.float64), wanted)
 
 
 def nearest(whole: int, dtype: str) -> float:
@@ -71,7 +77,10 @@ def nearest(whole: int, dtype: str) -> float:
     return -found if whole < 0 else found
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+@cases(
+    "dtype",
+    ["int64", *(pytest.param(dtype, marks=FULL) for dtype in ("int32", "uint32", "uint64"))],
+)
 def test_a_cast_of_integers_rounds_once(dtype: str, cache: KernelCache) -> None:
     limits = np.iinfo(dtype)
     points = {n * 2**power for n in (*range(256, 520), 2049, 4095) for power in range(-1, 58)}
@@ -84,8 +93,8 @@ def test_a_cast_of_integers_rounds_once(dtype: str, cache: KernelCache) -> None:
         assert_same(numpy, found)
 
 
-@pytest.mark.parametrize("bits", [128, 256])
-@pytest.mark.parametrize("dtype", BITS)
+@cases("bits", [128, 256], sample=2)
+@cases("dtype", BITS)
 def test_narrower_vectors_round_the_same(dtype: str, bits: int, cache: KernelCache) -> None:
     x = awkward(dtype)[::7]
 

@@ -12,6 +12,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.expr import binary
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.dsl.words import WORDS
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu import graphs
 from tests.tbe_impl.backends.cpu.graphs import run_both
 
@@ -24,13 +25,10 @@ def gradient(x: Tensor, dy: Tensor) -> list[Tensor]:
     return [WORDS["vsub"](dy, WORDS["broadcast"](WORDS["reduce_sum"](product, -1, True), x.shape)), WORDS["reduce_sum"](product, 0, False)]  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", [1, 5, 40])
-def test_sums_over_rows_of_what_needs_the_rows_own_sums(
-    rows: int, tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@cases("rows", [1, 40, pytest.param(5, marks=FULL)])
+def test_sums_over_rows_of_what_needs_the_rows_own_sums(rows: int, cache: KernelCache) -> None:
     from tbe_impl.backends.cpu.backend import prepare
 
-    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     inputs = [placeholder((rows, 24), "float32", name) for name in ("x", "dy")]
     outputs = gradient(*inputs)
     nests = re.findall(r"static void \w*nest\d+\(", write_program(outputs, inputs).source)
@@ -38,7 +36,7 @@ def test_sums_over_rows_of_what_needs_the_rows_own_sums(
     generator = np.random.default_rng(3)
     x, dy = (generator.standard_normal((rows, 24)).astype(np.float32) for _ in range(2))
     away = x.astype(np.float64) - x.astype(np.float64).mean(-1, keepdims=True)
-    dx, total = prepare(outputs, inputs).run([x, dy], {}, 2)
+    dx, total = prepare(outputs, inputs, cache=cache).run([x, dy], {}, 2)
     np.testing.assert_allclose(dx, dy - (dy * away).sum(-1, keepdims=True), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(total, (dy * away).sum(0), rtol=1e-5, atol=1e-5)
 
@@ -56,7 +54,7 @@ def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: KernelCac
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_an_output_that_is_read_at_other_places_is_complete_before(cache: KernelCache) -> None:
+def test_an_output_read_at_other_places_is_complete_before(cache: KernelCache) -> None:
     def build(x: Tensor) -> list[Tensor]:
         total = WORDS["reduce_sum"](x, 1, True)
         return [total, compute((8, 1), lambda i, j: total(binary("truncdiv", i, 3), j) + 1.0)]
@@ -81,8 +79,8 @@ def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCach
         np.testing.assert_allclose(one, other, rtol=1e-15)
 
 
-@pytest.mark.parametrize("places", [8, 200])
-def test_sums_of_rows_are_complete_before_they_are_summed_over_far_away_ones(places: int, cache: KernelCache) -> None:  # fmt: skip
+@cases("places", [8, 200])
+def test_sums_of_rows_are_complete_before_they_are_summed(places: int, cache: KernelCache) -> None:  # fmt: skip
     """A sum over images of sums over places: lanes that are an image apart each would gather their elements."""
     from tbe_impl.backends.cpu.backend import prepare
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import binary, const, select
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, stages_of
-from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, run_both
+from tests.cases import FULL, cases
+from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, prepare_together, run_both
 
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")  # fmt: skip
+FEW_DTYPES = ("bfloat16", "float32", "int8", "int64")
 PER_LANE = re.compile(r"gather_at\(|_select\((?!lanes_below)")
 
 
@@ -38,10 +40,19 @@ def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCach
             assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_concat_of_every_dtype_along_every_axis(axis: int, cache: KernelCache) -> None:
+@cases(
+    "axis, dtypes",
+    [
+        (2, FEW_DTYPES),
+        (0, ("float16",)),
+        *(pytest.param(axis, DTYPES, marks=FULL) for axis in range(3)),
+    ],
+)
+def test_concat_of_every_dtype_along_every_axis(
+    axis: int, dtypes: Sequence[str], cache: KernelCache
+) -> None:
     shapes = [tuple(size if k == axis else (3, 5, 19)[k] for k in range(3)) for size in (33, 1, 0, 16, 7)]  # fmt: skip
-    arrays = [numbers(shape, dtype) for dtype in DTYPES for shape in shapes]
+    arrays = [numbers(shape, dtype) for dtype in dtypes for shape in shapes]
 
     def build(*xs: Tensor) -> list[Tensor]:
         return [dsl.concat(xs[k : k + 5], axis) for k in range(0, len(xs), 5)]
@@ -49,23 +60,35 @@ def test_concat_of_every_dtype_along_every_axis(axis: int, cache: KernelCache) -
     check(build, arrays, cache)
 
 
-@pytest.mark.parametrize("paddings", [[(2, 3)], [(0, 1), (40, 0)], [(1, 2), (0, 0), (3, 17)]])
+@cases(
+    "paddings, dtypes",
+    [
+        ([(0, 1), (40, 0)], FEW_DTYPES),
+        *(
+            pytest.param(paddings, DTYPES, marks=FULL)
+            for paddings in ([(2, 3)], [(0, 1), (40, 0)], [(1, 2), (0, 0), (3, 17)])
+        ),
+    ],
+)
 def test_pad_of_every_dtype_on_every_side(
-    paddings: list[tuple[int, int]], cache: KernelCache
+    paddings: list[tuple[int, int]], dtypes: Sequence[str], cache: KernelCache
 ) -> None:
-    arrays = [numbers((4, 5, 37)[-len(paddings) :], dtype) for dtype in DTYPES]
+    arrays = [numbers((4, 5, 37)[-len(paddings) :], dtype) for dtype in dtypes]
     check(lambda *xs: [ext.pad(x, paddings, 1) for x in xs], arrays, cache)
 
 
-def test_stacks_of_every_dtype_behind_the_last_axis(cache: KernelCache) -> None:
-    arrays = [numbers((3, 70, 1), dtype) for dtype in DTYPES for _ in range(3)]
+@cases("dtypes", [("float32", "int8"), pytest.param(DTYPES, marks=FULL)])
+def test_stacks_of_every_dtype_behind_the_last_axis(
+    dtypes: Sequence[str], cache: KernelCache
+) -> None:
+    arrays = [numbers((3, 70, 1), dtype) for dtype in dtypes for _ in range(3)]
     arrays = [np.roll(array, k, axis=1) for k, array in enumerate(arrays)]
 
     def build(*xs: Tensor) -> list[Tensor]:
         return [dsl.concat(xs[k : k + 3], 2) for k in range(0, len(xs), 3)]
 
     check(build, arrays, cache)
-    kernel, *_ = prepare(build, *arrays, cache=cache)
+    kernel, *_ = prepare(build, *arrays, cache=cache, parallel_elements=2)
     assert not PER_LANE.search(kernel.source)
     assert "f32_scatter(" in kernel.source
 
@@ -134,15 +157,31 @@ CHAINS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHAINS)
-def test_chains(name: str, cache: KernelCache) -> None:
+QUICK_CHAINS = (
+    "concat of concats", "pad of concat", "split of concat", "stack of sums", "transposed after", "repeated", "row sums",
+    "column sums", "sums beside rows", "shifted", "largest of what is below the diagonal", "tiles of pads", "a place that is no whole number",
+    "one column",
+)  # fmt: skip
+QUICK_UNROLLED = ("computed before and after", "pad of concat", "sum of everything", "masked")
+"""Chains that `make test` takes several vectors of at once."""
+
+
+@cases("options", [{}, {"unroll": 2, "stream_bytes": 64}], per_item=1)
+def test_chains(options: dict[str, int], full: bool, cache: KernelCache, subtests: pytest.Subtests) -> None:  # fmt: skip
+    names = CHAINS if full else QUICK_UNROLLED if options else QUICK_CHAINS
     rng = np.random.default_rng(1)
     x, y = (np.round(rng.uniform(-9, 9, (9, 37))).astype(np.float32) for _ in range(2))
-    check(CHAINS[name], [x, y], cache)
-    check(CHAINS[name], [x, y], cache, unroll=2, stream_bytes=64)
+    made = prepare_together([(CHAINS[name], [x, y]) for name in names], cache=cache, name="chain", parallel_elements=2, **options)  # fmt: skip
+    for name, (kernel, outputs, inputs) in zip(names, made, strict=True):
+        given = {id(tensor): array for tensor, array in zip(inputs, (x, y), strict=True)}
+        with subtests.test(name):
+            wanted = numpy_backend.run(outputs, given)
+            for threads in (1, 2):
+                for found, right in zip(kernel.run([x, y], {}, threads), wanted, strict=True):
+                    assert_same(found, right)
 
 
-@pytest.mark.parametrize("columns", [(21, 43), (64, 64), (1, 63)])
+@cases("columns", [(21, 43), pytest.param((64, 64), marks=FULL), pytest.param((1, 63), marks=FULL)])
 def test_pieces_that_are_written_past_the_caches_begin_anywhere(
     columns: tuple[int, int], cache: KernelCache
 ) -> None:
@@ -181,7 +220,13 @@ DYNAMIC = {
 }
 
 
-@pytest.mark.parametrize("name", DYNAMIC)
+@cases(
+    "name",
+    [
+        pytest.param(name, marks=FULL if name in ("along the first", "pad") else ())
+        for name in DYNAMIC
+    ],
+)
 def test_sizes_of_run_time(name: str, cache: KernelCache) -> None:
     outputs = DYNAMIC[name]
     read = [tensor for op in stages_of(outputs) for tensor in op.outputs]
@@ -199,7 +244,7 @@ def test_sizes_of_run_time(name: str, cache: KernelCache) -> None:
             np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@cases("axis", [0, 1, 2])
 def test_the_loops_of_concat_and_pad_ask_nothing(axis: int) -> None:
     x, square = placeholder((8, 6, 50), "float32"), placeholder((50, 50), "float32")
     one_side = [(3, 2) if k == axis else (0, 0) for k in range(3)]

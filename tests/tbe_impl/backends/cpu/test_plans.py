@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
-import subprocess
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,13 @@ from tbe_impl.backends.cpu import backend, plans
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.cache import KernelCache
 from tbe_impl.cache_notes import write_note
+from tests.cases import cases
+from tests.fork_server import run_program
 from tests.stress.parts import libraries
 from tests.tbe_impl.backends.cpu.graphs import prepare
 
+ROOT = Path(__file__).resolve().parents[4]
+PROGRAMS = ROOT / "tests" / "programs" / "tbe_impl_backends"
 X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
 
 
@@ -38,9 +42,40 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def libraries_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds libraries of some kernels and the headers that were read for them, but no plan."""
+    place = tmp_path_factory.mktemp("plans") / "kernels"
+    for factor in (2.0, 3.0):
+        run(scaled(factor), KernelCache(place))
+    for one in place.rglob("*.note"):
+        one.unlink()
+    return place
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> KernelCache:
+def store(tmp_path: Path, libraries_alone: Path) -> KernelCache:
+    """Without plans."""
+    shutil.copytree(libraries_alone, tmp_path / "kernels")
     return KernelCache(tmp_path / "kernels")
+
+
+@pytest.fixture
+def filled(
+    tmp_path: Path, store: KernelCache, written: list[str]
+) -> tuple[Callable[[], KernelCache], np.ndarray]:
+    """A function that copies a store with the kernel of `scaled(2.0)`, and what the kernel gives for `X`."""
+    wanted = run(scaled(2.0), store)
+    assert written == ["kernel"]
+    numbers = itertools.count()
+
+    def copied() -> KernelCache:
+        written.clear()
+        place = tmp_path / f"copy_{next(numbers)}"
+        shutil.copytree(store.root, place)
+        return KernelCache(place)
+
+    return copied, wanted
 
 
 def scaled(factor: float) -> Callable[..., Any]:
@@ -79,33 +114,22 @@ def test_the_text_is_there_for_whom_asks(store: KernelCache, written: list[str])
 
 
 def test_another_process_writes_nothing(tmp_path: Path) -> None:
-    text = """
-import numpy as np
-from tbe_impl.backends.cpu import program
-from benchmarks.operators import OPERATORS
-count = 0
-class Counted(program._Writer):
-    def __init__(self, *args):
-        global count
-        count += 1
-        super().__init__(*args)
-program._Writer = Counted
-for name in ("softmax", "layer_norm", "chain", "swish", "layer_norm_grad"):
-    kernel = OPERATORS[name].kernel((4, 24))
-    outputs = kernel(*OPERATORS[name].inputs((4, 24)))
-    print(count, *[np.asarray(item).tobytes().hex() for item in (outputs if isinstance(outputs, tuple) else (outputs,))])
-"""
     told = []
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", text],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-            env={**os.environ, "MS_FUSION_CACHE_DIR": str(tmp_path)},
+        done = run_program(
+            PROGRAMS / "results_and_written_programs.py",
+            cwd=ROOT,
+            environment={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "MS_FUSION_CACHE_DIR": str(tmp_path),
+            },
+            timeout_s=120,
         )
-        told.append([line.split() for line in done.stdout.splitlines()])
+        assert done.returncode == 0, done.output
+        lines = [line for line in done.output.splitlines() if line.startswith("written ")]
+        told.append([line.split()[1:] for line in lines])
+        assert len(told[-1]) == 5
     assert all(int(line[0]) > 0 for line in told[0])
     assert [int(line[0]) for line in told[1]] == [0] * 5
     assert [line[1:] for line in told[0]] == [line[1:] for line in told[1]]
@@ -155,23 +179,27 @@ def test_names_of_stages_are_no_part_of_a_plan(store: KernelCache, written: list
     assert len(written) == 1
 
 
-def damaged_texts(whole: bytes) -> dict[str, bytes]:
+def damaged_texts(whole: bytes, *, full: bool) -> dict[str, bytes]:
     chance = random.Random(11)
-    found = {f"cut-{cut}": whole[:cut] for cut in range(0, len(whole), 7)}
-    for _ in range(60):
+    found = {f"cut-{cut}": whole[:cut] for cut in range(0, len(whole), 7 if full else 19)}
+    for _ in range(60 if full else 20):
         place, bit = chance.randrange(len(whole)), chance.randrange(8)
         flipped = bytearray(whole)
         flipped[place] ^= 1 << bit
         found[f"flip-{place}-{bit}"] = bytes(flipped)
-    found |= {f"garbage-{n}": chance.randbytes(chance.randrange(300)) for n in range(30)}
+    found |= {
+        f"garbage-{n}": chance.randbytes(chance.randrange(300)) for n in range(30 if full else 5)
+    }
     return found | {"empty": b"", "long": whole * 200, "more": whole + b" "}
 
 
-def test_a_damaged_plan_is_not_used_and_heals(store: KernelCache, written: list[str]) -> None:
+def test_a_damaged_plan_is_not_used_and_heals(
+    full: bool, store: KernelCache, written: list[str]
+) -> None:
     wanted = run(scaled(2.0), store)
     path = note(store)
     whole = path.read_bytes()
-    for name, text in damaged_texts(whole).items():
+    for name, text in damaged_texts(whole, full=full).items():
         path.write_bytes(text)
         before = len(written)
         np.testing.assert_array_equal(run(scaled(2.0), store), wanted, err_msg=name)
@@ -205,12 +233,15 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_plan_is_refused(store: KernelCache, written: list[str], make) -> None:
-    wanted = run(scaled(2.0), store)
+@cases("make", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_plan_is_refused(filled, written: list[str], make) -> None:
+    copied, wanted = filled
+    store = copied()
+    np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
+    assert not written
     make(note(store))
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
-    assert len(written) == 2
+    assert len(written) == 1
 
 
 def test_another_owners_plan_is_refused(store: KernelCache, monkeypatch) -> None:
@@ -231,7 +262,7 @@ def test_a_plan_in_another_plans_place_is_refused(store: KernelCache, written: l
     assert len(written) == 3
 
 
-def test_a_whole_plan_that_leads_to_another_graphs_kernel_leads_nowhere(store: KernelCache, written: list[str]) -> None:  # fmt: skip
+def test_a_whole_plan_to_another_graphs_kernel_leads_nowhere(store: KernelCache, written: list[str]) -> None:  # fmt: skip
     wanted = run(scaled(2.0), store)
     path = note(store)
     run(scaled(3.0), store)
@@ -242,7 +273,7 @@ def test_a_whole_plan_that_leads_to_another_graphs_kernel_leads_nowhere(store: K
     assert len(written) == 3
 
 
-@pytest.mark.parametrize(
+@cases(
     "content",
     [
         b"{}",
@@ -254,15 +285,17 @@ def test_a_whole_plan_that_leads_to_another_graphs_kernel_leads_nowhere(store: K
         b"\xff",
     ],
 )
-def test_a_whole_note_that_is_no_plan_is_not_used(store: KernelCache, written: list[str], content: bytes) -> None:  # fmt: skip
-    wanted = run(scaled(2.0), store)
+def test_a_whole_note_that_is_no_plan_is_not_used(filled, written: list[str], content: bytes) -> None:  # fmt: skip
+    copied, wanted = filled
+    store = copied()
     path = note(store)
     write_note(path.parent, path.stem, content)
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
-    assert len(written) == 2
+    assert len(written) == 1
 
 
-def test_a_plan_without_its_library_is_written_again(store: KernelCache, written: list[str]) -> None:  # fmt: skip
+def test_a_plan_without_its_library_is_written_again(tmp_path: Path, written: list[str]) -> None:
+    store = KernelCache(tmp_path / "own")
     wanted = run(scaled(2.0), store)
     for entry in libraries(store):
         (entry.path / "kernel.so").unlink()

@@ -13,6 +13,7 @@ from tbe_impl.backends.cpu.options import Options
 from tbe_impl.backends.cpu.program import includes
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import CompileError
+from tests.cases import cases
 from tests.stress.parts import libraries
 
 pytestmark = pytest.mark.skipif("gcc" not in str(Path(shutil.which("cc") or "").resolve()), reason="the compiler is not GCC")  # fmt: skip
@@ -53,37 +54,34 @@ def built(number: int, cache: KernelCache, **more: int) -> Path:
     return compiler.build(text(number, **more), symbols=[f"k{number}"], cache=cache)
 
 
-def test_they_are_made_for_the_second_kernel_and_used_from_then_on(
-    cache: KernelCache, commands: list[list[str]]
+def test_they_are_made_once_and_used_later(
+    cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """They are made for the second kernel; another process finds them for its first one."""
     for number in range(4):
         built(number, cache)
     assert ["c-header" in one for one in commands] == [False, True, False, False, False]
     assert ["-include" in one for one in commands] == [False, False, True, True, True]
     assert len(cache.entries()) == 5 and len(libraries(cache)) == 4
-
-
-def test_another_process_finds_them_for_its_first(
-    cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built(0, cache), built(1, cache)
+    # as in another process
     monkeypatch.setattr(precompiled, "_asked", set())
     monkeypatch.setattr(precompiled, "_checked", {})
-    built(2, cache)
+    built(4, cache)
     assert "-include" in commands[-1]
+    # a text that is wrong is still told of, and the headers stay
+    with pytest.raises(CompileError, match="nonsense"):
+        compiler.build(text(5) + "int x = nonsense;", cache=cache)
+    assert not precompiled._useless
+    # gone, they are made anew
+    assert cache.clear() == 6
+    built(6, cache)
+    assert ["c-header" in one for one in commands[-2:]] == [True, False]
 
 
 def test_those_of_other_vectors_are_others(cache: KernelCache) -> None:
     for number, bits in enumerate((256, 256, 128, 128)):
         built(number, cache, bits=bits)
     assert len(cache.entries()) - len(libraries(cache)) == 2
-
-
-def test_gone_they_are_made_anew(cache: KernelCache, commands: list[list[str]]) -> None:
-    built(0, cache), built(1, cache)
-    assert cache.clear() == 3
-    built(2, cache)
-    assert ["c-header" in one for one in commands[-2:]] == [True, False]
 
 
 def test_what_gcc_refuses_is_done_without(
@@ -116,15 +114,8 @@ def test_where_they_cannot_be_made_kernels_are_compiled(
     assert len(cache.entries()) == 3
 
 
-def test_a_text_that_is_wrong_is_still_told_of_and_the_headers_stay(cache: KernelCache) -> None:
-    built(0, cache), built(1, cache)
-    with pytest.raises(CompileError, match="nonsense"):
-        compiler.build(text(2) + "int x = nonsense;", cache=cache)
-    assert not precompiled._useless
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
+@cases(
+    "name, known",
     [
         ("/usr/bin/x86_64-linux-gnu-gcc-12 1 2", True),
         ("/usr/bin/gcc 1 2", True),
@@ -138,7 +129,7 @@ def test_they_are_gccs(name: str, known: bool) -> None:
     assert bool(precompiled.head_of(text(0), Compiler(("cc",), name))) == known
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
     [
         f"#define X 1\n{text(0)}",

@@ -13,54 +13,23 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.cache import KernelCache
+from tests.cases import FULL, cases
 from tests.stress.parts import libraries
 from tests.tbe_impl.backends.cpu.graphs import prepare
 
 ROUNDS = 100 if os.environ.get("TBE_FUZZ") else 10
 ROOT = Path(__file__).resolve().parents[4]
-CHILD = """
-import multiprocessing, os, sys
-import numpy as np
-import tbe_impl.dsl as dsl
-from tbe_impl.backends.cpu import backend
-from tbe_impl.backends.cpu.options import Options
-from tbe_impl.cache import KernelCache
-
-def work(number):
-    x = dsl.placeholder((64, 1024), "float32")
-    outputs = [dsl.vexp(x), dsl.reduce_sum(x, [0, 1]), dsl.reduce_sum(x, 0)]
-    for threads in (0, 2):
-        options = Options(parallel_elements=2, threads=threads)
-        kernel = backend.prepare(outputs, [x], options=options, cache=KernelCache(sys.argv[1]))
-        array = np.full((64, 1024), number, np.float32)
-        y, total, columns = kernel.run([array], {}, 2)
-        np.testing.assert_allclose(y, np.exp(array), rtol=1e-6)
-        assert total == array.sum() and (columns == 64 * number).all()
-    return number
-
-if __name__ == "__main__":
-    work(1)
-    if sys.argv[2] == "os.fork":
-        child = os.fork()
-        if not child:
-            os._exit(work(2) - 2)
-        assert os.waitpid(child, 0)[1] == 0
-    else:
-        with multiprocessing.get_context(sys.argv[2]).Pool(2) as pool:
-            assert pool.map(work, range(1, 5)) == [1, 2, 3, 4]
-    work(3)
-    print("all right")
-"""
+CHILD = ROOT / "tests" / "programs" / "tbe_impl_backends" / "kernels_in_children.py"
 
 
-@pytest.mark.parametrize("way", ["os.fork", "fork", "spawn", "forkserver"])
+@cases(
+    "way", ["os.fork", *(pytest.param(way, marks=FULL) for way in ("fork", "spawn", "forkserver"))]
+)
 def test_child_processes_use_kernels_that_the_parent_used(way: str, cache: KernelCache, tmp_path: Path) -> None:  # fmt: skip
-    script = tmp_path / "child.py"
-    script.write_text(CHILD)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, str(script), str(cache.root), way], capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path, check=False)  # fmt: skip
+    done = subprocess.run([sys.executable, str(CHILD), str(cache.root), way], capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path, check=False)  # fmt: skip
     assert done.stdout == "all right\n", done.stderr
-    assert [item.name for item in tmp_path.iterdir()] == ["child.py"]
+    assert not [*tmp_path.iterdir()]
 
 
 def test_eight_threads_compile_and_call(tmp_path: Path) -> None:
@@ -73,7 +42,7 @@ def test_eight_threads_compile_and_call(tmp_path: Path) -> None:
         try:
             start.wait()
             for turn in range(ROUNDS):
-                factor = float((number + turn) % 12)
+                factor = float((number + turn) % 6)
                 kernel, _, _ = prepare(lambda t, f=factor: [dsl.vmuls(t, f), dsl.reduce_max(t, 1)], x, cache=cache, parallel_elements=2)  # fmt: skip
                 product, most = kernel.run([x], {}, 1 + turn % 2)
                 np.testing.assert_array_equal(product, x * np.float32(factor))
@@ -87,14 +56,14 @@ def test_eight_threads_compile_and_call(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(libraries(cache)) == 12
+    assert len(libraries(cache)) == 6
 
 
 def _resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_ten_thousand_calls_hold_no_memory(cache: KernelCache) -> None:
+def test_ten_thousand_calls_hold_no_memory(full: bool, cache: KernelCache) -> None:
     x = np.ones((64, 128), np.float32)
 
     def build(t):
@@ -106,7 +75,7 @@ def test_ten_thousand_calls_hold_no_memory(cache: KernelCache) -> None:
     for _ in range(500):
         kernel.run([x], {}, 2)
     before = _resident_bytes()
-    for _ in range(10_000):
+    for _ in range(10_000 if full else 2000):
         kernel.run([x], {}, 2)
     assert _resident_bytes() - before < 20_000_000
 
@@ -121,8 +90,8 @@ LAYOUTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@cases("layout", LAYOUTS)
+@cases("dtype", ["float16", "float64"])
 def test_inputs_of_any_layout(layout: str, dtype: str, cache: KernelCache) -> None:
     x = np.arange(13 * 37).reshape(13, 37).astype(dtype)
     x = LAYOUTS[layout](x)
@@ -151,8 +120,22 @@ def test_results_go_where_they_are_wanted(cache: KernelCache) -> None:
     assert not np.shares_memory(alone[0], x)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (0, 4), (4, 0), (1,), (1, 1), (2, 0, 3), (13,), (31, 17), (127,), (3, 1, 5)])  # fmt: skip
-@pytest.mark.parametrize("dtype", ["float16", "int64", "bool"])
+QUICK_SHAPES = {
+    "float16": ((), (31, 17)),
+    "int64": ((4, 0), (3, 1, 5)),
+    "bool": ((127,),),
+}
+SHAPES = ((), (0,), (0, 4), (4, 0), (1,), (1, 1), (2, 0, 3), (13,), (31, 17), (127,), (3, 1, 5))
+
+
+@cases(
+    "shape, dtype",
+    [
+        pytest.param(shape, dtype, marks=() if shape in QUICK_SHAPES[dtype] else FULL)
+        for dtype in QUICK_SHAPES
+        for shape in SHAPES
+    ],
+)
 def test_shapes_of_every_kind(shape: tuple[int, ...], dtype: str, cache: KernelCache) -> None:
     x = (np.arange(np.prod(shape)) % 5 - 2).reshape(shape).astype(dtype)
 

@@ -8,6 +8,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.cache import KernelCache
+from tests.cases import cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same, marches, run_both
 
 POWERS = {"float32": (0, 1, 3, -5, 126, -126), "float64": (0, 1, 3, -5, 1022, -1022)}
@@ -27,25 +28,28 @@ def numbers(dtype: str) -> np.ndarray:
     return np.concatenate([x, -x])
 
 
-@pytest.mark.parametrize("march", marches())
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize(("dtype", "power"), [(dtype, power) for dtype, powers in POWERS.items() for power in powers])  # fmt: skip
-def test_by_a_power_of_two_is_a_product(dtype: str, power: int, sign: int, march: str, cache: KernelCache) -> None:  # fmt: skip
-    number, x = sign * 2.0**power, numbers(dtype)
-    for found, _ in run_both(lambda one: by(number, one), x, cache=cache, march=march):
-        with np.errstate(all="ignore"):
+@cases("march", marches(), sample=3)
+@cases("dtype", POWERS)
+def test_by_a_power_of_two_is_a_product(
+    dtype: str, march: str, cache: KernelCache, subtests: pytest.Subtests
+) -> None:
+    x, given = numbers(dtype), dsl.placeholder(numbers(dtype).shape, dtype)
+    divisors = [sign * 2.0**power for power in POWERS[dtype] for sign in (1, -1)]
+    both = run_both(lambda one: [by(number, one) for number in divisors], x, cache=cache, march=march)  # fmt: skip
+    for number, (found, _) in zip(divisors, both, strict=True):
+        with subtests.test(number), np.errstate(all="ignore"):
             assert_same(found, x / x.dtype.type(number))
-    given = dsl.placeholder(x.shape, dtype)
-    source = write_program([by(number, given)], [given], name="kernel").source
-    assert "_over(" not in source and " / " not in source
+            source = write_program([by(number, given)], [given], name="kernel").source
+            assert "_over(" not in source and " / " not in source
 
 
-@pytest.mark.parametrize(("dtype", "number"), [(dtype, number) for dtype, numbers in OTHERS.items() for number in numbers])  # fmt: skip
-def test_by_other_numbers_is_none(dtype: str, number: float, cache: KernelCache) -> None:
-    x = numbers(dtype)
-    given = dsl.placeholder(x.shape, dtype)
-    assert "_over(" in write_program([by(number, given)], [given], name="kernel").source
-    for found, _ in run_both(lambda one: by(number, one), x, cache=cache):
-        with np.errstate(all="ignore"):
-            wanted = x / x.dtype.type(number)
-        np.testing.assert_array_max_ulp(found, wanted, 1)
+@cases("dtype", OTHERS)
+def test_by_other_numbers_is_none(
+    dtype: str, cache: KernelCache, subtests: pytest.Subtests
+) -> None:
+    x, given = numbers(dtype), dsl.placeholder(numbers(dtype).shape, dtype)
+    both = run_both(lambda one: [by(number, one) for number in OTHERS[dtype]], x, cache=cache)
+    for number, (found, _) in zip(OTHERS[dtype], both, strict=True):
+        with subtests.test(number), np.errstate(all="ignore"):
+            assert "_over(" in write_program([by(number, given)], [given], name="kernel").source
+            np.testing.assert_array_max_ulp(found, x / x.dtype.type(number), 1)

@@ -12,6 +12,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of, is_float
+from tests.cases import cases
 from tests.tbe_impl.backends.cpu.graphs import behind
 from tests.tbe_impl.backends.cpu.random_graphs import Node, RandomGraph, make
 
@@ -97,6 +98,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
     return KernelCache(tmp_path_factory.mktemp("kernels"))
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + GRAPHS))
+@cases("seed", range(FIRST, FIRST + GRAPHS), quick=6, per_item=10)
 def test_both_back_ends_agree(seed: int, cache: KernelCache) -> None:
     check(seed, cache)

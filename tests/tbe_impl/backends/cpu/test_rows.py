@@ -9,9 +9,10 @@ from tbe_impl.backends.cpu.backend import prepare
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.dsl.words import WORDS
+from tests.cases import FULL, cases
 
 
-@pytest.mark.parametrize("columns", [8, 16, 21, 100])
+@cases("columns", [8, 21, *(pytest.param(columns, marks=FULL) for columns in (16, 100))])
 def test_what_is_the_same_for_a_whole_row(columns: int, cache: KernelCache) -> None:
     x, z = placeholder((5, 1), "float32"), placeholder((5, columns), "float32")
     power = WORDS["vexp"](WORDS["broadcast"](x, (5, columns)))
@@ -33,9 +34,12 @@ def test_a_number_is_no_row(cache: KernelCache) -> None:
     np.testing.assert_allclose(one, 1 / np.e, rtol=1e-6)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("shape", [(9, 64), (5, 21), (3, 4, 33), (2, 700)])
-def test_what_is_summed_up_of_all_rows_waits_for_each_rows_own_sum(shape: tuple[int, ...], threads: int, cache: KernelCache) -> None:  # fmt: skip
+@cases("threads", [1, 2], sample=2)
+@cases(
+    "shape",
+    [(5, 21), (3, 4, 33), *(pytest.param(shape, marks=FULL) for shape in ((9, 64), (2, 700)))],
+)
+def test_sums_of_all_rows_wait_for_each_rows_own_sum(shape: tuple[int, ...], threads: int, cache: KernelCache) -> None:  # fmt: skip
     x, last = placeholder(shape, "float32"), len(shape) - 1
     power = WORDS["vexp"](x)
     total = WORDS["broadcast"](WORDS["reduce_sum"](power, last, True), shape)

@@ -14,13 +14,14 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import call, select
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same
 
 VALUES = (0.1, -2.5, 3.0, 0.0, -0.0, 1e-30, float("inf"), float("nan"), 1 + 2**-11 + 2**-40)
 
 
-@pytest.mark.parametrize("rounding", ["accurate", "device"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@cases("rounding", ["accurate", "device"], sample=3)
+@cases("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_one_kernel_for_all_values(dtype: str, rounding: str, cache: KernelCache) -> None:
     alpha, beta = dsl.var("alpha", dtype), dsl.var("beta", dtype)
     x = dsl.placeholder((3, 40), dtype)

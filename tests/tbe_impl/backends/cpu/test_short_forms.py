@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.backends.cpu.short_forms import short_calls
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.words import WORDS
+from tests.cases import cases
 from tests.tbe_impl.backends.cpu.graphs import marches, prepare
 
 vadd, vsub, vmul, vdiv, vadds, vmuls, vexp, vlog, vrec = (
@@ -60,7 +60,7 @@ CASES: dict[str, tuple[Callable[[Tensor], Any], int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_calls_are_short_where_rounding_hides_it(case: str) -> None:
     build, wanted = CASES[case]
     made = build(dsl.placeholder((4, 8), "float16"))
@@ -79,8 +79,8 @@ def test_a_long_graph_is_searched_without_recursion() -> None:
     assert len(short_calls([y])) == 1
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("march", marches())
+@cases("dtype", ["float16", "bfloat16"], sample=2)
+@cases("march", marches())
 def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: KernelCache) -> None:  # fmt: skip
     x = np.arange(65536, dtype=np.uint16).view(dtype_of(dtype).numpy)
     kernel, _, _ = prepare(lambda x: [vexp(x), swish(x)], x, cache=cache, march=march)  # fmt: skip

@@ -14,6 +14,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import binary
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, run_both
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -30,7 +31,10 @@ def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     return first, np.tile(values, len(values)).astype(dtype_of(dtype).numpy)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@cases(
+    "dtype",
+    ["bfloat16", "float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "float64"))],
+)
 def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
     def build(x: Any, y: Any) -> list[Any]:
         words = [dsl.vadd, dsl.vsub, dsl.vmul, dsl.vdiv, dsl.vaddrelu, dsl.vsubrelu, dsl.vmod, ext.fmod, ext.floor_divide]  # fmt: skip
@@ -47,7 +51,10 @@ def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
             assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@cases(
+    "dtype",
+    ["float16", "float32", *(pytest.param(dtype, marks=FULL) for dtype in ("bfloat16", "float64"))],
+)
 def test_extremes_keep_nan(dtype: str, cache: KernelCache) -> None:
     def build(x: Any, y: Any) -> list[Any]:
         return [dsl.vmax(x, y), dsl.vmin(x, y), dsl.vmaxs(x, 0.5), dsl.vmins(x, -1.0), dsl.clip(x, 1.0, -1.0)]  # fmt: skip
@@ -58,7 +65,10 @@ def test_extremes_keep_nan(dtype: str, cache: KernelCache) -> None:
         assert np.isnan(found.astype(np.float64)[np.isnan(x.astype(np.float64))]).all()
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@cases(
+    "dtype",
+    ["float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "bfloat16", "float64"))],
+)
 def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 2, (8, 37)).astype(dtype_of(dtype).numpy)
@@ -78,7 +88,7 @@ def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> Non
             np.testing.assert_array_equal(a[infinite], b[infinite])
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@cases("dtype", FLOATS)
 def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> None:
     limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
     x = (np.arange(-20, 21) * float(limits.smallest_subnormal)).astype(dtype_of(dtype).numpy)
@@ -86,7 +96,10 @@ def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> No
         assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@cases(
+    "dtype",
+    ["float16", "float32", *(pytest.param(dtype, marks=FULL) for dtype in ("bfloat16", "float64"))],
+)
 def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
     numbers = [0.0, -0.0, 0.5, -0.5, 2.5, -2.5, 127.4, 127.9, -128.9, 255.9, 256.0, 32767.5, 65535.9, 65536.0, 2.0**31 - 1, 2.0**31,
                -(2.0**31), 2.0**32 - 1, 2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan]  # fmt: skip
@@ -104,7 +117,10 @@ def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
     assert first[-3] == 127
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@cases(
+    "dtype",
+    [pytest.param(dtype, marks=() if dtype in ("int8", "uint32") else FULL) for dtype in INTEGERS],
+)
 def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
     limits = np.iinfo(dtype)
     values = np.array([0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2], dtype)  # fmt: skip
@@ -126,7 +142,10 @@ def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
     assert (quotient[y == 0] == 0).all()
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@cases(
+    "dtype",
+    [pytest.param(dtype, marks=() if dtype in ("int16",) else FULL) for dtype in INTEGERS],
+)
 def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: KernelCache) -> None:
     x = np.full((3, 41), np.iinfo(dtype).max, dtype)
     x[1] = np.iinfo(dtype).min
@@ -145,7 +164,7 @@ def test_truth_values_are_ordered(cache: KernelCache) -> None:
         np.testing.assert_array_equal(found, getattr(x.astype(int), f"__{name}__")(y.astype(int)))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32"])
+@cases("dtype", ["bool", "int8", "float16", "float32"])
 def test_of_nothing_all_hold_and_none_does(dtype: str, cache: KernelCache) -> None:
     x = np.zeros((3, 0), dtype)
     found = run_both(lambda t: [dsl.reduce_all(t, 1), dsl.reduce_any(t, 1)], x, cache=cache)
@@ -159,11 +178,11 @@ if platform.machine() in ("x86_64", "AMD64"):
     WIDTHS += [{"march": "x86-64-v3"}, {"march": "x86-64-v3", "vector_bits": 512}]
 
 
-@pytest.mark.parametrize("options", WIDTHS, ids=str)
-def test_exp_at_every_width(options: dict[str, Any], cache: KernelCache) -> None:
+@cases("options", WIDTHS, ids=str, quick=3, per_item=2)
+def test_exp_at_every_width(options: dict[str, Any], full: bool, cache: KernelCache) -> None:
     """Within 2 ULP on a million numbers; and next to numbers that need more care it is the same number."""
     random = np.random.default_rng(8)
-    usual = random.uniform(-87, 87, 1 << 20).astype(np.float32)
+    usual = random.uniform(-87, 87, 1 << (20 if full else 16)).astype(np.float32)
     small = np.ldexp(random.uniform(-1, 1, 1 << 16), random.integers(-150, 0, 1 << 16))
     beside = random.uniform(-104.5, 89, 1 << 16)
     x = np.concatenate([usual, small.astype(np.float32), beside.astype(np.float32)])
@@ -184,14 +203,14 @@ def test_exp_at_every_width(options: dict[str, Any], cache: KernelCache) -> None
         assert len({again[::5].tobytes()[n : n + 4] for n in range(0, 400, 4)}) == 1
 
 
-@pytest.mark.parametrize("options", WIDTHS, ids=str)
-def test_sigmoid_at_every_width(options: dict[str, Any], cache: KernelCache) -> None:
+@cases("options", WIDTHS, ids=str, quick=3, per_item=2)
+def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: KernelCache) -> None:
     """Within 2.2 ULP; and beside numbers that lie beyond tables, or are none, a number near 0 has the same result."""
     random = np.random.default_rng(9)
-    usual = random.uniform(-7.7, 7.7, 1 << 20).astype(np.float32)
-    wide = random.uniform(-12, 12, 1 << 18)
+    usual = random.uniform(-7.7, 7.7, 1 << (20 if full else 17)).astype(np.float32)
+    wide = random.uniform(-12, 12, 1 << (18 if full else 15))
     small = np.ldexp(random.uniform(-1, 1, 1 << 16), random.integers(-150, 0, 1 << 16))
-    beyond = random.uniform(-110, 110, 1 << 18)
+    beyond = random.uniform(-110, 110, 1 << (18 if full else 15))
     powers = [sign * 2.0**exponent * step for sign in (-1, 1) for exponent in range(3, 127) for step in (0.8, 1, 1.6)]  # fmt: skip
     # what adds to 2 or 0 with the first cell's number, in the places of a sum's last bits
     odd = [-(2.0**22) - steps / 2 for steps in range(-64, 65)]
@@ -215,8 +234,8 @@ def extreme(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x) | np.isnan(y), np.asarray(np.nan, x.dtype), np.where(first, x, y))
 
 
-@pytest.mark.parametrize("options", WIDTHS, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@cases("options", WIDTHS, ids=str, sample=2)
+@cases("dtype", ["float32", "float64"])
 def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
     numbers = (0.0, -0.0, 0.5, -1.5, 1e-60, -1e-60, 1e30, float("inf"), float("-inf"), float("nan"))
 
@@ -239,8 +258,8 @@ def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: Ker
         assert_same(beside[2 * place + 1], extreme("min", x, one))
 
 
-@pytest.mark.parametrize("options", WIDTHS, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@cases("options", WIDTHS, ids=str, sample=2)
+@cases("dtype", ["float32", "float64"])
 def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
     """Rounded like NumPy's quotients, though computed from the row's inverse; but near subnormal numbers, which may be a unit off."""
     values = np.unique(pairs(dtype)[0])

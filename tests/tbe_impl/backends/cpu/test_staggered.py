@@ -14,6 +14,7 @@ from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.backends.cpu.staggered import LONGEST_ROW
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import Tensor, placeholder
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import prepare
 
 Build = Callable[[Tensor], list[Tensor]]
@@ -67,36 +68,36 @@ def five_loops(x: Tensor) -> list[Tensor]:
     return [x]
 
 
-@pytest.mark.parametrize("build", [softmax, layer_norm, with_its_sums, two_wide, two_kept])
-@pytest.mark.parametrize(
-    ("dtype", "length"),
+@cases("rows", [9, 2], sample=4, per_item=20)
+@cases("build", [softmax, layer_norm, with_its_sums, two_wide, two_kept])
+@cases(
+    "dtype, length",
     [("float16", 1024), ("float32", 96), ("float32", 1000), ("float32", 1024), ("float64", 1024)],
 )
-@pytest.mark.parametrize("offset", [0, 16])
+@cases("offset", [0, 16])
 def test_as_rows_one_after_the_other(
-    build: Build, dtype: str, length: int, offset: int, cache: KernelCache
+    rows: int, build: Build, dtype: str, length: int, offset: int, cache: KernelCache
 ) -> None:
     """Also where a thread has fewer rows than there are loops, and wherever memory begins."""
     options: dict[str, Any] = {"stream_bytes": 1, "parallel_elements": 1, "offset": offset}
     generator = np.random.default_rng(0)
-    for rows in (2, 9):
-        x = generator.standard_normal((rows, length)).astype(dtype)
-        kernel, *_ = prepare(build, x, cache=cache, **options)
-        plain, *_ = prepare(build, x, cache=cache, stagger=False, **options)
-        assert "int64_t turn" not in plain.source
-        for threads in (1, 2):
-            wanted = plain.run([x], {}, threads)
-            for place in (0, 16, 40):
-                room = [np.full(one.size + 256, 7, one.dtype) for one in wanted]
-                starts = [(place - one.ctypes.data) % 64 // one.itemsize for one in room]
-                results = [one[first : first + want.size].reshape(want.shape) for one, first, want in zip(room, starts, wanted, strict=True)]  # fmt: skip
-                kernel.run([x], {}, threads, results)
-                for found, want, one, first in zip(results, wanted, room, starts, strict=True):
-                    np.testing.assert_array_equal(found, want)
-                    assert (one[:first] == 7).all() and (one[first + want.size :] == 7).all()
+    x = generator.standard_normal((rows, length)).astype(dtype)
+    kernel, *_ = prepare(build, x, cache=cache, **options)
+    plain, *_ = prepare(build, x, cache=cache, stagger=False, **options)
+    assert "int64_t turn" not in plain.source
+    for threads in (1, 2):
+        wanted = plain.run([x], {}, threads)
+        for place in (0, 16, 40):
+            room = [np.full(one.size + 256, 7, one.dtype) for one in wanted]
+            starts = [(place - one.ctypes.data) % 64 // one.itemsize for one in room]
+            results = [one[first : first + want.size].reshape(want.shape) for one, first, want in zip(room, starts, wanted, strict=True)]  # fmt: skip
+            kernel.run([x], {}, threads, results)
+            for found, want, one, first in zip(results, wanted, room, starts, strict=True):
+                np.testing.assert_array_equal(found, want)
+                assert (one[:first] == 7).all() and (one[first + want.size :] == 7).all()
 
 
-@pytest.mark.parametrize("portions", [0, 5])
+@cases("portions", [5, pytest.param(0, marks=FULL)])
 def test_threads_that_take_portions(portions: int, cache: KernelCache) -> None:
     x = np.random.default_rng(1).standard_normal((23, 512)).astype(np.float32)
     options: dict[str, Any] = {"stream_bytes": 1, "parallel_elements": 1, "portions": portions}
@@ -110,8 +111,8 @@ def _source(build: Build, shape: tuple[int, ...], **options: Any) -> str:
     return write_program(build(x), [x], options=Options(**{"stream_bytes": 1, **options})).source
 
 
-@pytest.mark.parametrize(
-    ("build", "loops"),
+@cases(
+    "build, loops",
     [(softmax, 3), (layer_norm, 3), (with_its_sums, 3), (two_wide, 2), (two_kept, 4)],
 )
 def test_loops_over_a_row_are_taken_together(build: Build, loops: int) -> None:
@@ -120,8 +121,8 @@ def test_loops_over_a_row_are_taken_together(build: Build, loops: int) -> None:
     assert f"has{loops - 1}" in text and f"has{loops}" not in text
 
 
-@pytest.mark.parametrize(
-    ("build", "shape", "options"),
+@cases(
+    "build, shape, options",
     [
         (softmax, (64, LONGEST_ROW + 64), {}),
         (softmax, (64, 1024), {"stream_bytes": 1 << 30}),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tbe_impl.backends.cpu.statements import Statement, of_vector
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "c", "name", "value"),
+@cases(
+    "text, c, name, value",
     [
         ("const f32v v1 = f32_load(p0 + i0);", "f32v", "v1", "f32_load(p0 + i0)"),
         ("f64v a0 = {0};", "f64v", "a0", "{0}"),
@@ -24,8 +23,8 @@ def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
     assert line.assigned() == (text[text.index(name + " =") :] if name else text)
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
+@cases(
+    "text, kinds",
     [
         ("f32_store(p1 + i0, v2);", {"writes", "calls"}),
         ("if (stream) f16_stream(p1 + i0, v2); else f16_store(p1 + i0, v2);", {"writes"}),

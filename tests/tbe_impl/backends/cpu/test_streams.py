@@ -14,6 +14,7 @@ from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.dsl.words import WORDS
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import behind, prepare
 
 
@@ -59,9 +60,9 @@ def check_places(kernel: CpuKernel, x: np.ndarray, places: Sequence[int]) -> Non
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("build", [beside, joined])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("places", [(0, 0), (16, 16), (40, 40), (16, 48)])
+@cases("build", [beside, joined])
+@cases("dtype", ["float16", "float32", pytest.param("float64", marks=FULL)])
+@cases("places", [(0, 0), (16, 16), (40, 40), (16, 48)])
 def test_rows_stream_wherever_memory_begins(
     build: type, dtype: str, places: tuple[int, int], cache: KernelCache
 ) -> None:
@@ -71,7 +72,7 @@ def test_rows_stream_wherever_memory_begins(
     check_places(kernel, x, places[: len(kernel.outputs)])
 
 
-@pytest.mark.parametrize("places", [(0, 0), (64, 64), (64, 0), (0, 64), (32, 64)])
+@cases("places", [(0, 0), (64, 64), (64, 0), (0, 64), (32, 64)])
 def test_outputs_of_two_sizes_stream_from_any_line(
     places: tuple[int, int], cache: KernelCache
 ) -> None:
@@ -86,10 +87,10 @@ def in_planes(x: Tensor) -> list[Tensor]:
     return [dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, [0, 2], True), x.shape))]
 
 
-@pytest.mark.parametrize("build", [beside, in_planes])
-@pytest.mark.parametrize("length", [24, 32, 96, 1024])
-@pytest.mark.parametrize("portions", [0, 3])
-@pytest.mark.parametrize("place", [16, 40])
+@cases("place", [16, 40], sample=5)
+@cases("build", [beside, in_planes])
+@cases("length", [24, 96, *(pytest.param(length, marks=FULL) for length in (32, 1024))])
+@cases("portions", [0, 3])
 def test_the_line_between_two_rows_is_written_once(
     build: Callable[[Tensor], list[Tensor]],
     length: int,

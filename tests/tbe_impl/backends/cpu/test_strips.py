@@ -15,6 +15,7 @@ from tbe_impl.backends.cpu.strips import MOST_LINES
 from tbe_impl.cache import KernelCache
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.tensor import Tensor, placeholder
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same, behind, marches, prepare
 
 Build = Callable[..., list[Tensor]]
@@ -48,7 +49,6 @@ def gradient(x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 BUILDS = [silu, swish, gate, twice, gradient]
-LENGTHS = [7, 65, 1000]
 
 
 def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
@@ -60,30 +60,30 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("offset", [0, 16])
-@pytest.mark.parametrize("stream_bytes", [1, 1 << 30])
+@cases("length", [1000, 65, 7], sample=6)
+@cases("build", BUILDS)
+@cases("dtype", ["float32", "float16"])
+@cases("offset", [0, 16])
+@cases("stream_bytes", [1, 1 << 30])
 def test_as_one_vector_after_the_other(
-    build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
+    length: int, build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
 ) -> None:
     options: dict[str, Any] = {"stream_bytes": stream_bytes, "parallel_elements": 1, "offset": offset}  # fmt: skip
-    for length in LENGTHS:
-        arrays = [_numbers(length, dtype, seed) for seed in (0, 1)]
-        kernel, *_ = prepare(build, *arrays, cache=cache, **options)
-        plain, *_ = prepare(build, *arrays, cache=cache, strips=False, **options)
-        for threads in (1, 2):
-            for place in (0, 16, 40):
-                given = [behind(one, place) for one in arrays]
-                for one, array in zip(given, arrays, strict=True):
-                    one[...] = array
-                for found, wanted in zip(kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True):  # fmt: skip
-                    assert_same(found, wanted)
+    arrays = [_numbers(length, dtype, seed) for seed in (0, 1)]
+    kernel, *_ = prepare(build, *arrays, cache=cache, **options)
+    plain, *_ = prepare(build, *arrays, cache=cache, strips=False, **options)
+    for threads in (1, 2):
+        for place in (0, 16, 40):
+            given = [behind(one, place) for one in arrays]
+            for one, array in zip(given, arrays, strict=True):
+                one[...] = array
+            for found, wanted in zip(kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True):  # fmt: skip
+                assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("march", marches())
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@cases("march", marches(), sample=3)
+@cases("build", BUILDS)
+@cases("dtype", ["float32", "float16"])
 def test_with_vectors_of_other_processors(
     build: Build, dtype: str, march: str, cache: KernelCache
 ) -> None:
@@ -94,7 +94,7 @@ def test_with_vectors_of_other_processors(
         assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@cases("dtype", ["float32", pytest.param("float16", marks=FULL)])
 def test_written_over_what_is_read(dtype: str, cache: KernelCache) -> None:
     x, y = (_numbers(1000, dtype, seed) for seed in (2, 3))
     kernel, *_ = prepare(gradient, x, y, cache=cache, inplace=True)
@@ -109,14 +109,14 @@ def _source(build: Build, shape: Sequence[int] = (4096,), dtype: str = "float32"
     return write_program(build(x, y), [x, y], options=Options(**options)).source
 
 
-@pytest.mark.parametrize("build", [silu, gate, twice, gradient])
+@cases("build", [silu, gate, twice, gradient])
 def test_they_are_in_the_text(build: Build) -> None:
     text = _source(build)
     assert text.count("#if STRIPS") == 1
     assert text.count("_begun[at] = f32p_sigmoid_begin(") == (2 if build is gate else 1)
 
 
-@pytest.mark.parametrize(("build", "count"), [(swish, 1), (lambda x, y: [dsl.vexp(x)], 0)])
+@cases("build, count", [(swish, 1), (lambda x, y: [dsl.vexp(x)], 0)])
 def test_what_follows_an_exponential_is_worth_a_loop(build: Build, count: int) -> None:
     assert _source(build, dtype="float16").count("_begun[at] = f32p_exp_to_half_begin(") == count
 
@@ -133,8 +133,8 @@ def _much_kept(x: Tensor, y: Tensor) -> list[Tensor]:
     return [dsl.vmul(ext.sigmoid(dsl.vadd(dsl.vadd(*sums[:2]), sums[2])), one) for one in sums]
 
 
-@pytest.mark.parametrize(
-    ("build", "options"),
+@cases(
+    "build, options",
     [
         (silu, {"strips": False}),
         (silu, {"unroll": 2}),

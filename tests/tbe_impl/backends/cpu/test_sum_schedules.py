@@ -24,6 +24,7 @@ from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.schedule import create_schedule
 from tbe_impl.dsl.stage import Stage
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
+from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.random_schedules import random_schedule
 from tests.tbe_impl.tolerances import assert_close
 
@@ -124,9 +125,22 @@ GRAPHS: dict[Any, Callable[[np.ndarray, Any], np.ndarray]] = {
     products: lambda x, f: f(x[:, None, :] * x[None, :, :], axis=2),
 }
 
+ALL = tuple(itertools.product(GRAPHS, SUMS))
+FEW = (
+    (rows, "blocks"), (rows, "blocks_outside"), (rows, "sums_outside"), (columns, "parts_of_parts"), (columns, "steps_outside"),
+    (columns, "one_of_both"), (everything, "turned"), (products, "tiles"), (products, "results_outside"),
+)  # fmt: skip
+"""Each request once."""
 CASES = [
-    ("float32", "sum", (37, 101)), ("float32", "max", (1, 67)), ("float64", "prod", (32, 16)), ("float16", "sum", (33, 70)),
-    ("int8", "sum", (20, 45)), ("uint8", "max", (9, 33)),
+    ("float16", "sum", (33, 70), FEW),
+    ("int8", "sum", (20, 45), FEW[1::4]),
+    *(
+        pytest.param(*case, ALL, marks=FULL)
+        for case in (
+            ("float32", "sum", (37, 101)), ("float32", "max", (1, 67)), ("float64", "prod", (32, 16)), ("float16", "sum", (33, 70)),
+            ("int8", "sum", (20, 45)), ("uint8", "max", (9, 33)),
+        )
+    ),
 ]  # fmt: skip
 
 
@@ -137,19 +151,25 @@ def array(shape: Sequence[int], dtype: str) -> np.ndarray:
     return values.astype(dtype_of(dtype).numpy)
 
 
-@pytest.mark.parametrize(("dtype", "how", "shape"), CASES)
-def test_sums_in_every_order(dtype: str, how: str, shape: tuple[int, int], cache: KernelCache) -> None:  # fmt: skip
+@cases(
+    "dtype, how, shape, asked",
+    CASES,
+    per_item=2,
+    ids=lambda row: "-".join(map(str, getattr(row, "values", row)[:3])),
+)
+def test_sums_in_every_order(
+    dtype: str, how: str, shape: tuple[int, int], asked: Sequence[tuple[Any, str]], cache: KernelCache
+) -> None:  # fmt: skip
     x = placeholder(shape, dtype, name="x")
-    cases = list(itertools.product(GRAPHS, SUMS))
-    outputs = [graph(x, how) for graph, _ in cases]
+    outputs = [graph(x, how) for graph, _ in asked]
     schedule = create_schedule(outputs)
-    for y, (_, name) in zip(outputs, cases, strict=True):
+    for y, (_, name) in zip(outputs, asked, strict=True):
         SUMS[name](schedule[y])
     options = options_of(schedule.record(), outputs, [x], Options(parallel_elements=2))
     kernel = backend.prepare(outputs, [x], options=options, cache=cache)
     given = array(shape, dtype)
     for threads in (1, 3):
-        for found, (graph, name) in zip(kernel.run([given], {}, threads), cases, strict=True):
+        for found, (graph, name) in zip(kernel.run([given], {}, threads), asked, strict=True):
             try:
                 assert_close(found, GRAPHS[graph](wide(given), reduced(how, dtype)), dtype)
             except AssertionError as error:
@@ -218,7 +238,7 @@ LOOPS: list[tuple[Any, Ask, list[str], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("graph", "ask", "loops", "code"), LOOPS)
+@cases("graph, ask, loops, code", LOOPS)
 def test_loops_of_sums_come_as_they_are_asked_for(
     graph: Any, ask: Ask, loops: list[str], code: list[str]
 ) -> None:
@@ -256,13 +276,17 @@ def drawn(chance: random.Random, dtype: str) -> tuple[Tensor, Tensor]:
     return compute(left, body, name="y"), x
 
 
-@pytest.mark.parametrize("seed", range(ROUNDS))
-def test_no_schedule_changes_a_sum(seed: int, cache: KernelCache) -> None:
+@cases(
+    "seed, count",
+    [(0, 6), *(pytest.param(seed, 25, marks=FULL) for seed in range(ROUNDS))],
+    per_item=3,
+)
+def test_no_schedule_changes_a_sum(seed: int, count: int, cache: KernelCache) -> None:
     chance = random.Random(seed)
     dtype = chance.choice(("float32", "float16", "int32", "float64", "bool"))
-    pairs = [drawn(chance, dtype) for _ in range(25)]
+    pairs = [drawn(chance, dtype) for _ in range(count)]
     outputs, inputs = [y for y, _ in pairs], [x for _, x in pairs]
-    record = random_schedule(outputs, seed, requests=120).record()
+    record = random_schedule(outputs, seed, requests=5 * count).record()
     rounding = chance.choice(("accurate", "device"))
     base = Options(parallel_elements=2, rounding=rounding)
     options = options_of(record, outputs, inputs, base)

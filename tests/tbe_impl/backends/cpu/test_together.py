@@ -13,6 +13,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.expr import binary
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.dsl.words import WORDS
+from tests.cases import FULL, cases
 
 Array = np.ndarray[Any, Any]
 ROWS, COLUMNS = 23, 37
@@ -68,8 +69,8 @@ def arrays() -> list[Array]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("together", [2, 4, 8])
+@cases("case", CASES)
+@cases("together", [2, 4, 8], sample=3)
 def test_rows_taken_together(
     case: str, together: int, arrays: list[Array], cache: KernelCache
 ) -> None:
@@ -98,7 +99,13 @@ def _less_long_sums(x: Tensor) -> Tensor:
     return compute((ROWS, 8), lambda i, j: x[i, j] - total[i, 0])
 
 
-@pytest.mark.parametrize("case", ROWS_OF)
+@cases(
+    "case",
+    [
+        pytest.param(case, marks=FULL if case in ("softmax of longer ones", "one row") else ())
+        for case in ROWS_OF
+    ],
+)
 def test_short_rows_are_taken_together_unasked(case: str, cache: KernelCache) -> None:
     columns, write, wanted = ROWS_OF[case]
     x = placeholder((ROWS, columns), "float32", "x")
@@ -117,8 +124,8 @@ def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
     assert sources[0] == sources[1]
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("portions", [1, 3, 64])
+@cases("case", CASES)
+@cases("portions", [1, 3, 64], sample=3)
 def test_portions(case: str, portions: int, arrays: list[Array], cache: KernelCache) -> None:
     write, formula = CASES[case]
     source, found = run(write, arrays, cache, portions=portions)
@@ -137,7 +144,7 @@ def test_portions_of_a_full_sum(cache: KernelCache) -> None:
         np.testing.assert_array_equal(kernel.run([array], {}, 2)[0], np.float32(5000 * 4999 / 2))
 
 
-@pytest.mark.parametrize("together", [1, 2, 4])
+@cases("together", [2, *(pytest.param(together, marks=FULL) for together in (1, 4))])
 def test_steps_at_once_of_what_is_summed_up_over_another_loop(together: int, cache: KernelCache) -> None:  # fmt: skip
     """The loop whose steps go at once is one of the sum's own results: each step has its own place."""
     x = placeholder((5, 2, 8, 6), "float32")

@@ -18,6 +18,7 @@ from tbe_impl.backends.cpu import compiler, workers
 from tbe_impl.backends.cpu.open_library import open_library
 from tbe_impl.backends.cpu.program import write_program
 from tbe_impl.backends.cpu.workers import start_workers
+from tests.cases import cases
 
 TEXT = """
 #define _GNU_SOURCE
@@ -117,8 +118,8 @@ def test_it_is_said_once_that_they_are_missing(monkeypatch: pytest.MonkeyPatch, 
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 16, 300])
-@pytest.mark.parametrize("count", [0, 1, 2, 5, 1000])
+@cases("threads", [1, 2, 3, 16, 300])
+@cases("count", [0, 1, 2, 5, 1000])
 def test_each_part_is_done_once(library: ctypes.CDLL, threads: int, count: int) -> None:
     for _ in range(20):
         assert (times(library, threads, count) == 1).all()
@@ -128,7 +129,7 @@ def test_parts_within_parts(library: ctypes.CDLL) -> None:
     assert (times(library, 3, 50, deeper=True) == 1).all()
 
 
-@pytest.mark.parametrize("keep", [1, 0, 1])
+@cases("keep", [1, 0, 1])
 def test_all_have_their_caller_s_way_with_subnormal_numbers(library: ctypes.CDLL, keep: int) -> None:  # fmt: skip
     kept = np.full(4, 2, np.int64)
     library.ways(ctypes.c_void_p(kept.ctypes.data), ctypes.c_int64(4), ctypes.c_int64(keep))
@@ -164,9 +165,9 @@ def test_several_callers(library: ctypes.CDLL) -> None:
     assert not any(one.is_alive() for one in callers)
 
 
-@pytest.mark.parametrize(("steps", "grain"), [(1, 1), (10, 16), (1000, 7), (4096, 64)])
-@pytest.mark.parametrize("portions", [0, 1, 16])
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@cases("steps, grain", [(1, 1), (10, 16), (1000, 7), (4096, 64)])
+@cases("portions", [0, 1, 16])
+@cases("threads", [1, 2, 5])
 def test_steps_of_a_nest(library: ctypes.CDLL, steps: int, grain: int, portions: int, threads: int) -> None:  # fmt: skip
     for _ in range(10):
         counts, sums = np.zeros(steps, np.int64), np.zeros(64, np.int64)
@@ -217,8 +218,8 @@ def test_less_is_shared_where_one_is_awake(library: ctypes.CDLL) -> None:
     assert found == {100, 400}
 
 
-@pytest.mark.parametrize(("build", "is_either"), [(lambda x: dsl.vadds(x, 1.0), True), (lambda x: dsl.reduce_sum(x, 1), True), (lambda x: dsl.reduce_sum(x, 0), False), (lambda x: dsl.reduce_sum(x, [0, 1]), False)])  # fmt: skip
-def test_what_is_put_together_from_parts_is_shared_always_or_never(build, is_either: bool) -> None:
+@cases("build, is_either", [(lambda x: dsl.vadds(x, 1.0), True), (lambda x: dsl.reduce_sum(x, 1), True), (lambda x: dsl.reduce_sum(x, 0), False), (lambda x: dsl.reduce_sum(x, [0, 1]), False)])  # fmt: skip
+def test_what_parts_make_is_shared_always_or_never(build, is_either: bool) -> None:
     """It has other bits from parts."""
     x = dsl.placeholder((512, 512), "float32")
     text = write_program([build(x)], [x]).source
