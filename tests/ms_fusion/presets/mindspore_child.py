@@ -1,15 +1,20 @@
-"""Run a piece of a test in a fresh process with its own working directory: MindSpore latches much at first use."""
+"""Run a program of a test in a process of its own with its own working directory: MindSpore latches much at first use."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.cases import FULL
+from tests.fork_server import run_program
+
 ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "tests" / "programs" / "presets"
 
 HEAD = """
 import json, os, sys, warnings
@@ -40,29 +45,39 @@ class Child:
 
 
 def run(
-    body: str,
+    body: str | Path,
     place: Path,
-    *,
+    *arguments: str,
     environment: dict[str, str] | None = None,
     head: str = HEAD,
     expect: int = 0,
     own_cache: bool = False,
+    fresh: bool = False,
 ) -> Child:
-    """Runs `head` and `body` in `place`, which stays its working directory.
+    """Runs a program in `place`, which stays its working directory.
+
+    The process is a fork of one that has MindSpore imported.
 
     Args:
-        body: Python code that fills ``RESULT``.
-        place: an existing directory.
+        body: a Python file that ends with ``answer()`` of `tests.programs.presets.child`, or Python code that fills
+            ``RESULT``, which runs behind `head`.
+        place: a directory; it is made where it is missing.
+        arguments: what a file finds in ``sys.argv[2:]``.
         environment: variables on top of this process's own.
         head: code before the body.
         expect: the exit code that is right.
         own_cache: kernels are kept in ``PLACE.cache``, and not with those of the other children of this session.
+        fresh: a new interpreter, for what looks at imports, or at the environment in which MindSpore is loaded.
     """
     place.mkdir(parents=True, exist_ok=True)
-    script = place.parent / f"{place.name}.py"
-    tail = "\nPath(sys.argv[1]).write_text(json.dumps(RESULT))\n"
-    script.write_text(head + body + tail, encoding="utf-8")
+    if isinstance(body, Path):
+        script = body
+    else:
+        script = place.parent / f"{place.name}.py"
+        tail = "\nPath(sys.argv[1]).write_text(json.dumps(RESULT))\n"
+        script.write_text(head + body + tail, encoding="utf-8")
     answer = place.parent / f"{place.name}.json"
+    answer.unlink(missing_ok=True)
     # what an earlier test of this process made MindSpore use is not the child's
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MS_")}
     variables = {
@@ -74,15 +89,27 @@ def run(
         else os.environ["MS_FUSION_TEST_CACHE"],
         **(environment or {}),
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "default", str(script), str(answer)],
+    ended = run_program(
+        script,
+        str(answer),
+        *arguments,
         cwd=place,
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+        environment=variables,
+        timeout_s=600,
+        fresh=fresh,
     )
-    output = done.stdout + done.stderr
-    assert done.returncode == expect, output[-4000:]
-    return Child(done.returncode, output, json.loads(answer.read_text()) if answer.exists() else {})
+    assert ended.returncode == expect, ended.output[-4000:]
+    return Child(
+        ended.returncode, ended.output, json.loads(answer.read_text()) if answer.exists() else {}
+    )
+
+
+def some(request: pytest.FixtureRequest, every: Sequence[str], *full: str) -> list[str]:
+    """All names; without those of `full` where not everything is run."""
+    everything = request.config.getoption("--full")
+    return [name for name in every if everything or name not in full]
+
+
+def rows(every: Sequence[str], *full: str) -> list[Any]:
+    """All names for `cases`, of which those of `full` are left to ``make test-all``."""
+    return [pytest.param(name, marks=FULL) if name in full else name for name in every]

@@ -14,15 +14,15 @@ from tbe_impl.backends.cpu import compiler
 from tests.ms_fusion.presets.mindspore_child import ROOT
 
 
-def launch(place: Path, count: int, *arguments: str) -> list[str]:
-    """The command that runs ``train.py`` of that place as so many ranks; skips the test where ``msrun`` is not there."""
+def launch(program: Path, place: Path, count: int, *arguments: str) -> list[str]:
+    """The command that runs a program for that place as so many ranks; skips the test where ``msrun`` is not there."""
     found = Path(sys.executable).with_name("msrun")
     msrun = str(found) if found.exists() else shutil.which("msrun")
     if msrun is None:
         pytest.skip("MindSpore's msrun is not there")
     return [
         msrun, f"--worker_num={count}", f"--local_worker_num={count}", "--master_addr=127.0.0.1",
-        f"--master_port={_free_port()}", "--join=True", f"--log_dir={place / 'log'}", "train.py", str(place), *arguments,
+        f"--master_port={_free_port()}", "--join=True", f"--log_dir={place / 'log'}", str(program), str(place), *arguments,
     ]  # fmt: skip
 
 

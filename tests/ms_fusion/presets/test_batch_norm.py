@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.mindspore
 
 
-def test_one_inside_of_another_changes_nothing_and_what_was_there_comes_back() -> None:
+def test_one_inside_of_another_changes_nothing() -> None:
     from ms_fusion.presets import batch_norm
 
     table, own = batch_norm._taken_for_others(), batch_norm._replaced()

@@ -8,46 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.conftest import ROOT
-from tests.ms_fusion.presets.mindspore_child import run
-
-BODY = """
-from ms_fusion.presets.served import served
-ms.set_context(mode=ms.GRAPH_MODE)
-
-class Selu(nn.Cell):
-    def construct(self, x):
-        return ops.sum(ops.selu(x) * 2.0)
-
-class Larger(nn.Cell):
-    def construct(self, x):
-        return ops.sum(ops.square(ops.fmax(x, x * 0.5)) * 0.1)
-
-def changes(make, size):
-    parameter = ms.Parameter(Tensor(np.zeros(size, np.float32)), name="p")
-    step = make([parameter])
-    found = []
-    for _ in range(2):
-        step((Tensor(np.full(size, 0.125, np.float32)),))
-        found.append(parameter.asnumpy().tolist())
-    return found
-
-x = Tensor(np.array([-2.5625, -0.5, 0.3125, 1.4375], np.float32))
-for way, flags in (("unfused", "--opt_level=0"), ("fused", served(2).render())):
-    with presets.environment_flags(flags):
-        RESULT[f"selu {way}"] = ms.grad(Selu())(x).asnumpy().tolist()
-        RESULT[f"larger {way}"] = ms.grad(Larger())(Tensor(np.array([0.3, 0.7, 1.1]))).asnumpy().tolist()
-        RESULT[f"nesterov {way}"] = changes(lambda one: nn.Momentum(one, 0.1, 0.5, use_nesterov=True), 4)
-        RESULT[f"rmsprop {way}"] = changes(lambda one: nn.RMSProp(one, 0.1, epsilon=0.25), 17)
-"""
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return run(BODY, tmp_path_factory.mktemp("faults") / "work").result
+    return run(
+        PROGRAMS / "faults_of_mindspore.py", tmp_path_factory.mktemp("faults") / "work"
+    ).result
 
 
-WAYS = pytest.mark.parametrize("way", ["unfused", "fused"])
+WAYS = cases("way", ["unfused", "fused"])
 
 
 def told(sentence: str) -> bool:

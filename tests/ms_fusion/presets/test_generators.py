@@ -13,73 +13,20 @@ from ms_fusion.generator_limits import GENERATOR
 from ms_fusion.kernel_server import records
 from ms_fusion.kernel_server.publishing import OWN
 from ms_fusion.presets import generators, handshake, kept_kernels, mindspore_state
-from tests.ms_fusion.presets.mindspore_child import run
-
-NET = """
-ms.set_context(mode=ms.GRAPH_MODE)
-class Net(nn.Cell):
-    def construct(self, x):
-        return ops.sqrt(ops.exp(x * 0.0) + x * 3.0)
-class Kept(nn.Cell):
-    def construct(self, x):
-        return ops.select(x <= 2.0, ops.abs(x), ops.sqrt(x))
-class Line(nn.Cell):
-    def construct(self, x):
-        return x * 2.5 + 1.25
-def told(call):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        value = call()
-    return [value, [str(item.message) for item in caught if item.category.__name__ == "FusionWarning"]]
-def enabled(**arguments):
-    return told(lambda: mf.enable(**arguments).generator)
-def called(net):
-    return told(lambda: float(net(ones(64, 64)).asnumpy()[0, 0]))
-"""
-
-CHOICES = """
-os.environ["MS_FUSION_CC"] = "/no/such/compiler"
-RESULT["no compiler"] = enabled()
-mf.disable()
-del os.environ["MS_FUSION_CC"]
-RESULT["default"] = enabled()
-RESULT["named"] = enabled(generator="mindspore")
-with mf.fusion("basic") as block:
-    RESULT["block"] = block.generator
-RESULT["by flags"] = enabled(flags="--kernel_generator=AKG")
-mf.disable()
-RESULT["precise"] = enabled(preset="precise")
-RESULT["precise, ours"] = enabled(preset="precise", generator="ms_fusion")
-RESULT["precise, ours by flags"] = enabled(preset="precise", flags="--kernel_generator=AKG_V2")
-RESULT["flags of it"] = mf.enable("precise", flags="--kernel_generator=AKG_V2").flags
-RESULT["off"] = enabled(preset="off")
-RESULT["unfused"] = enabled()
-with mf.fusion("precise"):
-    RESULT["within precise"] = called(Kept())
-RESULT["turns"] = []
-for generator in ("mindspore", "ms_fusion") * 2:
-    with mf.fusion("basic", generator=generator) as block:
-        RESULT["turns"].append([block.generator, *called(Line())])
-RESULT["lines"] = sum("Mul_Add" in name for name in kernels())
-"""
-
-AFTER_THE_USERS_OWN = """
-os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"
-RESULT["own"] = called(Net())
-del os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"]
-RESULT["enabled"] = enabled()
-RESULT["then"] = called(Net())
-"""
+from tests.cases import cases
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run(NET + CHOICES, tmp_path_factory.mktemp("choices") / "work").result
+    return run(
+        PROGRAMS / "choices_of_generator.py", tmp_path_factory.mktemp("choices") / "work"
+    ).result
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize(
-    ("case", "generator"),
+@cases(
+    "case, generator",
     [("default", "ms_fusion"), ("unfused", "ms_fusion"), ("named", "mindspore"), ("by flags", "mindspore"), ("precise", "mindspore"), ("off", "")],
 )  # fmt: skip
 def test_ours_builds_on_cpu_unless_another_is_named(
@@ -94,7 +41,7 @@ def test_a_block_keeps_the_generator_that_was_named_around_it(seen: dict[str, An
 
 
 @pytest.mark.mindspore
-def test_whoever_asks_for_precise_kernels_of_ours_is_told_why_there_are_none(
+def test_precise_kernels_of_ours_are_refused_with_the_reason(
     seen: dict[str, Any],
 ) -> None:
     assert seen["precise, ours"] == ["mindspore", [f"warning: {generators.NOT_PRECISE}"]]
@@ -104,7 +51,7 @@ def test_whoever_asks_for_precise_kernels_of_ours_is_told_why_there_are_none(
 
 
 @pytest.mark.mindspore
-def test_without_a_compiler_mindspores_own_stays_and_one_line_says_why(
+def test_without_a_compiler_mindspores_own_stays_and_it_is_said(
     seen: dict[str, Any],
 ) -> None:
     generator, (text,) = seen["no compiler"]
@@ -113,7 +60,7 @@ def test_without_a_compiler_mindspores_own_stays_and_one_line_says_why(
 
 
 @pytest.mark.mindspore
-def test_generators_take_turns_in_one_process_and_each_builds_its_own(seen: dict[str, Any]) -> None:
+def test_generators_take_turns_and_each_builds_its_own(seen: dict[str, Any]) -> None:
     """Also the same net, whose groups are alike: MindSpore keeps kernels by name."""
     assert seen["within precise"] == [1.0, []]
     assert seen["turns"] == [["mindspore", 3.75, []], ["ms_fusion", 3.75, []]] * 2
@@ -122,34 +69,35 @@ def test_generators_take_turns_in_one_process_and_each_builds_its_own(seen: dict
 
 @pytest.mark.mindspore
 def test_kernels_of_the_users_own_flags_are_noticed(tmp_path: Path) -> None:
-    found = run(NET + AFTER_THE_USERS_OWN, tmp_path / "work").result
+    found = run(PROGRAMS / "after_the_users_own.py", tmp_path / "work").result
     assert found["own"] == found["then"] == [2.0, []]
     generator, (text,) = found["enabled"]
     assert generator == "mindspore" and mindspore_state.EARLIER in text
 
 
 @pytest.mark.mindspore
-def test_of_the_users_own_directory_is_taken_what_can_be_called(tmp_path: Path) -> None:
+def test_of_the_users_directory_is_taken_what_can_be_called(tmp_path: Path) -> None:
     """A process without ms_fusion leaves there what cannot be called as ours."""
     kept = tmp_path / "kept"
     kept.mkdir()
-    code = NET + f'os.environ["MS_COMPILER_CACHE_PATH"] = {str(kept)!r}\n'
-    plain = 'os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"\nRESULT["own"] = called(Line())\n'
-    ours = 'RESULT["generator"] = enabled()\nRESULT["value"] = called(Line())\n'
-    assert run(code + plain, tmp_path / "first").result["own"] == [3.75, []]
+
+    def found_by(way: str) -> dict[str, Any]:
+        there = {"MS_COMPILER_CACHE_PATH": str(kept)}
+        return run(PROGRAMS / "kept_directory.py", tmp_path / way, way, environment=there).result
+
+    assert found_by("plain") == {"value": [3.75, []]}
     (left,) = (kept / mindspore_state.KERNELS).glob("*.json")
     assert not left.with_suffix(OWN).exists()
     for _ in range(2):
-        found = run(code + ours, tmp_path / "then").result
-        assert found == {"generator": ["ms_fusion", []], "value": [3.75, []]}
+        assert found_by("enabled") == {"generator": ["ms_fusion", []], "value": [3.75, []]}
     (now,) = (kept / mindspore_state.KERNELS).glob("*.json")
     assert now.name == left.name and records.read_one(now.parent, now.stem).steps[0].by == "c"
     (kept / kept_kernels.BUILT_FOR).write_text("another machine")
-    run(code + "mf.enable()", tmp_path / "again")
+    found_by("cleared")
     assert not list((kept / mindspore_state.KERNELS).glob("*.json"))
 
 
-def test_ranks_that_share_a_directory_never_find_half_of_its_note(tmp_path: Path) -> None:
+def test_ranks_that_share_a_directory_find_a_whole_note(tmp_path: Path) -> None:
     kernels = tmp_path / mindspore_state.KERNELS
     kernels.mkdir()
     seen = []
@@ -177,7 +125,7 @@ def test_the_trial_is_said_on_a_terminal_once(
     assert handshake.known("2.10.0") == "it is another"
 
 
-@pytest.mark.parametrize(("device", "preset"), [("GPU", "auto"), ("Ascend", "auto"), ("CPU", "precise")])  # fmt: skip
+@cases("device, preset", [("GPU", "auto"), ("Ascend", "auto"), ("CPU", "precise")])  # fmt: skip
 def test_elsewhere_nothing_is_tried(
     device: str, preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,52 +16,9 @@ import numpy as np
 import pytest
 
 from tbe_impl.backends.cpu import compiler
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.cases import FULL
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, ROOT, run
 from tests.ms_fusion.presets.ranks import launch, variables
-
-NET = """
-ms.set_context(mode=ms.GRAPH_MODE)
-
-class Net(nn.Cell):
-    def __init__(self, factor):
-        super().__init__()
-        self.norm, self.factor = nn.LayerNorm((16,)), factor
-    def construct(self, x):
-        return ops.sum(ops.softmax(self.norm(ops.gelu(x) * self.factor), -1) * x, 1)
-
-x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
-
-def wanted(factor):
-    from scipy import special
-    y = x.astype(np.float64)
-    y = y * special.ndtr(y) * factor
-    y = (y - y.mean(1, keepdims=True)) / np.sqrt(y.var(1, keepdims=True) + 1e-7)
-    return (special.softmax(y, 1) * x).sum(1)
-
-def tried(name, factor):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        error = np.abs(Net(factor)(Tensor(x)).asnumpy() - wanted(factor)).max()
-    told = [str(one.message) for one in said if issubclass(one.category, presets.FusionWarning)]
-    RESULT[name] = [float(error), told, len(kernels())]
-
-def enabled(name):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        now = mf.enable()
-    RESULT[name] = [now.generator, [str(one.message) for one in said if issubclass(one.category, presets.FusionWarning)]]
-"""
-LOSING = """
-import shutil
-from ms_fusion.presets import mindspore_state
-enabled("enabled")
-tried("built", 1.5)
-shutil.rmtree(PACKAGE)
-tried("without compiler", 2.5)
-enough, mindspore_state.LEAST_FREE_BYTES = mindspore_state.LEAST_FREE_BYTES, 1 << 60
-tried("full", 3.5)
-tried("still full", 4.5)
-"""
 
 
 def _without_compiler(place: Path) -> dict[str, str]:
@@ -82,7 +39,7 @@ def losing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: ziglang\nVersion: 0.1\n")
     variables = _without_compiler(place) | {"PYTHONPATH": f"{place / 'extra'}{os.pathsep}{ROOT}"}
-    return run(f"PACKAGE = {str(package)!r}\n{NET}{LOSING}", place / "work", environment=variables).result  # fmt: skip
+    return run(PROGRAMS / "losing_compiler.py", place / "work", str(package), environment=variables).result  # fmt: skip
 
 
 @pytest.mark.mindspore
@@ -109,58 +66,24 @@ def test_a_full_disk_is_said_once(losing: dict[str, Any]) -> None:
 
 @pytest.mark.mindspore
 def test_without_any_compiler_mindspores_own_generator_stays(tmp_path: Path) -> None:
-    found = run(NET + 'enabled("enabled")\n', tmp_path / "work", environment=_without_compiler(tmp_path)).result  # fmt: skip
+    found = run(PROGRAMS / "losing_compiler.py", tmp_path / "work", environment=_without_compiler(tmp_path)).result  # fmt: skip
     generator, (told,) = found["enabled"]
     assert generator == "mindspore"
     assert "since ours cannot be used: there is no C compiler" in told and "ziglang" in told
 
 
-KILLED = """
-import json, os, signal, sys, threading, time
-from pathlib import Path
-import numpy as np
-import mindspore as ms
-from mindspore import Tensor, nn, ops
-import ms_fusion as mf
-place, dies = Path(sys.argv[1]), len(sys.argv) > 2
-if dies:
-    from mindspore.communication import get_rank, init
-    init()
-ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
-mf.enable(generator="ms_fusion")
-
-def end():
-    log = place / "compiled"
-    before = len(log.read_text().splitlines())
-    while len(log.read_text().splitlines()) < before + 2:
-        time.sleep(0.002)
-    (place / "killed").touch()
-    os.kill(os.getpid(), signal.SIGKILL)
-
-if dies and get_rank() == 1:
-    threading.Thread(target=end, daemon=True).start()
-
-class Net(nn.Cell):
-    def construct(self, x):
-        y = ops.cumsum(ops.softmax(x * 1.25, -1), 1)
-        return ops.exp(ops.cumsum(ops.tanh(y) + 1.0, 1) * 0.1)
-
-x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
-y = Net()(Tensor(x)).asnumpy()
-(place / "draft").write_text(json.dumps([x.tolist(), y.tolist(), os.listdir(place / "cache" / "mindspore")]))
-(place / "draft").replace(place / "result.json")
-"""
 SLOW = """#!/bin/sh
 for last; do case "$last" in *kernel.c) echo one >> "{log}"; sleep 0.3;; esac; done
 exec "{compiler}" "$@"
 """
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
     """The other builds and runs its net; the next run finds no lock that holds it up, and removes what was left."""
-    (tmp_path / "train.py").write_text(KILLED)
-    command, environment = launch(tmp_path, 2, "dies"), variables(tmp_path, SLOW)
+    program = PROGRAMS / "killed_rank.py"
+    command, environment = launch(program, tmp_path, 2, "dies"), variables(tmp_path, SLOW)
     with (tmp_path / "output").open("w") as output:
         ranks = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True)  # fmt: skip
     try:
@@ -174,7 +97,7 @@ def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
         os.killpg(ranks.pid, signal.SIGKILL)
         ranks.wait()
     (tmp_path / "result.json").unlink()
-    subprocess.run([sys.executable, "train.py", str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, timeout=100, check=True)  # fmt: skip
+    subprocess.run([sys.executable, str(program), str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, timeout=100, check=True)  # fmt: skip
     assert len(_check(tmp_path)) == 1, "what the ranks left is gone"
 
 

@@ -6,25 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ms_fusion.presets.mindspore_child import HEAD, run
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 pytestmark = pytest.mark.mindspore
-
-NET = """
-ms.set_context(mode=ms.GRAPH_MODE)
-warnings.simplefilter("ignore")
-class Net(nn.Cell):
-    def construct(self, x):
-        return x * 2.0 + 1.0
-#ENABLE
-try:
-    RESULT["value"] = float(Net()(ones(64, 64)).asnumpy()[0, 0])
-except RuntimeError as error:
-    RESULT["value"] = str(error)
-RESULT["place"] = os.environ.get("MS_COMPILER_CACHE_PATH", "")
-RESULT["mode"] = oct(Path(RESULT["place"]).stat().st_mode & 0o777) if RESULT["place"] else ""
-RESULT["kernels"] = kernels()
-"""
+NET = PROGRAMS / "kernel_directory.py"
 
 
 def _plant(directory: Path, kernel: str, source: Path) -> None:
@@ -45,29 +30,8 @@ def _plant(directory: Path, kernel: str, source: Path) -> None:
     (meta / f"{kernel}.json").write_text(json.dumps(record))
 
 
-FOR_PLANTING = """
-ms.set_context(mode=ms.GRAPH_MODE)
-os.environ["MS_COMPILER_CACHE_PATH"] = os.getcwd()
-os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"
-class Net(nn.Cell):
-    def construct(self, x):
-        return x * 2.0 + 1.0
-Net()(ones(64, 64))
-first = set(kernels())
-for factor in range(3, 12):
-    class Other(nn.Cell):
-        def construct(self, x):
-            return x * factor + 1.0
-    Other()(ones(64, 64))
-    if any(len(name) == len(min(first)) for name in set(kernels()) - first):
-        break
-RESULT["kernel"] = min(first)
-RESULT["others"] = sorted(set(kernels()) - first)
-"""
-
-
 def test_nothing_is_left_behind_and_a_planted_kernel_is_never_used(tmp_path: Path) -> None:
-    made = run(FOR_PLANTING, tmp_path / "made")
+    made = run(PROGRAMS / "kernels_for_planting.py", tmp_path / "made")
     kernel, others = made.result["kernel"], made.result["others"]
     same = [name for name in others if len(name) == len(kernel)]
     assert same, others
@@ -79,14 +43,13 @@ def test_nothing_is_left_behind_and_a_planted_kernel_is_never_used(tmp_path: Pat
         (tmp_path / place).mkdir()
         _plant(tmp_path / place, kernel, source)
 
-    plain = 'os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = "--opt_level=2"'
-    control = run(NET.replace("#ENABLE", plain), tmp_path / "control").result
+    control = run(NET, tmp_path / "control", "plain").result
     assert control["value"] != 3.0, (
         "the plant must work where we do nothing, else this proves nothing"
     )
 
     before = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*"))
-    ours = run(NET.replace("#ENABLE", "mf.enable()"), tmp_path / "ours", own_cache=True).result
+    ours = run(NET, tmp_path / "ours", "enabled", own_cache=True).result
     assert ours["value"] == 3.0 and kernel in ours["kernels"]
     after = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*"))
     assert after == before, "files were left in the working directory"
@@ -99,39 +62,19 @@ def test_the_users_own_kernel_directory_is_used_and_kept(tmp_path: Path) -> None
     own = tmp_path / "own"
     own.mkdir()
     child = run(
-        NET.replace("#ENABLE", "mf.enable()"),
+        NET,
         tmp_path / "work",
+        "enabled",
         environment={"MS_COMPILER_CACHE_PATH": str(own)},
     )
     assert child.result["place"] == str(own) and child.result["kernels"] and own.is_dir()
     assert list((tmp_path / "work").iterdir()) == []
 
 
-MOVED = """
-os.environ["MS_COMPILER_CACHE_PATH"] = str(Path("moved").resolve())
-os.mkdir("moved")
-"""
-
-
-def test_a_kernel_directory_that_comes_later_is_too_late(tmp_path: Path) -> None:
-    """MindSpore would look for the libraries there, and ours stand elsewhere."""
-    body = NET.replace("#ENABLE", "first = mf.enable().kernel_directory" + MOVED)
-    body += """
-RESULT["first"] = [os.environ["MS_COMPILER_CACHE_PATH"].endswith("moved"), presets.in_force().kernel_directory == first]
-RESULT["built"] = len(list(Path(first, "akg_kernel_meta").glob("*.so")))
-"""
-    found = run(body, tmp_path / "work").result
+def test_a_kernel_directory_is_refused_or_comes_too_late(tmp_path: Path) -> None:
+    """One that is not there is named; of one that comes after `enable` MindSpore would look for what stands elsewhere."""
+    found = run(NET, tmp_path / "work", "moved").result
+    assert "MS_COMPILER_CACHE_PATH" in found["error"]
+    assert str(tmp_path / "work" / "gone") in found["error"]
     assert (found["value"], found["kernels"], found["built"]) == (3.0, [], 1)
     assert found["first"] == [True, True]
-
-
-def test_a_kernel_directory_that_cannot_be_used_is_said(tmp_path: Path) -> None:
-    body = """
-try:
-    mf.enable()
-except mf.FusionError as error:
-    RESULT["error"] = str(error)
-"""
-    gone = str(tmp_path / "gone")
-    child = run(body, tmp_path / "work", environment={"MS_COMPILER_CACHE_PATH": gone}, head=HEAD)
-    assert "MS_COMPILER_CACHE_PATH" in child.result["error"] and gone in child.result["error"]

@@ -2,92 +2,50 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tests.ms_fusion.presets.mindspore_child import HEAD, run
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 pytestmark = pytest.mark.mindspore
 
-GRADIENTS = """
-class Derived(nn.LeakyReLU):
-    "Another function under the same class."
-    def construct(self, x):
-        return ops.leaky_relu(x, self.alpha) * x
-
-class Net(nn.Cell):
-    def __init__(self, leaky):
-        super().__init__()
-        self.leaky = leaky
-    def construct(self, x, w):
-        return self.leaky(x * 2.0) * w + x
-
-def slopes(leaky, x, w, fused, second=False):
-    net = Net(leaky)
-    net.set_grad()
-    def one(x, w):
-        return net(x, w).astype(ms.float32).sum()
-    first = ms.grad(one)
-    def squared(x, w):
-        return (first(x, w).astype(ms.float32) ** 2).sum()
-    step = ms.jit(ms.grad(squared, 1) if second else first)
-    with mf.fusion("auto" if fused else "off"):
-        return step(x, w).asnumpy()
-
-numbers = [0.0, -0.0, 3.5, -3.5, 1e-30, -1e-30, 1e-36, -1e-36, 1e30, -1e30] + list(np.random.default_rng(1).standard_normal(500))
-x = np.array(numbers, np.float32)
-w = np.random.default_rng(2).standard_normal(x.size).astype(np.float32)
-
-def compared(name, alpha, of=nn.LeakyReLU, dtype=ms.float32, to=None, **more):
-    given = Tensor(np.where(np.abs(x) < 6e4, x, 1.0) if ms.float16 in (dtype, to) else x, dtype), Tensor(w, dtype)
-    cells = [of(alpha), of(alpha)]
-    if to is not None:
-        cells = [cell.to_float(to) for cell in cells]
-    found, expected = (slopes(cell, *given, fused, **more) for cell, fused in zip(cells, (True, False)))
-    RESULT[name] = [str(found.dtype), str(expected.dtype), float(np.nanmax(np.abs(found.astype(np.float64) - expected))), bool((np.isnan(found) == np.isnan(expected)).all())]
-
-for alpha in (0.1, 0.01, 1, 1.0, 2.5, 0, 0.0, -0.5, 1e-8):
-    compared(f"alpha {alpha!r}", alpha)
-compared("second", 0.1, second=True)
-compared("float16", 0.1, dtype=ms.float16)
-compared("to float16", 0.1, to=ms.float16)
-compared("derived", 0.1, of=Derived)
-infinite = Tensor(np.array([np.inf, -np.inf], np.float32))
-RESULT["infinite"] = slopes(nn.LeakyReLU(0.1), infinite, ones(2), True).tolist()
-RESULT["attributes"] = [hasattr(nn.LeakyReLU(0.1), "bprop"), "bprop" in vars(nn.LeakyReLU)]
-"""
 TOLERANCE = {"float32": 2e-6, "float16": 1e-2}
 
 
-def test_gradients_are_those_of_mindspore(tmp_path):
-    found = run(GRADIENTS, tmp_path / "work", head=HEAD).result
-    assert found.pop("attributes") == [False, False]
+SLOPES = {False: (0.1, 1, 2.5, 0.0, -0.5), True: (0.1, 0.01, 1, 1.0, 2.5, 0, 0.0, -0.5, 1e-8)}
+"""Those of `make test`, and all."""
+
+
+@pytest.fixture(scope="module")
+def found(request, tmp_path_factory):
+    slopes = SLOPES[request.config.getoption("--full")]
+    place = tmp_path_factory.mktemp("leaky") / "work"
+    return run(PROGRAMS / "leaky_relu.py", place, json.dumps(slopes)).result
+
+
+def test_gradients_are_those_of_mindspore(request, found):
+    assert found["attributes"] == [False, False]
     # MindSpore finds alpha · x equal to x there
-    assert found.pop("infinite") == pytest.approx([3.0, 1.2])
-    assert len(found) == 13
-    for name, (dtype, expected, distance, same_nan) in found.items():
+    assert found["infinite"] == pytest.approx([3.0, 1.2])
+    compared = {
+        name: one
+        for name, one in found.items()
+        if name not in ("attributes", "infinite", "operators")
+    }
+    assert len(compared) == len(SLOPES[request.config.getoption("--full")]) + 4
+    for name, (dtype, expected, distance, same_nan) in compared.items():
         assert dtype == expected, name
         assert same_nan, name
         assert distance <= TOLERANCE["float16" if "16" in name else "float32"], name
 
 
-def test_a_step_compares_nothing_but_the_result(tmp_path):
-    body = """
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.leaky = nn.LeakyReLU(0.1)
-    def construct(self, x):
-        return (self.leaky(x * 2.0 + 1.0) ** 2).sum()
-with mf.fusion("auto"):
-    ms.jit(ms.grad(Net()))(ones(64, 64))
-RESULT["operators"] = sorted({one["name"] for body in bodies() for one in body["op_desc"]})
-"""
-    operators = run(body, tmp_path / "work", head=HEAD).result["operators"]
-    assert "Select" in operators
-    assert "Equal" not in operators
+def test_a_step_compares_nothing_but_the_result(found):
+    assert "Select" in found["operators"]
+    assert "Equal" not in found["operators"]
 
 
-def test_one_inside_of_another_changes_nothing_and_what_was_there_comes_back() -> None:
+def test_one_inside_of_another_changes_nothing() -> None:
     from ms_fusion.presets import leaky_relu
 
     owner = leaky_relu.OWNER

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from ms_fusion.presets import lighter_calls
-from tests.ms_fusion.presets.mindspore_child import run
+from tests.cases import cases
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 pytestmark = pytest.mark.mindspore
 NAMES = ("_check_construct_args", "__setattr__", "compile_and_run", "compile_phase")
@@ -25,7 +26,7 @@ def nn(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from mindspore import nn
 
     for name, method in originals(nn.Cell).items():
-        monkeypatch.setattr(nn.Cell, name, method)
+        monkeypatch.setattr(nn.Cell, name, method)  # so that it is undone
     yield nn
 
 
@@ -51,6 +52,8 @@ def said(action: Callable[[], Any]) -> str:
 
 def both(nn: Any, action: Callable[[], Any]) -> Any:
     """What `action` returns with the lighter methods, which is what it returned with MindSpore's own."""
+    for name, method in originals(nn.Cell).items():
+        setattr(nn.Cell, name, method)  # an earlier row has installed the lighter ones
     before = action()
     lighter_calls.install()
     assert action() == before
@@ -85,8 +88,8 @@ RIGHT_COUNTS = {
 }
 
 
-@pytest.mark.parametrize("name", RIGHT_COUNTS)
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 2, 3, 2, 1, 1, 2, 0)])
+@cases("name", RIGHT_COUNTS)
+@cases("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 2, 3, 2, 1, 1, 2, 0)])
 def test_a_wrong_number_of_arguments_is_told_as_before(
     nn: Any, name: str, order: tuple[int, ...]
 ) -> None:
@@ -206,7 +209,7 @@ def at_both_places(net: Any, place: str, part: Any, value: Any = 3) -> None:
     net.x = value
 
 
-@pytest.mark.parametrize("name", ATTRIBUTES)
+@cases("name", ATTRIBUTES)
 def test_attributes_are_set_as_before(nn: Any, name: str) -> None:
     import mindspore as ms
 
@@ -391,57 +394,10 @@ def test_what_a_version_does_not_have_is_not_missed(
     assert dict(vars(nn.Cell)) == before
 
 
-BODY = """
-import inspect
-from mindspore.nn.cell import Cell
-def methods():
-    phase = vars(Cell)["compile_phase"]
-    found = vars(Cell)["_check_construct_args"], vars(Cell)["__setattr__"], phase.fset
-    return [one.__globals__["__name__"].startswith("ms_fusion") for one in found]
-class Sum(nn.Cell):
-    def __init__(self, number):
-        super().__init__()
-        self.number = number
-    def construct(self, x, y=2.0):
-        return x * y + self.number
-asked, signature = [], inspect.signature
-def counting(what, *args, **kwargs):
-    if getattr(what, "__func__", None) is Sum.construct:
-        asked.append(what)
-    return signature(what, *args, **kwargs)
-def called():
-    asked.clear()
-    nets = Sum(1.0), Sum(2.0)
-    first = [float(net(ones(2))[0]) for net in nets]
-    inspect.signature = counting  # what compiles asks for it too
-    again = [float(net(ones(2))[0]) for net in nets for _ in range(10)]
-    inspect.signature = signature
-    return first, sorted(set(again)), len(asked)
-def told():
-    try:
-        Sum(1.0)(ones(2), ones(2), ones(2))
-    except TypeError as error:
-        return str(error)
-warnings.simplefilter("ignore")
-ms.set_context(mode=ms.GRAPH_MODE)
-RESULT["imported"], RESULT["plain calls"], RESULT["told"] = methods(), called(), [told()]
-mf.enable("off")
-RESULT["enabled"], RESULT["calls"] = methods(), called()
-mf.disable()
-RESULT["disabled"], RESULT["later calls"] = methods(), called()
-RESULT["told"].append(told())
-"""
-
-
 def test_they_come_with_the_first_preset_and_stay(tmp_path: Path) -> None:
-    found = run(BODY, tmp_path / "on").result
+    found = run(PROGRAMS / "lighter_calls.py", tmp_path / "on").result
     assert found["imported"] == [False] * 3
     assert found["enabled"] == found["disabled"] == [True] * 3
     assert found["plain calls"] == [[3.0, 4.0], [3.0, 4.0], 20]
     assert found["calls"] == found["later calls"] == [[3.0, 4.0], [3.0, 4.0], 0]
     assert found["told"][0] == found["told"][1] and "but got 3" in found["told"][0]
-
-
-def test_they_do_not_come_where_fusion_is_off(tmp_path: Path) -> None:
-    found = run(BODY, tmp_path / "off", environment={"MS_FUSION": "off"}).result
-    assert found["enabled"] == found["disabled"] == [False] * 3

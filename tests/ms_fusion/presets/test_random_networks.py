@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.random_cells import LEVELS, WAYS, draw_cell
 from tests.ms_fusion.kernel_server.random_networks import draw
 from tests.ms_fusion.kernel_server.tables import networks
-from tests.ms_fusion.presets.mindspore_child import run
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 SEEDS = (3, 7, 11, 45, 46, 65, 166, 284)
 """Among them one of each dtype of floats, softmax under a sum of everything, a sigmoid in float64, `x + -x` of integers, and a
@@ -22,40 +23,29 @@ product with a number."""
 CELLS = (1, 2, 5, 7)
 """Among them one of each way."""
 
-BODY = f"""
-from ms_fusion.presets.served import served
-from tests.ms_fusion.kernel_server.cell_runs import run as run_cell
-from tests.ms_fusion.kernel_server.random_cells import draw_cell
-from tests.ms_fusion.kernel_server.network_runs import run as run_one
-from tests.ms_fusion.kernel_server.random_networks import draw
-ms.set_context(mode=ms.GRAPH_MODE)
-from itertools import islice
-from tests.ms_fusion.kernel_server.table_runs import handed_over, seen
-from tests.ms_fusion.kernel_server.tables import of_anything, of_functions
-flags = served(2).render()
-sample = [next(islice(of_functions("float32"), 1, None))]
-for dtype, at in (("uint16", 1), ("bool", 1), ("int8", 2), ("int32", 5), ("int32", 6)):
-    sample.append(next(islice(of_anything(dtype), at, None)))
-found = seen(sample)
-RESULT["table"] = [found.right, found.wrong, [[*one] for one in handed_over()]]
-RESULT["seen"] = [[one.network.seed, one.wrong, one.skipped] for one in (run_one(draw(seed), Path.cwd(), flags) for seed in {SEEDS})]
-RESULT["cells"] = [[one.network.seed, one.wrong, one.skipped] for one in (run_cell(draw_cell(seed), Path.cwd(), flags) for seed in {CELLS})]
-"""
-
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run(BODY, tmp_path_factory.mktemp("networks") / "work").result
+def result(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    place = tmp_path_factory.mktemp("networks") / "work"
+    numbers = [json.dumps(taken(request, every)) for every in (SEEDS, CELLS)]
+    return run(PROGRAMS / "random_networks.py", place, *numbers).result
+
+
+def taken(request: pytest.FixtureRequest, seeds: tuple[int, ...]) -> list[int]:
+    """All of them, or the first."""
+    return list(seeds) if request.config.getoption("--full") else [seeds[0]]
 
 
 @pytest.mark.mindspore
-def test_random_networks_are_right(result: dict[str, Any]) -> None:
-    assert result["seen"] == [[seed, "", ""] for seed in SEEDS]
+def test_random_networks_are_right(request: pytest.FixtureRequest, result: dict[str, Any]) -> None:
+    assert result["seen"] == [[seed, "", ""] for seed in taken(request, SEEDS)]
 
 
 @pytest.mark.mindspore
-def test_random_cells_are_right(result: dict[str, Any]) -> None:
-    assert result["cells"] == [[seed, "", ""] for seed in CELLS]
+def test_random_cells_are_right(request: pytest.FixtureRequest, result: dict[str, Any]) -> None:
+    assert result["cells"] == [[seed, "", ""] for seed in taken(request, CELLS)]
 
 
 @pytest.mark.mindspore
