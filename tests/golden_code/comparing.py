@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 LONGEST_DIFF = 60
 """Lines of a diff that are shown."""
+FULL_DIFFS, SHORT_DIFF = 3, 12
+"""Diffs of one test that are shown at that length, and the lines of those after them: a change often meets every text."""
 
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
@@ -46,11 +48,13 @@ class Goldens:
         root: the directory of all golden texts.
         test: the test module, for the command that updates its goldens.
         update: write what is found.
+        failed: names that were another text.
     """
 
     root: Path
     test: str
     update: bool
+    failed: list[str] = field(default_factory=list)
 
     def compare(self, name: str, text: str) -> None:
         """Fails with a diff unless `text` is the golden text of this name."""
@@ -65,7 +69,9 @@ class Goldens:
             pytest.fail(f"tests/golden/{name} is missing; write it with: {command}", pytrace=False)
         wanted = path.read_text(encoding="utf-8")
         if text != wanted:
-            shown = difference(wanted, text, name)
+            self.failed.append(name)
+            longest = LONGEST_DIFF if len(self.failed) <= FULL_DIFFS else SHORT_DIFF
+            shown = difference(wanted, text, name, longest)
             pytest.fail(
                 f"tests/golden/{name} is another text; if that is meant, write it with: {command}\n{shown}",
                 pytrace=False,

@@ -9,6 +9,7 @@ import pytest
 from tests.cases import cases
 from tests.golden_code.comparing import Goldens, difference, without_comments
 from tests.golden_code.graphs import GRAPHS
+from tests.golden_code.headers import MACROS, resolved
 from tests.golden_code.pinned import FEATURES, processor
 from tests.golden_code.writing import source_of, written
 
@@ -23,6 +24,23 @@ def test_the_c_of_a_graph(
         with processor(isa, monkeypatch, tmp_path):
             texts[isa] = source_of(written(GRAPHS[name], monkeypatch, tmp_path))
     goldens.compare_each(f"codegen/{name}", ".c", texts)
+
+
+def test_the_headers_of_each_instruction_set(goldens: Goldens) -> None:
+    """The C is one text for all of them; what differs is decided in its headers."""
+    found = {isa: resolved(isa) for isa in MACROS}
+    for name in found["avx2"]:
+        goldens.compare_each(f"headers/{name}", ".txt", {isa: found[isa][name] for isa in found})
+
+
+def test_texts_that_differ_have_a_file_each(tmp_path: Path) -> None:
+    root = Goldens(tmp_path, "test_some.py", update=True)
+    root.compare_each("some", ".c", {"one": "a\n", "two": "b\n"})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["some.one.c", "some.two.c"]
+    root.compare_each("some", ".c", {"one": "a\n", "two": "a\n"})
+    assert [file.name for file in tmp_path.iterdir()] == ["some.c"]
+    with pytest.raises(pytest.fail.Exception, match="is another text"):
+        Goldens(tmp_path, "test_some.py", update=False).compare("some.c", "b\n")
 
 
 def test_each_golden_text_belongs_to_a_graph(goldens: Goldens) -> None:
