@@ -51,3 +51,35 @@ def attributes_of(spec: OpSpec) -> list[dict]:
 def name_of(given: dict) -> str:
     """Attributes in the name of a test."""
     return ",".join(f"{name}={value}" for name, value in given.items())
+
+
+_ROWS = ((3, 5, 7),)
+_OTHER_TAILS = {
+    "BatchNormInference": 2, "BatchNormTraining": 2, "BoxDecode": 0, "FoldBatchNorm": 0, "FoldBatchNormBias": 0,
+    "MaskedScaledDotProductAttention": 0, "NMS": 0, "ScaledDotProductAttention": 0, "ScaleAddSoftmax": 2, "ScaleMaskSoftmax": 2,
+    "ScaleSoftmax": 4, "TokenEmbedding": 0,
+    "BiasDropoutAdd": ((3, 23), (23,), (3, 23), (1,)), "GeGLU": _ROWS * 2, "GeGLUHalves": ((3, 46),), "SwiGLU": _ROWS * 2,
+    "SwiGLUHalves": ((3, 46),), "GroupNorm": ((2, 4, 5, 7), (4,), (4,)), "RotaryEmbedding": ((2, 3, 5, 22), (5, 22), (5, 22)),
+    "SoftmaxCrossEntropy": ((6, 43), (6,)), "SoftmaxCrossEntropyDense": ((6, 43), (6, 43)),
+    "SoftmaxCrossEntropyWeighted": ((6, 43), (6,), (43,)),
+}  # fmt: skip
+"""Shapes, or the number of a sample, where the second sample has whole vectors alone or less than one."""
+
+
+def tail_of(spec: OpSpec) -> tuple[tuple[int, ...], ...]:
+    """Shapes whose vector loops have whole vectors and a rest, of 8 lanes as of 16.
+
+    `make test` tries every operator with these, so that its kernels are compiled once for all tests.
+    """
+    other = _OTHER_TAILS.get(spec.name, 1)
+    if spec.name.startswith("Conv2d"):
+        other = 0
+    elif len(spec.samples[0][0]) == 2 and spec.samples[0][0] == (6, 24):  # a product
+        sizes = {6: 7, 24: 19, 17: 21}
+        return tuple(tuple(sizes[size] for size in shape) for shape in spec.samples[0])
+    return spec.samples[other] if isinstance(other, int) else other
+
+
+def half_of(spec: OpSpec) -> str:
+    """The half dtype in which `make test` tries it: the two by turns."""
+    return ("float16", "bfloat16")[list(SPECS).index(spec.name) % 2]

@@ -8,6 +8,7 @@ import pytest
 from custom_ops.arrays import computation_of, sorted_attributes
 from tbe_impl.comparing import spacing
 from tbe_impl.dsl.dtypes import dtype_of
+from tests.cases import FULL, cases
 from tests.custom_ops.spec_cases import SPECS, attributes_of, name_of
 
 UNARY = [
@@ -18,6 +19,7 @@ UNARY = [
     for given in attributes_of(spec)
 ]  # fmt: skip
 TINY = 2.0**-149
+DTYPES = ("float16", "bfloat16")
 
 
 def wanted(spec, given, numbers):
@@ -32,8 +34,19 @@ def run(spec, given, numbers):
     return computation_of(spec, sorted_attributes(spec, given))(numbers)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize(("spec", "given"), UNARY)
+@cases(
+    "spec, given, dtype",
+    [
+        pytest.param(
+            *one.values,
+            dtype,
+            id=f"{one.id}-{dtype}",
+            marks=[] if DTYPES[number % 2] == dtype else FULL,
+        )
+        for number, one in enumerate(UNARY)
+        for dtype in DTYPES
+    ],
+)
 def test_every_half(spec, given, dtype):
     numbers = np.arange(65536, dtype=np.uint16).view(dtype_of(dtype).numpy)
     with np.errstate(all="ignore"):
@@ -46,7 +59,7 @@ def test_every_half(spec, given, dtype):
     assert np.all(apart <= spacing(want[known].astype(np.float64), dtype))
 
 
-@pytest.mark.parametrize(("spec", "given"), UNARY)
+@cases("spec, given", UNARY, quick=6)
 def test_a_million_float32(spec, given):
     rng = np.random.default_rng(0)
     near, scaled = np.linspace(-12, 12, 700_000), rng.standard_normal(200_000) * np.exp2(rng.uniform(-60, 60, 200_000))  # fmt: skip

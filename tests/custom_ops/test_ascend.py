@@ -18,7 +18,15 @@ from custom_ops.operators import all_specs
 from tbe_impl import ops
 from tbe_impl.dsl.layouts import from_blocked_channels, to_blocked_channels, to_fractal_z
 from tbe_impl.operator import load_operator
-from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, attributes_of, in_float64
+from tests.cases import FULL, cases
+from tests.custom_ops.spec_cases import (
+    SPECS,
+    arrays_of,
+    as_tuple,
+    attributes_of,
+    in_float64,
+    name_of,
+)
 from tests.custom_ops.test_specs import close
 from tests.tbe_impl.ops.calls import describe
 
@@ -146,27 +154,36 @@ def check_backward(spec, given, shapes, dtype, **chips):
     check(gradient, given, dtype, kinds, rounded, wanted, **chips)
 
 
-def tries(spec):
-    """Attributes, dtype, and the back end for each chip: the compiler gets one dtype and the defaults."""
-    for number, given in enumerate(attributes_of(spec)):
-        for dtype in dtypes(spec):
-            once = number == 0 and dtype == dtypes(spec)[-1]
-            yield given, dtype, {"Ascend910A": "numpy", "Ascend910B": "cpu" if once else "numpy"}
+def tries(specs):
+    """Operator, attributes, dtype, chip, back end: the compiler gets one dtype and the defaults, in `make test` every sixteenth."""
+    for place, one in enumerate(specs):
+        spec = one.values[0]
+        for number, given in enumerate(attributes_of(spec)):
+            for dtype in dtypes(spec):
+                once = number == 0 and dtype == dtypes(spec)[-1]
+                hows = [("Ascend910A", "numpy", number > 0 or not once)]
+                if once:
+                    hows += [("Ascend910B", "numpy", True), ("Ascend910B", "cpu", place % 16 != 4)]
+                else:
+                    hows += [("Ascend910B", "numpy", number == 0)]
+                for chip, backend, is_full in hows:
+                    label = f"{one.id}-{name_of(given)}-{dtype}-{chip}-{backend}"
+                    yield pytest.param(
+                        spec, given, dtype, chip, backend, id=label, marks=FULL if is_full else []
+                    )
 
 
-@pytest.mark.parametrize("spec", FORWARD)
-def test_forward(spec):
-    for given, dtype, chips in tries(spec):
-        check_forward(spec, given, spec.samples[0], dtype, **chips)
+@cases("spec, given, dtype, chip, backend", list(tries(FORWARD)))
+def test_forward(spec, given, dtype, chip, backend):
+    check_forward(spec, given, spec.samples[0], dtype, **{chip: backend})
 
 
-@pytest.mark.parametrize("spec", BACKWARD)
-def test_backward(spec):
-    for given, dtype, chips in tries(spec):
-        check_backward(spec, given, spec.samples[0], dtype, **chips)
+@cases("spec, given, dtype, chip, backend", list(tries(BACKWARD)))
+def test_backward(spec, given, dtype, chip, backend):
+    check_backward(spec, given, spec.samples[0], dtype, **{chip: backend})
 
 
-@pytest.mark.parametrize("spec", FORWARD)
+@cases("spec", FORWARD)
 def test_other_chips_have_the_words(spec):
     """Nothing is run: what a chip lacks is an error when the kernel is built."""
     dtype, given = dtypes(spec)[-1], spec.with_defaults({})
@@ -182,7 +199,7 @@ def test_other_chips_have_the_words(spec):
             operator(one.tbe).build(*described, soc=soc, **own)
 
 
-@pytest.mark.parametrize(("name", "given", "shapes"), VARIED)
+@cases("name, given, shapes", VARIED)
 def test_arguments(name, given, shapes):
     spec = SPECS[name]
     given, dtype = spec.with_defaults(given), dtypes(spec)[-1]
@@ -191,7 +208,7 @@ def test_arguments(name, given, shapes):
         check_backward(spec, given, shapes, dtype, Ascend910A="numpy")
 
 
-@pytest.mark.parametrize("name", ["SoftmaxCrossEntropy", "SoftmaxCrossEntropyWeighted"])
+@cases("name", ["SoftmaxCrossEntropy", "SoftmaxCrossEntropyWeighted"])
 def test_what_is_not_named_or_counted_may_be_infinite(name):
     spec = SPECS[name]
     given = spec.with_defaults({})
@@ -209,7 +226,7 @@ def test_what_is_not_named_or_counted_may_be_infinite(name):
     check(spec, given, "float32", kinds, arrays, [want], Ascend910A="numpy")
 
 
-@pytest.mark.parametrize("spec", [*FORWARD, *BACKWARD])
+@cases("spec", [*FORWARD, *BACKWARD])
 def test_registration(spec):
     for one, forward in (
         (spec, None),
@@ -224,7 +241,7 @@ def test_registration(spec):
         assert [item["name"] for item in info["attr"]] == ascend.attributes_of(one)
 
 
-@pytest.mark.parametrize("spec", FORWARD)
+@cases("spec", FORWARD)
 def test_primitive(spec):
     """It is made with every attribute; those that its TBE operator lacks are what only the CPU asks for."""
     made = AscendPrimitive(spec, {})
@@ -283,7 +300,7 @@ def test_names_are_nobody_elses():
     assert not taken & {registered_name(spec) for spec in SPECS.values()}
 
 
-@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
+@cases("spec", list(SPECS.values()), ids=list(SPECS))
 def test_each_is_there(spec):
     assert spec.has_tbe
     if spec.differentiable:
@@ -300,7 +317,7 @@ def test_every_file_is_named():
     assert {f"fused/{name}" for name in files} <= named
 
 
-@pytest.mark.parametrize("name", ["AddReLU", "LayerNorm", "MatMulBiasReLU", "IoU", "GELU"])
+@cases("name", ["AddReLU", "LayerNorm", "MatMulBiasReLU", "IoU", "GELU"])
 def test_cells_on_ascend(monkeypatch, name):
     """What a Cell takes where MindSpore is set to that device; nothing is run."""
     spec = SPECS[name]
@@ -316,8 +333,8 @@ def test_cells_with_neither(monkeypatch):
         cell.FusedCell(replace(SPECS["NMS"], composite=None, tbe_steps=None), {})
 
 
-@pytest.mark.parametrize(
-    ("spec", "target", "reason"),
+@cases(
+    "spec, target, reason",
     [
         (replace(SPECS["NMS"], tbe_steps=None), "Ascend", "CANN builds no kernel of it"),
         (SPECS["AddReLU"], "GPU", "there is no kernel for GPU"),
@@ -341,8 +358,15 @@ def test_optimizers_are_for_cpu(monkeypatch):
         custom_ops.Adam(weights)
 
 
-@pytest.mark.parametrize(
-    "name", ["Conv2d", "Conv2dBiasReLU", "Conv2dBiasSiLU", "Conv2dBiasLeakyReLU"]
+@cases(
+    "name",
+    [
+        "Conv2dBiasSiLU",
+        *(
+            pytest.param(name, marks=FULL)
+            for name in ("Conv2d", "Conv2dBiasReLU", "Conv2dBiasLeakyReLU")
+        ),
+    ],
 )
 def test_convolutions_as_the_cube_lays_tensors_out(name):
     """x and y in NC1HWC0, weight in FRACTAL_Z, as they are registered."""
@@ -363,7 +387,7 @@ def test_convolutions_as_the_cube_lays_tensors_out(name):
         close(found, want, "float16")
 
 
-@pytest.mark.parametrize("spec", FORWARD)
+@cases("spec", FORWARD, quick=4)
 def test_graphs_hold_the_primitives(spec, tmp_path):
     """What MindSpore makes of a net before it asks a device: shapes and dtypes are inferred, gradients found."""
     ms.set_context(mode=ms.GRAPH_MODE)
@@ -376,7 +400,7 @@ def test_graphs_hold_the_primitives(spec, tmp_path):
     if spec.tbe_gradient:
         net = Sloped(net)
         names.append(registered_name(gradient_of(spec)))
-    file = tmp_path / "net"
+    file = tmp_path / registered_name(spec)
     ms.export(net, *inputs, file_name=str(file), file_format="MINDIR")
     held = file.with_suffix(".mindir").read_bytes()
     assert all(name.encode() in held for name in names)

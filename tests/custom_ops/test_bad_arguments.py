@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 
 import numpy as np
 import pytest
 
 import custom_ops
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 from tests.custom_ops.spec_cases import SPECS, arrays_of
 
 pytestmark = pytest.mark.mindspore
@@ -18,6 +19,7 @@ ms = pytest.importorskip("mindspore")
 from custom_ops.cell import FusedCell  # noqa: E402
 from custom_ops.primitive import primitive  # noqa: E402
 from tests.custom_ops.test_rewritten import CELLS as OF_CELLS  # noqa: E402
+from tests.fork_server import ROOT, run_program  # noqa: E402
 
 Q = np.ones((1, 2, 3, 4), np.float32)
 X = np.ones((2, 8), np.float32)
@@ -38,12 +40,17 @@ def names_both(error, operator, argument):
     assert f"{operator}: {argument} is no tensor; expected a mindspore.Tensor, got " in text, text
 
 
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize("spec", [spec for spec in SPECS.values() if spec.samples], ids=lambda spec: spec.name)  # fmt: skip
+TRIED = [
+    pytest.param(spec, route, bad, id=f"{spec.name}-{route}-{label}")
+    for spec in SPECS.values()
+    for route in ("native", "composite")
+    for label, bad in BAD.items()
+    if spec.samples and (route == "native" or spec.composite is not None)
+]
+
+
+@cases("spec, route, bad", TRIED, per_item=100)
 def test_operators(spec, route, bad):
-    if route == "composite" and spec.composite is None:
-        return
     ms.set_context(mode=ms.PYNATIVE_MODE)
     tensors = [ms.Tensor(array) for array in arrays_of(spec, spec.samples[0], "float32")]
     for place, argument in enumerate(spec.inputs):
@@ -57,11 +64,11 @@ def test_operators(spec, route, bad):
             names_both(error, spec.name, argument)
 
 
-@pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
-@pytest.mark.parametrize("name", CELLS)
-def test_cells(name, mode):
+@cases("mode", MODES)
+@cases("name", CELLS)
+def test_cells(name, mode, subtests):
     """An argument whose default is None may be None."""
-    ms.set_context(mode=mode)
+    set_mode(mode)
     arguments, arrays = CELLS[name]
     cell = getattr(custom_ops, name)(*arguments)
     tensors = [ms.Tensor(array) for array in arrays]
@@ -70,7 +77,13 @@ def test_cells(name, mode):
             may_be_none = name in ("GeGLU", "SwiGLU", "ScaleMaskSoftmax", "ScaledDotProductAttention") and place == len(tensors) - 1  # fmt: skip
             if bad is None and may_be_none:
                 continue
-            with pytest.raises(InputError, match=rf"{name}: \w+ is no tensor; expected a mindspore.Tensor, got"):  # fmt: skip
+            with (
+                subtests.test(place=place, bad=bad),
+                pytest.raises(
+                    InputError,
+                    match=rf"{name}: \w+ is no tensor; expected a mindspore.Tensor, got",
+                ),
+            ):
                 cell(*tensors[:place], bad, *tensors[place + 1 :])
 
 
@@ -109,7 +122,7 @@ def test_another_shape_or_dtype_than_the_other():
         add_relu(ms.Tensor(X), ms.Tensor(X.astype(np.float16)))
 
 
-@pytest.mark.parametrize("axis", [1.0, (0, 1), True])
+@cases("axis", [1.0, (0, 1), True], ids=str)
 def test_an_axis_that_is_no_whole_number(axis):
     """It is not taken for the number that it equals, then or later."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -119,7 +132,7 @@ def test_an_axis_that_is_no_whole_number(axis):
         assert function(ms.Tensor(X), axis=1).shape == X.shape
 
 
-@pytest.mark.parametrize("wrong", ["1", None, True, 1j, np.complex64(1), np.True_])
+@cases("wrong", ["1", None, True, 1j, np.complex64(1), np.True_], ids=repr)
 def test_a_factor_that_is_no_number(wrong):
     with pytest.raises(InputError, match="Swish: beta is no number; expected a number, got"):
         custom_ops.Swish(beta=wrong)
@@ -137,53 +150,22 @@ NO_TENSOR = {
     "functional.box_decode(1.0, ((1.0, 2.0),), 8)": "BoxDecode: x",
 }  # fmt: skip
 """Calls whose operator has no tensor in some place, or in none, and which argument that is."""
-CHILD = """
-import sys
-import mindspore as ms
-import numpy as np
-import custom_ops
-from custom_ops import functional
-
-array, swish = np.ones((2, 3), np.float32), custom_ops.Swish()
-
-class Net(ms.nn.Cell):
-    def __init__(self, call):
-        super().__init__()
-        self.call = call
-
-    def construct(self, v):
-        return self.call(v)
-
-{functions}
-
-in_graph = sys.argv[1] == "graph"
-ms.set_context(mode=ms.GRAPH_MODE if in_graph else ms.PYNATIVE_MODE)
-for call in [{names}]:
-    try:
-        (Net(call) if in_graph else ms.jit(call))(ms.Tensor(array))
-    except Exception as error:
-        print(type(error).__name__, error)
-    else:
-        print("nothing was said")
-"""
+PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "calls_without_tensors.py"
 
 
-@pytest.mark.parametrize("how", ["graph", "jit"])
+@cases("how", ["graph", pytest.param("jit", marks=FULL)])
 def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
     """In a child: what MindSpore hands over for the shapes of these is no memory."""
     functions = [f"def call{i}(v):\n    return {call}" for i, call in enumerate(NO_TENSOR)]
     names = ", ".join(f"call{i}" for i in range(len(NO_TENSOR)))
-    script = tmp_path / "child.py"
-    script.write_text(CHILD.format(functions="\n\n".join(functions), names=names))
-    done = subprocess.run(
-        [sys.executable, str(script), how],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=150,
-    )
-    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
-    said = [line for line in done.stdout.splitlines() if line.startswith(("InputError", "nothing"))]
-    assert len(said) == len(NO_TENSOR), done.stdout
+    script = tmp_path / f"{how}.py"
+    script.write_text(
+        PROGRAM.read_text("utf-8").replace("CALLS = ()", "\n\n".join([*functions, f"CALLS = ({names},)"])), "utf-8"
+    )  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_program(script, how, cwd=tmp_path, environment=environment, timeout_s=150)
+    assert done.returncode == 0, (done.returncode, done.output[-2000:])
+    said = [line for line in done.output.splitlines() if line.startswith(("InputError", "nothing"))]
+    assert len(said) == len(NO_TENSOR), done.output
     for (call, argument), line in zip(NO_TENSOR.items(), said, strict=True):
         assert line.startswith(f"InputError {argument} is no tensor; expected a mindspore.Tensor, got "), (call, line)  # fmt: skip

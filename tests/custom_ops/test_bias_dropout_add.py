@@ -14,6 +14,8 @@ from custom_ops.gradient import gradient_of
 from custom_ops.kernels import Described, program_of
 from custom_ops.operators.bias_dropout_add import BIAS_DROPOUT_ADD
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 
 ONES, ZERO = np.ones((512, 512), np.float32), np.zeros(512, np.float32)
 
@@ -67,7 +69,7 @@ def test_the_gradient_drops_the_same():
     assert np.array_equal(of_residual, ONES)
 
 
-@pytest.mark.parametrize("p", [-0.5, 1.0, 1.5, np.nan])
+@cases("p", [-0.5, 1.0, 1.5, np.nan])
 def test_other_shares_are_refused(p):
     with pytest.raises(InputError, match=rf"BiasDropoutAdd: p is out of range; expected 0 <= p < 1, got {p}"):  # fmt: skip
         BiasDropoutAdd(p=p)
@@ -78,13 +80,13 @@ def test_other_shares_are_refused(p):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
-@pytest.mark.parametrize("p", [-0.5, 1.0, 1.5, "a"])
+@cases("mode", MODES)
+@cases("p", [-0.5, 1.0, 1.5, "a"])
 def test_the_function_refuses_them_too(p, mode):
     ms = pytest.importorskip("mindspore")
     from custom_ops import functional
 
-    ms.set_context(mode=mode)
+    set_mode(mode)
     x, key = ms.Tensor(ONES), ms.Tensor([1], ms.int32)
 
     class Net(ms.nn.Cell):
@@ -98,8 +100,15 @@ def test_the_function_refuses_them_too(p, mode):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
+@cases(
+    "route, mode",
+    [
+        ("native", "graph"),
+        pytest.param("native", "pynative", marks=FULL),
+        pytest.param("composite", "graph", marks=FULL),
+        ("composite", "pynative"),
+    ],
+)
 def test_inside_mindspore(mode, route):
     ms = pytest.importorskip("mindspore")
 
@@ -111,7 +120,7 @@ def test_inside_mindspore(mode, route):
         def construct(self, x, bias, residual):
             return self.op(self.op(x, bias, residual), bias, residual)
 
-    ms.set_context(mode=mode)
+    set_mode(mode)
     x, bias = np.random.default_rng(0).standard_normal((2, 4, 8)).astype(np.float32)
     bias = bias[0]
     tensors = [ms.Tensor(item) for item in (x, bias, x)]
@@ -136,7 +145,7 @@ def test_inside_mindspore(mode, route):
     assert np.allclose(net(*tensors).asnumpy(), 3 * x + 2 * bias, atol=1e-5)
 
 
-@pytest.mark.parametrize("p", [0.0, 0.1])
+@cases("p", [0.0, 0.1])
 def test_the_gradient_is_one_pass_in_c(p):
     """What is handed on as it came is copied beside the rest; the bias is summed row by row."""
     spec = gradient_of(BIAS_DROPOUT_ADD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
 from custom_ops.operators import all_specs  # noqa: E402
+from tests.cases import cases  # noqa: E402
 from tests.custom_ops.test_rewritten import CELLS, flat  # noqa: E402
 
 
@@ -22,8 +24,14 @@ def again(written):
 
 
 def made(name):
-    """The Cell, what it is called with, and what it gives."""
+    """The Cell, what it is called with, and what it gives, in graph mode from now on."""
     ms.set_context(mode=ms.GRAPH_MODE)
+    return compiled(name)
+
+
+@cache
+def compiled(name):
+    """The same; its graph is built once for all tests."""
     arguments, arrays = CELLS[name]
     cell = getattr(custom_ops, name)(*arguments)
     cell.set_train(False)
@@ -36,14 +44,14 @@ def same(got, wanted):
         np.testing.assert_allclose(one, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", CELLS)
+@cases("name", CELLS, quick=4)
 def test_on_arrays(name):
     cell, tensors, wanted = made(name)
     got = cell.forward(*(one.asnumpy() for one in tensors))
     same(got if isinstance(got, tuple) else (got,), wanted)
 
 
-@pytest.mark.parametrize("name", CELLS)
+@cases("name", CELLS, quick=4)
 def test_pickled(name):
     cell, tensors, wanted = made(name)
     same(flat(again(cell)(*tensors)), wanted)
@@ -54,7 +62,7 @@ def test_an_operator_of_the_package_is_pickled_by_its_name():
         assert again(spec) is spec
 
 
-@pytest.mark.parametrize("name", CELLS)
+@cases("name", CELLS, quick=4)
 def test_nothing_is_known_of_shapes(name):
     """The weights are: what cannot fit them is tried otherwise."""
     cell, tensors, wanted = made(name)

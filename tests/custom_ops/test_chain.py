@@ -14,6 +14,7 @@ from custom_ops.operators.linear import own_kernel
 from custom_ops.operators.mul_sigmoid import MUL_SIGMOID
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import InputError, MissingError
+from tests.cases import cases
 
 SQUARE = Described((8, 16), "float32")
 
@@ -37,7 +38,7 @@ def right(x, y, length):
     return (x * (y / (1 + np.exp(-y))) ** length).sum(0)
 
 
-@pytest.mark.parametrize("length", [1, 2, 5])
+@cases("length", [1, 2, 5])
 def test_numbers(length):
     given = arrays(0)
     made = chain(length)

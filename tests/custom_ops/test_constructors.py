@@ -8,6 +8,7 @@ import inspect
 import pytest
 
 import custom_ops
+from tests.cases import cases
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -52,13 +53,13 @@ def arguments(kind):
     return [(one.name, None if one.default is ms.float32 else one.default) for one in found]
 
 
-@pytest.mark.parametrize("name", STAND_FOR)
+@cases("name", STAND_FOR)
 def test_arguments_are_those_of_the_cell(name):
     wanted = arguments(STAND_FOR[name])
     assert arguments(getattr(custom_ops, name))[: len(wanted)] == wanted
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@cases("name", PUBLIC, quick=14)
 def test_examples(name):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     kind = getattr(custom_ops, name)

@@ -14,6 +14,7 @@ from custom_ops.recent import Recent  # noqa: E402
 from custom_ops.specs import OpSpec  # noqa: E402
 from tbe_impl import dsl  # noqa: E402
 from tbe_impl.errors import InputError  # noqa: E402
+from tests.cases import cases  # noqa: E402
 
 PRODUCT = OpSpec("DirectProduct", ("x", "y"), ("z",), forward=lambda x, y: dsl.vmul(x, y))
 SHIFTED = OpSpec(
@@ -66,7 +67,7 @@ def test_tensors_that_lie_otherwise(dispatched):
     assert np.array_equal(op(parameter, parameter).asnumpy(), a * a) and not dispatched
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@cases("dtype", ["float16", "bfloat16", "float64"])
 def test_dtypes(dtype, dispatched):
     x = Tensor(floats(4, 8)).astype(getattr(ms, dtype))
     made = FusedCell(PRODUCT, {})(x, x)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 from tests.custom_ops.edge_cases import (
     OTHER_DTYPES,
     SIZES,
@@ -17,13 +18,14 @@ from tests.custom_ops.edge_cases import (
     check_other_dtype,
     edges_of,
 )
+from tests.custom_ops.modes import MODES, set_mode
 from tests.custom_ops.spec_cases import SPECS, arrays_of
 from tests.custom_ops.test_specs import run
 
 CASES = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.has_kernel]
 
 
-@pytest.mark.parametrize("spec", CASES)
+@cases("spec", CASES, quick=3, per_item=20)
 def test_shapes(spec):
     """A few of them, always the same; `make stress` goes through more."""
     edges = edges_of(spec)
@@ -36,12 +38,12 @@ def test_shapes(spec):
     assert taken, "every shape was refused"
 
 
-@pytest.mark.parametrize(
-    ("name", "shapes"),
+@cases(
+    "name, shapes",
     [
-        ("MulSigmoid", ((4, 8), ())),
+        pytest.param("MulSigmoid", ((4, 8), ()), marks=FULL),
         ("SwiGLU", ((), (4, 8))),
-        ("GeGLU", ((6,), ())),
+        pytest.param("GeGLU", ((6,), ()), marks=FULL),
         ("BiasDropoutAdd", ((4, 8), (8,), (), (1,))),
     ],
 )
@@ -56,7 +58,7 @@ def test_shapes_are_those_that_are_said():
     assert max(len(edge.shapes[0]) for edge in edges) == 8
 
 
-@pytest.mark.parametrize("spec", CASES)
+@cases("spec", CASES, quick=18)
 def test_other_dtypes(spec):
     """One input of another floating dtype, always the same; `make stress` tries each of them."""
     number = zlib.crc32(spec.name.encode())
@@ -67,32 +69,34 @@ def test_other_dtypes(spec):
                 assert not taken or dtype in spec.dtypes_of(name)
 
 
-@pytest.mark.parametrize("spec", CASES)
-def test_what_is_no_array_of_numbers(spec):
+@cases("spec", CASES)
+def test_what_is_no_array_of_numbers(spec, subtests):
     arrays = arrays_of(spec, spec.samples[0], "float32")
     for wrong in (None, "text", arrays[0].astype(">f8"), arrays[0].astype(np.longdouble)):
-        with pytest.raises(InputError) as caught:
-            run(spec, spec.with_defaults({}), wrong, *arrays[1:])
-        check_error(caught.value, spec)
+        with subtests.test(wrong=wrong):
+            with pytest.raises(InputError) as caught:
+                run(spec, spec.with_defaults({}), wrong, *arrays[1:])
+            check_error(caught.value, spec)
 
 
-@pytest.mark.parametrize("spec", CASES)
-def test_another_number_of_arrays(spec):
+@cases("spec", CASES)
+def test_another_number_of_arrays(spec, subtests):
     arrays = arrays_of(spec, spec.samples[0], "float32")
     for given in (arrays[:-1], [*arrays, arrays[0]]):
-        with pytest.raises(InputError) as caught:
-            run(spec, spec.with_defaults({}), *given)
-        check_error(caught.value, spec)
+        with subtests.test(count=len(given)):
+            with pytest.raises(InputError) as caught:
+                run(spec, spec.with_defaults({}), *given)
+            check_error(caught.value, spec)
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize("spec", CASES)
+@cases("mode", MODES)
+@cases("spec", CASES)
 def test_errors_come_when_the_graph_is_built(spec, mode):
     ms = pytest.importorskip("mindspore")
     from custom_ops.cell import FusedCell
 
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    set_mode(mode)
     place = next(i for i, name in enumerate(spec.inputs) if name not in spec.integers)
     arrays = arrays_of(spec, spec.samples[0], "float32")
     arrays[place] = arrays[place].astype(np.int32)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import custom_ops
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -42,15 +44,27 @@ class Net(ms.nn.Cell):
         return self.function(*tensors, **self.keywords)
 
 
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize(("name", "arrays", "keywords", "cell"), CASES)
-def test_a_function_is_its_cell(name, arrays, keywords, cell, route):
+@cases(
+    "name, arrays, keywords, cell, route, mode",
+    [
+        pytest.param(
+            *case,
+            route,
+            mode,
+            id=f"{case[0]}-{len(case[1])}-{route}-{mode}",
+            marks=[] if (mode == "pynative" and route == "native") or number % 6 == 0 else FULL,
+        )
+        for number, case in enumerate(CASES)
+        for route in ("native", "composite")
+        for mode in MODES
+    ],
+)
+def test_a_function_is_its_cell(name, arrays, keywords, cell, route, mode):
     tensors = [ms.Tensor(array) for array in arrays]
     want = cell(**keywords).forward(*arrays)
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
-        ms.set_context(mode=mode)
-        got = Net(name, {**keywords, "route": route})(*tensors)
-        assert np.allclose(got.asnumpy(), want, rtol=2e-5, atol=1e-6)
+    set_mode(mode)
+    got = Net(name, {**keywords, "route": route})(*tensors)
+    assert np.allclose(got.asnumpy(), want, rtol=2e-5, atol=1e-6)
 
 
 def test_dropout_with_a_key():
@@ -75,7 +89,7 @@ WITHOUT_GRADIENT = {
 """Arguments of a floating dtype that the kernels have no gradient of."""
 
 
-@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+@cases("name", WITHOUT_GRADIENT)
 def test_arguments_without_a_gradient(name):
     """Zeros from a kernel, the gradient from basic operators, as the manual says."""
     from custom_ops import functional

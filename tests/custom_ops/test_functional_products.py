@@ -8,6 +8,8 @@ import pytest
 import custom_ops
 from custom_ops import functional
 from custom_ops.operators import all_specs
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 from tests.custom_ops.test_functional import Net
 
 pytestmark = pytest.mark.mindspore
@@ -57,9 +59,28 @@ class Normalised(ms.nn.Cell):
         return self.function(x, weight, None, gamma, beta, mean, variance, **self.keywords)
 
 
-@pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize(("name", "keywords", "activation"), CONV_BN)
-def test_convolution_normalised(name, keywords, activation, has_bias):
+HOW = [(route, mode) for route in ("native", "composite") for mode in MODES]
+
+
+@cases(
+    "name, keywords, activation, has_bias, route, mode",
+    [
+        pytest.param(
+            *one,
+            has_bias,
+            *how,
+            id=f"{one[0]}-{one[1]}-{has_bias}-{how}",
+            marks=[]
+            if has_bias == (number % 2 == 1)
+            and (how == ("native", "pynative") or HOW[number % 4] == how)
+            else FULL,
+        )
+        for number, one in enumerate(CONV_BN)
+        for has_bias in (False, True)
+        for how in HOW
+    ],
+)
+def test_convolution_normalised(name, keywords, activation, has_bias, route, mode):
     rng = np.random.default_rng(0)
     shapes = (*CONVOLUTION, *[(6,)] * 5)
     arrays = [rng.uniform(0.5, 1.5, shape).astype(np.float32) - (i < 4) for i, shape in enumerate(shapes)]  # fmt: skip
@@ -68,28 +89,33 @@ def test_convolution_normalised(name, keywords, activation, has_bias):
     conv = all_specs()["Conv2d"]
     z = conv.formula(x, weight, **conv.with_defaults(STEPS)) + column(bias * has_bias - mean)
     want = activation(z / np.sqrt(column(variance) + 1e-3) * column(gamma) + column(beta))
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
-        ms.set_context(mode=mode)
-        for route in ("native", "composite"):
-            net = Normalised(name, {**STEPS, **keywords, "eps": 1e-3, "route": route}, has_bias)
-            np.testing.assert_allclose(net(*map(ms.Tensor, arrays)).asnumpy(), want, rtol=1e-4, atol=1e-4)  # fmt: skip
+    set_mode(mode)
+    net = Normalised(name, {**STEPS, **keywords, "eps": 1e-3, "route": route}, has_bias)
+    np.testing.assert_allclose(net(*map(ms.Tensor, arrays)).asnumpy(), want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("route", ["native", "composite"])
-def test_normalisation_of_a_batch(route):
+@cases(
+    "route, mode",
+    [
+        ("native", "graph"),
+        ("composite", "pynative"),
+        pytest.param("native", "pynative", marks=FULL),
+        pytest.param("composite", "graph", marks=FULL),
+    ],
+)
+def test_normalisation_of_a_batch(route, mode):
     specs, rng = all_specs(), np.random.default_rng(0)
     arrays = [rng.uniform(0.5, 1.5, shape).astype(np.float32) for shape in ((3, 4, 5), *[(4,)] * 4)]
     wide = [one.astype(np.float64) for one in arrays]
     given = {"eps": 1e-3, "activation": "leaky_relu", "alpha": 0.3}
     training = specs["BatchNormTraining"].formula(*wide[:3], **given)
     inference = specs["BatchNormInference"].formula(*wide, **given)
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
-        ms.set_context(mode=mode)
-        net = Net("batch_norm", {**given, "route": route})
-        tensors = [ms.Tensor(one) for one in arrays]
-        np.testing.assert_allclose(net(*tensors).asnumpy(), inference, rtol=1e-4, atol=1e-4)
-        for got, want in zip(net(*tensors[:3]), training, strict=True):
-            np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4)
+    set_mode(mode)
+    net = Net("batch_norm", {**given, "route": route})
+    tensors = [ms.Tensor(one) for one in arrays]
+    np.testing.assert_allclose(net(*tensors).asnumpy(), inference, rtol=1e-4, atol=1e-4)
+    for got, want in zip(net(*tensors[:3]), training, strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4)
 
 
 def test_every_operator_has_a_function():
@@ -102,16 +128,28 @@ def test_every_operator_has_a_function():
             assert name.lower() in functions, name
 
 
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize(("name", "operator", "shapes", "keywords", "attributes"), CASES)
-def test_a_function_is_its_operator(name, operator, shapes, keywords, attributes, route):
+@cases(
+    "name, operator, shapes, keywords, attributes, route, mode",
+    [
+        pytest.param(
+            *one,
+            *how,
+            id=f"{one[1]}-{one[3]}-{how}",
+            marks=[]
+            if how == ("native", "pynative") or (number % 4 == 0 and how == ("composite", "graph"))
+            else FULL,
+        )
+        for number, one in enumerate(CASES)
+        for how in HOW
+    ],
+)
+def test_a_function_is_its_operator(name, operator, shapes, keywords, attributes, route, mode):
     spec = all_specs()[operator]
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     wide = [one.astype(np.float64) for one in arrays]
     given = spec.with_defaults(keywords if attributes is None else attributes)
     want = spec.formula(*wide, **given)
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
-        ms.set_context(mode=mode)
-        got = Net(name, {**keywords, "route": route})(*map(ms.Tensor, arrays))
-        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4)
+    set_mode(mode)
+    got = Net(name, {**keywords, "route": route})(*map(ms.Tensor, arrays))
+    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4)

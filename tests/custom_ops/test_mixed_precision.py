@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, in_float64
+from tests.cases import FULL, cases
+from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, half_of, in_float64, tail_of
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -30,8 +31,19 @@ def close(got, want, tolerance):
 LEVELS = [("O1", "float16"), ("O2", "float16"), ("O2", "bfloat16"), ("O3", "bfloat16")]
 
 
-@pytest.mark.parametrize(("level", "dtype"), LEVELS)
-@pytest.mark.parametrize("spec", CASES)
+@cases(
+    "spec, level, dtype",
+    [
+        pytest.param(
+            one.values[0],
+            *pair,
+            id=f"{one.id}-{pair[0]}-{pair[1]}",
+            marks=[] if number % 5 == 0 and number // 5 % 4 == place else FULL,
+        )
+        for number, one in enumerate(CASES)
+        for place, pair in enumerate(LEVELS)
+    ],
+)
 def test_levels(spec, level, dtype, tmp_path, monkeypatch):
     """float32 goes in and comes out; its gradient too."""
     from tests.custom_ops.nets import Net
@@ -63,11 +75,28 @@ def test_levels(spec, level, dtype, tmp_path, monkeypatch):
         assert np.isfinite(grads[place].asnumpy()).all()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("spec", CASES)
-def test_one_rounding(spec, dtype):
+@cases(
+    "spec, shapes, dtype",
+    [
+        pytest.param(
+            one.values[0],
+            shapes,
+            dtype,
+            id=f"{one.id}-{label}-{dtype}",
+            marks=FULL if label == "sample" or dtype != half_of(one.values[0]) else [],
+        )
+        for one in CASES
+        for label, shapes in [
+            ("tail", tail_of(one.values[0])),
+            ("sample", one.values[0].samples[0]),
+        ]
+        for dtype in ("float16", "bfloat16")
+        if label == "tail" or shapes != tail_of(one.values[0])
+    ],
+)
+def test_one_rounding(spec, shapes, dtype):
     """Nearly every element is the float64 result rounded once: nothing was rounded on the way."""
-    arrays = arrays_of(spec, spec.samples[0], dtype)
+    arrays = arrays_of(spec, shapes, dtype)
     from tests.custom_ops.test_specs import run
 
     given = spec.with_defaults({})

@@ -9,6 +9,7 @@ import pytest
 
 from custom_ops import functional
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -37,8 +38,8 @@ class Step(ms.nn.Cell):
         return self.function(gradients, *self.own, **self.given)
 
 
-@pytest.mark.parametrize("mode", ["GRAPH_MODE", "PYNATIVE_MODE"])
-@pytest.mark.parametrize("name", RULES)
+@cases("mode", ["GRAPH_MODE", "PYNATIVE_MODE"])
+@cases("name", RULES)
 def test_step(name, mode):
     ms.set_context(mode=getattr(ms, mode))
     count, given = RULES[name]
@@ -91,8 +92,8 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("how", ["arrays", "GRAPH_MODE", "PYNATIVE_MODE"])
-@pytest.mark.parametrize(("name", "wrong", "said"), WRONG)
+@cases("how", ["arrays", "GRAPH_MODE", "PYNATIVE_MODE"])
+@cases("name, wrong, said", WRONG)
 def test_numbers_that_are_none_or_out_of_range_are_named(name, wrong, said, how):
     """Nothing is written."""
     gradients, *own = lists(RULES[name][0])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.peak_memory import CASES, peaks
+from tests.cases import cases
 from tests.peak_memory import needs_linux
 
 pytestmark = [pytest.mark.mindspore, needs_linux]
 
 
-@pytest.mark.parametrize("name", ["attention", "linear cross entropy"])
+@cases("name", ["attention", "linear cross entropy"], quick=1)
 def test_peak_is_a_share_of_the_unfused(name):
     pytest.importorskip("mindspore")
     ours, unfused = peaks(CASES[name])

@@ -8,6 +8,8 @@ import pytest
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.errors import InputError, MissingError
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 
 ms = pytest.importorskip("mindspore")
 pytestmark = pytest.mark.mindspore
@@ -49,14 +51,6 @@ def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE)
-    yield request.param
-    ms.set_context(mode=before)
-
-
 class Both(nn.Cell):
     def __init__(self, scale):
         super().__init__()
@@ -67,7 +61,9 @@ class Both(nn.Cell):
         return total * difference
 
 
+@cases("mode", MODES)
 def test_several_outputs_and_their_gradients(mode):
+    set_mode(mode)
     a, b = floats(5, 7), floats(5, 7, seed=1)
     net = Both(3.0)
     assert np.allclose(net(Tensor(a), Tensor(b)).asnumpy(), 3 * (a + b) * (a - b), atol=1e-5)
@@ -76,12 +72,16 @@ def test_several_outputs_and_their_gradients(mode):
     assert np.allclose(db.asnumpy(), -6 * b, atol=1e-5)
 
 
+@cases("mode", MODES)
 def test_an_error_is_the_operators_own(mode):
+    set_mode(mode)
     with pytest.raises(InputError, match=r"expected \(5, 7\), got \(5, 3\)"):
         Both(1.0)(Tensor(floats(5, 7)), Tensor(floats(5, 3)))
 
 
+@cases("mode", MODES)
 def test_shapes_that_come_later(mode):
+    set_mode(mode)
     net = Both(2.0)
     unknown = Tensor(shape=[None, 7], dtype=ms.float32)
     net.set_inputs(unknown, unknown)
@@ -90,8 +90,10 @@ def test_shapes_that_come_later(mode):
         assert np.allclose(net(Tensor(a), Tensor(b)).asnumpy(), 2 * (a + b) * (a - b), atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@cases("mode", MODES)
+@cases("dtype", ["float16", "bfloat16", "float64"])
 def test_dtypes_stay(mode, dtype):
+    set_mode(mode)
     x = Tensor(floats(4, 8)).astype(getattr(ms, dtype))
     total, difference = FusedCell(SCALED, {})(x, x)
     assert total.dtype == difference.dtype == x.dtype
@@ -108,13 +110,17 @@ def test_inside_a_jit_function():
     assert np.allclose(step(Tensor(a)).asnumpy(), a * a + 1, atol=1e-6)
 
 
+@cases("mode", MODES)
 def test_no_gradient_is_refused_not_zero(mode):
+    set_mode(mode)
     op = FusedCell(NO_GRADIENT, {})
     with pytest.raises(Exception, match="Indexed has no gradient"):
         ms.grad(op)(Tensor(floats(2, 3)))
 
 
+@cases("mode", MODES)
 def test_copies_share_their_kernels(mode):
+    set_mode(mode)
     net = Both(2.0)
     again = copy.deepcopy(net)
     a = Tensor(floats(2, 3))
@@ -179,7 +185,9 @@ def test_a_net_with_an_operator_can_be_explained():
     assert ("Add", "Neg") in [kernel.operators for kernel in ledger.kernels]
 
 
+@cases("mode", MODES)
 def test_calls_of_kernels_are_counted(mode):
+    set_mode(mode)
     from custom_ops import dispatch
 
     op = FusedCell(SQUARE, {})
@@ -190,7 +198,9 @@ def test_calls_of_kernels_are_counted(mode):
     assert dispatch.calls() - before == 3
 
 
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_fifty_batch_sizes_are_few_kernels(mode):
+    set_mode(mode)
     rows_sum = OpSpec(
         f"RowsTimes{mode}",
         ("x", "y"),
@@ -241,14 +251,18 @@ def second_of(net, x):
     return ms.grad(product)(x).asnumpy()
 
 
-def test_a_second_derivative_that_does_not_exist_is_an_error_that_says_what_to_do(mode):
+@cases("mode", MODES)
+def test_a_second_derivative_that_does_not_exist_says_what_to_do(mode):
+    set_mode(mode)
     from custom_ops import MatMulBiasReLU
 
     with pytest.raises(Exception, match=r"MatMulBiasReLU has no derivative of order 2 as a kernel: .*route=\"composite\""):  # fmt: skip
         second_of(MatMulBiasReLU(4, 2), Tensor(floats(3, 4)))
 
 
+@cases("mode", MODES)
 def test_second_derivatives_of_operators_with_hidden_outputs(mode):
+    set_mode(mode)
     from custom_ops import LayerNorm, RMSNorm
 
     x = Tensor(floats(3, 4))

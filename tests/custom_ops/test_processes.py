@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import sys
-import textwrap
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from custom_ops import dispatch
 from custom_ops.computation import KEPT, Computation
 from custom_ops.specs import OpSpec
 from tbe_impl import dsl
+from tests.fork_server import ROOT, run_program
 
 DOUBLED = OpSpec(
     "ThreadsDoubled",
@@ -104,82 +104,21 @@ def test_pynative_in_several_threads():
         ms.set_context(mode=before)
 
 
-def finished(text: str) -> str:
+def finished(program: str, folder: Path) -> str:
     """What a program writes that ends in time, and well."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    path = ROOT / "tests" / "programs" / "custom_ops" / program
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_program(path, cwd=folder, environment=environment, timeout_s=120)
+    assert done.returncode == 0, done.output[-2000:]
+    return done.output
 
 
-CHILDREN = """
-    import os, signal
-    import numpy as np
-    from custom_ops import Conv2d, LayerNorm, LayerNormLinear, dispatch
-    from custom_ops.computation import Computation
-    from custom_ops.kernels import Described
-    from custom_ops.operators.swish import SWISH
-
-    swish = dispatch.ready(Computation(SWISH, {}), [Described((512, 1024), "float32")])
-    x, image = np.ones((512, 1024), np.float32), np.ones((2, 8, 16, 16), np.float32)
-    weight = np.ones((8, 8, 3, 3), np.float32)
-
-    def work():
-        rows = LayerNormLinear(1024, 64).forward(x, x[0], x[1], np.ones((64, 1024), np.float32), np.ones(64, np.float32))
-        y = np.empty_like(x)
-        swish.call([x.ctypes.data, y.ctypes.data])
-        return [y, rows, Conv2d(8, 8, 3).forward(image, weight), LayerNorm((1024,)).forward(x, x[0], x[1])]
-
-    before = work()
-    children = []
-    for _ in range(2):
-        child = os.fork()
-        if not child:
-            signal.alarm(60)
-            try:
-                same = all(np.allclose(a, b) for a, b in zip(work(), before))
-            finally:
-                os._exit(0 if same else 3)
-        children.append(child)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
-    assert all(np.allclose(a, b) for a, b in zip(work(), before))
-    print("well")
-"""
-
-
-def test_forked_children_compute():
+def test_forked_children_compute(tmp_path):
     """As workers of a data loader do."""
-    assert finished(CHILDREN).endswith("well\n")
-
-
-END = """
-    import threading
-    import mindspore as ms
-    import numpy as np
-    from custom_ops import LayerNorm, Swish
-
-    x = ms.Tensor(np.ones((64, 64), np.float32))
-    ms.set_context(mode=ms.GRAPH_MODE)
-    graph = ms.grad(LayerNorm((64,)))
-    graph(x).asnumpy()
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    ms.grad(Swish())(x)
-    swish, started = Swish(), threading.Event()
-
-    def for_ever():
-        while True:
-            swish.forward(np.ones((64, 64), np.float32))
-            started.set()
-
-    threading.Thread(target=for_ever, daemon=True).start()
-    started.wait()
-    made = [swish(x) for _ in range(10)]
-    print("well")
-"""
+    assert finished("forked_children.py", tmp_path).endswith("well\n")
 
 
 @pytest.mark.mindspore
-def test_the_interpreter_ends_while_operators_run():
+def test_the_interpreter_ends_while_operators_run(tmp_path):
     pytest.importorskip("mindspore")
-    assert finished(END).endswith("well\n")
+    assert finished("ends_while_operators_run.py", tmp_path).endswith("well\n")

@@ -7,7 +7,9 @@ import pytest
 
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of, own_gradients
-from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
+from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, tail_of
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -38,13 +40,26 @@ def wanted(spec, arrays):
     return sum(float(one.mean()) for one in visible), [own[spec.same_gradient.get(name, name)] for name in names]  # fmt: skip
 
 
-@pytest.mark.parametrize("level", ["", "O1"])
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize("spec", CASES)
-def test_mean(spec, mode, level, tmp_path, monkeypatch):
+HOW = [(mode, level) for mode in MODES for level in ("", "O1")]
+ROWS = [
+    *(
+        pytest.param(one.values[0], tail_of(one.values[0]), *HOW[number // 4 % 4], id=f"{one.id}-tail-{HOW[number // 4 % 4]}")
+        for number, one in enumerate(CASES)
+        if number % 4 == 2
+    ),
+    *(
+        pytest.param(one.values[0], one.values[0].samples[0], *how, id=f"{one.id}-{how}", marks=FULL)
+        for one in CASES
+        for how in HOW
+    ),
+]  # fmt: skip
+
+
+@cases("spec, shapes, mode, level", ROWS)
+def test_mean(spec, shapes, mode, level, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
-    arrays = arrays_of(spec, spec.samples[0], "float32")
+    set_mode(mode)
+    arrays = arrays_of(spec, shapes, "float32")
     net = Net(spec)
     if level:
         net = ms.amp.auto_mixed_precision(net, level)

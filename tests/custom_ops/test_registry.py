@@ -7,6 +7,8 @@ import custom_ops
 from custom_ops import formula, get, register_operator, tbe
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
+from tests.cases import cases
+from tests.custom_ops.modes import MODES, set_mode
 
 
 @register_operator("FusedAddReLUOfTest", inputs=("x", "y"), outputs=("z",))
@@ -83,7 +85,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_gradients_written_or_derived(name):
     attributes, shapes = CASES[name]
     op = get(name)(**attributes)
@@ -106,22 +108,18 @@ def test_numbers():
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@cases("mode", MODES)
 def test_inside_mindspore(mode):
     ms = pytest.importorskip("mindspore")
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    set_mode(mode)
     x, w = arrays((3, 4), (3, 4), dtype=np.float32)
-    try:
-        clip, score = SoftClip(limit=1.5), RowScore()
-        got = ms.grad(clip)(ms.Tensor(x)).asnumpy()
-        assert np.allclose(got, 1 - np.tanh(x / 1.5) ** 2, atol=1e-5)
-        one, other = score(ms.Tensor(x), ms.Tensor(w))
-        total = np.sum(x * w, -1, keepdims=True)
-        assert np.allclose(one.asnumpy(), total, atol=1e-5)
-        assert np.allclose(other.asnumpy(), x * total, atol=1e-5)
-    finally:
-        ms.set_context(mode=before)
+    clip, score = SoftClip(limit=1.5), RowScore()
+    got = ms.grad(clip)(ms.Tensor(x)).asnumpy()
+    assert np.allclose(got, 1 - np.tanh(x / 1.5) ** 2, atol=1e-5)
+    one, other = score(ms.Tensor(x), ms.Tensor(w))
+    total = np.sum(x * w, -1, keepdims=True)
+    assert np.allclose(one.asnumpy(), total, atol=1e-5)
+    assert np.allclose(other.asnumpy(), x * total, atol=1e-5)
 
 
 @pytest.mark.mindspore

@@ -7,6 +7,8 @@ import pytest
 
 import custom_ops
 from custom_ops import functional
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -58,12 +60,20 @@ def mean_of(net):
     return loss
 
 
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize("name", CELLS)
+@cases(
+    "name, mode",
+    [
+        pytest.param(
+            name, mode, marks=[] if number % 5 == 1 and MODES[number // 5 % 2] == mode else FULL
+        )
+        for number, name in enumerate(CELLS)
+        for mode in MODES
+    ],
+)
 def test_cells(name, mode, tmp_path, monkeypatch):
     """Its weights and inputs have the gradients of the net as it was."""
     monkeypatch.chdir(tmp_path)
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    set_mode(mode)
     arguments, arrays = CELLS[name]
     plain = Wrapper(getattr(custom_ops, name)(*arguments))
     tensors = [ms.Tensor(array) for array in arrays]
@@ -89,7 +99,7 @@ def test_every_cell_that_is_made_from_another_is_tried():
     assert {name for name, one in public.items() if hasattr(one, "from_cells")} == set(CELLS)
 
 
-@pytest.mark.parametrize(("name", "arrays", "keywords", "cell"), FUNCTIONS)
+@cases("name, arrays, keywords, cell", FUNCTIONS, quick=3, ids=lambda row: f"{row[0]}-{row[2]}")
 def test_functions(name, arrays, keywords, cell, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ms.set_context(mode=ms.GRAPH_MODE)

@@ -15,27 +15,62 @@ from custom_ops.specs import OpSpec
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import MODES, set_mode
 from tests.custom_ops.spec_cases import (
     SPECS,
     STEPS,
     arrays_of,
     as_tuple,
     attributes_of,
+    half_of,
     in_float64,
     name_of,
+    tail_of,
 )
 
-EVERY = [
-    pytest.param(spec, given, shapes, id=f"{name}-{'x'.join(map(str, shapes[0])) or 'scalar'}")
-    for name, spec in SPECS.items()
-    for shapes in spec.samples
-    for given in attributes_of(spec)[:1]
-]
-VARIED = [
-    pytest.param(spec, given, spec.samples[0], id=f"{name}-{name_of(given)}")
-    for name, spec in SPECS.items()
-    for given in attributes_of(spec)[1:]
-]
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+
+
+def only_full(is_full):
+    """The marks of a row."""
+    return [FULL] if is_full else []
+
+
+TRIED = [
+    *((spec, spec.with_defaults({}), tail_of(spec), f"{name}-tail", False) for name, spec in SPECS.items()),
+    *(
+        (spec, spec.with_defaults({}), shapes, f"{name}-{'x'.join(map(str, shapes[0])) or 'scalar'}", True)
+        for name, spec in SPECS.items()
+        for shapes in spec.samples
+        if shapes != tail_of(spec)
+    ),
+    *(
+        (spec, given, spec.samples[0], f"{name}-{name_of(given)}", number > 0)
+        for name, spec in SPECS.items()
+        for number, given in enumerate(attributes_of(spec)[1:])
+    ),
+]  # fmt: skip
+"""Operator, attributes, shapes, a label, and whether only `make test-all` tries them."""
+NUMBERS = [
+    pytest.param(
+        spec, given, shapes, dtype, id=f"{label}-{dtype}",
+        marks=only_full(is_full or dtype not in ("float32", half_of(spec)) or (given != spec.with_defaults({}) and dtype != "float32")),
+    )
+    for spec, given, shapes, label, is_full in TRIED
+    for dtype in DTYPES
+    if dtype in spec.dtypes and spec.has_kernel
+]  # fmt: skip
+DIFFERENTIATED = [
+    pytest.param(
+        spec, given, shapes, dtype, id=f"{label}-{dtype}", marks=only_full(is_full or dtype == "float64")
+    )
+    for spec, given, shapes, label, is_full in TRIED
+    for dtype in ("float32", "float64")
+    if spec.has_kernel and spec.differentiable and {"float32", "float64"} <= set(spec.dtypes)
+]  # fmt: skip
+SLOPES = {"float32": (2e-3, 2e-4), "float64": (1e-3, 1e-5)}
+"""How far gradients may be from differences: relative, and absolute."""
 
 
 def close(got, want, dtype: str) -> None:
@@ -51,28 +86,25 @@ def run(spec, given, *arrays):
     return as_tuple(computation_of(spec, sorted_attributes(spec, given))(*arrays))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize(("spec", "given", "shapes"), [*EVERY, *VARIED])
+@cases("spec, given, shapes, dtype", NUMBERS)
 def test_numbers(spec, given, shapes, dtype):
-    if dtype not in spec.dtypes or not spec.has_kernel:
-        return
     arrays = arrays_of(spec, shapes, dtype)
     want = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
     for got, one in zip(run(spec, given, *arrays)[: len(spec.visible)], want, strict=True):
         close(got, one, dtype)
 
 
-@pytest.mark.parametrize(("spec", "given", "shapes"), [*EVERY, *VARIED])
-def test_gradients_by_finite_differences(spec, given, shapes):
-    if not spec.has_kernel or not spec.differentiable or "float64" not in spec.dtypes:
-        return
-    arrays = arrays_of(spec, shapes, "float64", seed=1)
+@cases("spec, given, shapes, dtype", DIFFERENTIATED)
+def test_gradients_by_finite_differences(spec, given, shapes, dtype):
+    given_arrays = arrays_of(spec, shapes, dtype, seed=1)
+    arrays = in_float64(spec, given_arrays)
     rng = np.random.default_rng(2)
     outputs = as_tuple(spec.formula(*arrays, **given))
-    grads = [rng.standard_normal(np.shape(one)) for one in outputs]
+    grads = [np.asarray(rng.standard_normal(np.shape(one)), dtype) for one in outputs]
     gradient = gradient_of(spec)
-    made = run(spec, given, *arrays)
-    known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
+    made = run(spec, given, *given_arrays)
+    known = dict(zip((*spec.inputs, *spec.outputs), (*given_arrays, *made), strict=True))
+    relative, absolute = SLOPES[dtype]
     found = run(
         gradient, given, *(known[name] for name in gradient.inputs if name in known), *grads
     )
@@ -92,20 +124,32 @@ def test_gradients_by_finite_differences(spec, given, shapes):
             up = loss(changed)
             changed[place][at] -= 2 * step
             slope = (up - loss(changed)) / (2 * step)
-            assert abs(got[at] - slope) <= 1e-3 * abs(slope) + 1e-5, (spec.inputs[place], at)
+            assert abs(got[at] - slope) <= relative * abs(slope) + absolute, (
+                spec.inputs[place],
+                at,
+            )
+
+
+ROUTES = [
+    pytest.param(
+        spec, shapes, mode, id=f"{name}-{label}-{mode}",
+        marks=only_full(shapes != tail_of(spec) or (mode == "graph") != (number % 14 == 3)),
+    )
+    for number, (name, spec) in enumerate(SPECS.items())
+    for label, shapes in [("tail", tail_of(spec)), ("sample", spec.samples[0])]
+    for mode in MODES
+    if spec.has_kernel and spec.composite is not None and (label == "tail" or shapes != tail_of(spec))
+]  # fmt: skip
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
-def test_both_routes_agree_inside_mindspore(spec, mode):
+@cases("spec, shapes, mode", ROUTES)
+def test_both_routes_agree_inside_mindspore(spec, shapes, mode):
     ms = pytest.importorskip("mindspore")
     from custom_ops.cell import FusedCell
 
-    if not spec.has_kernel or spec.composite is None or not spec.samples:
-        return
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
-    arrays = arrays_of(spec, spec.samples[0], "float32")
+    set_mode(mode)
+    arrays = arrays_of(spec, shapes, "float32")
     inputs = [ms.Tensor(array) for array in arrays]
     native, composite = (FusedCell(spec, {}, route) for route in ("native", "composite"))
     one, other = as_tuple(native(*inputs)), as_tuple(composite(*inputs))
@@ -131,15 +175,24 @@ def extremes(dtype: str) -> tuple[float, ...]:
     return tuple(sign * float(one) for one in found for sign in (1, -1))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
-def test_special_values(spec, dtype):
+SPECIALS = [
+    pytest.param(
+        spec, given, shapes, dtype, id=f"{label}-{dtype}",
+        marks=only_full(is_full or dtype not in ("float32", half_of(spec)) or (given != spec.with_defaults({}) and dtype != "float32")),
+    )
+    for spec, given, shapes, label, is_full in TRIED
+    for dtype in DTYPES
+    if spec.has_kernel and spec.nan != "undefined" and dtype in spec.dtypes
+    if shapes in (tail_of(spec), spec.samples[0])
+]  # fmt: skip
+
+
+@cases("spec, given, shapes, dtype", SPECIALS)
+def test_special_values(spec, given, shapes, dtype, subtests):
     """NaN and infinities are where the formula has them, and zeros have its sign."""
-    if not spec.has_kernel or spec.nan == "undefined" or dtype not in spec.dtypes:
-        return
-    for given in attributes_of(spec):
-        for seed in range(8):
-            arrays = _with_special_values(spec, dtype, seed)
+    for seed in range(8):
+        with subtests.test(seed=seed):
+            arrays = _with_special_values(spec, shapes, dtype, seed)
             with np.errstate(all="ignore"):
                 wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
             made = run(spec, given, *arrays)[: len(spec.visible)]
@@ -150,10 +203,10 @@ def test_special_values(spec, dtype):
                     assert np.array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
 
 
-def _with_special_values(spec, dtype, seed):
+def _with_special_values(spec, shapes, dtype, seed):
     """Every element a special one; a single one where a whole row would be NaN."""
     rng = np.random.default_rng(seed)
-    arrays = arrays_of(spec, spec.samples[0], dtype, seed)
+    arrays = arrays_of(spec, shapes, dtype, seed)
     shape = arrays[0].shape  # those of another one are weights
     floats = [
         place
@@ -181,12 +234,20 @@ def _same_pattern(got, want, dtype):
     assert np.array_equal(np.isinf(got), np.isinf(want)), (got, want)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5)], ids=str)
-@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
+ONE_SHAPE = ((), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5))
+
+
+@cases(
+    "spec, shape",
+    [
+        pytest.param(spec, shape, id=f"{spec.name}-{shape}", marks=only_full(number % 7 != place))
+        for number, spec in enumerate(SPECS.values())
+        for place, shape in enumerate(ONE_SHAPE)
+        if spec.has_kernel
+    ],
+)
 def test_any_shape_works_or_is_refused(spec, shape):
     """All inputs of one shape: right, or an error that names the operator and an argument, and says what came instead."""
-    if not spec.has_kernel:
-        return
     given = spec.with_defaults({})
     arrays = arrays_of(spec, [shape] * len(spec.inputs), "float32")
     try:
@@ -209,12 +270,18 @@ def test_any_shape_works_or_is_refused(spec, shape):
             close(got, want, "float32")
 
 
-@pytest.mark.parametrize("spec", list(SPECS.values()), ids=SPECS)
-def test_arrays_that_are_not_contiguous(spec):
-    if not spec.has_kernel or not spec.samples:
-        return
+@cases(
+    "spec, shapes",
+    [
+        pytest.param(spec, shapes, id=f"{name}-{label}", marks=only_full(shapes != tail_of(spec)))
+        for name, spec in SPECS.items()
+        for label, shapes in [("tail", tail_of(spec)), ("sample", spec.samples[0])]
+        if spec.has_kernel and (label == "tail" or shapes != tail_of(spec))
+    ],
+)
+def test_arrays_that_are_not_contiguous(spec, shapes):
     given = spec.with_defaults({})
-    arrays = arrays_of(spec, spec.samples[0], "float32")
+    arrays = arrays_of(spec, shapes, "float32")
     apart = [np.repeat(array, 2, -1)[..., ::2] if array.ndim else array for array in arrays]
     turned = [np.asfortranarray(array) for array in arrays]
     aside = [_one_byte_aside(array) for array in arrays]

@@ -17,7 +17,15 @@ from tbe_impl.dsl.layouts import (
     to_fractal_z,
 )
 from tbe_impl.errors import MissingError
-from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, attributes_of, in_float64
+from tests.cases import FULL, cases
+from tests.custom_ops.spec_cases import (
+    SPECS,
+    arrays_of,
+    as_tuple,
+    attributes_of,
+    in_float64,
+    name_of,
+)
 from tests.custom_ops.test_specs import close, run
 from tests.tbe_impl.ops.calls import describe
 
@@ -96,24 +104,39 @@ def check_gradient(spec, given, shapes, soc="Ascend910A", backend="numpy"):
     check(gradient, given, rounded, run(gradient, given, *exact), soc, backend)
 
 
-@pytest.mark.parametrize("spec", FORWARD)
-def test_forward(spec):
-    for given in attributes_of(spec):
-        for number, shapes in enumerate(spec.samples[:2]):
-            arrays = arrays_of(spec, shapes, DTYPE)
-            wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
-            chip = ("Ascend910B", "cpu") if not number else ("Ascend910A", "numpy")
-            check(spec, given, arrays, wanted, *chip)
+def tries(specs, compiled):
+    """Operator, attributes, shapes, chip, back end; the compiler gets one sample, in `make test` of one operator."""
+    for one in specs:
+        spec = one.values[0]
+        for number, given in enumerate(attributes_of(spec)):
+            label = f"{one.id}-{name_of(given)}"
+            yield pytest.param(
+                spec, given, spec.samples[1], "Ascend910A", "numpy", id=f"{label}-numpy"
+            )
+            yield pytest.param(
+                spec,
+                given,
+                spec.samples[0],
+                "Ascend910B",
+                "cpu",
+                id=f"{label}-cpu",
+                marks=FULL if number or spec.name != compiled else [],
+            )
 
 
-@pytest.mark.parametrize("spec", BACKWARD)
-def test_gradients(spec):
-    for given in attributes_of(spec):
-        check_gradient(spec, given, spec.samples[0], "Ascend910B", "cpu")
-        check_gradient(spec, given, spec.samples[1])
+@cases("spec, given, shapes, soc, backend", list(tries(FORWARD, "LayerNormLinear")))
+def test_forward(spec, given, shapes, soc, backend):
+    arrays = arrays_of(spec, shapes, DTYPE)
+    wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
+    check(spec, given, arrays, wanted, soc, backend)
 
 
-@pytest.mark.parametrize(
+@cases("spec, given, shapes, soc, backend", list(tries(BACKWARD, "MatMulBiasSiLU")))
+def test_gradients(spec, given, shapes, soc, backend):
+    check_gradient(spec, given, shapes, soc, backend)
+
+
+@cases(
     "given",
     [
         {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2},
@@ -126,7 +149,7 @@ def test_gradients_of_convolutions(given):
     check_gradient(spec, spec.with_defaults(given), ((2, 6, 9, 8), (10, 3, 3, 3), (10,)))
 
 
-@pytest.mark.parametrize("spec", [CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT], ids=lambda spec: spec.name)
+@cases("spec", [CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT], ids=lambda spec: spec.name)
 def test_gradients_of_convolutions_as_the_cube_lays_tensors_out(spec):
     given = spec.with_defaults({"padding": "same"})
     arrays = arrays_of(spec, ((2, 20, 9, 8), (24, 20, 3, 3), (2, 24, 9, 8)), DTYPE)
@@ -159,7 +182,7 @@ def names_of(steps, spec):
     return [registered_name(one.spec).encode() for one in whole.operators]
 
 
-@pytest.mark.parametrize("spec", FORWARD)
+@cases("spec", FORWARD, quick=3)
 def test_graphs_hold_the_steps(spec, tmp_path):
     net = ascend.called(spec, {"max_output": 3} if spec.name == "NMS" else {})
     assert isinstance(net, InARow)
@@ -167,7 +190,7 @@ def test_graphs_hold_the_steps(spec, tmp_path):
     assert all(name in held for name in names_of(spec.tbe_steps, spec))
 
 
-@pytest.mark.parametrize("spec", BACKWARD)
+@cases("spec", BACKWARD, quick=4)
 def test_graphs_hold_the_steps_of_gradients(spec, tmp_path):
     net = ascend.called(spec, {})
     net = Visible(net, len(spec.visible)) if spec.hidden else net

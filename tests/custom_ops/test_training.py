@@ -5,6 +5,8 @@ import pytest
 
 import custom_ops
 from custom_ops import dispatch
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import set_mode
 
 ms = pytest.importorskip("mindspore")
 nn, ops = ms.nn, ms.ops
@@ -133,23 +135,21 @@ OPERATORS = {Mlp: 2 * 4 + 1, Block: 2 * 6 + 1}
 """Kernels in a step: of each operator and its gradient, and of the optimizer."""
 
 
-@pytest.mark.parametrize(
-    "made, shape", [(Mlp, (32, 16)), (Block, (4, TOKENS, 16))], ids=["mlp", "block"]
-)
-@pytest.mark.parametrize(
-    "mode, steps",
-    [(ms.GRAPH_MODE, STEPS), (ms.PYNATIVE_MODE, PYNATIVE_STEPS)],
-    ids=["graph", "pynative"],
+@cases(
+    "made, shape, mode, steps",
+    [
+        (Mlp, (32, 16), "graph", STEPS),
+        pytest.param(Mlp, (32, 16), "pynative", PYNATIVE_STEPS, marks=FULL),
+        pytest.param(Block, (4, TOKENS, 16), "graph", STEPS, marks=FULL),
+        (Block, (4, TOKENS, 16), "pynative", PYNATIVE_STEPS),
+    ],
+    per_item=1,
 )
 def test_losses_are_those_without_our_operators(made, shape, mode, steps):
-    before = ms.get_context("mode")
-    ms.set_context(mode=mode)
-    try:
-        without = _losses(made, shape, False, steps)
-        calls = dispatch.calls()
-        found = _losses(made, shape, True, steps)
-    finally:
-        ms.set_context(mode=before)
+    set_mode(mode)
+    without = _losses(made, shape, False, steps)
+    calls = dispatch.calls()
+    found = _losses(made, shape, True, steps)
     assert dispatch.calls() - calls >= OPERATORS[made] * steps
     if steps == STEPS:
         assert without[-20:].mean() < 0.9 * without[:20].mean()

@@ -12,6 +12,7 @@ from custom_ops.varying import LAST_SIZES, PATIENCE, Bound, fitting, pattern_of
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.errors import FusionError, InputError
+from tests.cases import FULL, cases
 from tests.custom_ops.spec_cases import SPECS, arrays_of
 
 SCALED_ROWS = OpSpec(
@@ -105,7 +106,7 @@ def test_what_is_kept_is_bounded():
     assert len(op._outputs) == len(op._traced) == KEPT
 
 
-@pytest.mark.parametrize("changing", [0, 2], ids=["batch", "height"])
+@cases("changing", [0, pytest.param(2, marks=FULL)], ids=["batch", "height"])
 def test_groups_of_channels_are_few_kernels(changing):
     """Forward and backward: a reshape beside a size that is not known leaves that axis alone."""
     spec = SPECS["GroupNorm"]
@@ -153,8 +154,8 @@ def test_patterns():
     assert fitting((-1, 7), (9, 6)) is None
 
 
-@pytest.mark.parametrize("columns", [3, 5000])
-def test_a_size_that_counts_as_a_number_is_never_taken_for_another(columns):
+@cases("columns", [3, 5000])
+def test_a_size_used_as_a_number_is_never_taken_for_another(columns):
     def forward(x):
         rows = x.shape[0].value if isinstance(x.shape[0], Const) else x.shape[0]
         return dsl.vmuls(x, 1 / rows)  # of sizes that come later a whole number: 0
@@ -173,7 +174,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "attributes"), CASES)
+@cases("spec, attributes", CASES)
 def test_every_operator_computes_the_same_where_sizes_come_later(spec, attributes):
     """Each size alone, and all of them, left open: the operator refuses, or what it defines is the same."""
     full = spec.with_defaults(attributes)

@@ -1,0 +1,19 @@
+"""Calls operators, then in child processes that begin as the first argument says; prints which of those ended well."""
+
+import multiprocessing
+import sys
+
+from tests.custom_ops.test_concurrency import TRIED, call
+
+
+def several(seed):
+    """Every ninth operator."""
+    for number in range(seed, len(TRIED), 9):
+        call((number, seed))
+    return seed
+
+
+if __name__ == "__main__":
+    several(0)
+    with multiprocessing.get_context(sys.argv[1]).Pool(2 if sys.argv[1] == "fork" else 1) as pool:
+        print(pool.map_async(several, range(4)).get(100))
