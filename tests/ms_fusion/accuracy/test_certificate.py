@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
 import os
 import shutil
 import subprocess
-import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +23,10 @@ from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.accuracy.worker import Worker
 from ms_fusion.formats.composite import parse_composite
 from ms_fusion.ledger import FusedKernel
+from tests.cases import FULL, cases
+from tests.fork_server import run_program
 
+ROOT = Path(__file__).resolve().parents[3]
 NAME = "Fused_Mul_Add_1"
 
 
@@ -76,33 +81,45 @@ void {name}(void *callback, int *threads, void **args) {{
 RIGHT = "p[2][i] = (float)(p[0][i] * 0.1f) + p[1][i];"
 
 
-@pytest.fixture
-def build(tmp_path):
-    """Compiles a kernel into a directory as MindSpore would and returns the ledger's record of it."""
+X8 = np.arange(32, dtype=np.float32).reshape(4, 8)
+
+
+@functools.cache
+def library_of(source):
+    """The shared library of a C text."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
-
-    def make(code, text=STOCK, **description):
-        wanted = composite(**description)
-        name = wanted["op"]
-        folder = tmp_path / "akg_kernel_meta"
-        folder.mkdir(exist_ok=True)
-        source = tmp_path / f"{name}.c"
-        source.write_text(text.format(name=name, code=code))
-        library = folder / f"{name}.so"
+    with tempfile.TemporaryDirectory() as place:
+        text, library = Path(place, "kernel.c"), Path(place, "kernel.so")
+        text.write_text(source)
         subprocess.run(
-            [compiler, "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", library, source],
+            [compiler, "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", library, text],
             check=True,
         )
-        digest = hashlib.sha256(library.read_bytes()).hexdigest()
-        (folder / f"{name}.json").write_text(
-            json.dumps({"kernelName": f"{name}_kernel", "sha256": digest})
-        )
-        (folder / f"{name}.info").write_text(json.dumps(wanted))
-        return kernel_of(wanted)
+        return library.read_bytes()
 
-    return make
+
+def built(place, code, text=STOCK, **description):
+    """Puts a kernel into a directory as MindSpore would and returns the ledger's record of it."""
+    wanted = composite(**description)
+    name = wanted["op"]
+    folder = place / "akg_kernel_meta"
+    folder.mkdir(exist_ok=True)
+    library = library_of(text.format(name=name, code=code))
+    (folder / f"{name}.so").write_bytes(library)
+    digest = hashlib.sha256(library).hexdigest()
+    (folder / f"{name}.json").write_text(
+        json.dumps({"kernelName": f"{name}_kernel", "sha256": digest})
+    )
+    (folder / f"{name}.info").write_text(json.dumps(wanted))
+    return kernel_of(wanted)
+
+
+@pytest.fixture
+def build(tmp_path):
+    """`built` in this test's directory."""
+    return functools.partial(built, tmp_path)
 
 
 def kernel_of(description, full_name=None):
@@ -133,29 +150,66 @@ def certificate(kernel, directory, *, flags="--opt_level=2", captured=None, time
     return {entry.inputs: entry for entry in found[kernel.full_name]}
 
 
-@pytest.mark.parametrize(
-    ("text", "flags"), [(STOCK, ""), (V2, "--kernel_generator=AKG_V2")], ids=["akg", "akg_v2"]
-)
-def test_a_right_kernel(build, tmp_path, text, flags):
-    x = np.arange(32, dtype=np.float32).reshape(4, 8)
-    found = certificate(build(RIGHT, text), tmp_path, flags=flags, captured=(x, x))
+SEVERAL = {
+    "crashing": "*(volatile int *)0 = 1;",
+    "right": RIGHT,
+    "rough": "p[2][i] = p[0][i] * 0.1f * 1.0001f + p[1][i];",
+    "losing": "float r = p[0][i] * 0.1f + p[1][i]; p[2][i] = r != r ? 0.0f : r;",
+    "empty": "",
+}
+"""Kernels that are looked at together: the crash of the first must not stop the others."""
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """The certificates of `SEVERAL`, made in one call; the right kernel received `X8` in a run."""
+    place = tmp_path_factory.mktemp("several")
+    made = {name: built(place, code, name=f"Fused_{name}") for name, code in SEVERAL.items()}
+    captured = {made["right"].full_name: (X8, X8)}
+    found = certify(
+        list(made.values()), kernel_directory=place, flags="", captured=captured, timeout_s=60.0
+    )
+    return {
+        name: {entry.inputs: entry for entry in found[kernel.full_name]}
+        for name, kernel in made.items()
+    }
+
+
+def check_right(found):
     assert list(found) == ["captured", "seeded", "edges"]
     assert found["captured"].fused_max_ulp <= 1.5  # the product and the sum are rounded
     assert found["seeded"].fused_max_abs < 1e-6
     assert "one side" not in found["edges"].note
 
 
-def test_wrong_in_the_last_places(build, tmp_path):
-    found = certificate(build("p[2][i] = p[0][i] * 0.1f * 1.0001f + p[1][i];"), tmp_path)
-    assert 500 < found["seeded"].fused_max_ulp < math.inf
+def test_a_right_kernel(several):
+    check_right(several["right"])
 
 
-def test_what_is_lost_is_counted(build, tmp_path):
-    code = "float r = p[0][i] * 0.1f + p[1][i]; p[2][i] = r != r ? 0.0f : r;"
-    found = certificate(build(code), tmp_path)
+def test_a_right_kernel_of_the_other_generator(build, tmp_path):
+    kernel = build(RIGHT, V2)
+    found = certificate(kernel, tmp_path, flags="--kernel_generator=AKG_V2", captured=(X8, X8))
+    check_right(found)
+
+
+def test_wrong_in_the_last_places(several):
+    assert 500 < several["rough"]["seeded"].fused_max_ulp < math.inf
+
+
+def test_what_is_lost_is_counted(several):
+    found = several["losing"]
     assert found["edges"].fused_max_ulp == math.inf
     assert "results are NaN or inf on one side only" in found["edges"].note
     assert found["seeded"].fused_max_ulp < math.inf
+
+
+def test_an_output_never_written(several):
+    assert "output 0 is never written" in several["empty"]["seeded"].note
+
+
+def test_one_bad_kernel_does_not_stop_the_next(several):
+    assert len(several["crashing"]) == 1
+    assert list(several["rough"]) == ["seeded", "edges"]
 
 
 NOT_RUN = {
@@ -166,23 +220,12 @@ NOT_RUN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "options", "said"), NOT_RUN.values(), ids=NOT_RUN.keys())
+@cases("code, options, said", NOT_RUN.values(), ids=NOT_RUN.keys())
 def test_degrades_to_a_note(build, tmp_path, code, options, said):
     found = certificate(build(code), tmp_path, **options)
     assert list(found) == ["seeded"]
     assert math.isnan(found["seeded"].fused_max_ulp)
     assert said in found["seeded"].note
-
-
-def test_an_output_never_written(build, tmp_path):
-    assert "output 0 is never written" in certificate(build(""), tmp_path)["seeded"].note
-
-
-def test_one_bad_kernel_does_not_stop_the_next(build, tmp_path):
-    bad, good = build("*(volatile int *)0 = 1;", name="Fused_Mul_Add_2"), build(RIGHT)
-    found = certify([bad, good], kernel_directory=tmp_path, flags="", captured=None, timeout_s=60.0)
-    assert len(found[bad.full_name]) == 1
-    assert [entry.inputs for entry in found[good.full_name]] == ["seeded", "edges"]
 
 
 DAMAGE = {
@@ -208,7 +251,7 @@ DAMAGE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("damage", "said"), DAMAGE.values(), ids=DAMAGE.keys())
+@cases("damage, said", DAMAGE.values(), ids=DAMAGE.keys())
 def test_damaged_files_are_noted(build, tmp_path, damage, said):
     kernel = build(RIGHT)
     damage(tmp_path / "akg_kernel_meta")
@@ -229,31 +272,6 @@ def test_captured_inputs_must_fit(build, tmp_path):
     )
 
 
-NET = """
-import os
-import numpy as np
-import mindspore as ms
-from mindspore import Parameter, Tensor, nn, ops
-
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.total = Parameter(Tensor(np.ones((16, 32), np.float32)), name="total")
-
-    def construct(self, x, y):
-        e = ops.exp(x * 0.5) - 1.0
-        r = ops.relu(y + 1.0)
-        s = ops.softmax(y * 3.0, -1)
-        t = ops.transpose(x, (1, 0))
-        ops.assign_add(self.total, x)
-        return e, r, s, t, ops.reshape(t, (-1,))
-
-ms.set_context(mode=ms.GRAPH_MODE)
-random = np.random.default_rng(0)
-Net()(*(Tensor(random.normal(0, 8, (16, 32)).astype(np.float32)) for _ in range(2)))
-"""
-
-
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     """A small net compiled and run with MindSpore's own fusion: certificates and tensors by the kernel's operators."""
@@ -261,7 +279,6 @@ def real(tmp_path_factory):
     home = tmp_path_factory.mktemp("real")
     kernels = home / "kernels"
     kernels.mkdir()
-    (home / "net.py").write_text(NET)
     environment = {
         **os.environ,
         "MS_COMPILER_CACHE_PATH": str(kernels),
@@ -269,14 +286,9 @@ def real(tmp_path_factory):
         "MINDSPORE_DUMP_CONFIG": str(write_dump_configuration(home / "dump")),
         "GLOG_v": "4",
     }
-    subprocess.run(
-        [sys.executable, "net.py"],
-        cwd=home,
-        env=environment,
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    program = ROOT / "tests" / "programs" / "accuracy" / "net_of_six_kernels.py"
+    ended = run_program(program, cwd=home, environment=environment, timeout_s=120, fresh=True)
+    assert ended.returncode == 0, ended.output
     tensors = read_tensor_dump(home / "dump")
     records = []
     for path in sorted(kernels.rglob("*.info")):
@@ -302,6 +314,7 @@ def real(tmp_path_factory):
     }
 
 
+@FULL
 @pytest.mark.mindspore
 def test_every_real_kernel_runs(real):
     assert len(real) >= 6
@@ -310,6 +323,7 @@ def test_every_real_kernel_runs(real):
         assert all(entry.unfused_max_ulp is not None for entry in entries.values())
 
 
+@FULL
 @pytest.mark.mindspore
 def test_fused_exp_is_far_off(real):
     entries, _, _ = (
@@ -319,6 +333,7 @@ def test_fused_exp_is_far_off(real):
     assert "NaN or inf on one side only" in entries["edges"].note  # it never reaches inf
 
 
+@FULL
 @pytest.mark.mindspore
 def test_fused_relu_loses_nan(real):
     entries, _, _ = real["Add", "Maximum"]
@@ -327,6 +342,7 @@ def test_fused_relu_loses_nan(real):
     assert "NaN or inf on one side only" in entries["edges"].note
 
 
+@FULL
 @pytest.mark.mindspore
 def test_transpose_beside_its_reshape_is_never_written(real):
     """MindSpore 2.10's own generator compiles this kernel to nothing."""
@@ -335,6 +351,7 @@ def test_transpose_beside_its_reshape_is_never_written(real):
     assert entries["captured"].unfused_max_ulp == 0.0
 
 
+@FULL
 @pytest.mark.mindspore
 def test_in_place_kernel_is_compared_by_its_target(real):
     entries, _, _ = real["Add", "Assign"]
@@ -343,6 +360,7 @@ def test_in_place_kernel_is_compared_by_its_target(real):
     assert "after the launch" in entries["captured"].note
 
 
+@FULL
 @pytest.mark.mindspore
 def test_dumped_outputs_are_what_float64_says(real):
     """The dump's inputs and outputs belong together: an exact kernel gives one for the other."""
@@ -392,6 +410,7 @@ SINGLE = [
 ]  # fmt: skip
 
 
+@FULL
 @pytest.mark.mindspore
 def test_formulas_mean_what_mindspores_operators_do(tmp_path):
     """Every operator alone, in MindSpore's own words and in ours."""
