@@ -402,14 +402,36 @@ def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
     assert_unchanged(y, inputs, options, cache)
 
 
+def follow_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On graphs as small as these nothing gains: what can be followed is followed."""
+    monkeypatch.setattr(loop_orders, "SHORTEST_RUN", 1)
+    monkeypatch.setattr(loop_orders, "CACHE_BYTES", -1)
+    monkeypatch.setattr(schedule_choices, "is_read_again", lambda record, stage: True)
+
+
+@cases("seed", range(8))
+def test_each_request_has_an_outcome(seed: int) -> None:
+    """Of schedules whose kernels `make test` does not compile, as they are and with everything followed."""
+    graph = make(seed)
+    outputs, inputs = [node.tensor for node in graph.outputs], [t for t, _ in graph.inputs]
+    if any(op.kind == "library" for op in stages_of(outputs)):
+        return
+    record = random_schedule(outputs, seed).record()
+    made = outputs_of(record, outputs)
+    with pytest.MonkeyPatch.context() as patch:
+        for _ in range(2):
+            options = options_of(record, outputs, inputs, Options(parallel_elements=2))
+            assert all(
+                str(one) for one in outcomes(record, layout_of(made, inputs, options), options)
+            )
+            follow_everything(patch)
+
+
 @cases("seed", range(GRAPHS), quick=2, per_item=4)
 def test_no_schedule_changes_a_result(
     seed: int, monkeypatch: pytest.MonkeyPatch, cache: KernelCache
 ) -> None:
-    # on graphs as small as these nothing gains: follow everything that can be followed
-    monkeypatch.setattr(loop_orders, "SHORTEST_RUN", 1)
-    monkeypatch.setattr(loop_orders, "CACHE_BYTES", -1)
-    monkeypatch.setattr(schedule_choices, "is_read_again", lambda record, stage: True)
+    follow_everything(monkeypatch)
     graph = make(seed)
     outputs, inputs = [node.tensor for node in graph.outputs], [t for t, _ in graph.inputs]
     record = random_schedule(outputs, seed).record()

@@ -133,7 +133,7 @@ FEW = (
 """Each request once."""
 CASES = [
     ("float16", "sum", (33, 70), FEW),
-    ("int8", "sum", (20, 45), FEW[1::4]),
+    ("int8", "sum", (1, 45), ((rows, "parts_of_parts"), (rows, "blocks_outside"), (columns, "blocks"))),
     *(
         pytest.param(*case, ALL, marks=FULL)
         for case in (
