@@ -56,7 +56,7 @@ def test_a_fused_model_is_what_onnx_runtime_says(name: str, native: Native, fuse
     same(net.set_train(), source, {"x": random(*SHAPES[name])}, native)
 
 
-@in_modes("name", MODELS, per_item=1)
+@in_modes("name", MODELS, quick=("layer",), per_item=1)
 def test_gradients_are_what_finite_differences_say(name: str, fused_once: FusedOnce) -> None:
     net = mf.from_onnx(fused_once(name).fused).set_train()
     x, weights = ms.Tensor(random(*SHAPES[name])), net.trainable_params()

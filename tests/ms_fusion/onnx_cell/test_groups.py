@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from custom_ops.chain import Chain
 from custom_ops.kernels import Described
@@ -12,8 +13,8 @@ from ms_fusion.onnx_cell.groups import spec_of
 from ms_fusion.onnx_cell.reading import read
 from ms_fusion.onnx_fusion.kernels import build, read_inputs
 from ms_fusion.onnx_fusion.verification import difference, sample
-from tests.cases import cases
-from tests.ms_fusion.onnx_cell.conftest import MODELS, FusedModel, FusedOnce
+from tests.cases import FULL, cases
+from tests.ms_fusion.onnx_cell.conftest import FusedModel, FusedOnce
 
 WITH_PRODUCTS = {"MatMul", "Conv2D"}
 
@@ -24,7 +25,7 @@ def groups(model: FusedModel) -> list[Node]:
     return [one for one in found if one.body and WITH_PRODUCTS & {node.op for node in one.body.nodes}]  # fmt: skip
 
 
-@cases("name", MODELS)
+@cases("name", [pytest.param("layer", marks=FULL), "images"])
 def test_they_are_calls_of_the_library(name: str, fused_once: FusedOnce) -> None:
     found = groups(fused_once(name))
     assert found

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ms_fusion.onnx_fusion import as_kernels
 from ms_fusion.onnx_fusion import auto_fuse as fusing
 from ms_fusion.onnx_fusion.native import Native
 from tests.ms_fusion.onnx_fusion.test_corpus import Shared
@@ -21,3 +22,15 @@ def native() -> Iterator[Native]:
 def shared_native(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto_fuse` uses it instead of a pair of its own."""
     monkeypatch.setattr(fusing, "Native", Shared(native))
+
+
+@pytest.fixture
+def timed() -> None:
+    """For tests that look at times: `verify` measures them in `make test` too."""
+
+
+@pytest.fixture(autouse=True)
+def untimed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In `make test`, `verify` does not time kernels: each operator apart would be compiled for that."""
+    if "timed" not in request.fixturenames and not request.config.getoption("--full"):
+        monkeypatch.setattr(as_kernels, "_timed", lambda *_: {})

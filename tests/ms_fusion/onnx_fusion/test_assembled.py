@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project
@@ -13,7 +14,7 @@ from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import build
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference, sample
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 SIZES = {"n": 2}
@@ -43,7 +44,13 @@ def scaled(b: Builder, x: str) -> str:
 
 @cases(
     "net, kernels, apart",
-    [(linear, 1, 3), (residual, 2, 3), (attention, 4, 4), (image, 2, 3), (scaled, 1, 1)],
+    [
+        pytest.param(linear, 1, 3, marks=FULL),
+        (residual, 2, 3),
+        (attention, 4, 4),
+        (image, 2, 3),
+        (scaled, 1, 1),
+    ],
 )
 def test_a_row_of_kernels(net, kernels: int, apart: int, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 8)})

@@ -28,7 +28,7 @@ def listed(path: Path, ir_version: int) -> Path:
 
 
 @cases("target", ["any", "ort"])
-@cases("fed", [[], ["c0"], ["c1"], ["c2"], ["c0", "c1", "c2"]])
+@cases("fed", [[], ["c0"], ["c1"], ["c2"], ["c0", "c1", "c2"]], sample=6)
 def test_a_default_may_be_fed_after_fusion(fed: list[str], target: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source, output = listed(tmp_path / "net.onnx", 8), tmp_path / "fused.onnx"
     ledger = auto_fuse(source, output, verify=True, target=target, assume={"n": 4096})

@@ -21,7 +21,7 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from ms_fusion.onnx_fusion.verification import agree, check_group
 from tbe_impl.operator import load_operator
-from tests.cases import Row, cases
+from tests.cases import FULL, Row, cases
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 
 SHAPE = (2, 3, 4)
@@ -202,6 +202,12 @@ IMAGES = {
 }  # fmt: skip
 
 
+IN_QUICK = {
+    "strided", "groups", "depthwise", "three axes", "any image", "transposed and cut", "largest, spread", "mean", "mean with edges",
+}  # fmt: skip
+"""Those that have most in them."""
+
+
 def of_image(name: str) -> tuple[Builder, list[str]]:
     op, shape, filters, attributes = IMAGES[name]
     b = Builder({"x": shape})
@@ -216,7 +222,7 @@ def images_compiled(case_group: list[Row], native: Native, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("images_compiled")
-@cases("name", IMAGES)
+@cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in IMAGES])
 def test_images(name: str, native: Native, tmp_path: Path) -> None:
     agrees(*of_image(name), native, tmp_path / "one.onnx")
 

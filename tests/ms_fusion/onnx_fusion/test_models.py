@@ -38,8 +38,8 @@ def fused(name: str, place: Path) -> Ledger:
     return ledger
 
 
-IN_QUICK = {"yolo_small", "gru_one", "random_16"}
-"""Transformers and plain convolutional nets are seen by other tests too."""
+IN_QUICK = {"gru_one", "random_16"}
+"""Transformers and convolutional nets are seen by other tests too."""
 
 
 @cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in TRIED], per_item=5)  # fmt: skip

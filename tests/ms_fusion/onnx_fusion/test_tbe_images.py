@@ -56,8 +56,7 @@ CASES: dict[str, tuple[tuple[int | str, ...], Callable[[Builder], str]]] = {
 
 
 IN_QUICK = {
-    "uneven padding, steps, gaps", "groups", "unknown batch", "three axes", "turned with steps", "turned with groups and gaps", "largest, with gaps", "mean with edges",
-    "mean without edges",
+    "uneven padding, steps, gaps", "groups", "turned with groups and gaps", "largest, with gaps", "mean without edges",
 }  # fmt: skip
 """Those that have most in them."""
 
