@@ -9,6 +9,7 @@ from custom_ops import ScaledDotProductAttention
 from custom_ops.operators.attention import formula
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 5e-6, "float64": 1e-13}
 QUERIES, KEYS = 150, 210
@@ -58,9 +59,9 @@ def close(got, want, dtype):
     np.testing.assert_array_less(np.abs(got - want), TOLERANCE[dtype] * (1 + np.abs(want)) + 1e-300)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize(
+@cases("dtype", ["float16", "bfloat16", "float32", pytest.param("float64", marks=FULL)], sample=15)
+@cases("is_causal", [False, True])
+@cases(
     "kind", ["none", "keys bool", "keys", "full bool", "full", "two bool", "two", "queries bool", "heads"]
 )  # fmt: skip
 def test_numbers_and_gradients(kind, is_causal, dtype):
@@ -75,7 +76,7 @@ def test_numbers_and_gradients(kind, is_causal, dtype):
         close(got, one, dtype)
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "7"])
+@cases("threads", ["1", "2", "7"])
 def test_few_heads_are_shared_among_threads(threads, monkeypatch):
     monkeypatch.setenv("MS_FUSION_THREADS", threads)
     q, k, v, grad = (one[:1, :1] for one in arrays("float32", heads=1, shared=1))
@@ -143,8 +144,8 @@ def shapes(*given, dtype="float32"):
 Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@cases(
+    "given, words",
     [
         (shapes((2, 4, 5), K, K), "q has another number of dimensions; expected four: BNSD"),
         (shapes(Q, (2, 3, 6, 8), (2, 3, 6, 8)), "k does not fit q; expected batch 2, width 8 and a number of heads that divides 4"),
@@ -175,8 +176,8 @@ def test_backward_before_forward_is_refused():
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@cases("route", ["native", "composite"], sample=2)
+@cases("mode", ["graph", "pynative"])
 def test_inside_mindspore(mode, route):
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)

@@ -8,6 +8,7 @@ import pytest
 from custom_ops import NMS, BoxDecode
 from custom_ops.operators.box_decode import formula
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 ANCHORS = ((10, 13), (16, 30), (33, 23))
 
@@ -16,8 +17,8 @@ def predictions(seed=0):
     return np.random.default_rng(seed).standard_normal((2, 7, 5, 3, 9)).astype(np.float32)
 
 
-@pytest.mark.parametrize("version", ["v3", "v5"])
-@pytest.mark.parametrize("float16_inside", [True, False])
+@cases("version", ["v3", "v5"], sample=2)
+@cases("float16_inside", [True, False])
 def test_numbers(float16_inside, version):
     x = predictions()
     values = {"anchors": ANCHORS, "stride": 16, "version": version, "float16_inside": float16_inside}  # fmt: skip
@@ -32,8 +33,8 @@ def test_numbers(float16_inside, version):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("version", ["v3", "v5"])
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@cases("version", ["v3", pytest.param("v5", marks=FULL)])
+@cases("mode", ["graph", pytest.param("pynative", marks=FULL)])
 def test_inside_mindspore(mode, version):
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)

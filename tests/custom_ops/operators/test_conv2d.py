@@ -7,10 +7,11 @@ import pytest
 
 from custom_ops import Conv2d
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@cases(
+    "given, message",
     [
         ({"pad_mode": "reflect"}, "unknown pad_mode; expected same, valid or pad, got 'reflect'"),
         ({"padding": 1}, "padding is given to a pad_mode without it"),
@@ -32,7 +33,7 @@ def test_channels_that_do_not_fit():
         conv.forward(np.zeros((1, 5, 8, 8), np.float32))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@cases("dtype", [np.float32, np.float64])
 def test_both_lowerings_agree_on_arrays(dtype):
     rng = np.random.default_rng(0)
     shapes = (2, 6, 9, 8), (10, 3, 3, 2), (10,)
@@ -50,6 +51,7 @@ def test_both_lowerings_agree_on_arrays(dtype):
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn  # noqa: E402
 
+from tests.custom_ops.operators.modes import MODE_NAMES, MODES, mostly_pynative  # noqa: E402
 from tests.custom_ops.squares import gradients  # noqa: E402
 
 CASES = {
@@ -75,8 +77,9 @@ def near(got, want, tolerance=1e-5):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("case", CASES)
+@cases("case, mode", mostly_pynative(CASES, []), per_item=9)
 def test_in_the_place_of_mindspore_has_it(mode, case):
+    ms.set_context(mode=mode)
     given = {"kernel_size": 3, **CASES[case]}
     theirs = nn.Conv2d(6, 12, **given)
     x = floats(2, 6, 11, 10)
@@ -90,7 +93,7 @@ def test_in_the_place_of_mindspore_has_it(mode, case):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("has_bias", [False, True])
+@cases("has_bias", [False, True])
 def test_weights_begin_as_mindspore_has_it(has_bias):
     made = []
     for kind in (nn.Conv2d, Conv2d):
@@ -102,8 +105,10 @@ def test_weights_begin_as_mindspore_has_it(has_bias):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@cases("dtype", ["float16", "bfloat16"], sample=2)
+@cases("mode", MODES, ids=MODE_NAMES)
 def test_half_precision_with_float32_weights(mode, dtype):
+    ms.set_context(mode=mode)
     conv = Conv2d(6, 8, 3, has_bias=True)
     x = floats(2, 6, 9, 8)
     want = conv(Tensor(x)).asnumpy()

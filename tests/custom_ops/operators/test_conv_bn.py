@@ -12,6 +12,7 @@ from custom_ops.onednn.epilogues import NOTHING
 from custom_ops.onednn.geometry import geometry
 from custom_ops.operators import epilogues
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 KINDS = {"ConvBNReLU": "relu", "ConvBNLeakyReLU": "leaky_relu", "ConvBNSiLU": "silu"}
 
@@ -33,8 +34,8 @@ def formula(x, conv, bias, gamma, beta, mean, variance, activation, eps):
     return epilogues.formula(z, activation)
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("activation", ["", "relu", "leaky_relu", "silu"])
+@cases("bias", [False, True])
+@cases("activation", ["", "relu", "leaky_relu", "silu"])
 def test_on_arrays(activation, bias):
     given = weights(bias=bias)
     x = np.random.default_rng(2).standard_normal((2, 6, 7, 5)).astype(np.float32)
@@ -44,7 +45,7 @@ def test_on_arrays(activation, bias):
     np.testing.assert_allclose(op.forward(x), want, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("bias", [False, True])
+@cases("bias", [pytest.param(False, marks=FULL), True])
 def test_gradients_by_finite_differences(bias):
     given = weights(dtype=np.float64, bias=bias)
     rng = np.random.default_rng(3)
@@ -82,6 +83,7 @@ def test_arrays_that_do_not_fit():
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn, ops  # noqa: E402
 
+from tests.custom_ops.operators.modes import MODE_NAMES, MODES  # noqa: E402
 from tests.custom_ops.squares import gradients  # noqa: E402
 
 
@@ -104,15 +106,33 @@ class Theirs(nn.Cell):
         return z * ops.sigmoid(z)
 
 
+QUICK = {
+    ("pynative", "ConvBNReLU", False, True), ("pynative", "ConvBNSiLU", True, False), ("pynative", "ConvBNLeakyReLU", True, True),
+}  # fmt: skip
+"""The rows of three Cells that ``make test`` takes: compiling a graph takes seconds."""
+
+
 def near(got, want, tolerance=1e-4):
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * max(np.abs(want).max(), 1))
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("train", [False, True])
-@pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@cases(
+    "mode, kind, has_bias, train",
+    [
+        pytest.param(
+            mode, kind, has_bias, train, id=f"{name}-{kind}-bias {has_bias}-train {train}",
+            marks=() if (name, kind, has_bias, train) in QUICK else FULL,
+        )
+        for mode, name in zip(MODES, MODE_NAMES, strict=True)
+        for kind in KINDS
+        for has_bias in (False, True)
+        for train in (False, True)
+    ],
+    per_item=12,
+)  # fmt: skip
 def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
+    ms.set_context(mode=mode)
     theirs = Theirs(KINDS[kind], has_bias)
     theirs.set_train(train)
     known = [one.name for one in theirs.get_parameters()]
@@ -139,8 +159,10 @@ def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("train", [False, True])
+@cases("train", [pytest.param(False, marks=FULL), True])
+@cases("mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=MODE_NAMES)
 def test_another_leak(mode, train):
+    ms.set_context(mode=mode)
     theirs = Theirs("leaky_relu", False)
     theirs.alpha = 0.3
     theirs.set_train(train)
@@ -161,7 +183,7 @@ def test_a_leak_below_0_is_refused():
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("has_bias", [False, True])
+@cases("has_bias", [False, True])
 def test_fold_of_cells(has_bias):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     theirs = Theirs("relu", has_bias)

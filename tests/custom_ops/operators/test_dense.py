@@ -8,9 +8,12 @@ import pytest
 import custom_ops
 from custom_ops import functional
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
+from tests.custom_ops.operators.modes import MODE_NAMES, MODES, mostly_pynative  # noqa: E402
+
 nn, ops = ms.nn, ms.ops
 
 RNG = np.random.default_rng(3)
@@ -39,10 +42,9 @@ def gradients(net, *inputs):
     return [one.asnumpy() for one in flat]
 
 
-@pytest.mark.parametrize("mode", ["GRAPH_MODE", "PYNATIVE_MODE"])
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@cases("name, mode", mostly_pynative(ACTIVATIONS, []), per_item=9)
 def test_dense_is_that_of_mindspore(name, mode):
-    ms.set_context(mode=getattr(ms, mode))
+    ms.set_context(mode=mode)
     theirs = nn.Dense(8, 6, activation=ACTIVATIONS[name]())
     names = [one.name for one in theirs.get_parameters()]
     ours = custom_ops.Dense.from_cells(theirs)
@@ -62,8 +64,8 @@ def test_a_product_ends_with_its_activation():
     assert custom_ops.Dense(2, 2, activation=custom_ops.Swish(2.0)).is_followed
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
+@cases(
+    "make, said",
     [
         (lambda: custom_ops.Dense(2, 2, activation="thanh"), "Dense: activation is unknown"),
         (lambda: custom_ops.Dense(2, 2, activation=3), "Dense: activation is unknown"),
@@ -86,7 +88,7 @@ def test_the_activation_of_the_operator_may_be_named():
     assert custom_ops.MatMulBiasGELU(2, 2, activation=nn.GELU(False), approximate=False).in_two
 
 
-@pytest.mark.parametrize("has_bias", [False, True])
+@cases("has_bias", [False, True])
 def test_dense_as_a_function(has_bias):
     weight, bias = RNG.standard_normal((6, 8)).astype(np.float32), RNG.standard_normal(6).astype(np.float32)  # fmt: skip
     given = [ms.Tensor(one) for one in (X, weight, bias)[: 2 + has_bias]]
@@ -116,10 +118,28 @@ class Loss(nn.Cell):
         return self.function(logits, labels, weight, **self.keywords)
 
 
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize("labels", [INDICES, SHARES], ids=["indices", "shares"])
-@pytest.mark.parametrize(("reduction", "smoothing"), [("none", 0.2), ("mean", 0.0), ("sum", 0.2)])
-def test_cross_entropy_with_weights_is_that_of_mindspore(reduction, smoothing, labels, route):
+QUICK = {
+    ("graph", "indices", "mean", "native"), ("pynative", "indices", "none", "composite"),
+    ("pynative", "indices", "sum", "native"), ("pynative", "shares", "mean", "native"), ("pynative", "shares", "sum", "composite"),
+}  # fmt: skip
+"""The rows of the cross entropy that ``make test`` takes: compiling a graph takes seconds."""
+
+
+@cases(
+    "mode, labels, reduction, smoothing, route",
+    [
+        pytest.param(
+            mode, labels, *how, route, id=f"{name}-{of}-{how[0]}-{route}",
+            marks=() if (name, of, how[0], route) in QUICK else FULL,
+        )
+        for mode, name in zip(MODES, MODE_NAMES, strict=True)
+        for labels, of in ((INDICES, "indices"), (SHARES, "shares"))
+        for how in (("none", 0.2), ("mean", 0.0), ("sum", 0.2))
+        for route in ("native", "composite")
+    ],
+    per_item=12,
+)  # fmt: skip
+def test_cross_entropy_is_that_of_mindspore(mode, labels, reduction, smoothing, route):
     ignored = {"ignore_index": 3, "reduction": reduction, "label_smoothing": smoothing}
     weight = ms.Tensor(WEIGHT)
     theirs = nn.CrossEntropyLoss(weight, **ignored)
@@ -133,12 +153,12 @@ def test_cross_entropy_with_weights_is_that_of_mindspore(reduction, smoothing, l
 
         return ms.value_and_grad(total, 0)(*tensors, *more)
 
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     want = [one.asnumpy() for one in slopes(theirs)]
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
-        ms.set_context(mode=mode)
-        for made in (slopes(ours), slopes(named, weight)):
-            for got, one in zip(made, want, strict=True):
-                np.testing.assert_allclose(got.asnumpy(), one, rtol=1e-4, atol=1e-5)
+    ms.set_context(mode=mode)
+    for made in (slopes(ours), slopes(named, weight)):
+        for got, one in zip(made, want, strict=True):
+            np.testing.assert_allclose(got.asnumpy(), one, rtol=1e-4, atol=1e-5)
     loss = ours.forward(LOGITS, labels)
     np.testing.assert_allclose(np.sum(loss), want[0], rtol=1e-4)
     of_logits = ours.backward(np.ones_like(loss))

@@ -7,6 +7,7 @@ import pytest
 
 from custom_ops import LayerNormLinear
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn  # noqa: E402
@@ -29,8 +30,8 @@ def gradients(net, x, params):
     return [one.asnumpy() for one in (of_x, *of_weights)]
 
 
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize("has_bias", [False, True])
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
+@cases("has_bias", [False, True])
 def test_in_the_place_of_two_cells(has_bias, mode):
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     norm, dense = nn.LayerNorm((24,)), nn.Dense(24, 17, has_bias=has_bias)
@@ -51,6 +52,7 @@ def test_axes_that_do_not_fit():
         LayerNormLinear(4, 3).forward(np.zeros((2, 5), np.float32))
 
 
+@FULL
 def test_gradients_of_many_numbers_of_rows():
     """From some number of them on, one kernel for all serves inside."""
     linear = LayerNormLinear(8, 3)

@@ -9,6 +9,7 @@ import custom_ops
 from custom_ops.operators import matmul_bias
 from custom_ops.operators.matmul_bias import MATMUL_BIAS_GELU
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 from tests.custom_ops.test_specs import close, run
 
 KINDS = ("MatMulBiasReLU", "MatMulBiasGELU", "MatMulBiasSiLU")
@@ -18,7 +19,7 @@ def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_sizes_that_do_not_fit(kind):
     with pytest.raises(InputError, match=rf"{kind}: weight does not fit x; expected \(channels out, 5\)"):  # fmt: skip
         getattr(custom_ops, kind)(4, 3).forward(floats(2, 5))
@@ -40,6 +41,7 @@ def test_gelu_with_erf():
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn, ops  # noqa: E402
 
+from tests.custom_ops.operators.modes import MODE_NAMES, MODES  # noqa: E402
 from tests.custom_ops.squares import gradients  # noqa: E402
 
 
@@ -63,10 +65,12 @@ def near(got, want, tolerance=2e-5):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("train", [False, True])
-@pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@cases("train", [False, True], sample=6, per_item=12)
+@cases("has_bias", [False, True])
+@cases("kind", KINDS)
+@cases("mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=MODE_NAMES)
 def test_in_the_place_of_two_cells(mode, kind, has_bias, train):
+    ms.set_context(mode=mode)
     dense = nn.Dense(24, 17, has_bias=has_bias)
     theirs = Theirs(dense, kind)
     ours = getattr(custom_ops, kind).from_cells(dense)
@@ -79,8 +83,10 @@ def test_in_the_place_of_two_cells(mode, kind, has_bias, train):
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("has_bias", [False, True])
+@cases("has_bias", [pytest.param(False, marks=FULL), True])
+@cases("mode", MODES, ids=MODE_NAMES)
 def test_a_residual(mode, has_bias):
+    ms.set_context(mode=mode)
     dense = nn.Dense(24, 17, has_bias=has_bias)
 
     class Added(nn.Cell):

@@ -9,6 +9,7 @@ from custom_ops import NMS, IoU
 from custom_ops.operators.nms import formula
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
 def detections(seed: int, dtype: str, classes: int = 3, number: int = 80):
@@ -23,9 +24,9 @@ def detections(seed: int, dtype: str, classes: int = 3, number: int = 80):
     return [one.astype(dtype_of(dtype).numpy) for one in (boxes, scores)]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("class_aware", [True, False])
-@pytest.mark.parametrize("seed", range(6))
+@cases("dtype", ["float16", "bfloat16", "float32", "float64"], sample=12)
+@cases("class_aware", [True, False])
+@cases("seed", range(6))
 def test_the_definition(seed, class_aware, dtype):
     boxes, scores = detections(seed, dtype)
     for values in (
@@ -53,9 +54,9 @@ def test_of_equal_scores_the_lower_box_then_the_lower_class():
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize("class_aware", [True, False])
-@pytest.mark.parametrize("route", ["native", "composite"])
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@cases("class_aware", [True, False], sample=2)
+@cases("route", ["native", "composite"])
+@cases("mode", ["graph", "pynative"])
 def test_inside_mindspore(mode, route, class_aware):
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
@@ -65,8 +66,8 @@ def test_inside_mindspore(mode, route, class_aware):
         np.testing.assert_array_equal(one.asnumpy(), other)
 
 
-@pytest.mark.parametrize(
-    ("shapes", "dtypes", "words"),
+@cases(
+    "shapes, dtypes, words",
     [
         (((2, 5, 3), (2, 5, 1)), ("float32",) * 2, "NMS: boxes has another shape; expected (images, boxes, 4)"),
         (((2, 5, 4), (2, 5)), ("float32",) * 2, "NMS: scores has another shape; expected (images, boxes, classes)"),

@@ -23,6 +23,7 @@ from custom_ops.operators import (
 from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 RNG = np.random.default_rng(5)
 LABELS = np.array([3, -1, 0, 6, -1, 2], np.int32)
@@ -76,7 +77,26 @@ def several(made):
     return made if isinstance(made, tuple) else (made,)
 
 
-@pytest.mark.parametrize(("spec", "arrays", "attributes"), CASES)
+QUICK = {
+    "LayerNorm 2-3-4-5", "LayerNorm 2-3-4", "LogSoftmax 3-7-5", "RotaryEmbedding 2-3-4-10", "SoftmaxCrossEntropy 6-7 mean 0.2",
+    "SoftmaxCrossEntropyWeighted 6-7 mean 0.2", "SoftmaxCrossEntropyDense 6-7 sum 0.1", "LinearCrossEntropy 6-4 sum 0.2",
+    "BatchNormTraining 3-5-4",
+}  # fmt: skip
+"""The rows whose kernels ``make test`` builds; the table of operators has the others with their defaults."""
+
+
+def named(spec, arrays, attributes):
+    """The row with a name of its own."""
+    told = [
+        attributes[name]
+        for name in ("reduction", "label_smoothing", "activation")
+        if name in attributes
+    ]
+    name = " ".join(map(str, [spec.name, "-".join(map(str, arrays[0].shape)), *told]))
+    return pytest.param(spec, arrays, attributes, id=name, marks=() if name in QUICK else FULL)
+
+
+@cases("spec, arrays, attributes", [named(*case) for case in CASES])
 def test_arguments(spec, arrays, attributes):
     full = spec.with_defaults(attributes)
     made = several(computation_of(spec, sorted_attributes(spec, attributes))(*arrays))
@@ -106,7 +126,7 @@ def test_arguments(spec, arrays, attributes):
         )
 
 
-def test_a_label_that_is_no_class_gives_nan_and_an_ignored_row_does_not_count():
+def test_no_class_gives_nan_and_an_ignored_row_does_not_count():
     logits, labels = _numbers(3, 4), np.array([7, -100, 1], np.int32)
     op = SoftmaxCrossEntropy(reduction="none")
     found = op.forward(logits, labels)
@@ -116,10 +136,10 @@ def test_a_label_that_is_no_class_gives_nan_and_an_ignored_row_does_not_count():
     assert op.forward(logits, labels)[1] == 0
 
 
-def test_chunks_cover_every_row_once():
-    for rows in (0, 1, 63, 64, 65, 5000, 100_000):
-        found = [row for part in linear_cross_entropy.chunks_of(rows) for row in range(rows)[part]]
-        assert found == list(range(rows))
+@cases("rows", [0, 1, 63, 64, 65, 5000, 100_000])
+def test_chunks_cover_every_row_once(rows):
+    found = [row for part in linear_cross_entropy.chunks_of(rows) for row in range(rows)[part]]
+    assert found == list(range(rows))
 
 
 def test_chunks_agree_with_the_whole():
@@ -150,14 +170,14 @@ def test_the_second_gradient_plans_no_kernel(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def test_rotary_backward_is_the_rotation_by_the_opposite_angle():
-    for layout in rotary_embedding.LAYOUTS:
-        cos, sin = rotary_embedding.rotary_tables(6, 8, layout=layout)
-        x = _numbers(3, 6, 8).astype(np.float32)
-        op = rotary_embedding.RotaryEmbedding(layout)
-        turned = op.forward(x, cos, sin)
-        np.testing.assert_allclose(op.backward(turned), x, atol=1e-6)
-        np.testing.assert_allclose(op.backward(x, x, cos, sin), op.forward(x, cos, -sin), atol=1e-6)
+@cases("layout", rotary_embedding.LAYOUTS)
+def test_rotary_backward_is_the_rotation_by_the_opposite_angle(layout):
+    cos, sin = rotary_embedding.rotary_tables(6, 8, layout=layout)
+    x = _numbers(3, 6, 8).astype(np.float32)
+    op = rotary_embedding.RotaryEmbedding(layout)
+    turned = op.forward(x, cos, sin)
+    np.testing.assert_allclose(op.backward(turned), x, atol=1e-6)
+    np.testing.assert_allclose(op.backward(x, x, cos, sin), op.forward(x, cos, -sin), atol=1e-6)
 
 
 REFUSED = [
@@ -186,13 +206,13 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "message"), REFUSED)
+@cases("call, message", REFUSED)
 def test_bad_input_names_operator_and_argument(call, message):
     with pytest.raises(InputError, match=message):
         call()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@cases("dtype", ["float16", "bfloat16"])
 def test_a_sum_is_as_far_from_its_mean_as_it_is_when_rounded(dtype):
     """The gradient reads the rounded sum: of a row of one, nothing is left."""
     kind = dtype_of(dtype).numpy

@@ -7,8 +7,11 @@ import pytest
 
 import custom_ops
 from custom_ops import functional
+from tests.cases import FULL, cases
 
 ms = pytest.importorskip("mindspore")
+from tests.custom_ops.operators.modes import MODE_NAMES, MODES, mostly_pynative  # noqa: E402
+
 nn, ops = ms.nn, ms.ops
 
 pytestmark = pytest.mark.mindspore
@@ -35,10 +38,15 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize(("make", "kind", "shape"), PAIRS)
-def test_in_the_place_of_a_cell(make, kind, shape, mode):
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+@cases(
+    "pair, mode",
+    mostly_pynative(
+        PAIRS, ["LayerNorm", "BatchNorm-2"], lambda pair: f"{pair[1].__name__}-{len(pair[2])}"
+    ),
+)
+def test_in_the_place_of_a_cell(pair, mode):
+    make, kind, shape = pair
+    ms.set_context(mode=mode)
     theirs = own_weights(make())
     ours = kind.from_cells(theirs)
     for mine, other in zip(ours.trainable_params(), theirs.trainable_params(), strict=True):
@@ -63,22 +71,26 @@ def test_in_the_place_of_a_cell(make, kind, shape, mode):
             np.testing.assert_allclose(got, want, atol=5e-5)
 
 
-def test_checkpoints_load():
-    for theirs, ours in (
-        (nn.LayerNorm((6,)), custom_ops.LayerNorm((6,))),
-        (nn.GroupNorm(2, 6), custom_ops.GroupNorm(2, 6)),
-        (nn.BatchNorm2d(6), custom_ops.BatchNorm(6)),
-        (nn.Embedding(5, 6), custom_ops.TokenEmbedding(5, 6)),
-    ):
-        names = [
-            {name.removeprefix("0."): weight.shape for name, weight in
-             nn.SequentialCell(cell).parameters_and_names()}
-            for cell in (theirs, ours)
-        ]  # fmt: skip
-        assert names[0] == names[1]
+@cases(
+    "theirs, ours",
+    [
+        (lambda: nn.LayerNorm((6,)), lambda: custom_ops.LayerNorm((6,))),
+        (lambda: nn.GroupNorm(2, 6), lambda: custom_ops.GroupNorm(2, 6)),
+        (lambda: nn.BatchNorm2d(6), lambda: custom_ops.BatchNorm(6)),
+        (lambda: nn.Embedding(5, 6), lambda: custom_ops.TokenEmbedding(5, 6)),
+    ],
+    ids=["LayerNorm", "GroupNorm", "BatchNorm", "TokenEmbedding"],
+)
+def test_checkpoints_load(theirs, ours):
+    names = [
+        {name.removeprefix("0."): weight.shape for name, weight in
+         nn.SequentialCell(make()).parameters_and_names()}
+        for make in (theirs, ours)
+    ]  # fmt: skip
+    assert names[0] == names[1]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@cases("dtype", ["float16", pytest.param("bfloat16", marks=FULL)])
 def test_weights_of_float32_beside_narrow_inputs(dtype):
     ms.set_context(mode=ms.GRAPH_MODE)
     cell = own_weights(custom_ops.LayerNorm((32,)))
@@ -92,9 +104,11 @@ def test_weights_of_float32_beside_narrow_inputs(dtype):
         assert one.dtype == ms.float32
 
 
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
-def test_cross_entropy_as_mindspore_has_it(reduction):
-    ms.set_context(mode=ms.GRAPH_MODE)
+@cases("reduction", [pytest.param("none", marks=FULL), "mean", pytest.param("sum", marks=FULL)])
+def test_cross_entropy_as_mindspore_has_it(reduction, request):
+    """In graph mode; ``make test`` takes PyNative, which compiles no graphs."""
+    full = request.config.getoption("--full")
+    ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     logits, shares = tensor(6, 7), ms.Tensor(RNG.uniform(0, 1, (6, 7)).astype(np.float32))
     labels = ms.Tensor(np.array([1, -100, 0, 6, 3, -100], np.int32))
     theirs = nn.CrossEntropyLoss(reduction=reduction, label_smoothing=0.1)
@@ -127,14 +141,14 @@ class Both(nn.Cell):
         return functional.softmax_cross_entropy(made, labels, reduction="sum", route=self.route)
 
 
-def test_functions_inside_of_a_graph():
+@cases("mode", MODES, ids=MODE_NAMES)
+def test_functions_inside_of_a_graph(mode):
     x, gamma, labels = tensor(6, 9), tensor(9), ms.Tensor(np.arange(6, dtype=np.int32))
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
-        ms.set_context(mode=mode)
-        native, composite = Both("native"), Both("composite")
-        np.testing.assert_allclose(
-            native(x, gamma, labels).asnumpy(), composite(x, gamma, labels).asnumpy(), rtol=1e-5
-        )
-        got, want = (ms.grad(cell, (0, 1))(x, gamma, labels) for cell in (native, composite))
-        for one, other in zip(got, want, strict=True):
-            np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=2e-5)
+    ms.set_context(mode=mode)
+    native, composite = Both("native"), Both("composite")
+    np.testing.assert_allclose(
+        native(x, gamma, labels).asnumpy(), composite(x, gamma, labels).asnumpy(), rtol=1e-5
+    )
+    got, want = (ms.grad(cell, (0, 1))(x, gamma, labels) for cell in (native, composite))
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=2e-5)

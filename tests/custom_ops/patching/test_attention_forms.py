@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from tests.cases import FULL, cases
+
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
@@ -53,6 +55,7 @@ CASES = {
     "MultipliedCompared": (KEPT.astype(np.float32),),
 }
 MAY_LACK_ITS_MASK = ("GptNeo", "MindFormers", "DotProduct", "Fairseq", "Opt", "Swin", "ByFunction", "Diffusers")  # fmt: skip
+IN_GRAPH = ("Fairseq", "Rotary")
 
 
 def first(made):
@@ -63,14 +66,20 @@ def tensors(arrays):
     return [ms.Tensor(np.ascontiguousarray(one)) for one in arrays]
 
 
-@pytest.mark.parametrize(
-    ("name", "masks"),
-    [*CASES.items(), *((name, ()) for name in MAY_LACK_ITS_MASK)],
+@cases(
+    "name, masks",
+    [*CASES.items(), *(pytest.param(name, (), marks=FULL) for name in MAY_LACK_ITS_MASK)],
     ids=[*CASES, *(f"{name} plain" for name in MAY_LACK_ITS_MASK)],
+    per_item=8,
 )
-def test_forms(name, masks):
-    """Found, checked, listed; in graph mode and PyNative, with other numbers; undone."""
-    ms.set_context(mode=ms.GRAPH_MODE)
+def test_forms(name, masks, request):
+    """Found, checked, listed; in graph mode and PyNative, with other numbers; undone.
+
+    ``make test`` compiles the graphs of some only: each takes a second.
+    """
+    in_graph = name in IN_GRAPH or request.config.getoption("--full")
+    modes = (ms.GRAPH_MODE, ms.PYNATIVE_MODE) if in_graph else (ms.PYNATIVE_MODE,)
+    ms.set_context(mode=modes[0])
     net = getattr(forms, name)().set_train(False)
     given = tensors((numbers(BATCH, TOKENS, forms.SIZE), *masks))
     kind = type(net)
@@ -79,7 +88,7 @@ def test_forms(name, masks):
     assert [type(one.after).__name__ for one in found] == ["ScaledDotProductAttention"], record
     other = tensors((numbers(BATCH, TOKENS, forms.SIZE), *masks))
     made = []
-    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+    for mode in modes:
         ms.set_context(mode=mode)
         made.append(first(net(*other)))
     record.undo()
@@ -89,8 +98,8 @@ def test_forms(name, masks):
         np.testing.assert_allclose(got, want, atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
+@cases(
+    "name, reason",
     [
         ("MultipliedGiven", "mask may be other than 0 and 1"),
         ("MultipliedAlone", "may be more than one number"),

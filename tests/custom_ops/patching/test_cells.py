@@ -8,11 +8,17 @@ import pytest
 import custom_ops
 from custom_ops.patching import patch, rules
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn, ops  # noqa: E402
 
-pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("mode")]
+pytestmark = pytest.mark.mindspore
+MODES = (ms.GRAPH_MODE, ms.PYNATIVE_MODE)
+both_modes = cases("mode", MODES, ids=["graph", "pynative"])
+mostly_pynative = cases(
+    "mode", [pytest.param(MODES[0], id="graph", marks=FULL), pytest.param(MODES[1], id="pynative")]
+)
 
 
 class OwnNorm(nn.LayerNorm):
@@ -55,7 +61,9 @@ def names(net):
     return {one.name: id(one) for one in net.get_parameters()}
 
 
-def test_dense_layers_with_an_activation_of_their_own():
+@mostly_pynative
+def test_dense_layers_with_an_activation_of_their_own(mode):
+    ms.set_context(mode=mode)
     x = Tensor(np.random.default_rng(2).standard_normal((3, 6)).astype(np.float32))
     net = nn.SequentialCell(
         nn.Dense(6, 5, activation="gelu"), nn.Dense(5, 4, activation="tanh"), nn.Dense(4, 4)
@@ -67,7 +75,9 @@ def test_dense_layers_with_an_activation_of_their_own():
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_replaced_and_the_way_back():
+@both_modes
+def test_what_is_replaced_and_the_way_back(mode):
+    ms.set_context(mode=mode)
     net, x = net_and_input()
     known, want, text = names(net), net(x).asnumpy(), str(net)
     record = patch(net, x)
@@ -87,7 +97,9 @@ def test_what_is_replaced_and_the_way_back():
     np.testing.assert_array_equal(net(x).asnumpy(), want)
 
 
-def test_without_a_sample_nothing_is_run():
+@mostly_pynative
+def test_without_a_sample_nothing_is_run(mode):
+    ms.set_context(mode=mode)
     net, x = net_and_input()
     want = net(x).asnumpy()
     record = patch(net)
@@ -96,7 +108,10 @@ def test_without_a_sample_nothing_is_run():
     assert not patch(net, x).replaced
 
 
-def test_a_patched_net_trains_as_before():
+@mostly_pynative
+def test_a_patched_net_trains_as_before(mode):
+    ms.set_context(mode=mode)
+
     def trained(patched):
         net, x = net_and_input()
         net.set_train()
@@ -115,7 +130,9 @@ def test_a_patched_net_trains_as_before():
         np.testing.assert_allclose(got[1][name], value, rtol=2e-3, atol=2e-4, err_msg=name)
 
 
-def test_what_is_frozen_stays_so():
+@mostly_pynative
+def test_what_is_frozen_stays_so(mode):
+    ms.set_context(mode=mode)
     net, x = net_and_input()
     net.set_train()
     net.front[1].set_train(False)
@@ -125,7 +142,9 @@ def test_what_is_frozen_stays_so():
     assert not net.front[1].training and net.front[4].training
 
 
-def test_cells_with_hooks_stay():
+@mostly_pynative
+def test_cells_with_hooks_stay(mode):
+    ms.set_context(mode=mode)
     net, x = net_and_input()
     net.norm.register_forward_hook(lambda cell, inputs, output: None)
     net.front[2].register_forward_pre_hook(lambda cell, inputs: None)
@@ -134,23 +153,31 @@ def test_cells_with_hooks_stay():
     assert kinds(record)["front.0"] == "ConvBN"
 
 
-def test_cells_of_another_precision_stay():
+@mostly_pynative
+def test_cells_of_another_precision_stay(mode):
+    ms.set_context(mode=mode)
     net, _ = net_and_input()
     net.norm.to_float(ms.float16)
     assert "norm" not in kinds(patch(net))
 
 
-def test_a_replacement_that_disagrees_is_refused(monkeypatch):
+@mostly_pynative
+def test_a_replacement_that_disagrees_is_refused(mode):
+    ms.set_context(mode=mode)
     net, x = net_and_input()
     wrong = rules.Rule(("Softmax",), lambda s: custom_ops.LogSoftmax())
     table = tuple(wrong if rule.classes == ("Softmax",) else rule for rule in rules.RULES)
-    monkeypatch.setattr(rules, "RULES", table)
-    record = patch(net, x)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rules, "RULES", table)
+        record = patch(net, x)
     (softmax,) = (one for one in record.refused if one.place == "softmax")
     assert " off where " in softmax.reason and type(net.softmax) is nn.Softmax
 
 
-def test_a_cell_that_is_used_twice_has_one_replacement():
+@mostly_pynative
+def test_a_cell_that_is_used_twice_has_one_replacement(mode):
+    ms.set_context(mode=mode)
+
     class Twice(nn.Cell):
         def __init__(self):
             super().__init__()
@@ -168,6 +195,8 @@ def test_a_cell_that_is_used_twice_has_one_replacement():
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
 
 
-def test_no_cell():
+@mostly_pynative
+def test_no_cell(mode):
+    ms.set_context(mode=mode)
     with pytest.raises(InputError, match=r"patch: this is no Cell; expected an nn\.Cell"):
         patch(lambda x: x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.cases import FULL, cases
+
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
@@ -56,8 +58,14 @@ def near(got, want):
     assert not np.array_equal(got.asnumpy(), want)  # something was narrow
 
 
-@pytest.mark.parametrize(
-    ("level", "mode"), [("O1", "graph"), ("O1", "pynative"), ("O2", "graph"), ("O3", "pynative")]
+@cases(
+    "level, mode",
+    [
+        pytest.param("O1", "graph", marks=FULL),
+        ("O1", "pynative"),
+        pytest.param("O2", "graph", marks=FULL),
+        pytest.param("O3", "pynative", marks=FULL),
+    ],
 )
 def test_levels_on_a_patched_net(level, mode):
     """In float16: MindSpore's own dense layers lack bfloat16 on CPU."""
@@ -76,7 +84,7 @@ def test_levels_on_a_patched_net(level, mode):
     assert all(np.isfinite(grad.asnumpy()).all() for grad in grads)
 
 
-@pytest.mark.parametrize("level", ["O1", "O3"])
+@cases("level", [pytest.param("O1", marks=FULL), "O3"])
 def test_a_net_that_has_a_level_stays_and_says_the_order(level):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     net = ms.amp.auto_mixed_precision(Block(), level)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from custom_ops.patching import patch
+from tests.cases import FULL, cases
 
 ms = pytest.importorskip("mindspore")
 from mindspore import Tensor, nn  # noqa: E402
@@ -16,10 +17,12 @@ pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("pynative")]
 ATTENTION = "ScaledDotProductAttention"
 
 
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request):
-    """Of what is patched; what it is compared with is computed in PyNative."""
-    return ms.GRAPH_MODE if request.param == "graph" else ms.PYNATIVE_MODE
+GRAPH_TOO = cases("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "pynative"])
+"""The mode of what is patched; what it is compared with is computed in PyNative."""
+GRAPH_IN_FULL = cases(
+    "mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=["graph", "pynative"]
+)
+"""The same; compiling a graph takes seconds."""
 
 
 def tensor(*shape, seed=0):
@@ -109,8 +112,10 @@ def state(net):
     ]
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES, per_item=8)
+@GRAPH_IN_FULL
 def test_nets_of_several_styles(name, mode):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     net, inputs = made(name)
     net.set_train(False)
     before, known, want = state(net), names(net), array(net(*inputs))
@@ -146,11 +151,12 @@ def trained(name, *, mode=None, steps=3):
     return losses, {one.name: one.asnumpy() for one in net.get_parameters()}
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [("resnet", ms.GRAPH_MODE), ("darknet", ms.PYNATIVE_MODE), ("gpt2", ms.PYNATIVE_MODE), ("llama", ms.GRAPH_MODE)],
+@cases(
+    "name, mode",
+    [("resnet", ms.GRAPH_MODE), pytest.param("darknet", ms.PYNATIVE_MODE, marks=FULL), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
 )  # fmt: skip
 def test_nets_train_as_before_with_an_optimizer_that_was_there(name, mode):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     want, got = trained(name), trained(name, mode=mode)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4)
     assert got[1].keys() == want[1].keys()
@@ -201,7 +207,9 @@ def test_attributes_that_change_count():
     np.testing.assert_allclose(changed, array(net(x)), rtol=1e-4, atol=1e-5)
 
 
+@GRAPH_IN_FULL
 def test_dropped_weights_are_dropped_in_training(mode):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     net, inputs = made("bert")
     net.set_train(False)
     net.dropout.p = 0.0
@@ -228,7 +236,9 @@ def test_attention_of_half_precision():
     np.testing.assert_allclose(attention(x, LATER).astype(ms.float32).asnumpy(), want, rtol=1e-2, atol=1e-2)  # fmt: skip
 
 
+@GRAPH_TOO
 def test_without_a_sample_optional_masks_stay_optional(mode):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     net = nets.LlamaAttention(32, 4, 2)
     x = tensor(*TOKENS)
     want = [net(x, mask).asnumpy() for mask in (None, LATER)]
@@ -276,9 +286,7 @@ class Plain(nn.Cell):
         return ms.ops.bmm(weights, x)
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"), [(Biased, "the gradient of table: "), (Biasing, "its mask has a gradient")]
-)
+@cases("kind, reason", [(Biased, "the gradient of table: "), (Biasing, "its mask has a gradient")])
 def test_a_bias_that_is_learned_stays_learned(kind, reason):
     net, x = kind(), tensor(2, 6, 8)
     net.set_train()
@@ -337,8 +345,8 @@ class Columns(nn.Cell):
         return ms.ops.matmul(ms.ops.softmax(ms.ops.matmul(q, k.swapaxes(-1, -2)), -2), v)
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"),
+@cases(
+    "kind, reason",
     [
         (Kept, "weights is read elsewhere too"),
         (Little, "scores are replaced by -3, which may count beside others"),
@@ -388,9 +396,12 @@ def test_rows_with_other_readers_stay():
     assert rows == {"third": "ConvBN"}
 
 
-@pytest.mark.parametrize("kind", ["bool", "float"])
-@pytest.mark.parametrize("batch_first", [True, False])
+@cases("kind", ["bool", "float"], sample=2)
+@cases("batch_first", [True, False])
+@GRAPH_IN_FULL
 def test_heads_of_mindspore_with_masks(kind, batch_first, mode):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
     class Net(nn.Cell):
         def __init__(self):
             super().__init__()

@@ -1,0 +1,33 @@
+"""MindSpore's two modes as rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import mindspore as ms
+import pytest
+
+from tests.cases import FULL
+
+MODES = (ms.GRAPH_MODE, ms.PYNATIVE_MODE)
+MODE_NAMES = ("graph", "pynative")
+
+
+def mostly_pynative(
+    values: Iterable[Any], graph: Collection[str], label: Callable[[Any], str] = str
+) -> list[Any]:
+    """Rows of each value with each mode.
+
+    ``make test`` takes graph mode, whose compilation takes seconds, for the values labelled `graph`, and PyNative for
+    the others.
+    """
+    rows = []
+    for value in values:
+        name = label(value)
+        for mode, mode_name in zip(MODES, MODE_NAMES, strict=True):
+            quick = (name in graph) == (mode == ms.GRAPH_MODE)
+            rows.append(
+                pytest.param(value, mode, id=f"{name}-{mode_name}", marks=() if quick else FULL)
+            )
+    return rows
