@@ -13,13 +13,13 @@ import pytest
 LONGEST_DIFF = 60
 """Lines of a diff that are shown."""
 FULL_DIFFS, SHORT_DIFF = 3, 12
-"""Diffs of one test that are shown at that length, and the lines of those after them: a change often meets every text."""
+"""Diffs of one test that are shown at full length, and the lines of the others."""
 
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
 def without_comments(text: str) -> str:
-    r"""C without its comments, without the empty lines that they leave, and without spaces at ends of lines.
+    r"""C without its comments, without empty lines, and without spaces at ends of lines.
 
     >>> without_comments('int a; /* one\n two */\n// three\nchar *b = "//";\n')
     'int a;\nchar *b = "//";\n'
@@ -73,12 +73,13 @@ class Goldens:
             longest = LONGEST_DIFF if len(self.failed) <= FULL_DIFFS else SHORT_DIFF
             shown = difference(wanted, text, name, longest)
             pytest.fail(
-                f"tests/golden/{name} is another text; if that is meant, write it with: {command}\n{shown}",
+                f"tests/golden/{name} is another text; if that is meant, write it with: "
+                f"{command}\n{shown}",
                 pytrace=False,
             )
 
     def compare_each(self, name: str, suffix: str, texts: Mapping[str, str]) -> None:
-        """Compares texts of several kinds: one file where all are the same, else a file for each kind.
+        """Compares texts of several kinds: one file where all are the same, else one each.
 
         Args:
             name: of the golden without its suffix.

@@ -1,4 +1,4 @@
-"""What is declared under a public name, read from the source, so that nothing has to be imported."""
+"""What is declared under a public name, read from the source: nothing has to be imported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def file_of(module: str) -> Path:
 
 
 def declared(module: str, name: str) -> Declared | None:
-    """What a module declares or imports under a name; None for what is neither function nor class of these packages."""
+    """What a module declares or imports under a name; None for no function or class of ours."""
     if module.split(".")[0] not in PACKAGES or not file_of(module).exists():
         return None
     for node in ast.walk(_tree(module)):

@@ -1,4 +1,4 @@
-"""Named graphs of the language, small and with a tail, whose C and loop nests stand in tests/golden.
+"""Named graphs of the language, small and with a tail; their C and nests are golden texts.
 
 `GRAPHS` holds them by name. A graph is built anew by each call of `Graph.build`.
 """
@@ -57,7 +57,7 @@ def _add(name: str, family: str, what: str, build: Callable[[], Built]) -> None:
 
 
 def graph(family: str, *specs: Spec, **options: Any) -> Callable[[Callable[..., Made]], Callable[..., Made]]:  # fmt: skip
-    """A decorator: the function takes a placeholder for each (shape, dtype) and returns the outputs.
+    """A decorator of a function from a placeholder for each (shape, dtype) to the outputs.
 
     A text in a shape is a size that is known at run time only; the same text is the same size.
     """
@@ -623,7 +623,7 @@ def sorted_rows(x: Tensor) -> Made:
 
 @graph("gradients", ((6, 50), F32), ((6, 50), F32), ((50,), F32), ((6, 1), F32), ((6, 1), F32))
 def layer_norm_gradients(grad: Tensor, x: Tensor, gamma: Tensor, mean: Tensor, factor: Tensor) -> Made:  # fmt: skip
-    """Gradients of layer normalisation: of the input along rows, of scale and shift along columns."""
+    """Gradients of layer normalisation: of the input, of the scale and of the shift."""
     normal = dsl.vmul(dsl.vsub(x, wide(mean, x)), wide(factor, x))
     scaled = dsl.vmul(grad, wide(gamma, x))
     mean_of_scaled = dsl.vmuls(dsl.reduce_sum(scaled, -1, True), 1 / 50)

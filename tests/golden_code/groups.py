@@ -1,4 +1,4 @@
-"""Named groups as MindSpore hands them over: those of which we write all, and those in which a library takes part."""
+"""Named groups as MindSpore hands them over: wholly ours, and with a library in them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def composite(name: str, make: Make) -> Composite:
 
 
 def recorded() -> dict[str, Composite]:
-    """The groups of the recorded nets with two operators or more, the same ones once, by place and name."""
+    """Groups of the recorded nets with two operators or more, each once, by place and name."""
     found: dict[str, Composite] = {}
     seen: set[tuple[Any, ...]] = set()
     for path in directory_of_recorded():

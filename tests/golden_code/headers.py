@@ -1,4 +1,4 @@
-"""The headers of the generated C as one instruction set sees them: conditions are decided here, macros stay as they are."""
+"""The headers of the generated C as an instruction set sees them: conditions are decided, macros stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 
 
 def resolved(isa: str) -> dict[str, str]:
-    """Each header that generated texts include, without comments and without what this instruction set leaves out."""
+    """Each header that texts include, without comments and what this instruction set leaves out."""
     reader = _Reader(dict(MACROS[isa]))
     for name in FIRST:
         reader.include(name)
@@ -113,7 +113,7 @@ def _argument(text: str) -> str:
 
 
 def _number(text: str) -> int:
-    """The value of a condition that holds numbers and operators alone, from the innermost parentheses outwards."""
+    """The value of a condition of numbers and operators, from the innermost parentheses outwards."""
     while "(" in text:
         text = re.sub(r"\(([^()]*)\)", lambda found: str(_number(found[1])), text)
     if "?" in text:

@@ -24,7 +24,7 @@ THREADS = 4
 
 @contextlib.contextmanager
 def processor(isa: str, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[None]:
-    """In this context the package sees this processor, `THREADS` threads, and an empty cache of kernels.
+    """In this context there are this processor, `THREADS` threads and an empty cache of kernels.
 
     Args:
         isa: a name of `FEATURES`.

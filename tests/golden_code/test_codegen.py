@@ -1,4 +1,4 @@
-"""The C of each graph of the table is the golden text, for processors with AVX-512 and with AVX2."""
+"""The C of each graph of the table is the golden text, for AVX-512 and for AVX2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as text: every command with its options, and exit codes with what stands on standard error."""
+"""The command line as text: commands with their options, exit codes and errors."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_exit_codes(
 
 
 def hiding(places: dict[str, str]) -> Callable[[str], str]:
-    """A function that puts names in the place of directories, and leaves out what other packages say."""
+    """A function that hides directories and what other packages say."""
 
     def hide(text: str) -> str:
         for directory in sorted(places, key=len, reverse=True):

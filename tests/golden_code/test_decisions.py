@@ -1,4 +1,4 @@
-"""What is fused and what is not, with reasons: of recorded nets of MindSpore and of ONNX models; nothing is built or timed."""
+"""What is fused and what is not, with reasons: of recorded nets and of ONNX models; nothing is built."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def no_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ledger_lines(ledger: Ledger) -> Iterator[str]:
-    """Counts, kernels with their operators and savings, edges with reasons, and everything else that is told."""
+    """Counts, kernels with operators and savings, edges with reasons, and what else is told."""
     for title, one in (("before", ledger.before), ("after", ledger.after)):
         yield f"{title}: {one.nodes} nodes, {one.edges} edges, {one.launches} launches, {one.bytes_moved} bytes"
     for title, kernels in (("fused", ledger.kernels), ("single", ledger.single_operator_kernels)):
@@ -94,7 +94,7 @@ def test_decisions_on_recorded_nets(name: str, goldens: Goldens, repository: Pat
 
 
 def onnx_lines(source: Path, native: Native) -> Iterator[str]:
-    """What clean-up did, the candidates that are chosen, and those that are not, with what they would save."""
+    """What clean-up did, the chosen candidates, and the others, with what they would save."""
     model = open_model(source)
     taken_off(model)
     cleaned = clean(model, native)

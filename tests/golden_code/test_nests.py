@@ -1,4 +1,4 @@
-"""The loop nests of each graph of the table are the golden text: what is stored, in which loops, who shares them."""
+"""The loop nests of each graph of the table are the golden text: what is stored, in which loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How groups of MindSpore are cut: what is stored, the nests, and the chain of calls of a library; nothing is compiled."""
+"""How groups of MindSpore are cut: what is stored, the nests, calls of a library; nothing is compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import assemble, plan
+from ms_fusion.kernel_server import assemble, channels_last, plan
 from ms_fusion.kernel_server.onednn_steps import LibraryStep
 from ms_fusion.kernel_server.parts import parts
 from ms_fusion.kernel_server.translate import Group, translate
@@ -22,13 +22,14 @@ from tests.golden_code.pinned import numbered_from_zero
 
 
 def plan_lines(group: Group, graph: Graph) -> Iterator[str]:
-    """The plan that costs least: operators, what is stored, the operators of each nest, and its loops."""
+    """The plan that costs least: what is stored, the operators of each nest, and its loops."""
     found = plan.planned(group, graph)
     operators = {node.name: node.op for node in graph}
     makers = {name: node.op for node in graph for name in node.outputs}
     yield f"operators: {' '.join(operators.values())}"
     yield f"stored: {', '.join(f'{name} ({makers[name]})' for name in found.stored) or 'nothing'}"
-    yield f"repeated: {' '.join(operators[node.name] for node in graph if node.name in found.repeated) or 'nothing'}"
+    repeated = " ".join(node.op for node in graph if node.name in found.repeated)
+    yield f"repeated: {repeated or 'nothing'}"
     yield f"cost: {found.cost_us:.3g} us"
     for number, nest in enumerate(found.nests):
         yield f"nest {number}: {' '.join(operators[name] for name in nest)}"
@@ -43,7 +44,7 @@ def planned_text(kernel: Composite) -> str:
 
 
 def chain_text(kernel: Composite) -> str:
-    """The calls of the library in a group, what each computes, and the plans of what lies between."""
+    """The calls of the library in a group, and the plans of what lies between."""
     graph = assemble._ready(kernel.graph)
     own = assemble.own_kernels(kernel)
     lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
@@ -88,5 +89,10 @@ def test_plans_of_recorded_groups(goldens: Goldens, monkeypatch: pytest.MonkeyPa
 
 
 def test_chains_with_a_library(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where convolutions are quick with channels last, and where not: the processor decides."""
     assert len(CHAINS) >= 10
-    goldens.compare("plans/chains.txt", sections(made(CHAINS), chain_text, monkeypatch))
+    texts = {}
+    for kind, quick in (("channels_last", True), ("blocks", False)):
+        monkeypatch.setattr(channels_last, "quick_channels_last", lambda quick=quick: quick)
+        texts[kind] = sections(made(CHAINS), chain_text, monkeypatch)
+    goldens.compare_each("plans/chains", ".txt", texts)

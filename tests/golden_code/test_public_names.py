@@ -1,4 +1,4 @@
-"""Public names with their signatures: of the three packages, of the language's words, and of the operators."""
+"""Public names with their signatures: of the packages, of the words, and of the operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MORE_MODULES = ("te.lang.cce", "te.lang.dynamic", "te.platform", "te.tvm", "topi
 
 
 def names_with_signatures(package: str) -> Iterator[str]:
-    """A line for each public name and for each public member of a class; then the base classes of these."""
+    """A line for each public name and each public member of a class; then the base classes."""
     homes: dict[str, str] = importlib.import_module(package)._HOMES
     bases: dict[str, Declared] = {}
     for name in importlib.import_module(package).__all__:
@@ -72,7 +72,7 @@ def test_operators_with_their_parameters(goldens: Goldens) -> None:
 
 
 def test_modules_that_operators_import(goldens: Goldens) -> None:
-    """The names in each of CANN's modules that `tbe_impl.compat` provides; modules with the same names stand together."""
+    """The names in each of CANN's modules that are provided; modules with the same names stand together."""
     together: dict[str, list[str]] = {}
     for module in sorted({*EXACT, *MORE_MODULES}):
         together.setdefault(", ".join(sorted(names_of(module))) or "none", []).append(module)

@@ -1,4 +1,4 @@
-"""The structure of everything that is written as JSON: of reports, of ``--json``, and of records that are kept on disk."""
+"""The structure of all that is written as JSON: reports, ``--json``, and records that are kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BY_NAME = ("values", "parameters")
 
 
 def structure(value: Any, path: str = "$") -> Iterator[tuple[str, str]]:
-    """Each path in a JSON value with the type of what stands there; the elements of an array share one path."""
+    """Each path in a JSON value with its type; the elements of an array share one path."""
     if isinstance(value, Mapping):
         yield path, "object"
         last = path.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What the code generator writes of a graph, without compiling: the C of each part, and its loop nests."""
+"""What the code generator writes of a graph, without compiling: its C and its loop nests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Writt
 
 
 def source_of(found: Written) -> str:
-    """The C of all parts, without comments and without what is computed by another library on each machine."""
+    """The C of all parts, without comments, marks, and numbers that a numerical library fits."""
     return "".join(map(_source, found.parts))
 
 
@@ -65,7 +65,7 @@ def _source(part: Program | Operation) -> str:
 
 
 def nests_text(found: Written) -> str:
-    """The loop nests of all parts: what is stored, and the loops; then what a chip would compute together."""
+    """The loop nests of all parts, and what is stored; then what a chip would compute together."""
     lines = [line for part in found.parts for line in _nests(part, found.built.options)]
     lines.append("on a chip:")
     for nest in nests_of(found.built.outputs):
