@@ -18,14 +18,20 @@ from tests.cases import cases
 NAN, INF = np.nan, np.inf
 
 
-@cases("dtype", ["float16", "float32", "float64"])
-def test_spacing_is_that_of_the_dtype(dtype: str) -> None:
-    values = np.array([0.0, 1.0, 1.5, -3.0, 1e-7, 6e4], dtype)
-    assert spacing(values.astype(np.float64), dtype).tolist() == np.abs(np.spacing(values)).tolist()
+SPACED = [0.0, 1.0, 1.5, -3.0, 1e-7, 6e4]
 
 
-def test_spacing_of_bfloat16() -> None:
-    assert spacing(np.array([1.0, 3.0]), "bfloat16").tolist() == [2.0**-7, 2.0**-6]
+@cases(
+    "values, dtype, expected",
+    [
+        *((SPACED, dtype, np.abs(np.spacing(np.array(SPACED, dtype))).tolist()) for dtype in ("float16", "float32", "float64")),
+        ([1.0, 3.0], "bfloat16", [2.0**-7, 2.0**-6]),
+    ],
+    ids=lambda row: row[1],
+)  # fmt: skip
+def test_spacing_is_that_of_the_dtype(values: list[float], dtype: str, expected: Any) -> None:
+    wide = np.array(values, dtype if dtype != "bfloat16" else None).astype(np.float64)
+    assert spacing(wide, dtype).tolist() == expected
 
 
 def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> Any:

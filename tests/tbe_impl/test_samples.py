@@ -55,14 +55,15 @@ def test_whole_numbers(dtype: str, name: str, operator: str, values: tuple[int, 
     assert (int(found.array.min()), int(found.array.max())) == values
 
 
-def test_indices_lie_inside() -> None:
+def test_indices_lie_inside(subtests: pytest.Subtests) -> None:
     table, ids = tensor((7, 3), "float32", "table"), tensor((500,), "int32", "ids")
-    for output in (
-        WORDS["gather"](table, ids, 0),
-        compute((500, 3), lambda i, j: table(ids(i), j), "taken"),
-    ):
-        _, found = inputs_for(kernel(output, table, ids), [])
-        assert (int(found.array.min()), int(found.array.max())) == (0, 6)
+    for name, output in {
+        "a word": WORDS["gather"](table, ids, 0),
+        "a raw compute": compute((500, 3), lambda i, j: table(ids(i), j), "taken"),
+    }.items():
+        with subtests.test(name):
+            _, found = inputs_for(kernel(output, table, ids), [])
+            assert (int(found.array.min()), int(found.array.max())) == (0, 6)
     rows = tensor((500, 2), "float32", "rows")
     segments = WORDS["unsorted_segment_sum"](rows, ids, 5)
     _, found = inputs_for(kernel(segments, rows, ids), [])

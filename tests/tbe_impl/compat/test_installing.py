@@ -117,7 +117,7 @@ def test_a_session_is_needed() -> None:
         platform.set_current_compile_soc_info("Ascend310")
 
 
-def test_unwritten_names_can_be_imported_and_say_so_when_used() -> None:
+def test_unwritten_names_can_be_imported_and_say_so_when_used(subtests: pytest.Subtests) -> None:
     with compat.installed():
         from tbe.common.nobody import something
         from te import tik
@@ -132,15 +132,18 @@ def test_unwritten_names_can_be_imported_and_say_so_when_used() -> None:
 
         assert kept() == 1
         assert not isinstance(3, something)
-        for use in (
-            cce.vsubs,
-            something,
-            Inherits,
-            lambda: tik.Tik().Tensor("float16", (16,)) + 1,
-            lambda: something + 1,
-            lambda: something[0],
+        for number, use in enumerate(
+            (
+                cce.vsubs,
+                something,
+                Inherits,
+                lambda: tik.Tik().Tensor("float16", (16,)) + 1,
+                lambda: something + 1,
+                lambda: something[0],
+            )
         ):
-            with pytest.raises(compat.NotWritten, match=r"test_installing\.py:\d+: `t"):
+            said = pytest.raises(compat.NotWritten, match=r"test_installing\.py:\d+: `t")
+            with subtests.test(use=number), said:
                 use()
         with pytest.raises(
             compat.NotWritten, match=r"te\.lang\.cce\.vsubs.*nearest name is `te\.lang\.cce\.vsub`"

@@ -261,12 +261,12 @@ for i.outer.outer in 0..32:  # blockIdx.x
 """
 
 
-def test_the_report_as_text():
-    assert str(of(softmax(64, 1000)[0])) == GOLDEN_REPORT
-
-
-def test_the_loops_as_text():
-    assert show_loops(auto_schedule(softmax(64, 1000)[0])) == GOLDEN_TILES
+def test_the_report_and_the_loops_as_text(subtests: pytest.Subtests):
+    y, _ = softmax(64, 1000)
+    with subtests.test("report"):
+        assert str(of(y)) == GOLDEN_REPORT
+    with subtests.test("loops"):
+        assert show_loops(auto_schedule(y)) == GOLDEN_TILES
 
 
 def manual() -> tuple[Tensor, Tensor, object]:

@@ -17,7 +17,7 @@ from tbe_impl.dsl.expr import IterVar, Range, Reduce, Var, binary, call, cast, c
 from tbe_impl.dsl.gradient import gradients
 from tbe_impl.dsl.tensor import Tensor, compute
 from tbe_impl.errors import InputError
-from tests.cases import FULL, cases
+from tests.cases import cases
 from tests.tbe_impl.dsl.differences import Derived, assert_derivatives, derived, weights_of
 
 RNG = np.random.default_rng(7)
@@ -198,23 +198,10 @@ def test_a_raw_compute(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]
     assert_derivatives(derived(build, *arrays), arrays)
 
 
-SOME = {"neighbours", "flattened", "coarse with a rest", "overlapping", "crooked and guarded", "a convolution",
-        "an extreme of products", "looked up"}  # fmt: skip
-
-
-@cases(
-    "table",
-    [
-        pytest.param([case for case in RAW if case[0] in SOME], id="some"),
-        pytest.param(RAW, id="all", marks=FULL),
-    ],
-)
-def test_the_backwards_of_raw_computes_are_the_same_in_c(
-    table: list[Case], cache: KernelCache
-) -> None:
+def test_the_backwards_of_raw_computes_are_the_same_in_c(cache: KernelCache) -> None:
     pairs: list[tuple[Tensor, np.ndarray]] = []
     found: list[Tensor] = []
-    for _, build, arrays in table:
+    for _, build, arrays in RAW:
         graph = derived(build, *arrays)
         given = [*arrays, *weights_of(graph.outputs)]
         tensors = [*graph.inputs, *graph.given]

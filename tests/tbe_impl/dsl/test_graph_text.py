@@ -13,6 +13,7 @@ from tbe_impl.dsl.expr import Range, call, const, select
 from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.tensor import Tensor, WordUse, library_stage, reduce_axis
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
 def text(build: Callable[..., Any], count: int = 1) -> str:
@@ -74,9 +75,9 @@ def test_what_differs_reads_otherwise() -> None:
     assert len({text(build) for build in DIFFERENT}) == len(DIFFERENT)
 
 
-def test_the_same_graph_reads_the_same() -> None:
-    for build in DIFFERENT:
-        assert text(build) == text(build)
+@cases("build", DIFFERENT, ids=[str(place) for place in range(len(DIFFERENT))])
+def test_the_same_graph_reads_the_same(build: Callable[..., Any]) -> None:
+    assert text(build) == text(build)
 
 
 def test_inputs_are_told_apart() -> None:

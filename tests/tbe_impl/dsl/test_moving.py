@@ -128,7 +128,7 @@ def test_split_gives_shapes_and_parts() -> None:
     np.testing.assert_array_equal(np.concatenate(found, 1), X)
 
 
-def test_counting_and_positions() -> None:
+def test_counting() -> None:
     E = dsl.ext
     np.testing.assert_array_equal(compute(lambda: E.iota((2, 3), 1, "float16"))[0], [[0, 1, 2]] * 2)
     np.testing.assert_array_equal(compute(lambda: E.iota((2, 3), 0))[0], [[0] * 3, [1] * 3])
@@ -137,14 +137,16 @@ def test_counting_and_positions() -> None:
     np.testing.assert_array_equal(
         compute(lambda t: E.one_hot(t, 3, 5, 2, 0), ids)[0], np.eye(6)[ids][:, :3].T * 3 + 2
     )
+
+
+@cases("axis", [0, 1])
+def test_positions_of_extremes(axis: int) -> None:
+    E = dsl.ext
     x = np.array([[1, 3, 3], [0, np.nan, 9], [-1, -1, -2]], np.float32)
-    for axis in (0, 1):
-        np.testing.assert_array_equal(
-            compute(lambda t, a=axis: E.argmax(t, a), x)[0], x.argmax(axis)
-        )
-        np.testing.assert_array_equal(
-            compute(lambda t, a=axis: E.argmin(t, a, True), x)[0], x.argmin(axis, keepdims=True)
-        )
+    (largest,) = compute(lambda t: E.argmax(t, axis), x)
+    np.testing.assert_array_equal(largest, x.argmax(axis))
+    (least,) = compute(lambda t: E.argmin(t, axis, True), x)
+    np.testing.assert_array_equal(least, x.argmin(axis, keepdims=True))
 
 
 @cases("dtype", ["float32", "float64", "int64", "int8", "uint8"])
@@ -168,15 +170,19 @@ def test_cumulative_sums_and_sorting(dtype: str) -> None:
 
 
 @cases("index", ["int32", "int64"])
-def test_gather(index: str) -> None:
+@cases("axis", [0, 1, 2])
+def test_gather_along_an_axis(index: str, axis: int) -> None:
     ids = np.array([[0, 4], [7, -1]], index)
-    for axis in (0, 1, 2):
-        size = X.shape[axis]
-        (found,) = compute(lambda t, i, a=axis: dsl.gather(t, i, a), X, ids)
-        wanted = np.take(X, np.clip(ids, 0, size - 1), axis)
-        outside = (ids < 0) | (ids >= size)
-        wanted = np.where(outside.reshape((1,) * axis + (2, 2) + (1,) * (2 - axis)), 0, wanted)
-        np.testing.assert_array_equal(found, wanted)
+    size = X.shape[axis]
+    (found,) = compute(lambda t, i: dsl.gather(t, i, axis), X, ids)
+    wanted = np.take(X, np.clip(ids, 0, size - 1), axis)
+    outside = (ids < 0) | (ids >= size)
+    wanted = np.where(outside.reshape((1,) * axis + (2, 2) + (1,) * (2 - axis)), 0, wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@cases("index", ["int32", "int64"])
+def test_other_forms_of_gather(index: str) -> None:
     (found,) = compute(lambda t, i: dsl.gather(t, i, 1, 0, True), X, np.array([-1, -5], index))
     np.testing.assert_array_equal(found, X[:, [-1, 0]])
     rows = values((3, 4), index, 0, 4)

@@ -58,14 +58,15 @@ def test_the_good_schedule_has_no_findings():
     assert check(Manual().schedule, "Ascend910A") == ()
 
 
-def test_bytes_with_a_double_buffer_and_a_result_over_its_input():
-    # x twice: 2 · 16 · 1000 · 2 = 64000; y 32000, over which z is written
-    assert Manual().bytes_at_once() == 96000
-
-
-def test_bytes_without_a_double_buffer():
-    # y is written over x, and z over y: one buffer of 16 · 1000 · 2
-    assert Manual(double=False).bytes_at_once() == 32000
+@cases(
+    "double, expected",
+    [
+        (True, 96000),  # x twice: 2 · 16 · 1000 · 2 = 64000; y 32000, over which z is written
+        (False, 32000),  # y is written over x, and z over y: one buffer of 16 · 1000 · 2
+    ],
+)
+def test_bytes_with_and_without_a_double_buffer(double, expected):
+    assert Manual(double=double).bytes_at_once() == expected
 
 
 def test_a_buffer_of_its_own_is_lent_to_nobody():
