@@ -58,7 +58,7 @@ def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCach
 
 @cases(
     "dtype",
-    [pytest.param(dtype, marks=() if dtype in ("float16", "bool") else FULL) for dtype in DTYPES],
+    [pytest.param(dtype, marks=() if dtype in ("float16",) else FULL) for dtype in DTYPES],
 )
 def test_segments_of_every_dtype(dtype: str, cache: KernelCache) -> None:
     first = DTYPES.index(dtype)
@@ -102,7 +102,7 @@ def test_numbers_of_several_axes_and_numbers_in_a_list(cache: KernelCache) -> No
 
 @cases(
     "dtype",
-    [pytest.param(dtype, marks=() if dtype in ("int8", "bool") else FULL) for dtype in DTYPES],
+    [pytest.param(dtype, marks=() if dtype in ("int8",) else FULL) for dtype in DTYPES],
 )
 def test_scatter(dtype: str, cache: KernelCache) -> None:
     first = DTYPES.index(dtype)
