@@ -58,7 +58,7 @@ def test_shapes_are_those_that_are_said():
     assert max(len(edge.shapes[0]) for edge in edges) == 8
 
 
-@cases("spec", CASES, quick=18)
+@cases("spec", CASES, quick=7)
 def test_other_dtypes(spec):
     """One input of another floating dtype, always the same; `make stress` tries each of them."""
     number = zlib.crc32(spec.name.encode())
@@ -90,8 +90,19 @@ def test_another_number_of_arrays(spec, subtests):
 
 
 @pytest.mark.mindspore
-@cases("mode", MODES)
-@cases("spec", CASES)
+@cases(
+    "spec, mode",
+    [
+        pytest.param(
+            *one.values,
+            mode,
+            id=f"{one.id}-{mode}",
+            marks=FULL if mode == "graph" and number % 9 else [],
+        )
+        for number, one in enumerate(CASES)
+        for mode in MODES
+    ],
+)
 def test_errors_come_when_the_graph_is_built(spec, mode):
     ms = pytest.importorskip("mindspore")
     from custom_ops.cell import FusedCell

@@ -115,10 +115,10 @@ def finished(program: str, folder: Path) -> str:
 
 def test_forked_children_compute(tmp_path):
     """As workers of a data loader do."""
-    assert finished("forked_children.py", tmp_path).endswith("well\n")
+    assert "well" in finished("forked_children.py", tmp_path).splitlines()
 
 
 @pytest.mark.mindspore
 def test_the_interpreter_ends_while_operators_run(tmp_path):
     pytest.importorskip("mindspore")
-    assert finished("ends_while_operators_run.py", tmp_path).endswith("well\n")
+    assert "well" in finished("ends_while_operators_run.py", tmp_path).splitlines()

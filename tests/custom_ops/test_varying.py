@@ -154,7 +154,7 @@ def test_patterns():
     assert fitting((-1, 7), (9, 6)) is None
 
 
-@cases("columns", [3, 5000])
+@cases("columns", [3, pytest.param(5000, marks=FULL)])
 def test_a_size_used_as_a_number_is_never_taken_for_another(columns):
     def forward(x):
         rows = x.shape[0].value if isinstance(x.shape[0], Const) else x.shape[0]
@@ -174,7 +174,7 @@ CASES = [
 ]
 
 
-@cases("spec, attributes", CASES)
+@cases("spec, attributes", CASES, quick=24)
 def test_every_operator_computes_the_same_where_sizes_come_later(spec, attributes):
     """Each size alone, and all of them, left open: the operator refuses, or what it defines is the same."""
     full = spec.with_defaults(attributes)
