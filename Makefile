@@ -39,7 +39,6 @@ test: env
 # Everything: all rows of all tables, notebooks, case studies, each row of the stress run in its short form.
 test-all: env
 	$(BIN)/python -m pytest -q --rooms --full -n $(WORKERS) --dist worksteal $(ROOM)
-	$(if $(ROOM),,$(BIN)/python -m tests.stress)
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env
