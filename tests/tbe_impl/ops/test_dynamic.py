@@ -9,6 +9,7 @@ import pytest
 
 from tbe_impl.errors import InputError
 from tbe_impl.ops.formulas import FORMULAS
+from tests.cases import cases
 from tests.tbe_impl.ops.calls import Case, arrays, build, expected
 from tests.tbe_impl.tolerances import assert_close
 
@@ -22,8 +23,8 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("backend", ["numpy", "cpu"])
-@pytest.mark.parametrize(("name", "attributes", "inputs", "ways"), CASES, ids=lambda item: item if isinstance(item, str) else "")  # fmt: skip
+@cases("backend", ["numpy", "cpu"])
+@cases("name, attributes, inputs, ways", CASES, ids=lambda case: case[0])  # fmt: skip
 def test_one_kernel_for_many_shapes(backend: str, name: str, attributes: dict[str, Any], inputs: int, ways: Any) -> None:  # fmt: skip
     case = Case(name, ways, attributes)
     kernel = build(case, [(-1, -1)] * inputs, "float32")

@@ -12,9 +12,10 @@ from tbe_impl import ops
 from tbe_impl.errors import InputError
 from tbe_impl.ops import formula, formulas
 from tbe_impl.ops.formulas import FORMULAS, SAME
+from tests.cases import cases
 
 
-@pytest.mark.parametrize("module", (ops, formula, formulas), ids=lambda item: item.__name__)
+@cases("module", (ops, formula, formulas), ids=lambda item: item.__name__)
 def test_the_examples_run(module: ModuleType) -> None:
     # collected here because the operators beside them can be imported with CANN's names only
     found = doctest.testmod(module)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import tbe_impl
 from tbe_impl.comparing import spacing
+from tests.cases import cases
 
 PLACE = Path(tbe_impl.__file__).parent / "ops"
 
@@ -20,7 +20,7 @@ def numbers() -> np.ndarray:
     return np.concatenate([bits[np.isfinite(bits)], *spread]).astype(np.float32)
 
 
-@pytest.mark.parametrize(("name", "sign"), [("softplus", 1), ("log_sigmoid", -1)])
+@cases("name, sign", [("softplus", 1), ("log_sigmoid", -1)])
 def test_tails_are_within_two_units(name: str, sign: int) -> None:
     x = numbers()
     wide = sign * x.astype(np.float64)

@@ -11,6 +11,7 @@ import pytest
 import tbe_impl
 from tbe_impl import compat
 from tbe_impl.errors import FusionError
+from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.wild.test_wild import BACKENDS, TREE, draw, operator
 
@@ -27,9 +28,9 @@ def in_blocks(x: np.ndarray, filler: float = 0) -> np.ndarray:
     return padded.reshape(n, blocks, 16, h, w).transpose(0, 1, 3, 4, 2)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
-@pytest.mark.parametrize("channels", [16, 20])
+@cases("backend", BACKENDS)
+@cases("dtype", ["float16", "float32", "int32"])
+@cases("channels", [16, 20])
 def test_blocks_of_channels_and_back(channels: int, dtype: str, backend: str) -> None:
     shape, blocked = (2, channels, 3, 5), (2, -(-channels // 16), 3, 5, 16)
     x = (draw(*shape) * 9).astype(dtype)
@@ -39,7 +40,7 @@ def test_blocks_of_channels_and_back(channels: int, dtype: str, backend: str) ->
     np.testing.assert_array_equal(back(in_blocks(x), backend=backend), x)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_sizes_that_come_late(backend: str) -> None:
     kernel = operator("laid_out_dynamic").build(
         describe((-1, -1, -1, -1), "float16"), [-1, -1, -1, -1, 16], FORWARD
@@ -61,7 +62,7 @@ def test_sizes_that_come_late(backend: str) -> None:
     np.testing.assert_array_equal(rows(x, backend=backend), padded.reshape(16, 3, 16).transpose(1, 0, 2))  # fmt: skip
 
 
-@pytest.mark.parametrize("axes", [{0: 0, 1: 1, 2: 2}, {0: 0, 1: (1, 2, 3), 2: 4}, [0, 1]])
+@cases("axes", [{0: 0, 1: 1, 2: 2}, {0: 0, 1: (1, 2, 3), 2: 4}, [0, 1]])
 def test_maps_of_axes_that_do_not_fit(axes: Any) -> None:
     with compat.installed(soc="Ascend910A"):
         from tbe import dsl, tvm  # type: ignore[import-not-found]
@@ -71,8 +72,8 @@ def test_maps_of_axes_that_do_not_fit(axes: Any) -> None:
             dsl.transdata(data, (2, 1, 3, 4), axes)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("shape", [(3, 4, 5), (-1, 4, -1)])
+@cases("backend", BACKENDS)
+@cases("shape", [(3, 4, 5), (-1, 4, -1)])
 def test_axes_in_another_order(shape: Any, backend: str) -> None:
     result = tuple(shape[axis] for axis in (2, 0, 1))
     kernel = operator("turned_dynamic").build(
@@ -82,9 +83,9 @@ def test_axes_in_another_order(shape: Any, backend: str) -> None:
     np.testing.assert_array_equal(kernel(x, backend=backend), x.transpose(2, 0, 1))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
-@pytest.mark.parametrize("rows", [1, 6])
+@cases("backend", BACKENDS)
+@cases("dtype", ["int16", "int32", "int64"])
+@cases("rows", [1, 6])
 def test_divisors(rows: int, dtype: str, backend: str) -> None:
     random = np.random.default_rng(0)
     x = random.integers(-3000, 3000, (rows, 37)).astype(dtype)
@@ -97,8 +98,8 @@ def test_divisors(rows: int, dtype: str, backend: str) -> None:
     np.testing.assert_array_equal(kernel(x, y, backend=backend), np.gcd(x, y))
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
+@cases(
+    "name, message",
     [
         ("with_tvm_of_te", r":10: `te.placeholder` has no .*`tvm.placeholder` after `from te import tvm`"),
         ("with_reshape", r":17: `te.lang.cce.reshape` has no .*give the placeholder the other shape"),

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tbe_impl import soc
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.schedule import create_schedule
 from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import compute, placeholder, reduce_axis
+from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
 from tests.tbe_impl.wild.test_wild import BACKENDS, draw, operator
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    ("strides", "pads", "dilations"),
+@cases("backend", BACKENDS)
+@cases(
+    "strides, pads, dilations",
     [((1, 1), (1, 1, 0, 1), (1, 1)), ((2, 3), (0, 2, 3, 1), (1, 2)), ((1, 2), (0, 0, 0, 0), (2, 1))],
 )  # fmt: skip
 def test_a_convolution_of_patches(
@@ -44,7 +44,7 @@ def test_a_convolution_of_patches(
     assert not found[:, rows * columns :].any()
 
 
-@pytest.mark.parametrize(("rows", "severity"), [(48, None), (128, "warning"), (256, "error")])
+@cases("rows, severity", [(48, None), (128, "warning"), (256, "error")])
 def test_second_copies_before_the_matrix_unit(rows: int, severity: str | None) -> None:
     # rows · 256 · 2 bytes of 64 KiB, twice
     x, w = placeholder((rows, 256), "float16", "x"), placeholder((256, 16), "float16", "w")
@@ -75,7 +75,7 @@ def _windows(size: int) -> tuple[int, int, int]:
     return (size + 1) // 2, needed // 2, needed - needed // 2
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_padding_that_follows_from_sizes_that_come_late(backend: str) -> None:
     image, filters = describe((2, 1, -1, -1, 16), "float16"), describe((9, 1, 16, 16), "float16")
     there = operator("same_dynamic").build(image, filters, image)

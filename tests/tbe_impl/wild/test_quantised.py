@@ -8,6 +8,7 @@ import pytest
 from tbe_impl import compat, dsl
 from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import FusionError, InputError
+from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
 from tests.tbe_impl.wild.test_wild import BACKENDS, draw, operator
@@ -19,9 +20,9 @@ def device_scales(scales: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return low | ((offsets & 0x1FF).astype(np.uint64) << np.uint64(37))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize("dtype", ["float16", "int16", "int8"])
+@cases("backend", BACKENDS)
+@cases("relu", [False, True])
+@cases("dtype", ["float16", "int16", "int8"])
 def test_whole_numbers_scaled_back(dtype: str, relu: bool, backend: str) -> None:
     random = np.random.default_rng(0)
     x = random.integers(-30_000, 30_000, (7, 37)).astype(np.int32)
@@ -82,7 +83,7 @@ def test_what_a_build_of_tvm_says() -> None:
         assert tvm.api_config.query_bit_width() == 32
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_builders_of_2021(backend: str) -> None:
     kernel = operator("variants_2021").build(describe((-1, 9), "float32"), describe((-1, 9), "float32"))  # fmt: skip
     x = draw(6, 9)

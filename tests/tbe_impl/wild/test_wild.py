@@ -14,6 +14,7 @@ from tbe_impl.compat import later_words, testing
 from tbe_impl.dsl import layouts
 from tbe_impl.errors import FusionError
 from tbe_impl.late import LateKernel
+from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
 
@@ -31,7 +32,7 @@ def draw(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_outputs_that_are_written_over_inputs_are_given_once(backend: str) -> None:
     tensor, number = describe((5, 7), "float32"), describe((1,), "float32")
     kernel = operator("nesterov_2020").build(tensor, tensor, number, tensor, tensor, tensor)
@@ -44,8 +45,8 @@ def test_outputs_that_are_written_over_inputs_are_given_once(backend: str) -> No
     assert_close(found[1], moved, "float32")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("shape", [(5, 37), (-1, -1)])
+@cases("backend", BACKENDS)
+@cases("shape", [(5, 37), (-1, -1)])
 def test_bits_conditions_and_packages_that_import_everything(backend: str, shape: Any) -> None:
     kernel = operator("masked_dynamic").build(
         describe(shape, "int8"), describe(shape, "float32"), describe(shape, "float32")
@@ -57,7 +58,7 @@ def test_bits_conditions_and_packages_that_import_everything(backend: str, shape
     assert_close(kernel(condition.astype(bool), x, backend=backend), wanted, "float32")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_names_that_only_old_operators_use(backend: str) -> None:
     tensor = describe((3, 50), "float32")
     x = draw(3, 50)
@@ -66,8 +67,8 @@ def test_names_that_only_old_operators_use(backend: str) -> None:
     assert_close(kernel(x, backend=backend), wanted, "float32", times=10)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("padding", "window", "stride"), [("SAME", 4, 3), ("VALID", 3, 2)])
+@cases("backend", BACKENDS)
+@cases("padding, window, stride", [("SAME", 4, 3), ("VALID", 3, 2)])
 def test_windows_counted_by_the_toolkit(padding: str, window: int, stride: int, backend: str) -> None:  # fmt: skip
     tensor = describe((3, 17), "float16")
     x = draw(3, 17).astype(np.float16)
@@ -82,7 +83,7 @@ def test_windows_counted_by_the_toolkit(padding: str, window: int, stride: int, 
         operator("row_pool_2021").build(tensor, tensor, None, 3, 2, "CEIL")
 
 
-@pytest.mark.parametrize("groups", [1, 4])
+@cases("groups", [1, 4])
 def test_an_operator_derived_from_a_class_of_the_toolkit(groups: int) -> None:
     shape, size = (2, 8, 6, 5), (12, 8 // groups, 3, 2)
     x, dy = draw(*shape), draw(2, 12, 3, 6, seed=1)
@@ -103,8 +104,8 @@ def test_an_operator_derived_from_a_class_of_the_toolkit(groups: int) -> None:
         build(image, slope, y, list(size), [1, 1, 1, 1], [1, 1, 1, 1], groups)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("shape", [(-2,), (-1, -1, 5), (3, 4, 5)])
+@cases("backend", BACKENDS)
+@cases("shape", [(-2,), (-1, -1, 5), (3, 4, 5)])
 def test_kernels_that_are_made_when_ranks_and_axes_are_known(shape: Any, backend: str) -> None:
     kernel = operator("centred_dynamic").build(
         describe(shape, "float32"), describe((-1,), "int32"), describe(shape, "float32")
@@ -129,8 +130,8 @@ def test_a_refusal_that_sizes_do_not_change_comes_at_once() -> None:
         operator("centred_dynamic").build(describe((-2,), "int8"), describe((-1,), "int32"), describe((-2,), "int8"))  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("bias", [False, True])
+@cases("backend", BACKENDS)
+@cases("bias", [False, True])
 def test_sizes_that_are_counted_in_blocks(bias: bool, backend: str) -> None:
     unknown, row = describe((-1, -1), "float32"), describe((-1,), "float32")
     kernel = operator("product_dynamic").build(unknown, unknown, row if bias else None, unknown)
@@ -146,8 +147,8 @@ def test_sizes_that_are_counted_in_blocks(bias: bool, backend: str) -> None:
         np.testing.assert_array_equal(into, found)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("shape", [(-1, -1), (3, 20)])
+@cases("backend", BACKENDS)
+@cases("shape", [(-1, -1), (3, 20)])
 def test_how_many_are_wanted_stands_in_an_array(shape: Any, backend: str) -> None:
     x, one = describe(shape, "float32"), describe((1,), "int32")
     kernel = operator("ranked_dynamic").build(x, one, x, describe((-1, -1), "int32"))
@@ -160,7 +161,7 @@ def test_how_many_are_wanted_stands_in_an_array(shape: Any, backend: str) -> Non
         later_words.sort(dsl.placeholder((2, 3)), direction="up")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_how_many_segments_there_are_stands_in_an_array(backend: str) -> None:
     rows, row, one = describe((-1, -1), "float32"), describe((-1,), "int32"), describe((1,), "int32")  # fmt: skip
     kernel = operator("grouped_dynamic").build(rows, row, one, rows)
@@ -194,8 +195,8 @@ def test_an_operator_that_is_tried_out_while_it_is_built(capfd: pytest.CaptureFi
         testing.run(x)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("kind", ["vadd", "vsub", "vmul", "vdiv", "vmax", "vmin", "update"])
+@cases("backend", BACKENDS)
+@cases("kind", ["vadd", "vsub", "vmul", "vdiv", "vmax", "vmin", "update"])
 def test_classes_that_are_a_whole_operator(kind: str, backend: str) -> None:
     places, shape = np.array([[0, 1], [2, 0], [0, 1]], np.int32), (3, 2, 5)
     var, new = describe(shape, "float32"), describe((3, 5), "float32")
@@ -211,8 +212,8 @@ def test_classes_that_are_a_whole_operator(kind: str, backend: str) -> None:
     assert_close(found, wanted, "float32")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("shape", [(-1,) * 4, (2, 3, 6, 7)])
+@cases("backend", BACKENDS)
+@cases("shape", [(-1,) * 4, (2, 3, 6, 7)])
 def test_windows_that_are_classified_with_the_shape(shape: Any, backend: str) -> None:
     image = describe(shape, "float16")
     kernel = operator("peaks_dynamic").build(
@@ -241,8 +242,8 @@ DEVICE: list[tuple[str, list[float], bool, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("function", "numbers", "two", "formula"), DEVICE, ids=lambda item: item if isinstance(item, str) else "")  # fmt: skip
+@cases("backend", BACKENDS)
+@cases("function, numbers, two, formula", DEVICE, ids=lambda case: case[0])  # fmt: skip
 def test_functions_of_the_device(
     function: str, numbers: list[float], two: bool, formula: Any, backend: str
 ) -> None:
@@ -265,7 +266,7 @@ def test_functions_of_the_device_that_nobody_knows() -> None:
             tvm.extern((2,), [tvm.placeholder((2,))], lambda ins, outs: None)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@cases("backend", BACKENDS)
 def test_a_new_axis_of_a_known_size_among_unknown_ones(backend: str) -> None:
     unknown = describe((-1, -1), "float32")
     kernel = operator("paired_dynamic").build([unknown, unknown], describe((2, -1, -1), "float32"))
