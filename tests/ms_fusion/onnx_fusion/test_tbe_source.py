@@ -24,7 +24,7 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from tbe_impl.errors import FusionError
 from tbe_impl.operator import load_operator
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 
 SIZES = {"n": 2, "t": 5}
@@ -47,7 +47,7 @@ def group_of(b: Builder, native: Native, path: Path, *outputs: str) -> GroupKern
 
 
 @cases(
-    "dtype, allowed", [("FLOAT", {"cpu": 1e-6, "Ascend910B": 2e-3}), ("FLOAT16", {"cpu": 1e-3, "Ascend910B": 4e-3})]
+    "dtype, allowed", [("FLOAT", {"cpu": 1e-6, "Ascend910B": 2e-3}), pytest.param("FLOAT16", {"cpu": 1e-3, "Ascend910B": 4e-3}, marks=FULL)]
 )  # fmt: skip
 def test_files_of_a_layer_compute_what_its_kernels_do(
     dtype: str, allowed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
