@@ -26,7 +26,10 @@ SHAPES = {
     "everything": ((301, 1024), [0, 1]),
 }
 ROUNDING = 2.0**-24 * 1.01
-"""Half a unit in the last place of the sum: its own rounding, and what an order of additions leaves of float64."""
+"""Half a unit in the last place of the sum: its own rounding, and what an order of additions leaves of float64.
+
+The partial sums of channels stay in float32 for 42 additions with 16 lanes, for 83 with 8.
+"""
 
 
 def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) -> None:
@@ -36,8 +39,8 @@ def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) ->
     for (name, (_, axes)), (kernel, *_) in zip(SHAPES.items(), kernels, strict=True):
         x = given[name]
         exact = x.sum(tuple(axes), dtype=np.float64)
-        # of these short rows, some rows at once, and what each thread has found are added in float32
-        allowed = 1 if name in ("between", "channels", "rows", "planes") else 3
+        # of the others short rows, some rows at once, and what each thread has found are added in float32
+        allowed = {"between": 1, "rows": 1, "planes": 1, "channels": 1.5}.get(name, 3)
         for threads in (1, 2):
             with subtests.test(name, threads=threads):
                 (found,) = kernel.run([x], {}, threads)
