@@ -27,6 +27,8 @@ from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import cache_entry, cache_notes, tuned
 from tbe_impl.backends.cpu import compiler_process
 from tbe_impl.environment import VARIABLES, Variable
+from tests.cases import FULL, cases
+from tests.fork_server import run_program
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,8 +83,8 @@ def test_every_preset_is_explained_with_its_flags() -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("heading", "entries"),
+@cases(
+    "heading, entries",
     [
         ("Never, on CPU", table.NEVER_ON_CPU),
         ("Kept out by `auto` and `basic`, on CPU", table.INACCURATE_ON_CPU),
@@ -138,7 +140,7 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", [*PAGES, *NOTEBOOKS])
+@cases("name", [*PAGES, *NOTEBOOKS])
 def test_every_link_leads_somewhere(name: str) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", text_of(name)):
         if not link.startswith("http"):
@@ -176,12 +178,10 @@ def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> 
 def printed_by(name: str, program: str, place: Path) -> str:
     """What a program of the documentation prints, kept under this name in the directory where it runs."""
     (place / name).write_text(program, "utf-8")
-    done = subprocess.run(
-        [sys.executable, name],
-        cwd=place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = run_program(place / name, cwd=place, environment=variables, timeout_s=240)
+    assert ended.returncode == 0, ended.output[-2000:]
+    return ended.output
 
 
 @pytest.mark.mindspore
@@ -225,16 +225,10 @@ def test_the_operator_of_the_guide_runs_as_it_stands(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "swish.py"]
 
 
+@FULL
 @pytest.mark.mindspore
 def test_the_guide_to_operators_runs_as_it_stands(tmp_path: Path) -> None:
-    (tmp_path / "guide.py").write_text(
-        "\n".join(code_blocks(text_of("docs/custom_ops.md"))), "utf-8"
-    )
-    done = subprocess.run(
-        [sys.executable, "guide.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    printed_by("guide.py", "\n".join(code_blocks(text_of("docs/custom_ops.md"))), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["guide.py"]
 
 
@@ -420,6 +414,7 @@ def test_every_warning_is_explained_in_troubleshooting() -> None:
     assert [text for text in (*said, *named) if not any(one in text for one in quoted)] == []
 
 
+@FULL
 @pytest.mark.mindspore
 def test_what_troubleshooting_tells_to_run_runs(tmp_path: Path) -> None:
     text = text_of("docs/troubleshooting.md")

@@ -10,8 +10,10 @@ import pytest
 from nbformat import NotebookNode
 
 from tests import notebooks
+from tests.cases import FULL, cases
 
 NAMES = notebooks.names()
+QUICKEST = "3_write_an_operator"
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -31,7 +33,7 @@ def test_the_notebooks_are_there() -> None:
     assert NAMES == ["1_see", "2_enable", "3_write_an_operator", "4_onnx", "5_case_studies"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_what_is_kept_is_clean_and_can_be_read(name: str) -> None:
     kept = notebooks.read(name)
     assert notebooks.cleaned(kept) == kept, (
@@ -55,7 +57,11 @@ def test_what_is_kept_is_clean_and_can_be_read(name: str) -> None:
 @pytest.mark.mindspore
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
-@pytest.mark.parametrize("name", NAMES)
+@cases(
+    "name",
+    [name if name == QUICKEST else pytest.param(name, marks=FULL) for name in NAMES],
+    per_item=1,
+)
 def test_it_runs_from_top_to_bottom_and_shows_the_same_kinds(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from benchmarks.harness.drawing import drawn
 from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
 from benchmarks.harness.stored import FULL, READMES, changed, replaced, stored
 from benchmarks.harness.table import table, vectors
+from tests.cases import FULL as FULL_RUN
+from tests.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = {"median_us": 2000.0, "quartile_low_us": 1900.0, "quartile_high_us": 2100.0}
@@ -107,18 +109,18 @@ def test_lines_name_those_who_exist_and_targets_of_those_who_take_part() -> None
     assert len({one.title for one in LINES}) == len(LINES)
 
 
-@pytest.mark.parametrize("page", [FULL, *READMES])
+@cases("page", [FULL, *READMES])
 def test_pages_show_the_stored_figures(page: Path) -> None:
     assert replaced(page, stored()) == page.read_text("utf-8"), "python -m benchmarks --store writes them"  # fmt: skip
 
 
-@pytest.mark.parametrize("record", stored(), ids=vectors)
+@cases("record", stored(), ids=vectors)
 def test_figures_are_of_all_claims_and_right(record: dict[str, Any]) -> None:
     assert [one["title"] for one in record["lines"]] == [one.title for one in LINES]
     assert all(one["right"] for one in record["lines"])
 
 
-@pytest.mark.parametrize("record", stored(), ids=vectors)
+@cases("record", stored(), ids=vectors)
 def test_a_run_is_held_against_the_figures_of_its_kind(record: dict[str, Any]) -> None:
     assert changed(record) == []
     assert changed({**record, "processor": "another"}) == []
@@ -173,8 +175,8 @@ def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
     assert vectors({"features": ["avx2"], "kept_to_avx2": True}) == "AVX2 only"
 
 
-@pytest.mark.parametrize(
-    ("asked", "quick", "code", "said"),
+@cases(
+    "asked, quick, code, said",
     [
         (["--help"], "", 0, "YOLO-like, training"),
         (["swish", "swsh"], "", 2, "no line begins with 'swsh'"),
@@ -202,6 +204,7 @@ def test_everybody_who_takes_part_is_described() -> None:
         assert f"| {who} | {how} |" in rows
 
 
+@FULL_RUN
 @pytest.mark.mindspore
 def test_a_line_is_measured(tmp_path: Path) -> None:
     """A real one: its results are compared with the formula, and the profiler saw our kernel."""

@@ -13,8 +13,11 @@ import yaml
 
 from ms_fusion import __version__, cli
 from ms_fusion.doctor import Check, Diagnosis
+from ms_fusion.ledger import Ledger
 from tbe_impl.cache import KernelCache
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
+from tests.ms_fusion.report.ledgers import transformer_ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = ROOT / "tests" / "data" / "ms_2_10" / "Block_f"
@@ -36,20 +39,8 @@ class Shaped(nn.Cell):
         return ops.matmul(x, y)
 """
 
-# What a machine without MindSpore looks like to Python.
-BLIND = """
-import sys
-from importlib.machinery import PathFinder
-
-class Blind(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name.partition(".")[0] == "mindspore":
-            return None
-        return super().find_spec(name, path, target)
-
-sys.meta_path = [Blind if finder is PathFinder else finder for finder in sys.meta_path]
-"""
+BLIND = ROOT / "tests" / "programs" / "ms_fusion" / "blind"
+"""What a machine without MindSpore looks like to Python: a directory with a sitecustomize.py."""
 
 
 @pytest.fixture(autouse=True)
@@ -103,10 +94,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@cases(
+    "arguments, says",
     WRONG,
-    ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else "",
+    ids=lambda row: " ".join(row[0][:3]),
 )
 def test_wrong_input_is_one_sentence_and_leaves_nothing(
     place: Path, arguments: list[str], says: str, capfd: pytest.CaptureFixture[str]
@@ -122,12 +113,14 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
 
 
 @pytest.mark.mindspore
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@cases(
+    "arguments, says",
     [
-        (["net.py:MyNot", "--input", "4"], "Did you mean MyNet?"),
-        (["net.py:Sized", "--input", "4"], "constructor needs arguments (width)"),
-        (["net.py:MyNet"], "expected 1 (x), got 0"),
+        pytest.param(["net.py:MyNot", "--input", "4"], "Did you mean MyNet?", marks=FULL),
+        pytest.param(
+            ["net.py:Sized", "--input", "4"], "constructor needs arguments (width)", marks=FULL
+        ),
+        pytest.param(["net.py:MyNet"], "expected 1 (x), got 0", marks=FULL),
         (["net.py:Shaped", "--input", "4x5", "--input", "4x5"], "net.py:15"),
         (["net.py:MyNet", "--input", "4", "--preset", "agressive"], "aggressive"),
         pytest.param(
@@ -149,17 +142,11 @@ def test_a_wrong_net_is_one_sentence_and_leaves_nothing(
     assert everything_in(place.parent) == before
 
 
-@pytest.fixture
-def blind(tmp_path: Path) -> str:
-    """A PYTHONPATH under which MindSpore is not installed."""
-    (tmp_path / "blind").mkdir()
-    (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND)
-    return str(tmp_path / "blind")
-
-
-def test_without_mindspore_explain_names_the_install_line(place: Path, blind: str) -> None:
+def test_without_mindspore_explain_names_the_install_line(place: Path) -> None:
     before = everything_in(place)
-    done = program("explain", "net.py:MyNet", "--input", "4", "--html", "a.html", PYTHONPATH=blind)
+    done = program(
+        "explain", "net.py:MyNet", "--input", "4", "--html", "a.html", PYTHONPATH=str(BLIND)
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
         "ms-fusion: MindSpore is not installed. Run: pip install 'ms_fusion[cpu]'"
@@ -167,8 +154,10 @@ def test_without_mindspore_explain_names_the_install_line(place: Path, blind: st
     assert everything_in(place) == before
 
 
-def test_without_mindspore_dumps_are_read(place: Path, blind: str) -> None:
-    done = program("read", str(DUMPS), "--html", "a.html", "--json", "a.json", PYTHONPATH=blind)
+def test_without_mindspore_dumps_are_read(place: Path) -> None:
+    done = program(
+        "read", str(DUMPS), "--html", "a.html", "--json", "a.json", PYTHONPATH=str(BLIND)
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "Traceback" not in done.stdout
@@ -194,8 +183,30 @@ def test_explain_prints_the_ledger_and_writes_what_was_asked_for(place: Path) ->
     assert "Mul" in done.stdout and "Add" in done.stdout and "built by ms_fusion" in done.stdout
     assert done.stdout.endswith("report: a.html\nreport: a.json\n")
     assert sorted(path.name for path in place.iterdir()) == ["a.html", "a.json", "net.py"]
+    (kernel,) = Ledger.from_json(Path("a.json").read_text("utf-8")).kernels
+    assert kernel.sources[-1].line == 7
 
 
+def test_the_demo_prints_a_ledger_and_writes_two_reports(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger, asked = transformer_ledger(60), []
+    monkeypatch.setattr(
+        "ms_fusion.demo.explain_target", lambda *given, **more: asked.append(given) or ledger
+    )
+    assert cli.run(["demo", "--output", "build/demo"]) == 0
+    operators = sum(len(kernel.operators) for kernel in ledger.kernels)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == (
+        f"fused kernels: {len(ledger.kernels)}, operators: {operators}, report: build/demo/fusion.html"
+    )
+    assert any(ledger.title in line for line in lines[:-1])
+    ((target, inputs),) = asked
+    assert target.endswith("ms_fusion/demo_block.py:Block") and inputs == ("8x128x256:float32",)
+    assert sorted(path.name for path in (place / "build/demo").iterdir()) == ["fusion.html", "fusion.json"]  # fmt: skip
+
+
+@FULL
 @pytest.mark.mindspore
 @pytest.mark.usefixtures("shared_cache")
 def test_the_demo_ends_with_its_one_line(place: Path) -> None:
@@ -220,8 +231,8 @@ def test_the_demo_ends_with_its_one_line(place: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("flags", "code", "says"),
+@cases(
+    "flags, code, says",
     [
         (["--opt_level=2"], 0, "nothing wrong"),
         (["--opt_level=2 --enable_cse"], 1, "graph_kernel_cse"),
@@ -235,9 +246,7 @@ def test_lint_flags(
     assert says in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("status", "code"), [("ok", 0), ("hint", 0), ("warning", 1), ("broken", 2)]
-)
+@cases("status, code", [("ok", 0), ("hint", 0), ("warning", 1), ("broken", 2)])
 def test_the_doctor_exits_with_its_diagnosis(
     status: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,7 +297,7 @@ def test_an_unexpected_error_is_a_sentence_unless_debugging(
         cli.run(["--debug", "doctor"])
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@cases("place", [0, 1])
 def test_debugging_means_the_same_before_fuse_and_behind_it(
     place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from case_studies.detector.bounds import bounds
 from case_studies.detector.contestant import OURS, REPAIRED, Contestant, Task
 from case_studies.detector.design import Design
 from case_studies.detector.matching import matched
+from tests.cases import FULL
 from tests.peak_memory import needs_linux
 
 TINY = Design(size=64, width=4, blocks=(1, 1, 1, 1, 1), classes=3)
@@ -17,6 +18,7 @@ a line of somebody else, 7
 """
 
 
+@FULL
 @pytest.mark.mindspore
 def test_ours_finds_what_the_repaired_finds_and_both_answer():
     task = Task(TINY, batch=2, score_threshold=0.0095)

@@ -14,6 +14,7 @@ from case_studies.detector.detection import Detection, found  # noqa: E402
 from case_studies.detector.matching import matched  # noqa: E402
 from case_studies.detector.suppression import suppression  # noqa: E402
 from custom_ops.operators.nms import formula as nms_formula  # noqa: E402
+from tests.cases import FULL, cases  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
 TINY = Design(size=64, width=4, blocks=(1, 1, 1, 1, 1), classes=3)
@@ -55,7 +56,7 @@ def decoded(predictions, design):
     return np.concatenate(boxes, 1), np.concatenate(scores, 1)
 
 
-@pytest.mark.parametrize(("fused", "tolerance"), [(False, 1e-5), (True, 2e-3)])
+@cases("fused, tolerance", [(False, 1e-5), (True, 2e-3)])
 def test_boxes_and_scores_are_those_of_float64(fused, tolerance):
     random = np.random.default_rng(4)
     given = [random.standard_normal((2, TINY.size // stride, TINY.size // stride, len(ANCHORS[0]), 8)).astype(np.float32) for stride in STRIDES]  # fmt: skip
@@ -64,7 +65,7 @@ def test_boxes_and_scores_are_those_of_float64(fused, tolerance):
         np.testing.assert_allclose(one.asnumpy(), expected, rtol=tolerance, atol=tolerance * TINY.size / 4)  # fmt: skip
 
 
-@pytest.mark.parametrize("fused", [False, True])
+@cases("fused", [False, True])
 def test_what_is_left_is_what_the_definition_leaves(fused):
     random = np.random.default_rng(7)
     corner, side = random.uniform(0, 40, (2, 60, 2)), random.uniform(5, 24, (2, 60, 2))
@@ -80,6 +81,7 @@ def test_what_is_left_is_what_the_definition_leaves(fused):
             np.testing.assert_array_equal(one[image, :count], other[image, :count])
 
 
+@FULL
 def test_fused_it_finds_the_same():
     images = ms.Tensor(drawn(2, TINY.size, seed=8).pixels)
     before = found(Detection(detector(TINY), TINY, fused=False, **TOLD)(images))

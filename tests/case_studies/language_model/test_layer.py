@@ -16,6 +16,7 @@ from case_studies.language_model.layer import FusedTransformerLayer, Transformer
 from case_studies.language_model.model import with_weights  # noqa: E402
 from case_studies.language_model.sizes import Size  # noqa: E402
 from case_studies.language_model.stages import CUSTOM, LAYER, STAGES, UNFUSED, arrays  # noqa: E402
+from tests.cases import FULL, cases  # noqa: E402
 
 D_MODEL, HEADS, D_FF, CONTEXT, ROWS = 24, 3, 40, 7, 2
 Weights = Mapping[str, np.ndarray]
@@ -43,7 +44,7 @@ def formula(x: np.ndarray, weights: Weights) -> np.ndarray:
     return x + dense(wide / (1 + np.exp(-wide)), weights, "narrow")
 
 
-@pytest.mark.parametrize("kind", [TransformerLayer, FusedTransformerLayer])
+@cases("kind", [pytest.param(TransformerLayer, marks=FULL), FusedTransformerLayer])
 def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type) -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     random = np.random.default_rng(3)
@@ -73,6 +74,7 @@ def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type) -> None:
         assert abs(float((gradient * way).sum()) - wanted) <= limit, name
 
 
+@FULL
 def test_a_layer_that_is_trained_by_itself_learns_the_same_of_either_kind() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     size, losses = Size(D_MODEL, HEADS, D_FF, 1, CONTEXT, ROWS, steps=0), {}

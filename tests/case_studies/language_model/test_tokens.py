@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from case_studies.language_model import tokens
+from tests.cases import cases
 
 
 def test_the_text_is_what_its_numbers_say() -> None:
@@ -22,7 +22,7 @@ def test_what_is_wanted_is_the_next_character() -> None:
         assert tokens.text_of(row) in tokens.TEXT.read_text("utf-8")
 
 
-@pytest.mark.parametrize("other", [{"step": 4}, {"step": 3, "seed": 1}])
+@cases("other", [{"step": 4}, {"step": 3, "seed": 1}])
 def test_step_and_seed_decide_the_batch(other: dict[str, int]) -> None:
     ids, _ = tokens.batch(5, 17, step=3)
     np.testing.assert_array_equal(ids, tokens.batch(5, 17, step=3)[0])

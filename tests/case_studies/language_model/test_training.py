@@ -16,6 +16,7 @@ from case_studies.language_model.sizes import SIZES  # noqa: E402
 from case_studies.language_model.stages import CUSTOM, MODEL, SERVER, UNFUSED  # noqa: E402
 from case_studies.language_model.tokens import characters  # noqa: E402
 from case_studies.language_model.training import Trained, in_turns  # noqa: E402
+from tests.cases import FULL  # noqa: E402
 
 STEPS = 10
 WAYS = [UNFUSED, SERVER, CUSTOM]
@@ -28,6 +29,7 @@ def trained() -> dict[str, Trained]:
     return in_turns(WAYS, MODEL, "quick", steps=STEPS, at_once=4)
 
 
+@FULL
 def test_every_stage_learns_the_same(trained: dict[str, Trained]) -> None:
     unfused = trained[UNFUSED].losses
     assert unfused[0] == pytest.approx(log(len(characters())), rel=0.02)
@@ -38,6 +40,7 @@ def test_every_stage_learns_the_same(trained: dict[str, Trained]) -> None:
     assert trained[SERVER].losses != unfused, "MindSpore's own kernels were computed"
 
 
+@FULL
 def test_the_ledger_tells_how_many_kernels_are_left(trained: dict[str, Trained]) -> None:
     ledgers = {name: story.ledger_of(name, MODEL, SIZES["quick"], measure=False) for name in (SERVER, CUSTOM)}  # fmt: skip
     assert not any(
@@ -56,6 +59,7 @@ def test_the_ledger_tells_how_many_kernels_are_left(trained: dict[str, Trained])
     assert all(row.stage in story.table([unfused, server, custom]) for row in (unfused, server, custom))  # fmt: skip
 
 
+@FULL
 def test_two_workers_learn_what_one_process_does(trained: dict[str, Trained]) -> None:
     found = two_workers.train(WAYS, "quick", steps=STEPS)
     assert list(found) == WAYS
@@ -64,12 +68,14 @@ def test_two_workers_learn_what_one_process_does(trained: dict[str, Trained]) ->
         assert one.step_s > 0
 
 
+@FULL
 def test_a_worker_that_fails_is_told_of_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_NODE_TIMEOUT", "5")  # else the scheduler waits half a minute for it
     with pytest.raises(RuntimeError, match=r"(?s)a worker failed:.*KeyError: 'no such stage'"):
         two_workers.train(["no such stage"], "quick", steps=1)
 
 
+@FULL
 def test_a_stage_that_dies_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError, match="the process of no such stage ended"):
         in_turns(["no such stage"], MODEL, "quick", steps=1, at_once=1)

@@ -1,6 +1,7 @@
 """Capture with real MindSpore: what it hands back, and that it leaves no trace."""
 
 import ast
+import functools
 import os
 import random
 import shutil
@@ -14,14 +15,24 @@ import pytest
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 from mindspore import nn, ops  # noqa: E402
 
+from ms_fusion.capture import front  # noqa: E402
 from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
 from ms_fusion.why_not.suggest import with_flags  # noqa: E402
 from tbe_impl.errors import CaptureError, FusionNotFound, InputError  # noqa: E402
 from tests import nets  # noqa: E402
+from tests.cases import FULL, cases  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
 
 QUICK = {"flags": "--opt_level=2", "measure": False, "accuracy": False}
+HERE = QUICK | {"isolate": False}
+"""In this process: a child that imports MindSpore takes four seconds of processor time."""
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """`assert_fused` looks at nets in this process."""
+    monkeypatch.setattr(front, "explain", functools.partial(explain, isolate=False))
 
 
 @pytest.fixture
@@ -50,8 +61,11 @@ def test_my_net_is_one_kernel_with_mul_and_add(working_directory):
     assert kernel.launches == 1, "the receipt"
     assert kernel.time_us > 0 and kernel.unfused_time_us > 0
     assert os.listdir(working_directory) == []
+    assert [found.inputs for found in kernel.accuracy] == ["captured", "seeded", "edges"]
+    assert all(found.fused_max_ulp <= 1.0 for found in kernel.accuracy[:2])
 
 
+@FULL
 def test_composite_operator_is_fused_across_its_boundary():
     ledger = explain(
         nets.CompositeNet(), nets.floats(64, 128), nets.floats(64, 128, seed=1), measure=False
@@ -59,7 +73,8 @@ def test_composite_operator_is_fused_across_its_boundary():
     assert [kernel.operators for kernel in ledger.kernels] == [("Mul", "Pow", "Sub", "Mul")]
 
 
-def test_training_step_leaves_weights_random_state_and_context_alone(working_directory):
+@cases("isolate", [False, pytest.param(True, marks=FULL)])
+def test_training_leaves_weights_random_state_and_context_alone(working_directory, isolate):
     step, net, optimizer = nets.training_step()
     inputs = nets.floats(128, 32), nets.floats(128, 8, seed=1)
     before = [
@@ -68,7 +83,7 @@ def test_training_step_leaves_weights_random_state_and_context_alone(working_dir
     ]
     mode, random_state = ms.get_context("mode"), ms.get_rng_state().asnumpy()
     variable = os.environ.get("MS_DEV_GRAPH_KERNEL_FLAGS")
-    ledger = explain(step, *inputs, **QUICK)
+    ledger = explain(step, *inputs, isolate=isolate, **QUICK)
     assert any("Adam" in kernel.operators for kernel in ledger.kernels)
     after = [
         parameter.asnumpy() for parameter in (*net.get_parameters(), *optimizer.get_parameters())
@@ -90,7 +105,7 @@ def test_a_net_without_operators_has_an_empty_ledger():
     def nothing(x):
         return x
 
-    ledger = explain(nothing, nets.floats(8, 8), **QUICK)
+    ledger = explain(nothing, nets.floats(8, 8), **HERE)
     assert (ledger.before.nodes, ledger.kernels, ledger.unfused) == (0, (), ())
     assert any("no operator at all" in note for note in ledger.notes)
 
@@ -99,16 +114,17 @@ def test_outputs_of_a_net_that_draws_are_not_compared():
     def noisy(x):
         return ms.ops.dropout(x, p=0.5, training=True) * 2.0
 
-    ledger = explain(noisy, nets.floats(64, 64), **QUICK)
+    ledger = explain(noisy, nets.floats(64, 64), **HERE)
     assert ledger.output_max_ulp is None and ledger.output_max_abs is None
     assert any(note.startswith("Dropout") for note in ledger.notes)
 
 
+@pytest.mark.usefixtures("here")
 def test_assert_fused_passes_in_any_order():
     assert_fused(nets.MyNet(), (nets.floats(8, 8),), [("Add", "Mul")])
 
 
-@pytest.mark.parametrize(
+@cases(
     "group, words",
     [
         (
@@ -118,6 +134,7 @@ def test_assert_fused_passes_in_any_order():
         (("Mul", "Mul"), ["Mul + Mul is not in one fused kernel"]),
     ],
 )
+@pytest.mark.usefixtures("here")
 def test_assert_fused_names_the_nearest_kernel_and_the_reason(group, words):
     with pytest.raises(FusionNotFound) as caught:
         assert_fused(nets.MyNet(), (nets.floats(8, 8),), [group])
@@ -128,7 +145,7 @@ def test_assert_fused_names_the_nearest_kernel_and_the_reason(group, words):
 
 def test_assert_fused_gives_the_reason_of_the_edge():
     net, inputs = nets.make_case("MatMulBiasReLU")
-    ledger = explain(net, *inputs, **QUICK)
+    ledger = explain(net, *inputs, **HERE)
     assert check_group(ledger, ("BiasAdd", "ReLU")).operators == ("BiasAdd", "ReLU")
     with pytest.raises(FusionNotFound, match="MatMul → BiasAdd: "):
         check_group(ledger, ("MatMul", "BiasAdd"))
@@ -152,6 +169,7 @@ def dies(x):
 """
 
 
+@FULL
 def test_target_is_explained_in_a_child(working_directory, tmp_path):
     file = tmp_path / "user.py"
     file.write_text(TARGET)
@@ -162,15 +180,21 @@ def test_target_is_explained_in_a_child(working_directory, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["here", "user.py"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "target, inputs, error, words",
     [
         ("absent.py:Net", ["4:float32"], InputError, "absent.py"),
-        ("user.py:Absent", ["4:float32"], InputError, "Absent"),
+        pytest.param("user.py:Absent", ["4:float32"], InputError, "Absent", marks=FULL),
         ("", ["4:float32"], InputError, "this does not name a net"),
-        ("user.py:MyNet", ["4:float33"], InputError, "float33"),
-        ("user.py:MyNet", ["4:float32", "4:float32"], InputError, "expected 1 (x), got 2"),
-        ("user.py:dies", ["4:float32"], CaptureError, "dies"),
+        pytest.param("user.py:MyNet", ["4:float33"], InputError, "float33", marks=FULL),
+        pytest.param(
+            "user.py:MyNet",
+            ["4:float32", "4:float32"],
+            InputError,
+            "expected 1 (x), got 2",
+            marks=FULL,
+        ),
+        pytest.param("user.py:dies", ["4:float32"], CaptureError, "dies", marks=FULL),
     ],
 )
 def test_wrong_targets_are_one_sentence(working_directory, target, inputs, error, words):
@@ -194,7 +218,7 @@ def test_what_mindspore_moves_behind_its_reader_is_said():
         def construct(self, x):
             return ops.ReduceSum()(ops.neg(ops.floor(x)), 1)
 
-    asked = QUICK | {"flags": None, "preset": "auto", "generator": "mindspore"}
+    asked = HERE | {"flags": None, "preset": "auto", "generator": "mindspore"}
     ledger = explain(Moved(), nets.floats(64, 128), **asked)
     reasons = {(edge.producer_op, edge.consumer_op): edge.reason for edge in ledger.unfused}
     assert reasons[("Neg", "ReduceSum")] == "moved"
@@ -207,16 +231,19 @@ def test_random_states_of_python_and_numpy_are_left_alone():
     assert np.array_equal(np.random.get_state()[1], numpy_state[1])
 
 
-@pytest.mark.parametrize("profile", [True, False])
+@cases("profile", [True, False])
 def test_operators_are_profiled_where_that_is_wanted(tmp_path, profile):
     from ms_fusion.capture.run import CaptureOrder, run_capture
 
     order = CaptureOrder(title="MyNet", flags=QUICK["flags"], profile=profile, accuracy=False)
-    found = run_capture(nets.MyNet(), (nets.floats(64, 128),), tmp_path, order)
+    place = tmp_path / f"profile_{profile}"
+    place.mkdir()
+    found = run_capture(nets.MyNet(), (nets.floats(64, 128),), place, order)
     assert found.step_fused_us and found.step_unfused_us
     assert bool(found.operators_fused) is bool(found.operators_unfused) is profile
 
 
+@FULL
 def test_dumps_are_read_without_mindspore(tmp_path):
     file = tmp_path / "user.py"
     file.write_text(TARGET)
@@ -250,12 +277,13 @@ def test_what_is_in_force_is_explained():
     from ms_fusion import presets
 
     net, inputs = nets.MyNet(), (nets.floats(64, 128),)
+    here = {"measure": False, "accuracy": False, "isolate": False}
     with presets.fusion("precise"):
         inside = explain(net, *inputs, measure=False, accuracy=False)
     assert (inside.preset, inside.kernels) == ("precise", ())
-    patched = explain(presets.patch(nets.MyNet(), "basic"), *inputs, measure=False, accuracy=False)
+    patched = explain(presets.patch(nets.MyNet(), "basic"), *inputs, **here)
     assert (patched.preset, len(patched.kernels)) == ("basic", 1)
-    outside = explain(net, *inputs, measure=False, accuracy=False)
+    outside = explain(net, *inputs, **here)
     assert (outside.preset, len(outside.kernels)) == ("auto", 1)
     assert any("PyNative mode fuses nothing" in note for note in outside.notes)
 
@@ -271,6 +299,7 @@ class Normed(nn.Cell):
         return ops.relu(self.norm(self.conv(x)))
 
 
+@FULL
 @pytest.mark.filterwarnings("ignore::ms_fusion.presets.FusionWarning")
 def test_flags_in_force_fuse_in_a_child_what_they_fuse_here():
     from ms_fusion import presets
@@ -319,7 +348,7 @@ def test_kernel_that_the_generator_dies_of_is_said_and_the_others_are_built():
     assert not any(edge.suggestion for edge in ledger.unfused)
 
 
-@pytest.mark.parametrize("groups", ["MulAdd", ("Mul", "Add"), ["Mul"]])
+@cases("groups", ["MulAdd", ("Mul", "Add"), ["Mul"]])
 def test_a_forgotten_list_of_groups_is_said(groups):
     with pytest.raises(InputError, match=r"such as \[\(\"Mul\", \"Add\"\)\]"):
         assert_fused(nets.MyNet(), (nets.floats(8, 8),), groups)
@@ -347,6 +376,7 @@ def test_a_branch_is_advised_on_and_a_loop_is_not():
     assert left and not any(edge.suggestion for edge in left)
 
 
+@FULL
 def test_temporary_directory_with_a_dot_in_its_name(tmp_path, monkeypatch):
     place = tmp_path / "with.dot"
     place.mkdir()
@@ -356,12 +386,6 @@ def test_temporary_directory_with_a_dot_in_its_name(tmp_path, monkeypatch):
     assert list(place.rglob("process-*")) == [], "nothing is left"
 
 
-def test_what_a_kernel_received_is_in_its_certificate():
-    (kernel,) = explain(nets.MyNet(), nets.floats(8, 8), measure=False).kernels
-    assert [found.inputs for found in kernel.accuracy] == ["captured", "seeded", "edges"]
-    assert all(found.fused_max_ulp <= 1.0 for found in kernel.accuracy[:2])
-
-
 class Divided(nn.Cell):
     """Two operators in a row that are not clustered by default."""
 
@@ -369,12 +393,16 @@ class Divided(nn.Cell):
         return ops.floor(ops.div(ops.maximum(x, y), y)) - x
 
 
-@pytest.mark.parametrize(
-    ("flags", "edge"),
+@cases(
+    "flags, edge",
     [
         ("--opt_level=2", ("Div", "Floor")),
-        ("--opt_level=2 --enable_cluster_ops_only=Maximum", ("Sub", "Maximum")),
-        ("--opt_level=2 --disable_cluster_ops=Sub,Maximum", ("Sub", "Maximum")),
+        pytest.param(
+            "--opt_level=2 --enable_cluster_ops_only=Maximum", ("Sub", "Maximum"), marks=FULL
+        ),
+        pytest.param(
+            "--opt_level=2 --disable_cluster_ops=Sub,Maximum", ("Sub", "Maximum"), marks=FULL
+        ),
     ],
     ids=["two operators let in", "let into the only list", "two taken out of a list"],
 )

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("mindspore", reason="needs MindSpore")
 from ms_fusion.capture.front import explain
 from tests import nets
+from tests.cases import FULL, cases
 
 pytestmark = pytest.mark.mindspore
 
@@ -37,7 +38,10 @@ def outline(ledger):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", nets.CASES)
+QUICK = {"Branch", "TrainingStep"}
+
+
+@cases("name", [name if name in QUICK else pytest.param(name, marks=FULL) for name in nets.CASES])
 def test_ledger_is_the_golden_one(name, golden):
     net, inputs = nets.make_case(name)
     golden(

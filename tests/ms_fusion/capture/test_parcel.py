@@ -4,7 +4,6 @@ import importlib
 import linecache
 import subprocess
 import sys
-import textwrap
 import threading
 import types
 from pathlib import Path
@@ -17,91 +16,49 @@ import custom_ops  # noqa: E402
 from ms_fusion.capture.front import explain  # noqa: E402
 from ms_fusion.capture.parcel import NotCarriedError, pack, unpack  # noqa: E402
 from tests import nets  # noqa: E402
+from tests.cases import FULL, cases  # noqa: E402
+from tests.fork_server import run_program  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
 
 REPOSITORY = Path(__file__).parents[3]
 
-SCRIPT = """
-import numpy as np
-import mindspore as ms
-from mindspore import Tensor, nn, ops
-
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Dense(16, 16)
-        self.bias = ms.Parameter(Tensor(np.full(16, 5.0), ms.float32), name="shift")
-
-    def construct(self, x):
-        return ops.add(ops.mul(self.dense(x), 2.0), self.bias)
-
-net = Net()
-net.bias.set_data(Tensor(np.full(16, 7.0), ms.float32))
-optimizer = nn.Adam(net.trainable_params(), 1e-3)
-
-def forward(x, y):
-    return ops.mean(ops.square(net(x) - y))
-
-gradients = ms.value_and_grad(forward, None, optimizer.parameters)
-
-def step(x, y):
-    loss, found = gradients(x, y)
-    optimizer(found)
-    return loss
-
-@ms.jit
-def decorated(x, y):
-    loss, found = gradients(x, y)
-    optimizer(found)
-    return loss
-
-halve = ops.MultitypeFuncGraph("halve")
-
-@halve.register("Tensor", "Tensor")
-def halve_one(share, x):
-    return ops.add(ops.mul(x, share), 1.0)
-
-def overloaded(x, y):
-    return ops.HyperMap()(ops.partial(halve, y), (x, net(x)))
-
-def closure():
-    inner, scale = Net(), 3.0
-    def scaled(x, y):
-        return ops.add(ops.mul(inner(x), scale), y)
-    return scaled
-
-def table():
-    return {"Cell": net, "step": step, "decorated": decorated, "closure": closure(), "overloaded": overloaded}
-"""
-
-ASK = """
-def main():
-    import sys
-    import ms_fusion as mf
-    from ms_fusion.capture.parcel import pack
-    x = Tensor(np.random.randn(8, 16), ms.float32)
-    before = net.dense.weight.asnumpy().copy()
-    name = sys.argv[1]
-    ledger = mf.explain(table()[name], *((x,) if name == "Cell" else (x, x)), preset="basic", measure=False)
-    assert np.array_equal(net.dense.weight.asnumpy(), before)
-    print([entry.inputs for entry in ledger.kernels[0].accuracy], [n for n in ledger.notes if "this process" in n])
-"""
+KINDS = ("Cell", "step", "decorated", "closure", "overloaded")
+SCRIPT = (REPOSITORY / "tests" / "programs" / "capture" / "user_script.py").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["Cell", "step", "decorated", "closure", "overloaded"])
-@pytest.mark.parametrize("home", ["script", "module"])
+@cases("home", ["script", pytest.param("module", marks=FULL)], per_item=5)
+@cases("name", [name if name == "step" else pytest.param(name, marks=FULL) for name in KINDS])
 def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
-    (tmp_path / "train.py").write_text(SCRIPT + ASK + '\nif __name__ == "__main__":\n    main()\n')
-    command = {"script": ["train.py"], "module": ["-c", "import train; train.main()"]}[home]
-    told = subprocess.run(
-        [sys.executable, *command, name],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-    )
-    assert told.stdout.split("\n")[-2:] == ["['captured', 'seeded', 'edges'] []", ""], told.stderr
+    (tmp_path / "train.py").write_text(SCRIPT)
+    if home == "script":
+        program, variables = tmp_path / "train.py", environment(tmp_path)
+        said = run_program(program, name, cwd=tmp_path, environment=variables).output
+    else:
+        command = [sys.executable, "-c", "import train; train.main()", name]
+        told = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)  # fmt: skip
+        said = told.stdout or told.stderr
+    assert "['captured', 'seeded', 'edges'] []" in said.splitlines(), said
+
+
+def environment(place):
+    """Where only the repository can be imported."""
+    return {"PATH": "/usr/bin:/bin", "HOME": str(place), "PYTHONPATH": str(REPOSITORY)}
+
+
+@cases("name", KINDS)
+def test_what_a_script_holds_can_be_carried(name, tmp_path):
+    script = f"user_with_{name}"
+    (tmp_path / f"{script}.py").write_text(SCRIPT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        held = importlib.import_module(script).table()[name]
+        content = pack(held, ())
+        sys.modules.pop(script)
+        carried, inputs = unpack(content)
+        sys.modules.pop(script, None)
+    assert inputs == () and callable(carried) and carried is not held
+    assert type(carried).__name__ == type(held).__name__
 
 
 def packed_step(name, text, place):
@@ -134,26 +91,12 @@ def test_the_nets_that_globals_hold_go_with_their_weights(tmp_path):
     content = packed_step("user_train", SCRIPT, tmp_path)
     (tmp_path / "net.parcel").write_bytes(content)
     (tmp_path / "user_train.py").unlink()
-    code = textwrap.dedent(
-        """
-        from pathlib import Path
-        from ms_fusion.capture.parcel import unpack
-        step, _ = unpack(Path("net.parcel").read_bytes())
-        names = step.__globals__
-        bias = names["net"].bias
-        print(any(item is bias for item in names["optimizer"].parameters), bias.asnumpy()[0])
-        """
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-    )
-    assert told.stdout.split() == ["True", "7.0"], told.stderr
+    program = REPOSITORY / "tests" / "programs" / "capture" / "unpack_a_step.py"
+    told = run_program(program, cwd=tmp_path, environment=environment(tmp_path))
+    assert told.output.splitlines()[0] == "True 7.0", told.output
 
 
+@FULL
 def test_a_function_of_a_notebook_takes_its_source_text_along(monkeypatch):
     text = "from mindspore import ops\ndef cell(x):\n    return ops.add(ops.mul(x, 2.0), 1.0)\n"
     name = "/nowhere/ipykernel_1/123.py"
@@ -166,11 +109,20 @@ def test_a_function_of_a_notebook_takes_its_source_text_along(monkeypatch):
     assert [source.code for source in ledger.kernels[0].sources] != []
 
 
-def test_a_net_that_holds_a_lock_is_looked_at_here_and_the_ledger_says_so():
+def net_with_a_lock():
     net = nets.MyNet()
     net.lock = threading.Lock()
+    return net
+
+
+def test_a_net_that_holds_a_lock_is_not_carried():
     with pytest.raises(NotCarriedError, match=r"_thread\.lock"):
-        pack(net, ())
-    ledger = explain(net, nets.floats(8, 8), preset="basic", measure=False)
+        pack(net_with_a_lock(), ())
+
+
+@FULL
+def test_a_net_that_is_not_carried_is_looked_at_here():
+    """The ledger says so."""
+    ledger = explain(net_with_a_lock(), nets.floats(8, 8), preset="basic", measure=False)
     assert any("in this process" in note and "_thread.lock" in note for note in ledger.notes)
     assert [entry.inputs for entry in ledger.kernels[0].accuracy] == ["seeded", "edges"]

@@ -9,6 +9,7 @@ import pytest
 
 import ms_fusion as mf
 from tbe_impl.errors import InputError
+from tests.cases import FULL
 from tests.ms_fusion.presets.mindspore_child import run
 
 BODY = """
@@ -48,6 +49,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(BODY, tmp_path_factory.mktemp("tune") / "work", own_cache=True).result
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_net_is_measured_and_left_as_it_was(seen: dict[str, Any]) -> None:
     assert seen["unchanged"] and seen["known"]
@@ -57,12 +59,14 @@ def test_a_net_is_measured_and_left_as_it_was(seen: dict[str, Any]) -> None:
     assert seen["table"].startswith("Net: tuned in")
 
 
+@FULL
 @pytest.mark.mindspore
 def test_without_time_the_net_is_measured_once(seen: dict[str, Any]) -> None:
     variants, kernels = seen["least"]
     assert variants == ["everything"] and not kernels
 
 
+@FULL
 @pytest.mark.mindspore
 def test_later_compilations_keep_out_what_tuning_says(seen: dict[str, Any]) -> None:
     assert seen["kept out"] and "MatMul" not in seen["kept out"]
@@ -72,6 +76,7 @@ def test_later_compilations_keep_out_what_tuning_says(seen: dict[str, Any]) -> N
     assert "MatMul" in seen["not tuned"]
 
 
+@FULL
 @pytest.mark.mindspore
 def test_what_was_measured_of_a_group_is_found(seen: dict[str, Any]) -> None:
     assert any(seen["measured"]) and not all(seen["measured"])

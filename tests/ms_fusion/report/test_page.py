@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.report.browser import Browser
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 from tests.ms_fusion.report.test_html import HOSTILE, poisoned
@@ -58,7 +58,7 @@ def search(page: Browser, text: str) -> None:
     page.run("new Promise((done) => setTimeout(done, 200))")
 
 
-@cases("dark", [False, True], ids=["light", "dark"])
+@cases("dark", [False, pytest.param(True, marks=FULL)], ids=["light", "dark"])
 @cases(
     "ledger",
     [transformer_ledger(60), transformer_ledger(60, full=False), minimal_ledger(), split_ledger()],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ms_fusion import operators
+from tests.cases import FULL
 from tests.ms_fusion.presets.mindspore_child import run
 
 NETS = """
@@ -39,7 +40,7 @@ RESULT["handed over"] = sorted({one["name"] for body in bodies() for one in body
 def apart(**flags):
     with mf.fusion(**flags):
         net = Between()
-        ledger = mf.explain(net, Tensor(x), isolate=False)
+        ledger = mf.explain(net, Tensor(x), isolate=False, measure=False, accuracy=False)
         found = net(Tensor(x)).asnumpy()
     return [
         [[edge.reason, edge.suggestion.flags if edge.suggestion else ""] for edge in ledger.unfused],
@@ -57,12 +58,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(NETS, place / "work").result
 
 
+@FULL
 @pytest.mark.mindspore
 def test_what_mindspore_clusters_by_itself_for_another_generator(seen: dict[str, Any]) -> None:
     missing = operators.CPU_CLUSTERED - set(seen["handed over"])
     assert missing == operators.NOT_FOR_ANOTHER_GENERATOR
 
 
+@FULL
 @pytest.mark.mindspore
 def test_the_reason_says_so_and_the_suggestion_fuses_both_edges(seen: dict[str, Any]) -> None:
     edges, error = seen["as it is"]

@@ -17,8 +17,9 @@ from ms_fusion import operators
 from ms_fusion.why_not import suggest
 from ms_fusion.why_not.fusability import read_flags
 from ms_fusion.why_not.suggest import with_flags
+from tests.cases import FULL, cases
 from tests.ms_fusion.why_not import random_nets
-from tests.ms_fusion.why_not import suggestion_cases as cases
+from tests.ms_fusion.why_not import suggestion_cases as known
 from tests.ms_fusion.why_not.suggestion_cases import Case
 from tests.ms_fusion.why_not.suggestion_pairs import HEAD, PAIRS, Pair
 
@@ -39,9 +40,9 @@ def test_every_operator_that_a_flag_can_name_is_verified_or_has_a_reason():
 
 
 def test_every_offer_has_a_case():
-    assert {case.op for case in cases.CLUSTERED} == set(suggest.VERIFIED_CLUSTER_FLAGS)
-    assert {case.op for case in cases.EXPANDED} == set(suggest.VERIFIED_EXPAND_FLAGS)
-    assert {case.op for case in cases.COMPOSITES} == set(suggest.COMPOSITES) == set(cases.REWRITTEN)
+    assert {case.op for case in known.CLUSTERED} == set(suggest.VERIFIED_CLUSTER_FLAGS)
+    assert {case.op for case in known.EXPANDED} == set(suggest.VERIFIED_EXPAND_FLAGS)
+    assert {case.op for case in known.COMPOSITES} == set(suggest.COMPOSITES) == set(known.REWRITTEN)
 
 
 def test_every_composite_stands_beside_a_flag_and_beside_another():
@@ -51,8 +52,8 @@ def test_every_composite_stands_beside_a_flag_and_beside_another():
         assert set(suggest.COMPOSITES) <= set().union(*some)
 
 
-@pytest.mark.parametrize(
-    ("flags", "added", "merged"),
+@cases(
+    "flags, added, merged",
     [
         ("", "--opt_level=2", "--opt_level=2"),
         ("--opt_level=2", "--enable_cluster_ops=Div", "--opt_level=2 --enable_cluster_ops=Div"),
@@ -100,7 +101,7 @@ def runner(tmp_path, repository):
 def inputs_of(case: Case, dtype: str) -> list[np.ndarray]:
     rng = np.random.default_rng(sum(map(ord, case.op)))
     made = [
-        (rng.random(cases.SHAPE) * (case.high - case.low) + case.low).astype(dtype)
+        (rng.random(known.SHAPE) * (case.high - case.low) + case.low).astype(dtype)
         for _ in range(4)
     ]
     made[2][::4] = np.maximum(made[0], made[1])[::4]  # some equal ones, for the comparisons
@@ -152,15 +153,17 @@ def promised(case: Case, verified: suggest.Verified, apart: list[dict]) -> list[
     return into * verified.takes_producer + out * verified.takes_consumer
 
 
+@FULL
 @pytest.mark.mindspore
-@pytest.mark.parametrize(
-    ("flag", "table", "listed", "base"),
+@cases(
+    "flag, table, listed, base",
     [
-        ("enable_cluster_ops", suggest.VERIFIED_CLUSTER_FLAGS, cases.CLUSTERED, BASE),
-        ("enable_expand_ops", suggest.VERIFIED_EXPAND_FLAGS, cases.EXPANDED, BASE),
-        ("enable_expand_ops", suggest.VERIFIED_EXPAND_FLAGS, cases.EXPANDED, ACCURATE),
+        ("enable_cluster_ops", suggest.VERIFIED_CLUSTER_FLAGS, known.CLUSTERED, BASE),
+        ("enable_expand_ops", suggest.VERIFIED_EXPAND_FLAGS, known.EXPANDED, BASE),
+        ("enable_expand_ops", suggest.VERIFIED_EXPAND_FLAGS, known.EXPANDED, ACCURATE),
     ],
     ids=["cluster", "expand", "expand-without-exp"],
+    per_item=1,
 )
 def test_flags_fuse_what_they_promise(flag, table, listed, base, runner):
     pairs = [(case, dtype) for case in listed for dtype in DTYPES if dtype in table[case.op].dtypes]
@@ -181,10 +184,11 @@ def test_flags_fuse_what_they_promise(flag, table, listed, base, runner):
         check_numbers(case, group, np.load(result), dtype)
 
 
+@FULL
 @pytest.mark.mindspore
 def test_flags_fuse_with_a_reduction_where_they_promise_it(runner):
     """Maximum → the operator → ReduceSum, its value being a result as well."""
-    listed = [case for case in cases.CLUSTERED + cases.EXPANDED if not case.truth]
+    listed = [case for case in known.CLUSTERED + known.EXPANDED if not case.truth]
     kept = [case for case in listed if case.op not in ("ReduceMin", "SquareSumAll", "Tile", "Erf")]
     chosen = [(case, case.code) for case in kept]
     _, job = jobs_for(runner, chosen, ["float32"] * len(chosen), BASE)
@@ -203,14 +207,15 @@ def test_flags_fuse_with_a_reduction_where_they_promise_it(runner):
     assert not promised_of & set(left)
 
 
+@FULL
 @pytest.mark.mindspore
 def test_composites_fuse_what_they_promise(runner):
-    chosen = [(case, case.code) for case in cases.COMPOSITES]
+    chosen = [(case, case.code) for case in known.COMPOSITES]
     arrays, job = jobs_for(runner, chosen, ["float32"] * len(chosen), BASE)
     rewritten = []
     for case, _ in chosen:
         line, _ = suggest.COMPOSITES[case.op]
-        for name, meant in cases.REWRITTEN[case.op].items():
+        for name, meant in known.REWRITTEN[case.op].items():
             line = re.sub(rf"\b{name}\b", meant, line)
         rewritten.append((case, line))
     before, after = runner.run(
@@ -285,12 +290,13 @@ BESIDE = {"control-flow": {"ReduceMax", "Greater", "BroadcastTo"}, "dtype": {"St
 """Reason → operators of the condition, or of the arguments, that nothing was promised of."""
 
 
+@FULL
 @pytest.mark.mindspore
 def test_changes_of_code_and_flags_fuse_what_they_promise(runner):
     rng = np.random.default_rng(5)
     jobs = []
     for before, change in CHANGES.values():
-        arrays = [rng.random(cases.SHAPE).astype(before.get("dtype", "float32")) for _ in "xy"]
+        arrays = [rng.random(known.SHAPE).astype(before.get("dtype", "float32")) for _ in "xy"]
         job = {"flags": BASE, "inputs": [runner.store(array) for array in arrays]} | before
         jobs += [job, job | change]
     answers = runner.run(jobs)
@@ -314,6 +320,7 @@ REDUCED_AND_SHARED = net(
 )
 
 
+@FULL
 @pytest.mark.mindspore
 def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
     rng = np.random.default_rng(6)
@@ -341,7 +348,7 @@ def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
 
 def pair_inputs(number: int, one: Pair) -> list[np.ndarray]:
     rng = np.random.default_rng(number)
-    return [(rng.random(cases.SHAPE) + 0.5).astype(one.dtype) for _ in "xybc"]
+    return [(rng.random(known.SHAPE) + 0.5).astype(one.dtype) for _ in "xybc"]
 
 
 def pairs_job(runner: Runner, chosen: Mapping[int, tuple[str, str]], flags: str) -> dict:
@@ -364,7 +371,7 @@ def carried_out(one: Pair, told: str) -> tuple[str, str]:
         written = re.search(rf"write \S*\b{case.op}-op\d+ as ([^;]+)", told)
         if written:
             line = written[1]
-            for name, meant in cases.REWRITTEN[case.op].items():
+            for name, meant in known.REWRITTEN[case.op].items():
                 line = re.sub(rf"\b{name}\b", meant, line)
             first, second = (line, second) if case is one.first else (first, line)
     return first or one.first.code, second or one.second.code
@@ -376,6 +383,7 @@ def kind_of(step: str) -> str:
     return "flag" if step.startswith(("let ", "take ")) else "code"
 
 
+@FULL
 @pytest.mark.mindspore
 def test_changes_at_both_ends_fuse_what_they_promise(runner):
     groups: dict[tuple[str, str, bool], dict[int, Pair]] = {}

@@ -1,0 +1,10 @@
+"""Unpacks a training step and says whether its optimizer has the parameter of its net, and what that holds."""
+
+from pathlib import Path
+
+from ms_fusion.capture.parcel import unpack
+
+step, _ = unpack(Path("net.parcel").read_bytes())
+names = step.__globals__
+bias = names["net"].bias
+print(any(item is bias for item in names["optimizer"].parameters), bias.asnumpy()[0])
