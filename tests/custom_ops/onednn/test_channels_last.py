@@ -48,7 +48,7 @@ def test_a_convolution_with_all_that_can_follow(case: str, last: tuple[str, ...]
 
 
 @cases("last", [NAMES, ()])
-def test_a_scale_and_a_residual_are_computed_by_a_quick_implementation(last: tuple[str, ...]) -> None:  # fmt: skip
+def test_a_scale_and_a_residual_have_a_quick_implementation(last: tuple[str, ...]) -> None:  # fmt: skip
     prepared = prepare_conv2d((2, 32, 8, 8), (32, 32, 3, 3), padding=1, scale=True, residual=True, channels_last=last)  # fmt: skip
     assert not any(name.startswith("ref") for name in prepared.implementations)
 

@@ -15,7 +15,7 @@ from custom_ops import dispatch  # noqa: E402
 
 
 @cases("has_bias", [False, True])
-def test_a_first_layer_computes_the_gradient_of_its_weights_alone(has_bias):
+def test_a_first_layer_computes_gradients_of_weights_alone(has_bias):
     ms.set_context(mode=ms.GRAPH_MODE)
     net = custom_ops.Conv2d(3, 4, 3, has_bias=has_bias)
     x = Tensor(np.random.default_rng(0).standard_normal((2, 3, 6, 5)).astype(np.float32))

@@ -155,7 +155,7 @@ def trained(name, *, mode=None, steps=3):
     "name, mode",
     [pytest.param("resnet", ms.GRAPH_MODE, marks=FULL), ("darknet", ms.PYNATIVE_MODE), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
 )  # fmt: skip
-def test_nets_train_as_before_with_an_optimizer_that_was_there(name, mode):
+def test_nets_train_with_an_optimizer_that_was_there(name, mode):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     want, got = trained(name), trained(name, mode=mode)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4)

@@ -40,7 +40,7 @@ def _built(folder: Path, word: str) -> Any:
     return tbe_impl.load_operator(file, "swish").build(tensor, tensor, BETA)
 
 
-def test_a_scalar_for_vmul_is_refused_with_the_line_and_the_word_to_take(tmp_path: Path) -> None:
+def test_a_scalar_for_vmul_is_refused_with_the_word_to_take(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         _built(tmp_path, "vmul")
     error = caught.value
@@ -50,7 +50,7 @@ def test_a_scalar_for_vmul_is_refused_with_the_line_and_the_word_to_take(tmp_pat
     assert error.remedy is not None and "`vmuls` takes a tensor and a scalar" in error.remedy
 
 
-def test_the_text_so_repaired_computes_something_else_and_how_far_it_is(tmp_path: Path) -> None:
+def test_the_text_so_repaired_computes_something_else(tmp_path: Path) -> None:
     x = np.linspace(-4, 4, 16 * 33, dtype=np.float32).reshape(16, 33)
     found = _built(tmp_path, "vmuls")(x)
     wide = x.astype(np.float64)

@@ -109,7 +109,7 @@ def test_dilation_with_the_padding_of_an_image() -> None:
         WORDS["dilation"](made, [1, 2, 3, 1], [1, 2, 0])
 
 
-def test_code_of_the_device_with_several_results_is_refused_in_a_sentence() -> None:
+def test_code_of_the_device_with_several_results_is_refused() -> None:
     def code(inputs: object, outputs: object) -> object:
         from te import tvm  # type: ignore[import-not-found]
 
