@@ -38,7 +38,7 @@ LEVELS = [("O1", "float16"), ("O2", "float16"), ("O2", "bfloat16"), ("O3", "bflo
             one.values[0],
             *pair,
             id=f"{one.id}-{pair[0]}-{pair[1]}",
-            marks=[] if number % 5 == 0 and number // 5 % 4 == place else FULL,
+            marks=[] if number % 9 == 0 and number // 9 % 4 == place else FULL,
         )
         for number, one in enumerate(CASES)
         for place, pair in enumerate(LEVELS)

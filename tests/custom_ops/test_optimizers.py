@@ -299,7 +299,7 @@ def test_momentum_of_nesterov(mode):
 
 
 @pytest.mark.mindspore
-@cases("mode", MODES)
+@cases("mode", ["graph", pytest.param("pynative", marks=FULL)])
 def test_a_net_trains(mode):
     set_mode(mode)
 

@@ -260,7 +260,7 @@ def test_a_second_derivative_that_does_not_exist_says_what_to_do(mode):
         second_of(MatMulBiasReLU(4, 2), Tensor(floats(3, 4)))
 
 
-@cases("mode", MODES)
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_second_derivatives_of_operators_with_hidden_outputs(mode):
     set_mode(mode)
     from custom_ops import LayerNorm, RMSNorm
