@@ -24,6 +24,7 @@ from tbe_impl import machine, tuned
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.cache_entry import KERNEL, META, Meta
 from tbe_impl.errors import CompileError, MissingError
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,8 +50,39 @@ def layer() -> str:
 
 @pytest.fixture(name="cache")
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache."""
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a cache and ``first``, in which the kernels of `texts` were built."""
+    place = tmp_path_factory.mktemp("answers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MS_FUSION_CACHE_DIR", str(place / "cache"))
+        (place / "first").mkdir()
+        for text in texts():
+            driver.build(text, place / "first")
+    return place
+
+
+@pytest.fixture
+def filled(built_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that cache, which is this test's own."""
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
+    return shutil.copytree(built_once / "cache", tmp_path / "cache")
+
+
+def refilled(cache: Path, built_once: Path) -> None:
+    """The cache becomes again what it was."""
+    shutil.rmtree(cache)
+    shutil.copytree(built_once / "cache", cache)
+
+
+def texts() -> list[str]:
+    """A kernel of ours, and one that calls the library where that is there."""
+    return [softmax()] if why_missing() else [softmax(), layer()]
 
 
 def built(text: str, tmp_path: Path) -> Path:
@@ -64,17 +96,17 @@ def built(text: str, tmp_path: Path) -> Path:
 def again(text: str, tmp_path: Path) -> Path | None:
     """The directory in which an answer was put; None where there was none."""
     directory = tmp_path / "again"
+    shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
     return directory if published(text, directory) else None
 
 
-@pytest.mark.parametrize("text", [softmax(), pytest.param(layer(), marks=needs_onednn)], ids=["own", "library"])  # fmt: skip
-def test_an_answer_is_the_kernel_that_was_built(text: str, tmp_path: Path, cache: Path) -> None:
-    first = built(text, tmp_path)
+@cases("text", texts(), ids=["own", "library"])
+def test_an_answer_is_the_kernel_that_was_built(text: str, tmp_path: Path, built_once: Path, filled: Path) -> None:  # fmt: skip
+    first, name = built_once / "first", json.loads(text)["op"]
     second = again(text, tmp_path)
     assert second is not None
-    name = json.loads(text)["op"]
-    assert sorted(os.listdir(first)) == sorted(os.listdir(second))
+    assert sorted(file.name for file in first.glob(f"{name}.*")) == sorted(os.listdir(second))
     for ending in ("so", "json"):
         assert (first / f"{name}.{ending}").read_bytes() == (second / f"{name}.{ending}").read_bytes()  # fmt: skip
     was, now = (records.read_one(place, name) for place in (first, second))
@@ -82,8 +114,7 @@ def test_an_answer_is_the_kernel_that_was_built(text: str, tmp_path: Path, cache
     assert now.steps == was.steps and now.cached and not now.why
 
 
-def test_who_answers_has_not_loaded_the_generator(tmp_path: Path, cache: Path) -> None:
-    built(softmax(), tmp_path)
+def test_who_answers_has_not_loaded_the_generator(tmp_path: Path, filled: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -145,12 +176,12 @@ CHANGES: dict[str, Changed] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_was_built_otherwise_is_no_answer(change: Changed, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    built(softmax(), tmp_path)
+@cases("change", list(CHANGES.values()), ids=list(CHANGES))
+def test_what_was_built_otherwise_is_no_answer(change: Changed, tmp_path: Path, built_once: Path, filled: Path) -> None:  # fmt: skip
+    refilled(filled, built_once)
     _forget()
     assert recall(softmax()) is not None
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         change(patch, tmp_path)
         _forget()
         assert recall(softmax()) is None
@@ -163,12 +194,13 @@ def _forget() -> None:
     circumstances._numpy.cache_clear()
 
 
-@pytest.mark.parametrize("suffix", circumstances.SUFFIXES)
+@cases("suffix", circumstances.SUFFIXES)
 def test_a_file_of_ours_that_changes_is_seen(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    inner = tmp_path / "package" / "inner"
+    package = tmp_path / suffix.removeprefix(".")
+    inner = package / "inner"
     inner.mkdir(parents=True)
     (inner / f"file{suffix}").write_text("1")
-    monkeypatch.setattr(circumstances, "PACKAGES", (tmp_path / "package",))
+    monkeypatch.setattr(circumstances, "PACKAGES", (package,))
     before = circumstances.sources()
     assert circumstances.sources() == before
     (inner / f"file{suffix}").write_text("22")
@@ -212,30 +244,28 @@ def changed(text: str, **others: Any) -> str:
     return json.dumps({**json.loads(text), **others})
 
 
-def test_what_mindspore_counts_up_makes_no_difference(tmp_path: Path, cache: Path) -> None:
+def test_what_mindspore_counts_up_makes_no_difference(filled: Path) -> None:
     text = json.loads(softmax())
     for number, step in enumerate(text["op_desc"]):
         step["ptr_address"] = f"Default/Op_{number}"
     text |= {"composite_graph": "_anonymous__590", "node_name": "GraphKernel_7"}
-    built(softmax(), tmp_path)
     assert recall(json.dumps(text)) == recall(softmax()) is not None
 
 
-@pytest.mark.parametrize("others", [{"op": "Fused_other"}, {"process": "cuda"}, {"target_info": {"arch": "aarch64"}}, {"op_desc": []}], ids=str)  # fmt: skip
-def test_another_description_has_another_answer(others: dict[str, Any], tmp_path: Path, cache: Path) -> None:  # fmt: skip
-    built(softmax(), tmp_path)
+@cases("others", [{"op": "Fused_other"}, {"process": "cuda"}, {"target_info": {"arch": "aarch64"}}, {"op_desc": []}], ids=str)  # fmt: skip
+def test_another_description_has_another_answer(others: dict[str, Any], filled: Path) -> None:
+    assert recall(softmax()) is not None
     assert recall(changed(softmax(), **others)) is None
 
 
-@pytest.mark.parametrize("where", [("shape", [6, 41]), ("data_type", "float16"), ("value", [0])])
-def test_a_tensor_that_is_another_has_another_answer(where: tuple[str, Any], tmp_path: Path, cache: Path) -> None:  # fmt: skip
-    built(softmax(), tmp_path)
+@cases("where", [("shape", [6, 41]), ("data_type", "float16"), ("value", [0])])
+def test_a_tensor_that_is_another_has_another_answer(where: tuple[str, Any], filled: Path) -> None:
     text = json.loads(softmax())
     text["op_desc"][0]["input_desc"][1][0][where[0]] = where[1]
     assert recall(json.dumps(text)) is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "7", '{"op": 7, "op_desc": []}', '{"op": "Fused_x"}', '{"op": "a b", "op_desc": []}', '{"op": "Fused_x", "op_desc": [[]]}', "[" * 100000, "\ud800"])  # fmt: skip
+@cases("text", ["", "{}", "[]", "7", '{"op": 7, "op_desc": []}', '{"op": "Fused_x"}', '{"op": "a b", "op_desc": []}', '{"op": "Fused_x", "op_desc": [[]]}', "[" * 100000, "\ud800"])  # fmt: skip
 def test_what_is_no_description_has_no_answer(text: str, tmp_path: Path, cache: Path) -> None:
     assert answers.key_of(text) is None
     assert not published(text, tmp_path)
@@ -251,10 +281,9 @@ def entry_of(library: answers.Library, cache: Path) -> Path:
     return cache / "kernels" / library.key[:2] / library.key
 
 
-def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, cache: Path) -> None:
-    built(softmax(), tmp_path)
-    driver.build(softmax("Fused_other"), tmp_path / "first")
-    note, other = note_of(softmax(), cache), note_of(softmax("Fused_other"), cache)
+def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, filled: Path) -> None:
+    driver.build(softmax("Fused_other"), tmp_path)
+    note, other = note_of(softmax(), filled), note_of(softmax("Fused_other"), filled)
     whole = note.read_bytes()
     for content in (whole[:-9], whole.replace(b'"nests":1', b'"nests":2'), other.read_bytes()):
         note.write_bytes(content)
@@ -263,9 +292,8 @@ def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, cache: 
     assert recall(softmax()) is not None
 
 
-@pytest.mark.parametrize("content", [b"{}", b"[]", b"\xff", b'{"library":{"key":"../x","sha256":"0"},"steps":[]}'])  # fmt: skip
-def test_a_sealed_note_with_something_else_in_it_is_no_answer(content: bytes, tmp_path: Path, cache: Path) -> None:  # fmt: skip
-    built(softmax(), tmp_path)
+@cases("content", [b"{}", b"[]", b"\xff", b'{"library":{"key":"../x","sha256":"0"},"steps":[]}'])  # fmt: skip
+def test_a_sealed_note_of_something_else_is_no_answer(content: bytes, tmp_path: Path, filled: Path) -> None:  # fmt: skip
     key = answers.key_of(softmax())
     assert key is not None
     compiler.user_cache().remember(key, content)
@@ -288,21 +316,21 @@ def _another(entry: Path) -> None:
     assert compiler.user_cache().load(entry.name) is not None
 
 
-@pytest.mark.parametrize("spoil", [_damaged, _another, shutil.rmtree])
-@pytest.mark.parametrize("which", ["kernel", pytest.param("called", marks=needs_onednn)])
-def test_a_library_that_is_damaged_another_or_gone_is_no_answer(which: str, spoil: Callable[[Path], object], tmp_path: Path, cache: Path) -> None:  # fmt: skip
+@cases("spoil", [_damaged, _another, shutil.rmtree])
+@cases("which", ["kernel"] if why_missing() else ["kernel", "called"])
+def test_a_library_that_is_spoilt_or_gone_is_no_answer(which: str, spoil: Callable[[Path], object], tmp_path: Path, built_once: Path, filled: Path) -> None:  # fmt: skip
+    """It is damaged, replaced by another, or removed."""
+    refilled(filled, built_once)
     text = softmax() if which == "kernel" else layer()
-    built(text, tmp_path)
     answer = recall(text)
     assert answer is not None
-    spoil(entry_of(answer.built if which == "kernel" else answer.called()[0], cache))
+    spoil(entry_of(answer.built if which == "kernel" else answer.called()[0], filled))
     assert again(text, tmp_path) is None
     assert list((tmp_path / "again").iterdir()) == []
 
 
 @needs_onednn
-def test_a_library_calls_are_told_and_what_is_called_is_looked_for(tmp_path: Path, cache: Path) -> None:  # fmt: skip
-    built(layer(), tmp_path)
+def test_calls_of_the_library_are_told_and_looked_for(filled: Path) -> None:
     answer = recall(layer())
     assert answer is not None
     assert len(answer.called()) == 2

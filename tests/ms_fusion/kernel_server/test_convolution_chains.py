@@ -8,6 +8,7 @@ import pytest
 from custom_ops.onednn import why_missing
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server.channels_last import channels_last
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text
 from tests.ms_fusion.kernel_server.test_library_groups import CONVOLUTION, check, normal
 
@@ -63,7 +64,7 @@ def moves(graph: Graph) -> int:
     return sum(node.op == "Transpose" for node in channels_last(graph))
 
 
-@pytest.mark.parametrize("shortcut", [False, True])
+@cases("shortcut", [False, True])
 def test_a_residual_block_is_its_convolutions(shortcut: bool) -> None:
     net, shape = Net(f"Fused_block_{shortcut}"), (2, 6, 8, 8)
     x = net.array(*shape)

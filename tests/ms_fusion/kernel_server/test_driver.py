@@ -10,6 +10,7 @@ import pytest
 
 from ms_fusion.accuracy.samples import seeded_inputs
 from ms_fusion.formats.composite import parse_kernel
+from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text, check, directory_of_recorded, run
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -27,7 +28,13 @@ INSIDE = frozenset("Asin ACos Atanh".split())
 SHAPE, ROW = (5, 37), (37,)
 
 
-@pytest.mark.parametrize("path", directory_of_recorded(), ids=lambda path: path.stem[:60])
+def some_dtypes(*quick: str) -> list[Any]:
+    """All dtypes, of which `make test` takes some."""
+    every = (*FLOATS, *WHOLE, "bool")
+    return [name if name in quick else pytest.param(name, marks=FULL) for name in every]
+
+
+@cases("path", directory_of_recorded(), ids=lambda path: path.stem[:60], quick=8, per_item=20)
 def test_recorded_kernels(path: Path) -> None:
     kernel = parse_kernel(path.read_text("utf-8"), file=path.name)
     check(kernel, seeded_inputs(kernel.graph, 0))
@@ -67,10 +74,26 @@ def _operators(dtype: str) -> list[tuple[str, int, str]]:
     ]
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE, "bool"])
-def test_every_operator_alone_with_a_broadcast_and_before_a_reduction(dtype: str) -> None:
+PARTS = {
+    **{dtype: slice(at, None, 4) for at, dtype in enumerate(FLOATS)},
+    "int8": slice(0, None, 2),
+    "uint32": slice(1, None, 2),
+    "bool": slice(None),
+}
+"""Operators that `make test` takes, each in some dtype; a kernel of all takes the compiler long."""
+
+
+@cases(
+    "dtype, part",
+    [
+        *PARTS.items(),
+        *(pytest.param(one, slice(None), marks=FULL) for one in (*FLOATS, *WHOLE)),
+    ],
+    per_item=4,
+)
+def test_operators_alone_with_a_broadcast_before_a_reduction(dtype: str, part: slice) -> None:
     text, inputs, outputs = Text(f"Fused_table_{dtype}"), {}, []
-    for operator, count, result in _operators(dtype):
+    for operator, count, result in _operators(dtype)[part]:
         names = []
         for number, shape in enumerate([SHAPE, ROW][:count]):
             names.append(text.input(shape, dtype))
@@ -96,7 +119,7 @@ def test_every_operator_alone_with_a_broadcast_and_before_a_reduction(dtype: str
     check(text.kernel(*outputs), inputs)
 
 
-@pytest.mark.parametrize("factor", [0, 1, 2])
+@cases("factor", [0, 1, 2])
 def test_differences_of_truth_values(factor: int) -> None:
     text, inputs = Text(f"Fused_truth_{factor}"), {}
     for number in range(2):
@@ -105,7 +128,7 @@ def test_differences_of_truth_values(factor: int) -> None:
     check(text.kernel(made), inputs)
 
 
-@pytest.mark.parametrize("source", [*FLOATS, *WHOLE, "bool"])
+@cases("source", some_dtypes("bfloat16", "float64", "int32", "uint8", "bool"))
 def test_casts(source: str) -> None:
     text, outputs = Text(f"Fused_casts_{source}"), []
     x = text.input(SHAPE, source)
@@ -115,10 +138,8 @@ def test_casts(source: str) -> None:
     check(text.kernel(*outputs), {x: np.abs(_numbers("Cast", source, SHAPE, 0))})
 
 
-@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []])
-@pytest.mark.parametrize(
-    "operator", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"]
-)
+@cases("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []], sample=9)
+@cases("operator", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"])
 def test_reductions_with_work_before_between_and_after(operator: str, axes: list[int]) -> None:
     shape = (3, 5, 7)
     kept = [1 if axis in (axes or range(3)) else size for axis, size in enumerate(shape)]
@@ -197,7 +218,7 @@ def test_a_number_stands_for_one_element_of_any_rank() -> None:
     assert found[both].tolist() == [[[1.5, 4.0, 6.5]]]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
+@cases("dtype", ["int8", "uint64", "bool"])
 def test_whole_numbers_are_told_apart_by_truth_and_factors_cut(dtype: str) -> None:
     """As MindSpore does: a factor of 0.5 is none, and any two numbers but 0 are both true."""
     text = Text(f"Fused_whole_{dtype}")
@@ -243,7 +264,7 @@ def test_special_values_survive() -> None:
     assert found[equal].tolist() == [False] + [True] * 7
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@cases("dtype", [pytest.param("int8", marks=FULL), "uint8", "int32", pytest.param("int64", marks=FULL)])  # fmt: skip
 def test_powers_of_integers(dtype: str) -> None:
     """Exact where they fit; to an exponent below 0 the quotient, cut."""
     text = Text(f"Fused_power_{dtype}")

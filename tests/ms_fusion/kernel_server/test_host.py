@@ -13,6 +13,7 @@ from ms_fusion.kernel_server import driver, host, hosted, records
 from ms_fusion.kernel_server.driver import library
 from ms_fusion.ledger import BuildStep
 from tbe_impl.errors import InputError
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, called
 
 
@@ -79,7 +80,7 @@ def test_a_group_whose_formulas_do_not_take_its_inputs_is_not_published(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["", "1st", "Fused;system", "a b", "名"])
+@cases("name", ["", "1st", "Fused;system", "a b", "名"])
 def test_names_that_are_none_in_c(name: str, tmp_path: Path) -> None:
     text = Text(name)
     made = text.step("Abs", [text.input((4,), "float32")], (4,), "float32")

@@ -12,13 +12,14 @@ from ms_fusion.accuracy.formulas import FORMULAS, Call
 from ms_fusion.accuracy.resizing import shares
 from ms_fusion.graph import Node, Value
 from tbe_impl.errors import InputError, ParseError
+from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text, check, run
 
 SHAPE = (3, 37)
 EDGES = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 3, -3, 6, 1, -1, 2.5, 1e-30, -40, 90])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@cases("dtype", ["float32", "float16", pytest.param("float64", marks=FULL)])
 def test_activations_and_their_gradients(dtype: str) -> None:
     text, outputs = Text(f"Fused_activations_{dtype}"), []
     x, dy = text.input(SHAPE, dtype), text.input(SHAPE, dtype)
@@ -30,8 +31,18 @@ def test_activations_and_their_gradients(dtype: str) -> None:
     check(text.kernel(*outputs), {x: 3 * random.standard_normal(SHAPE), dy: random.standard_normal(SHAPE)})  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_activations_at_the_edges_in_one_kernel() -> None:
+    text = Text("Fused_all_edges")
+    x, dy = text.input(EDGES.shape, "float32"), text.input(EDGES.shape, "float32")
+    made = [text.step(name, [dy, x] if name.endswith("Grad") else [x], EDGES.shape, "float32") for name in sorted(ACTIVATIONS)]  # fmt: skip
+    doubled = [text.step("Add", [one, one], EDGES.shape, "float32") for one in made]
+    check(text.kernel(*doubled), {x: EDGES, dy: np.ones_like(EDGES)})
+
+
+@FULL
+@cases("name", sorted(ACTIVATIONS))
 def test_activations_at_the_edges(name: str) -> None:
+    """Each in a kernel of its own; `test_activations_at_the_edges_in_one_kernel` sees the same numbers."""
     text = Text("Fused_edges")
     x, dy = text.input(EDGES.shape, "float32"), text.input(EDGES.shape, "float32")
     made = text.step(name, [dy, x] if name.endswith("Grad") else [x], EDGES.shape, "float32")
@@ -58,8 +69,8 @@ def test_activations_are_what_is_written_of_them() -> None:
     assert np.isnan(ACTIVATIONS["HSwishGrad"](np.ones(1), np.array([np.nan]))).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize(("sizes", "counts"), [((8, 7), (2, 3)), ((3, 5), (4, 5)), ((6, 6), (1, 1)), ((5, 3), (7, 11))])  # fmt: skip
+@cases("dtype", ["float32", "float16"])
+@cases("sizes, counts", [((8, 7), (2, 3)), ((3, 5), (4, 5)), ((6, 6), (1, 1)), ((5, 3), (7, 11))], sample=4)  # fmt: skip
 def test_means_of_even_shares(sizes: Any, counts: Any, dtype: str) -> None:
     text = Text("Fused_shares")
     x, dy = text.input((2, 3, *sizes), dtype), text.input((2, 3, *counts), dtype)
@@ -82,8 +93,8 @@ def _nearest(text: Text, name: str, source: Any, shape: Any, dtype: str, *, same
     return text.step(name, [source, size, *flags], shape, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(("sizes", "counts"), [((4, 5), (8, 10)), ((8, 6), (4, 2)), ((4, 6), (6, 15)), ((3, 3), (3, 9))])  # fmt: skip
+@cases("dtype", ["float32", "bfloat16"])
+@cases("sizes, counts", [((4, 5), (8, 10)), ((8, 6), (4, 2)), ((4, 6), (6, 15)), ((3, 3), (3, 9))], sample=4)  # fmt: skip
 def test_the_nearest_element(sizes: Any, counts: Any, dtype: str) -> None:
     text = Text("Fused_nearest")
     x, dy = text.input((2, 3, *sizes), dtype), text.input((2, 3, *counts), dtype)
@@ -106,8 +117,8 @@ def test_nearest_elements_that_are_not_known_are_refused() -> None:
         run(text.kernel(made), {})
 
 
-@pytest.mark.parametrize("flags", [(True, False), (False, True)])
-@pytest.mark.parametrize("grad", ["", "Grad"])
+@cases("flags", [(True, False), (False, True)])
+@cases("grad", ["", "Grad"])
 def test_nearest_elements_of_aligned_images_are_refused(flags: tuple[bool, bool], grad: str) -> None:  # fmt: skip
     text = Text("Fused_aligned")
     x, size = text.input((1, 1, 4, 4), "float32"), text.constant([4, 4], "int64")
@@ -121,7 +132,7 @@ def test_nearest_elements_of_aligned_images_are_refused(flags: tuple[bool, bool]
         FORMULAS[call.node.op](call)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 3, -1])
+@cases("axis", [0, pytest.param(1, marks=FULL), 3, -1])
 def test_stacks(axis: int) -> None:
     text = Text("Fused_stack")
     shape = (2, 3, 5)
@@ -142,8 +153,8 @@ WINDOWS = (
 )
 
 
-@pytest.mark.parametrize("more", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor_override": 5}])  # fmt: skip
-@pytest.mark.parametrize("case", WINDOWS)
+@cases("more", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor_override": 5}])  # fmt: skip
+@cases("case", [pytest.param(WINDOWS[0], marks=FULL), *WINDOWS[1:]], sample=3, per_item=6)
 def test_windows_in_three_axes(case: Any, more: dict[str, Any]) -> None:
     sizes, spans, strides, mode, pads, counts = case
     text, shape, small = Text("Fused_windows"), (2, 3, *sizes), (2, 3, *counts)

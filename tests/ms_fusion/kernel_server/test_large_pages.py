@@ -15,7 +15,8 @@ import pytest
 
 from ms_fusion.kernel_server.host import LARGE_PAGES
 from tbe_impl.backends.cpu import compiler
-from tests.ms_fusion.presets.mindspore_child import run
+from tests.cases import FULL, cases
+from tests.ms_fusion.presets.mindspore_child import ROOT, run
 
 PAGE, SMALL = 2 << 20, 4096
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -127,7 +128,7 @@ def test_memory_is_moved_and_nothing_in_it_changes(library: Library) -> None:
 
 
 @moves
-@pytest.mark.parametrize(("missing", "is_moved"), [(64, True), (65, False), (511, False)])
+@cases("missing, is_moved", [(64, True), (65, False), pytest.param(511, False, marks=FULL)])
 def test_a_page_of_which_much_is_missing_stays(missing: int, is_moved: bool, library: Library) -> None:  # fmt: skip
     """An eighth of it, and the memory that the process takes would grow by more than a seventh."""
     memory = Memory(missing=missing)
@@ -176,9 +177,10 @@ def test_threads_launch_at_once(library: Library) -> None:
 
 
 @moves
-@pytest.mark.parametrize(("modes", "is_moved"), [("always [madvise] never\n", True), ("[always] madvise never\n", True), ("always madvise [never]\n", False), ("", False), (None, False)])  # fmt: skip
+@cases("modes, is_moved", [("always [madvise] never\n", True), ("[always] madvise never\n", True), ("always madvise [never]\n", False), ("", False), (None, False)])  # fmt: skip
 def test_what_the_system_says_counts(modes: str | None, is_moved: bool, tmp_path: Path) -> None:
     setting = tmp_path / "enabled"
+    setting.unlink(missing_ok=True)
     if modes is not None:
         setting.write_text(modes)
     memory = Memory()
@@ -214,39 +216,11 @@ def test_what_is_not_the_process_s_alone_stays_as_it_is(library: Library, tmp_pa
     assert kept.is_whole() and hidden.is_whole()
 
 
-NET = """
-import time
-from ms_fusion.presets import repeated_calls
-# results in buffers of MindSpore's, not in arrays, of which NumPy asks for large pages by itself
-repeated_calls.ASKED_AT = (0,)
-ms.set_context(mode=ms.GRAPH_MODE)
-mf.enable()
-
-class Swish(nn.Cell):
-    def construct(self, x):
-        return x * ops.sigmoid(x)
-
-def large():
-    with open("/proc/self/smaps_rollup") as lines:
-        return next(int(line.split()[1]) >> 11 for line in lines if line.startswith("AnonHugePages"))
-
-net, x = Swish(), Tensor(np.linspace(-4, 4, 8 << 20, dtype=np.float32).reshape(2048, 4096))
-y = net(x)
-before, end = large(), time.monotonic() + 60
-while large() < before + 12 and time.monotonic() < end:
-    y = net(x)
-RESULT["large"] = large() - before
-exact = x.asnumpy() / (1 + np.exp(-x.asnumpy().astype(np.float64)))
-RESULT["wrong"] = float(np.abs(y.asnumpy() - exact).max())
-RESULT["kernels"] = len(kernels())
-"""
-
-
 @moves
 @pytest.mark.mindspore
 def test_in_mindspore_the_tensors_of_a_net_come_to_lie_in_large_pages(tmp_path: Path) -> None:
     """The argument, of 16 such pages, is the least of it."""
-    found = run(NET, tmp_path).result
+    found = run(ROOT / "tests" / "programs" / "kernel_server" / "large_pages.py", tmp_path).result
     assert found["kernels"] == 1
     assert found["large"] >= 12
     assert found["wrong"] < 1e-5

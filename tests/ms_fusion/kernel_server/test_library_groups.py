@@ -22,6 +22,7 @@ from ms_fusion.kernel_server.driver import library
 from ms_fusion.kernel_server.translate import IN_PLACE
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
+from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text, close
 
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
@@ -80,7 +81,15 @@ def test_a_product_with_a_number() -> None:
     assert check(text.kernel(own, other), {a: normal(9, 1)}).count("own") == 2
 
 
-@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+@cases(
+    "turned",
+    [
+        pytest.param((False, False), marks=FULL),
+        (True, False),
+        (False, True),
+        pytest.param((True, True), marks=FULL),
+    ],
+)
 @needs_onednn
 def test_a_product_between_kernels_of_ours(turned: tuple[bool, bool]) -> None:
     text = Text("Fused_product")
@@ -103,8 +112,8 @@ def test_batches_of_products() -> None:
     assert parts == ["BatchMatMul"]
 
 
-@pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize("reshaped", [False, True])
+@cases("relu", [False, True], sample=2)
+@cases("reshaped", [False, True])
 @needs_onednn
 def test_bias_and_relu_are_part_of_the_convolution(relu: bool, reshaped: bool) -> None:
     text = Text("Fused_convolution")
@@ -131,8 +140,8 @@ def _activated(text: Text, x: str, how: str, shape: tuple[int, ...]) -> str:
     return text.step(how, [x], shape, "float32")
 
 
-@pytest.mark.parametrize("product", [True, False])
-@pytest.mark.parametrize("how", ["leaky_relu", "swish", "SiLU", "Sigmoid", "Tanh", "ReLU6", "Elu"])
+@cases("product", [True, False], sample=7)
+@cases("how", ["leaky_relu", "swish", "SiLU", "Sigmoid", "Tanh", "ReLU6", "Elu"])
 @needs_onednn
 def test_activations_behind_a_call_keep_nan_and_infinity(how: str, product: bool) -> None:
     text = Text("Fused_activated")
@@ -158,7 +167,7 @@ def test_a_sum_that_is_read_elsewhere_is_no_part_of_the_product() -> None:
     assert parts == ["MatMul", "own"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "how",
     [
         CONVOLUTION,

@@ -17,6 +17,7 @@ from tbe_impl import compat, tuned
 from tbe_impl.backends.cpu import program
 from tbe_impl.backends.cpu.options import DEFAULT
 from tbe_impl.errors import CompileError
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, check
 
 ROWS, COLUMNS = 256, 320
@@ -158,7 +159,7 @@ def test_a_nest_for_each_operator_is_planned_where_that_costs_least() -> None:
     assert plan.planned(translated(few), few.graph).stored != plan.each_apart(translated(few), few.graph)  # fmt: skip
 
 
-@pytest.mark.parametrize("way", ["whole", "planned", "apart"])
+@cases("way", ["whole", "planned", "apart"])
 def test_every_way_computes_the_same(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def names(group: Group, graph: plan.Graph) -> Sequence[str]:
         return {"whole": (), "planned": plan.planned(group, graph).stored, "apart": plan.each_apart(group, graph)}[way]  # fmt: skip

@@ -13,6 +13,7 @@ from ms_fusion.accuracy.pooling import gradient_of_largest, gradient_of_mean, la
 from ms_fusion.accuracy.windows import Windows, slid
 from ms_fusion.kernel_server import onednn_steps
 from ms_fusion.kernel_server.assemble import needs_library
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, check, run
 from tests.ms_fusion.kernel_server.test_library_groups import check as check_chain
 
@@ -39,7 +40,7 @@ def _four(pair: tuple[int, int], order: str) -> list[int]:
     return [1, 1, *pair] if order == "NCHW" else [1, *pair, 1]
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_formulas_are_what_windows_hold(case: Any) -> None:
     where, random = _where(*case, (0, 1)), np.random.default_rng(0)
     x, gradient = random.permutation(np.prod(case[0])).reshape(case[0]).astype(float), random.random(where.counts)  # fmt: skip
@@ -59,9 +60,9 @@ def test_formulas_are_what_windows_hold(case: Any) -> None:
     np.testing.assert_allclose(gradient_of_mean(where, x, gradient), of_middle)
 
 
-@pytest.mark.parametrize("order", FORMATS)
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("case", CASES)
+@cases("order", FORMATS, sample=6)
+@cases("dtype", ["float32", "float16"])
+@cases("case", CASES)
 def test_groups_with_pooling(case: Any, dtype: str, order: str) -> None:
     sizes, spans, strides, mode = case
     shape = _shape(order, sizes)
@@ -95,8 +96,8 @@ def _gradient(text: Text, sizes: Any, case: Any, dtype: str, order: str = "NCHW"
     return x, gradient, text.step("Neg", [back], shape, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
-@pytest.mark.parametrize("case", CASES[:3])
+@cases("dtype", ["float32", "float16", "bfloat16", "float64"])
+@cases("case", CASES[:3], sample=5)
 def test_gradients_of_max_pooling(case: Any, dtype: str) -> None:
     text = Text(f"Fused_pooling_{dtype}")
     x, gradient, result = _gradient(text, case[0], case, dtype)
@@ -124,7 +125,7 @@ def test_nan_and_infinity_come_through() -> None:
     np.testing.assert_array_equal(found[most], np.float32([[[[NAN, -np.inf, 1]]]]))
 
 
-@pytest.mark.parametrize("axis", [0, -1])
+@cases("axis", [0, -1])
 def test_one_hot_rows_of_what_is_no_class_are_off(axis: int) -> None:
     text = Text("Fused_one_hot")
     indices = text.input((6,), "int32")

@@ -12,6 +12,7 @@ from ms_fusion.cost import work
 from ms_fusion.kernel_server import choose, plan, remembered
 from tbe_impl.cache import KernelCache
 from tbe_impl.kernel import Kernel
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.test_plan import sums_both_ways, translated
 
 
@@ -39,7 +40,7 @@ def test_a_plan_is_made_once_for_a_graph() -> None:
     assert len(made) == 2
 
 
-@pytest.mark.parametrize("note", [b"", b"[1, 3", b"[-1]", b'["1"]', b"\xff", b"[" * 5000])
+@cases("note", [b"", b"[1, 3", b"[-1]", b'["1"]', b"\xff", b"[" * 5000])
 def test_a_plan_that_cannot_be_read_is_made_anew(note: bytes, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setattr(KernelCache, "recall", lambda cache, key: note)
     assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
@@ -51,7 +52,7 @@ def test_other_files_make_other_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
 
 
-@pytest.mark.parametrize("module", [plan, choose, cost, work, devices], ids=lambda one: one.__name__)  # fmt: skip
+@cases("module", [plan, choose, cost, work, devices], ids=lambda one: one.__name__)  # fmt: skip
 def test_the_files_that_decide_are_there(module: ModuleType) -> None:
     assert module.__file__ in map(str, remembered.DECIDING)
     assert all(file.is_file() for file in remembered.DECIDING)

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from custom_ops.onednn import Prepared
 from ms_fusion.kernel_server.assemble import assemble, compile_own, own_kernels
 from ms_fusion.ledger import BuildStep
+from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text
 from tests.ms_fusion.kernel_server.test_library_groups import check, needs_onednn, normal
 
@@ -91,7 +91,7 @@ def test_orders_and_batches_that_onednn_gets_wrong_are_ours() -> None:
 
 
 @needs_onednn
-@pytest.mark.parametrize("seed", range(60))
+@cases("seed", range(60), quick=10, per_item=20)
 def test_transposes_in_rows(seed: int) -> None:
     """Up to three before each operand and behind the result, any orders."""
     chance = random.Random(seed)

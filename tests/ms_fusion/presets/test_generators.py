@@ -13,7 +13,7 @@ from ms_fusion.generator_limits import GENERATOR
 from ms_fusion.kernel_server import records
 from ms_fusion.kernel_server.publishing import OWN
 from ms_fusion.presets import generators, handshake, kept_kernels, mindspore_state
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 
@@ -75,6 +75,7 @@ def test_kernels_of_the_users_own_flags_are_noticed(tmp_path: Path) -> None:
     assert generator == "mindspore" and mindspore_state.EARLIER in text
 
 
+@FULL
 @pytest.mark.mindspore
 def test_of_the_users_directory_is_taken_what_can_be_called(tmp_path: Path) -> None:
     """A process without ms_fusion leaves there what cannot be called as ours."""
@@ -95,6 +96,26 @@ def test_of_the_users_directory_is_taken_what_can_be_called(tmp_path: Path) -> N
     (kept / kept_kernels.BUILT_FOR).write_text("another machine")
     found_by("cleared")
     assert not list((kept / mindspore_state.KERNELS).glob("*.json"))
+
+
+def test_kernels_that_cannot_be_called_as_ours_are_removed(tmp_path: Path) -> None:
+    """Those without a note of ours, and all of another machine; `make test-all` sees it in MindSpore."""
+    kernels = tmp_path / mindspore_state.KERNELS
+    kernels.mkdir()
+    kept_kernels.remove_strange(kernels)
+    for name, endings in {
+        "Fused_ours": (".json", ".so", OWN),
+        "Fused_plain": (".json", ".so"),
+        "Other": (".json",),
+    }.items():
+        for ending in endings:
+            (kernels / f"{name}{ending}").touch()
+    kept_kernels.remove_strange(kernels)
+    assert {file.stem for file in kernels.iterdir()} == {"Fused_ours", "Other"}
+    (tmp_path / kept_kernels.BUILT_FOR).write_text("another machine")
+    kept_kernels.remove_strange(kernels)
+    assert [file.name for file in kernels.iterdir()] == ["Other.json"]
+    assert (tmp_path / kept_kernels.BUILT_FOR).read_text() != "another machine"
 
 
 def test_ranks_that_share_a_directory_find_a_whole_note(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from tests.cases import FULL
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 pytestmark = pytest.mark.mindspore
@@ -30,6 +32,15 @@ def _plant(directory: Path, kernel: str, source: Path) -> None:
     (meta / f"{kernel}.json").write_text(json.dumps(record))
 
 
+def test_kernels_lie_in_a_private_directory_that_goes_at_exit(tmp_path: Path) -> None:
+    found = run(NET, tmp_path / "work", "enabled").result
+    assert found["value"] == 3.0 and found["kernels"] and found["mode"] == "0o700"
+    assert Path(found["place"]).is_relative_to(os.environ["MS_FUSION_TEST_CACHE"])
+    assert not Path(found["place"]).exists()
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@FULL
 def test_nothing_is_left_behind_and_a_planted_kernel_is_never_used(tmp_path: Path) -> None:
     made = run(PROGRAMS / "kernels_for_planting.py", tmp_path / "made")
     kernel, others = made.result["kernel"], made.result["others"]

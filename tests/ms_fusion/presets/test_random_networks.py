@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import FULL
 from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.random_cells import LEVELS, WAYS, draw_cell
 from tests.ms_fusion.kernel_server.random_networks import draw
@@ -25,29 +26,25 @@ CELLS = (1, 2, 5, 7)
 
 
 @pytest.fixture(scope="module")
-def result(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
+def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     place = tmp_path_factory.mktemp("networks") / "work"
-    numbers = [json.dumps(taken(request, every)) for every in (SEEDS, CELLS)]
+    numbers = [json.dumps(every) for every in (SEEDS, CELLS)]
     return run(PROGRAMS / "random_networks.py", place, *numbers).result
 
 
-def taken(request: pytest.FixtureRequest, seeds: tuple[int, ...]) -> list[int]:
-    """All of them, or the first."""
-    return list(seeds) if request.config.getoption("--full") else [seeds[0]]
-
-
+@FULL
 @pytest.mark.mindspore
-def test_random_networks_are_right(request: pytest.FixtureRequest, result: dict[str, Any]) -> None:
-    assert result["seen"] == [[seed, "", ""] for seed in taken(request, SEEDS)]
+def test_random_networks_are_right(result: dict[str, Any]) -> None:
+    assert result["seen"] == [[seed, "", ""] for seed in SEEDS]
 
 
+@FULL
 @pytest.mark.mindspore
-def test_random_cells_are_right(request: pytest.FixtureRequest, result: dict[str, Any]) -> None:
-    assert result["cells"] == [[seed, "", ""] for seed in taken(request, CELLS)]
+def test_random_cells_are_right(result: dict[str, Any]) -> None:
+    assert result["cells"] == [[seed, "", ""] for seed in CELLS]
 
 
+@FULL
 @pytest.mark.mindspore
 def test_operators_of_a_table_are_right(result: dict[str, Any]) -> None:
     right, wrong, handed_over = result["table"]

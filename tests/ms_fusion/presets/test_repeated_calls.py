@@ -51,7 +51,7 @@ STRAIGHT = {
 }
 """Which calls of each scene go straight to their graph."""
 SCENES = (*STRAIGHT, "called_inside", "wrong")
-SLOW = ("ranks", "parameters", "mutable", "own_arguments", "nothing", "step")
+SLOW = ("ranks", "parameters", "constants", "mutable", "own_arguments", "nothing", "step")
 """Scenes that `make test-all` plays besides: their like is among the others."""
 
 

@@ -16,12 +16,19 @@ from ms_fusion.presets import handshake
 from ms_fusion.presets.served import CLUSTERED, EXPANDED, OF_LIBRARY, without_kept_out
 from ms_fusion.presets.table import resolve
 from tests.cases import cases
-from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run, some
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run(PROGRAMS / "served.py", tmp_path_factory.mktemp("served") / "work").result
+def seen(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """In `make test` without ledgers of Cells of custom_ops and of batch norms, and without bare batch norms of mint."""
+    return run(
+        PROGRAMS / "served.py",
+        tmp_path_factory.mktemp("served") / "work",
+        *some(request, ["full"], "full"),
+    ).result
 
 
 @pytest.mark.mindspore
@@ -73,8 +80,9 @@ def test_operators_of_custom_ops_stay_as_they_are(seen: dict[str, Any]) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     # forward and backward of two operators
     assert seen["carried calls"] == seen["carried calls unfused"] == 4
-    assert seen["carried"] == [["AddReLU", "custom_ops"], ["Swish", "custom_ops"]]
-    assert set(seen["beside carried"]) == {"ms_fusion"}
+    if "carried" in seen:
+        assert seen["carried"] == [["AddReLU", "custom_ops"], ["Swish", "custom_ops"]]
+        assert set(seen["beside carried"]) == {"ms_fusion"}
 
 
 @pytest.mark.mindspore
@@ -91,12 +99,13 @@ def test_batch_norms_are_in_the_groups_and_move_as_mindspores(seen: dict[str, An
 @pytest.mark.mindspore
 def test_batch_norms_of_ops_and_of_mint_are_part_of_the_groups(seen: dict[str, Any]) -> None:
     for fused, _ in (seen["spelled"][way] for way in ("nn", "ops", "mint")):
-        for way in ("nn", "ops"):
+        for way in seen["spelled unfused"]:
             for found, wanted in zip(fused, seen["spelled unfused"][way], strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-    bare, _ = seen["spelled"]["bare"]
-    # without moving values the batch's own are taken, whatever the mode
-    np.testing.assert_allclose(bare, [seen["spelled"]["nn"][0][0]] * 2, rtol=1e-5, atol=1e-5)
+    if "bare" in seen["spelled"]:
+        bare, _ = seen["spelled"]["bare"]
+        # without moving values the batch's own are taken, whatever the mode
+        np.testing.assert_allclose(bare, [seen["spelled"]["nn"][0][0]] * 2, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.mindspore
@@ -114,7 +123,7 @@ def test_convolution_batch_norm_and_relu_are_one_kernel(seen: dict[str, Any]) ->
         "Add",
         "Mul",
     }
-    assert seen["in one"] == [in_inference]
+    assert seen.get("in one", [in_inference]) == [in_inference]
 
 
 @pytest.mark.mindspore

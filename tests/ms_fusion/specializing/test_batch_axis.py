@@ -11,6 +11,7 @@ import pytest
 from ms_fusion.presets import mindspore_state, net_checks
 from ms_fusion.specializing import padding
 from ms_fusion.specializing.batch_axis import Carried, prove
+from tests.cases import FULL, cases
 
 mindspore = pytest.importorskip("mindspore")
 ops = mindspore.ops
@@ -144,6 +145,8 @@ MIXED = (
     minor, over_batch, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, picked, tiled,
     beside, cumulated, gram, contracted, branched, sorted_samples,
 )  # fmt: skip
+ALIKE = (summed, first_sample, counted, branched, tiled)
+"""What `make test-all` runs besides: others are refused for the same."""
 
 
 @pytest.fixture(autouse=True)
@@ -162,8 +165,8 @@ def proof_of(function: Callable[..., Any], inputs: np.ndarray) -> tuple[Any, Any
     return prove(small, large, SAMPLES, PADDED), inputs, longer
 
 
-@pytest.mark.parametrize(
-    ("function", "shape"),
+@cases(
+    "function, shape",
     [*((function, (SAMPLES, 4, 6)) for function in APART), (images, (SAMPLES, 2, 4, 4))],
     ids=lambda item: getattr(item, "__name__", ""),
 )
@@ -179,7 +182,7 @@ def test_samples_that_stay_apart_are_proved_to(function, shape):
         np.testing.assert_allclose(ours.asnumpy(), wanted.asnumpy(), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("function", MIXED, ids=lambda item: item.__name__)
+@cases("function", [pytest.param(one, marks=FULL) if one in ALIKE else one for one in MIXED])
 def test_samples_that_meet_are_found(function):
     proof, *_ = proof_of(function, RNG.standard_normal((SAMPLES, 4, 6)).astype(np.float32))
     assert proof.reason

@@ -1,6 +1,7 @@
-"""Nets whose groups our kernel server builds."""
+"""Nets whose groups our kernel server builds: SERVED full does more of what costs much."""
 
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ms_fusion.kernel_server import records
 from ms_fusion.presets import served
 from tests.programs.presets.child import RESULT, answer, bodies, kernels, ones
 
+FULL = "full" in sys.argv[2:]
 ms.set_context(mode=ms.GRAPH_MODE)
 
 
@@ -211,17 +213,22 @@ def spelled(way):
     return found, told
 
 
-RESULT["spelled"] = {way: spelled(way) for way in ("nn", "ops", "mint", "bare")}
-in_one = mf.explain(
-    Spelled("ops").set_train(False), ones(2, 3, 5, 6), measure=False, accuracy=False, isolate=False
-)
-RESULT["in one"] = [
-    [[step.by, list(step.operators)] for step in one.build.steps] for one in in_one.kernels
-]
+RESULT["spelled"] = {way: spelled(way) for way in ("nn", "ops", "mint", "bare")[: 4 if FULL else 3]}
+if FULL:
+    in_one = mf.explain(
+        Spelled("ops").set_train(False),
+        ones(2, 3, 5, 6),
+        measure=False,
+        accuracy=False,
+        isolate=False,
+    )
+    RESULT["in one"] = [
+        [[step.by, list(step.operators)] for step in one.build.steps] for one in in_one.kernels
+    ]
 with mf.fusion("off"):
     RESULT["images unfused"] = image_losses(5)
     RESULT["norms unfused"] = norms()
-    RESULT["spelled unfused"] = {way: spelled(way)[0] for way in ("nn", "ops")}
+    RESULT["spelled unfused"] = {way: spelled(way)[0] for way in ("nn", "ops")[: 2 if FULL else 1]}
 
 
 class Carrying(nn.Cell):
@@ -253,11 +260,12 @@ def gradients():
 RESULT["carrying"], RESULT["carried calls"] = gradients()
 with mf.fusion("off"):
     RESULT["carrying unfused"], RESULT["carried calls unfused"] = gradients()
-found = mf.explain(
-    Carrying(), ones(9, 33), ones(9, 33), measure=False, accuracy=False, isolate=False
-)
-RESULT["carried"] = [[one.name, one.by] for one in found.carried]
-RESULT["beside carried"] = sorted(one.generator for one in found.kernels)
+if FULL:
+    found = mf.explain(
+        Carrying(), ones(9, 33), ones(9, 33), measure=False, accuracy=False, isolate=False
+    )
+    RESULT["carried"] = [[one.name, one.by] for one in found.carried]
+    RESULT["beside carried"] = sorted(one.generator for one in found.kernels)
 
 
 class Odd(nn.Cell):
