@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("tests.cases", "tests.room_lines")
 ROOT = Path(__file__).resolve().parent.parent
-collect_ignore = ["data"]
-"""Scripts that made data need what tests do not."""
+collect_ignore = ["data", "programs"]
+"""Scripts that made data need what tests do not; programs are run by tests, not imported."""
 
 # MindSpore's log lines and a user's own switches must not change what a test sees.
 os.environ.setdefault("GLOG_v", "3")
