@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run, some
+from tests.cases import FULL
+from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 PRESETS = {
     "mindspore": ("basic", "auto", "aggressive", "expert", "precise"),
@@ -22,14 +23,13 @@ RUNS = [
     for preset in names
     for dtype in TOLERANCE
 ]
-QUICK = ("ms_fusion auto float32", "ms_fusion auto float16")
 
 
+@FULL
 @pytest.mark.mindspore
-def test_loss_and_gradients_are_those_of_the_unfused_net(request, tmp_path):
-    """Our generator; `make test-all` runs the presets of MindSpore's own besides."""
-    every = [" ".join(one) for one in RUNS]
-    names = some(request, every, *(set(every) - set(QUICK)))
+def test_loss_and_gradients_are_those_of_the_unfused_net(tmp_path):
+    """Quick tests of training: `test_served`, `test_optimizers`, `test_again` (float16)."""
+    names = [" ".join(one) for one in RUNS]
     found = run(
         PROGRAMS / "gradients_of_presets.py",
         tmp_path / "work",

@@ -183,6 +183,7 @@ def test_the_bitwise_comparison_can_fail(precise: Any) -> None:
     assert len(precise("float32")["contracted"]) == 2
 
 
+@FULL
 @pytest.mark.mindspore
 def test_auto_is_as_accurate_as_unfused_but_for_a_rounding(tmp_path: Path) -> None:
     found = run(PROGRAMS / "accuracy_of_auto.py", tmp_path / "work").result

@@ -1,7 +1,4 @@
-"""Nets with kernels of `custom_ops` and of an ONNX model are trained unfused and fused, and explained.
-
-CARRIED_KERNELS gated patched apart: any of them.
-"""
+"""Nets with kernels of `custom_ops` and of an ONNX model are trained unfused and fused, and explained."""
 
 import sys
 
@@ -72,7 +69,7 @@ def patched():
 RESULT["losses"] = {}
 for way in ("off", "auto"):
     with mf.fusion(way):
-        for make in (one for one in (gated, patched) if one.__name__ in sys.argv[2:]):
+        for make in (gated, patched):
             ms.set_seed(1)
             step, inputs = make()
             before = dispatch.calls()
@@ -90,7 +87,6 @@ def told(ledger):
 
 step, inputs = gated()
 RESULT["training"] = told(mf.explain(step, *inputs, measure=False, accuracy=False, isolate=False))
-if "apart" in sys.argv[2:]:
-    RESULT["apart"] = told(mf.explain(Gated(), *inputs, measure=False, accuracy=False))
+RESULT["apart"] = told(mf.explain(Gated(), *inputs, measure=False, accuracy=False))
 
 answer()
