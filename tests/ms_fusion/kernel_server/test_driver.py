@@ -184,7 +184,7 @@ def test_an_optimizer_in_place_writes_its_parameter_and_state() -> None:
     )
 
 
-def test_what_is_written_in_place_and_read_elsewhere_is_read_before() -> None:
+def test_what_is_written_in_place_is_read_before_elsewhere() -> None:
     text, shape = Text("Fused_turned"), (6, 6)
     parameter = text.input(shape, "float32")
     turned = text.step("Transpose", [parameter, text.constant([1, 0], "int64")], shape, "float32")

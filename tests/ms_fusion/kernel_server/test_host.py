@@ -26,7 +26,7 @@ def momentum() -> Composite:
     return text.kernel(done, total)
 
 
-def test_a_group_that_cannot_be_built_is_computed_by_its_formulas(
+def test_what_cannot_be_built_is_computed_by_its_formulas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = momentum()
@@ -69,7 +69,7 @@ def test_a_group_that_nobody_knows_is_not_published(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_group_whose_formulas_do_not_take_its_inputs_is_not_published(
+def test_a_group_whose_formulas_refuse_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = Text("Fused_odd")

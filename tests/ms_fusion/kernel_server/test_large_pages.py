@@ -167,6 +167,7 @@ def test_with_new_kernels_it_begins_anew(tmp_path: Path) -> None:
     assert later.large() == 3
 
 
+@FULL
 @moves
 def test_threads_launch_at_once(library: Library) -> None:
     memories = [Memory() for _ in range(4)]
@@ -177,7 +178,7 @@ def test_threads_launch_at_once(library: Library) -> None:
 
 
 @moves
-@cases("modes, is_moved", [("always [madvise] never\n", True), ("[always] madvise never\n", True), ("always madvise [never]\n", False), ("", False), (None, False)])  # fmt: skip
+@cases("modes, is_moved", [("always [madvise] never\n", True), pytest.param("[always] madvise never\n", True, marks=FULL), ("always madvise [never]\n", False), pytest.param("", False, marks=FULL), (None, False)])  # fmt: skip
 def test_what_the_system_says_counts(modes: str | None, is_moved: bool, tmp_path: Path) -> None:
     setting = tmp_path / "enabled"
     setting.unlink(missing_ok=True)
@@ -218,7 +219,7 @@ def test_what_is_not_the_process_s_alone_stays_as_it_is(library: Library, tmp_pa
 
 @moves
 @pytest.mark.mindspore
-def test_in_mindspore_the_tensors_of_a_net_come_to_lie_in_large_pages(tmp_path: Path) -> None:
+def test_in_mindspore_tensors_come_to_lie_in_large_pages(tmp_path: Path) -> None:
     """The argument, of 16 such pages, is the least of it."""
     found = run(ROOT / "tests" / "programs" / "kernel_server" / "large_pages.py", tmp_path).result
     assert found["kernels"] == 1

@@ -122,7 +122,7 @@ def test_cheap_work_and_large_memory_are_not() -> None:
         assert plan.planned(translated(kernel), kernel.graph).stored == ()
 
 
-def test_sums_that_wait_for_one_another_have_nests_that_do_nothing_again() -> None:
+def test_sums_that_wait_for_one_another_repeat_nothing() -> None:
     few, many = (shares_in_turns(turns) for turns in (plan.WAITING, plan.WAITING + 4))
     found = plan.planned(translated(many), many.graph)
     assert not found.repeated and len(found.nests) < len(many.graph.nodes)
@@ -148,7 +148,7 @@ def sums_of_each(steps: int) -> Composite:
     return text.kernel(*made)
 
 
-def test_a_nest_for_each_operator_is_planned_where_that_costs_least() -> None:
+def test_a_nest_for_each_operator_is_planned_where_cheapest() -> None:
     kernel = sums_of_each(6)
     group = translated(kernel)
     found = plan.planned(group, kernel.graph)

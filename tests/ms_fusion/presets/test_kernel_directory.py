@@ -41,7 +41,7 @@ def test_kernels_lie_in_a_private_directory_that_goes_at_exit(tmp_path: Path) ->
 
 
 @FULL
-def test_nothing_is_left_behind_and_a_planted_kernel_is_never_used(tmp_path: Path) -> None:
+def test_nothing_is_left_and_a_planted_kernel_is_never_used(tmp_path: Path) -> None:
     made = run(PROGRAMS / "kernels_for_planting.py", tmp_path / "made")
     kernel, others = made.result["kernel"], made.result["others"]
     same = [name for name in others if len(name) == len(kernel)]

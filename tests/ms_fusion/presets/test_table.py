@@ -138,9 +138,7 @@ def test_what_is_not_in_the_table_is_refused(arguments: dict[str, str]) -> None:
 
 @cases("device", DEVICES)
 @cases("preset", PRESETS)
-def test_yaml_holds_a_context_block_and_says_where_it_does_nothing(
-    preset: str, device: str
-) -> None:
+def test_yaml_holds_a_context_and_says_where_it_does_nothing(preset: str, device: str) -> None:
     text = to_yaml(preset, device=device)
     context = yaml.safe_load(text)["context"]
     assert context["graph_kernel_flags"] == resolve(preset, device=device).render()

@@ -48,6 +48,6 @@ def test_enabling_loads_nothing_that_compiling_or_messages_need(seen: list[dict[
 
 
 @pytest.mark.mindspore
-def test_the_compile_server_knows_onednn_as_the_user_s_process_does(seen: list[dict[str, Any]]) -> None:  # fmt: skip
+def test_the_compile_server_knows_onednn_as_the_user_does(seen: list[dict[str, Any]]) -> None:  # fmt: skip
     called = {operator for _, by, *operators in seen[0]["steps"] for operator in operators if by == "onednn"}  # fmt: skip
     assert {"MatMul", "Conv2D", "MaxPoolGrad"} <= called
