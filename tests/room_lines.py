@@ -7,7 +7,9 @@ belongs to ``tests/<package>`` or ``tests``, and doctests to the package they st
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -41,16 +43,17 @@ class RoomLines:
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         self.expect(list(ids))
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """No dots: what passed is in its room's line."""
-        if report.passed and report.when == "call" and not hasattr(report, "context"):
-            return "passed", "", ""
-        return None
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_report_teststatus(self) -> Generator[None, Any, Any]:
+        """No letters: what ended is in its room's line, what failed in a line of its own."""
+        status = yield
+        return (status[0], "", status[2]) if status else status
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         room = room_of(report.nodeid)
+        if report.failed:
+            self.terminal.write_line(f"FAILED {getattr(report, 'head_line', report.nodeid)}")
         outcomes = self.outcomes.setdefault(room, Counter())
         if hasattr(report, "context"):  # a subtest: its seconds are its item's
             outcomes["failed rows"] += report.failed
