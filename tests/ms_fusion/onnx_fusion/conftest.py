@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ms_fusion.onnx_cell import reading
 from ms_fusion.onnx_fusion import as_kernels
 from ms_fusion.onnx_fusion import auto_fuse as fusing
 from ms_fusion.onnx_fusion.native import Native
@@ -20,8 +21,9 @@ def native() -> Iterator[Native]:
 
 @pytest.fixture(autouse=True)
 def shared_native(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto_fuse` uses it instead of a pair of its own."""
-    monkeypatch.setattr(fusing, "Native", Shared(native))
+    """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
+    for room in (fusing, reading):
+        monkeypatch.setattr(room, "Native", Shared(native))
 
 
 @pytest.fixture

@@ -55,7 +55,10 @@ def test_a_transformer_layer_becomes_a_few_kernels(layer: Path, native: Native) 
 
 
 @pytest.mark.usefixtures("timed")
-def test_what_was_verified_was_timed_and_the_report_draws_it(layer: Path) -> None:
+def test_what_was_verified_was_timed_and_the_report_draws_it(tmp_path: Path) -> None:
+    b = Builder({"x": (64, 77)})
+    gated = b.add("Softmax", b.add("Mul", "x", b.add("Sigmoid", "x")))
+    layer = b.save(tmp_path / "layer.onnx", b.add("Tanh", b.add("MatMul", gated, b.weight(77, 8))))
     report = layer.with_name("fusion.html")
     ledger = auto_fuse(layer, dry_run=True, verify=True, report=report, fusion_rules="Cluster")
     assert ledger.kernels
