@@ -39,7 +39,7 @@ def test_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> Non
     assert rows // pointwise._groups(batch, rows, terms, int(np.prod(places))) == together
 
 
-@cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=11)
+@cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=7)
 @cases("case", CASES)
 def test_forward(case: str, after: str) -> None:
     batch, out, channels, places, _ = CASES[case]

@@ -65,7 +65,7 @@ SIZES = [
 ]
 
 
-@cases("dtype", DTYPES, sample=160, per_item=300)
+@cases("dtype", DTYPES, sample=96, per_item=300)
 @cases("turned", [(a, b, y) for a in (0, 1) for b in (0, 1) for y in (0, 1)])
 @cases("heads", HEADS)
 @cases("lowering", LOWERINGS)

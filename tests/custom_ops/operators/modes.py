@@ -15,19 +15,23 @@ MODE_NAMES = ("graph", "pynative")
 
 
 def mostly_pynative(
-    values: Iterable[Any], graph: Collection[str], label: Callable[[Any], str] = str
+    values: Iterable[Any],
+    graph: Collection[str],
+    label: Callable[[Any], str] = str,
+    quick: Collection[str] | None = None,
 ) -> list[Any]:
     """Rows of each value with each mode.
 
     ``make test`` takes graph mode, whose compilation takes seconds, for the values labelled `graph`, and PyNative for
-    the others.
+    the others; of those only the ones labelled `quick` where that is given.
     """
     rows = []
     for value in values:
         name = label(value)
         for mode, mode_name in zip(MODES, MODE_NAMES, strict=True):
-            quick = (name in graph) == (mode == ms.GRAPH_MODE)
+            is_quick = (name in graph) == (mode == ms.GRAPH_MODE)
+            is_quick = is_quick and (quick is None or name in (*quick, *graph))
             rows.append(
-                pytest.param(value, mode, id=f"{name}-{mode_name}", marks=() if quick else FULL)
+                pytest.param(value, mode, id=f"{name}-{mode_name}", marks=() if is_quick else FULL)
             )
     return rows

@@ -7,7 +7,7 @@ import pytest
 
 from custom_ops import Conv2d
 from tbe_impl.errors import InputError
-from tests.cases import cases
+from tests.cases import FULL, cases
 
 
 @cases(
@@ -67,6 +67,9 @@ CASES = {
 }
 
 
+QUICK = ("same stride 2", "pad unlike", "dilation", "depthwise")
+
+
 def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
@@ -77,7 +80,7 @@ def near(got, want, tolerance=1e-5):
 
 
 @pytest.mark.mindspore
-@cases("case, mode", mostly_pynative(CASES, []), per_item=9)
+@cases("case, mode", mostly_pynative(CASES, [], quick=QUICK), per_item=9)
 def test_in_the_place_of_mindspore_has_it(mode, case):
     ms.set_context(mode=mode)
     given = {"kernel_size": 3, **CASES[case]}
@@ -106,7 +109,7 @@ def test_weights_begin_as_mindspore_has_it(has_bias):
 
 @pytest.mark.mindspore
 @cases("dtype", ["float16", "bfloat16"], sample=2)
-@cases("mode", MODES, ids=MODE_NAMES)
+@cases("mode", [pytest.param(MODES[0], marks=FULL), MODES[1]], ids=MODE_NAMES)
 def test_half_precision_with_float32_weights(mode, dtype):
     ms.set_context(mode=mode)
     conv = Conv2d(6, 8, 3, has_bias=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.cases import cases
+from tests.cases import FULL, cases
 
 ms = pytest.importorskip("mindspore")
 pytestmark = pytest.mark.mindspore
@@ -14,7 +14,7 @@ import custom_ops  # noqa: E402
 from custom_ops import dispatch  # noqa: E402
 
 
-@cases("has_bias", [False, True])
+@cases("has_bias", [pytest.param(False, marks=FULL), True])
 def test_a_first_layer_computes_gradients_of_weights_alone(has_bias):
     ms.set_context(mode=ms.GRAPH_MODE)
     net = custom_ops.Conv2d(3, 4, 3, has_bias=has_bias)

@@ -65,7 +65,7 @@ def near(got, want, tolerance=2e-5):
 
 
 @pytest.mark.mindspore
-@cases("train", [False, True], sample=6, per_item=12)
+@cases("train", [False, True], sample=4, per_item=12)
 @cases("has_bias", [False, True])
 @cases("kind", KINDS)
 @cases("mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=MODE_NAMES)
@@ -84,7 +84,7 @@ def test_in_the_place_of_two_cells(mode, kind, has_bias, train):
 
 @pytest.mark.mindspore
 @cases("has_bias", [pytest.param(False, marks=FULL), True])
-@cases("mode", MODES, ids=MODE_NAMES)
+@cases("mode", [pytest.param(MODES[0], marks=FULL), MODES[1]], ids=MODE_NAMES)
 def test_a_residual(mode, has_bias):
     ms.set_context(mode=mode)
     dense = nn.Dense(24, 17, has_bias=has_bias)

@@ -162,7 +162,7 @@ def test_chunks_agree_with_the_whole():
 
 def test_the_second_gradient_plans_no_kernel(monkeypatch):
     op = linear_cross_entropy.LinearCrossEntropy(8, 11, RNG.standard_normal((11, 8)).astype(np.float32))  # fmt: skip
-    hidden, labels = RNG.standard_normal((70, 8)).astype(np.float32), RNG.integers(0, 11, 70)
+    hidden, labels = RNG.standard_normal((200, 8)).astype(np.float32), RNG.integers(0, 11, 200)
     op.forward(hidden, labels)
     first = op.backward(np.float32(1))
     monkeypatch.setattr(linear_cross_entropy.Kernel, "with_options", None)

@@ -40,24 +40,26 @@ PAIRS = [
 
 @cases(
     "pair, mode",
-    mostly_pynative(
-        PAIRS, ["LayerNorm", "BatchNorm-2"], lambda pair: f"{pair[1].__name__}-{len(pair[2])}"
-    ),
+    mostly_pynative(PAIRS, ["BatchNorm-2"], lambda pair: f"{pair[1].__name__}-{len(pair[2])}"),
 )
 def test_in_the_place_of_a_cell(pair, mode):
+    """Theirs is computed in PyNative always."""
     make, kind, shape = pair
-    ms.set_context(mode=mode)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     theirs = own_weights(make())
     ours = kind.from_cells(theirs)
     for mine, other in zip(ours.trainable_params(), theirs.trainable_params(), strict=True):
         assert mine is other
     x, sens = tensor(*shape), tensor(*shape)
-    np.testing.assert_allclose(ours(x).asnumpy(), theirs(x).asnumpy(), atol=2e-5)
+    want = theirs(x).asnumpy()
+    ms.set_context(mode=mode)
+    np.testing.assert_allclose(ours(x).asnumpy(), want, atol=2e-5)
     weights = ms.ParameterTuple(theirs.trainable_params())
     for training in (False, True):
         backward = ops.GradOperation(get_all=True, get_by_list=len(weights) > 0, sens_param=True)
         found = []
-        for cell in (ours, theirs):
+        for cell, its_mode in ((ours, mode), (theirs, ms.PYNATIVE_MODE)):
+            ms.set_context(mode=its_mode)
             cell.set_train(training)
             saved = [weight.asnumpy().copy() for weight in cell.get_parameters()]
             call = backward(cell, weights) if len(weights) else backward(cell)
@@ -91,8 +93,10 @@ def test_checkpoints_load(theirs, ours):
 
 
 @cases("dtype", ["float16", pytest.param("bfloat16", marks=FULL)])
-def test_weights_of_float32_beside_narrow_inputs(dtype):
-    ms.set_context(mode=ms.GRAPH_MODE)
+def test_weights_of_float32_beside_narrow_inputs(dtype, request):
+    """In graph mode; ``make test`` takes PyNative, which compiles no graphs."""
+    full = request.config.getoption("--full")
+    ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     cell = own_weights(custom_ops.LayerNorm((32,)))
     x = tensor(4, 32)
     made = cell(x.astype(getattr(ms, dtype)))
@@ -141,14 +145,14 @@ class Both(nn.Cell):
         return functional.softmax_cross_entropy(made, labels, reduction="sum", route=self.route)
 
 
-@cases("mode", MODES, ids=MODE_NAMES)
+@cases("mode", [MODES[0], pytest.param(MODES[1], marks=FULL)], ids=MODE_NAMES)
 def test_functions_inside_of_a_graph(mode):
     x, gamma, labels = tensor(6, 9), tensor(9), ms.Tensor(np.arange(6, dtype=np.int32))
     ms.set_context(mode=mode)
     native, composite = Both("native"), Both("composite")
-    np.testing.assert_allclose(
-        native(x, gamma, labels).asnumpy(), composite(x, gamma, labels).asnumpy(), rtol=1e-5
+    (value, got), (other_value, want) = (
+        ms.value_and_grad(cell, (0, 1))(x, gamma, labels) for cell in (native, composite)
     )
-    got, want = (ms.grad(cell, (0, 1))(x, gamma, labels) for cell in (native, composite))
+    np.testing.assert_allclose(value.asnumpy(), other_value.asnumpy(), rtol=1e-5)
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=2e-5)

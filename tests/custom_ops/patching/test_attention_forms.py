@@ -55,7 +55,9 @@ CASES = {
     "MultipliedCompared": (KEPT.astype(np.float32),),
 }
 MAY_LACK_ITS_MASK = ("GptNeo", "MindFormers", "DotProduct", "Fairseq", "Opt", "Swin", "ByFunction", "Diffusers")  # fmt: skip
-IN_GRAPH = ("Fairseq", "Rotary")
+IN_GRAPH = ("Rotary",)
+LIKE_ANOTHER = ("MindFormersElsewhere", "Opt")
+"""Forms that only ``make test-all`` tries: MindFormers and Fairseq are like them."""
 
 
 def first(made):
@@ -68,10 +70,12 @@ def tensors(arrays):
 
 @cases(
     "name, masks",
-    [*CASES.items(), *(pytest.param(name, (), marks=FULL) for name in MAY_LACK_ITS_MASK)],
-    ids=[*CASES, *(f"{name} plain" for name in MAY_LACK_ITS_MASK)],
+    [
+        *(pytest.param(name, masks, id=name, marks=FULL if name in LIKE_ANOTHER else ()) for name, masks in CASES.items()),
+        *(pytest.param(name, (), id=f"{name} plain", marks=FULL) for name in MAY_LACK_ITS_MASK),
+    ],
     per_item=8,
-)
+)  # fmt: skip
 def test_forms(name, masks, request):
     """Found, checked, listed; in graph mode and PyNative, with other numbers; undone.
 

@@ -153,7 +153,7 @@ def trained(name, *, mode=None, steps=3):
 
 @cases(
     "name, mode",
-    [pytest.param("resnet", ms.GRAPH_MODE, marks=FULL), ("darknet", ms.PYNATIVE_MODE), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
+    [pytest.param("resnet", ms.GRAPH_MODE, marks=FULL), pytest.param("darknet", ms.PYNATIVE_MODE, marks=FULL), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
 )  # fmt: skip
 def test_nets_train_with_an_optimizer_that_was_there(name, mode):
     ms.set_context(mode=ms.PYNATIVE_MODE)
