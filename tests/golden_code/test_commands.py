@@ -135,7 +135,8 @@ CALLS = (
 
 WORDS_OF_OTHERS = (
     (re.compile(r"(?<=^ms-fusion: ).*(?= See: ms-fusion)"), "(a usage error)"),
-    (re.compile(r"(?<=got )Error parsing.*?(?=\. The)"), "(an error of protobuf)"),
+    # protobuf is another implementation, with other sentences, once MindSpore is loaded
+    (re.compile(r"(?<=this is no ONNX model; got ).*?(?=\. The)"), "(an error of protobuf)"),
     (re.compile(r"(?<=SyntaxError: ).*"), "(an error of Python)"),
 )
 """Sentences of other packages, which differ from version to version."""
