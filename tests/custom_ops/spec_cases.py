@@ -80,6 +80,13 @@ def tail_of(spec: OpSpec) -> tuple[tuple[int, ...], ...]:
     return spec.samples[other] if isinstance(other, int) else other
 
 
+SLOW_TO_COMPILE = frozenset({
+    "AddLayerNorm", "BoxDecode", "FoldBatchNormBias", "LayerNormLinearWithoutBias", "MaskedScaledDotProductAttention",
+    "SoftmaxCrossEntropyDense", "SoftmaxCrossEntropyWeighted",
+})  # fmt: skip
+"""Of half types `make test` computes these by NumPy alone: their compiled kernels are like those of others, or cost seconds."""
+
+
 def half_of(spec: OpSpec) -> str:
     """The half dtype in which `make test` tries it: the two by turns."""
     return ("float16", "bfloat16")[list(SPECS).index(spec.name) % 2]

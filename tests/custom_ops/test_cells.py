@@ -44,14 +44,14 @@ def same(got, wanted):
         np.testing.assert_allclose(one, want, rtol=1e-5, atol=1e-6)
 
 
-@cases("name", CELLS, quick=4)
+@cases("name", CELLS, quick=2)
 def test_on_arrays(name):
     cell, tensors, wanted = made(name)
     got = cell.forward(*(one.asnumpy() for one in tensors))
     same(got if isinstance(got, tuple) else (got,), wanted)
 
 
-@cases("name", CELLS, quick=4)
+@cases("name", CELLS, quick=2)
 def test_pickled(name):
     cell, tensors, wanted = made(name)
     same(flat(again(cell)(*tensors)), wanted)
@@ -62,7 +62,7 @@ def test_an_operator_of_the_package_is_pickled_by_its_name():
         assert again(spec) is spec
 
 
-@cases("name", CELLS, quick=4)
+@cases("name", CELLS, quick=2)
 def test_nothing_is_known_of_shapes(name):
     """The weights are: what cannot fit them is tried otherwise."""
     cell, tensors, wanted = made(name)

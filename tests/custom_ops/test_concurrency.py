@@ -32,7 +32,7 @@ def call(job: tuple[int, int]) -> None:
             np.testing.assert_array_equal(first, second)
 
 
-@cases("count", [pytest.param(len(TRIED), marks=FULL), 9], ids=str)
+@cases("count", [pytest.param(len(TRIED), marks=FULL), pytest.param(9, marks=FULL), 4], ids=str)
 def test_eight_threads_compile_and_call(count):
     """So many operators."""
     rng = np.random.default_rng(0)
@@ -45,7 +45,8 @@ def test_eight_threads_compile_and_call(count):
 PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "children_that_call.py"
 
 
-@cases("how", ["fork", pytest.param("spawn", marks=FULL), pytest.param("forkserver", marks=FULL)])
+@FULL  # `test_forked_children_compute` forks in `make test`, too
+@cases("how", ["fork", "spawn", "forkserver"])
 def test_children_of_a_process_that_has_called(how, tmp_path, repository):
     environment = {**os.environ, "PYTHONPATH": str(repository)}
     done = run_program(PROGRAM, how, cwd=tmp_path, environment=environment, timeout_s=150, fresh=True)  # fmt: skip

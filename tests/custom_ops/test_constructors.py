@@ -59,7 +59,7 @@ def test_arguments_are_those_of_the_cell(name):
     assert arguments(getattr(custom_ops, name))[: len(wanted)] == wanted
 
 
-@cases("name", PUBLIC, quick=14)
+@cases("name", PUBLIC, quick=7)
 def test_examples(name):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     kind = getattr(custom_ops, name)

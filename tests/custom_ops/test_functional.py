@@ -46,9 +46,7 @@ class Net(ms.nn.Cell):
 
 OTHERS = {
     2: ("native", "graph"),
-    5: ("composite", "graph"),
     8: ("composite", "pynative"),
-    11: ("composite", "pynative"),
 }
 """Case → what `make test` tries besides kernels in PyNative mode; every composite is tried by `test_specs`."""
 

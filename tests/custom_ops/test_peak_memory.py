@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.peak_memory import CASES, peaks
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.peak_memory import needs_linux
 
 pytestmark = [pytest.mark.mindspore, needs_linux]
 
 
-@cases("name", ["attention", "linear cross entropy"], quick=1)
+@FULL  # two processes that import MindSpore, for each
+@cases("name", ["attention", "linear cross entropy"])
 def test_peak_is_a_share_of_the_unfused(name):
     pytest.importorskip("mindspore")
     ours, unfused = peaks(CASES[name])

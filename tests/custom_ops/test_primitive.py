@@ -47,6 +47,10 @@ NO_GRADIENT = OpSpec(
 )
 
 
+GRAPHS_LIKE_ANOTHER = {("bfloat16", "graph"), ("float64", "graph")}
+"""`make test` has a graph of float16 alone."""
+
+
 def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
@@ -90,8 +94,14 @@ def test_shapes_that_come_later(mode):
         assert np.allclose(net(Tensor(a), Tensor(b)).asnumpy(), 2 * (a + b) * (a - b), atol=1e-5)
 
 
-@cases("mode", MODES)
-@cases("dtype", ["float16", "bfloat16", "float64"])
+@cases(
+    "dtype, mode",
+    [
+        pytest.param(dtype, mode, marks=FULL if (dtype, mode) in GRAPHS_LIKE_ANOTHER else [])
+        for dtype in ("float16", "bfloat16", "float64")
+        for mode in MODES
+    ],
+)
 def test_dtypes_stay(mode, dtype):
     set_mode(mode)
     x = Tensor(floats(4, 8)).astype(getattr(ms, dtype))
@@ -118,7 +128,7 @@ def test_no_gradient_is_refused_not_zero(mode):
         ms.grad(op)(Tensor(floats(2, 3)))
 
 
-@cases("mode", MODES)
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_copies_share_their_kernels(mode):
     set_mode(mode)
     net = Both(2.0)
@@ -167,6 +177,7 @@ def test_the_primitive_for_ascend_says_so_on_a_cpu():
         AscendPrimitive(replace(spec, name="Other", tbe=""), {})
 
 
+@FULL  # explaining takes a child process; `tests/ms_fusion/presets/test_carried.py` has one with operators in `make test`
 def test_a_net_with_an_operator_can_be_explained():
     import ms_fusion as mf
 

@@ -64,7 +64,7 @@ def mean_of(net):
     "name, mode",
     [
         pytest.param(
-            name, mode, marks=[] if number % 5 == 1 and MODES[number // 5 % 2] == mode else FULL
+            name, mode, marks=[] if (number, mode) in ((1, "graph"), (16, "pynative")) else FULL
         )
         for number, name in enumerate(CELLS)
         for mode in MODES
@@ -99,7 +99,7 @@ def test_every_cell_that_is_made_from_another_is_tried():
     assert {name for name, one in public.items() if hasattr(one, "from_cells")} == set(CELLS)
 
 
-@cases("name, arrays, keywords, cell", FUNCTIONS, quick=3, ids=lambda row: f"{row[0]}-{row[2]}")
+@cases("name, arrays, keywords, cell", FUNCTIONS, quick=1, ids=lambda row: f"{row[0]}-{row[2]}")
 def test_functions(name, arrays, keywords, cell, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ms.set_context(mode=ms.GRAPH_MODE)

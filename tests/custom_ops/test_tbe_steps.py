@@ -105,7 +105,7 @@ def check_gradient(spec, given, shapes, soc="Ascend910A", backend="numpy"):
 
 
 def tries(specs, compiled):
-    """Operator, attributes, shapes, chip, back end; the compiler gets one sample, in `make test` of one operator."""
+    """Operator, attributes, shapes, chip, back end; the compiler gets one sample, in `make test` of `compiled` alone."""
     for one in specs:
         spec = one.values[0]
         for number, given in enumerate(attributes_of(spec)):
@@ -131,7 +131,7 @@ def test_forward(spec, given, shapes, soc, backend):
     check(spec, given, arrays, wanted, soc, backend)
 
 
-@cases("spec, given, shapes, soc, backend", list(tries(BACKWARD, "MatMulBiasSiLU")))
+@cases("spec, given, shapes, soc, backend", list(tries(BACKWARD, "")))
 def test_gradients(spec, given, shapes, soc, backend):
     check_gradient(spec, given, shapes, soc, backend)
 
@@ -182,7 +182,7 @@ def names_of(steps, spec):
     return [registered_name(one.spec).encode() for one in whole.operators]
 
 
-@cases("spec", FORWARD, quick=3)
+@cases("spec", FORWARD, quick=1)
 def test_graphs_hold_the_steps(spec, tmp_path):
     net = ascend.called(spec, {"max_output": 3} if spec.name == "NMS" else {})
     assert isinstance(net, InARow)
@@ -190,7 +190,7 @@ def test_graphs_hold_the_steps(spec, tmp_path):
     assert all(name in held for name in names_of(spec.tbe_steps, spec))
 
 
-@cases("spec", BACKWARD, quick=4)
+@cases("spec", BACKWARD, quick=2)
 def test_graphs_hold_the_steps_of_gradients(spec, tmp_path):
     net = ascend.called(spec, {})
     net = Visible(net, len(spec.visible)) if spec.hidden else net

@@ -14,6 +14,7 @@ nn, ops = ms.nn, ms.ops
 pytestmark = pytest.mark.mindspore
 STEPS = 200
 PYNATIVE_STEPS = 20
+QUICK_STEPS = 8
 RELATIVE = 1e-4
 TOKENS, WIDTH, HEADS = 12, 32, 4
 CLASSES = 10
@@ -138,10 +139,11 @@ OPERATORS = {Mlp: 2 * 4 + 1, Block: 2 * 6 + 1}
 @cases(
     "made, shape, mode, steps",
     [
-        (Mlp, (32, 16), "graph", STEPS),
+        (Mlp, (32, 16), "pynative", QUICK_STEPS),
+        pytest.param(Mlp, (32, 16), "graph", STEPS, marks=FULL),
         pytest.param(Mlp, (32, 16), "pynative", PYNATIVE_STEPS, marks=FULL),
         pytest.param(Block, (4, TOKENS, 16), "graph", STEPS, marks=FULL),
-        (Block, (4, TOKENS, 16), "pynative", PYNATIVE_STEPS),
+        pytest.param(Block, (4, TOKENS, 16), "pynative", PYNATIVE_STEPS, marks=FULL),
     ],
     per_item=1,
 )

@@ -106,7 +106,8 @@ def test_what_is_kept_is_bounded():
     assert len(op._outputs) == len(op._traced) == KEPT
 
 
-@cases("changing", [0, pytest.param(2, marks=FULL)], ids=["batch", "height"])
+@FULL  # eighteen kernels; which sizes can be left open is seen without a compiler by the last test
+@cases("changing", [0, 2], ids=["batch", "height"])
 def test_groups_of_channels_are_few_kernels(changing):
     """Forward and backward: a reshape beside a size that is not known leaves that axis alone."""
     spec = SPECS["GroupNorm"]
