@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import os
 import re
@@ -29,6 +30,7 @@ from tbe_impl.backends.cpu import compiler_process
 from tbe_impl.environment import VARIABLES, Variable
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
+from tests.source_files import read_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -184,14 +186,25 @@ def printed_by(name: str, program: str, place: Path) -> str:
     return ended.output
 
 
+QUICKLY = """
+import functools
+from ms_fusion.capture import front
+front.explain = functools.partial(front.explain, isolate=False, measure=False, accuracy=False)
+"""
+"""Before a program: its ledger is made in its own process, and nothing is measured."""
+
+
 @pytest.mark.mindspore
-def test_the_example_of_the_readme(tmp_path: Path) -> None:
+@cases("before", [pytest.param("", marks=FULL), QUICKLY], ids=["as it stands", "quickly"])
+def test_the_example_of_the_readme(tmp_path: Path, before: str) -> None:
     (example,) = [
         block for block in code_blocks(text_of("README.md")) if "import mindspore" in block
     ]
-    printed = printed_by("example.py", example, tmp_path)
+    place = tmp_path / ("quickly" if before else "as it stands")
+    place.mkdir()
+    printed = printed_by("example.py", before + example, place)
     assert "Mul" in printed and "Add" in printed
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["example.py", "fusion.html"]
+    assert sorted(path.name for path in place.iterdir()) == ["example.py", "fusion.html"]
 
 
 OPERATOR_GUIDE = "docs/write_an_operator.md"
@@ -362,14 +375,30 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
         assert what in limits and int(what.split()[-2]) << unit == size, what
 
 
-def texts_of_the_code() -> str:
-    """Every text in the packages; what is put into one is …, and white space is one space."""
-    found: list[str] = []
+@functools.cache
+def said_in_the_code() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The texts in the packages, and the file and text of each warning; read once for all tests."""
+    texts: list[str] = []
+    warned: list[tuple[str, str]] = []
+
+    def read(tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node.args and warns(node.func):
+                warned.append((name, text_in(node.args[0])))
+            elif text := text_in(node):
+                texts.append(text)
+
     for package in ("ms_fusion", "custom_ops", "tbe_impl"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                found.append(re.sub(r"%(?:\.\d)?[sdf]\b", "…", text_in(node)))
-    return "\n".join(" ".join(text.split()) for text in found)
+            name = path.relative_to(ROOT).as_posix()
+            read_tree(path, read)
+    return tuple(texts), tuple(warned)
+
+
+def texts_of_the_code() -> str:
+    """Every text in the packages; what is put into one is …, and white space is one space."""
+    texts = [re.sub(r"%(?:\.\d)?[sdf]\b", "…", text) for text in said_in_the_code()[0]]
+    return "\n".join(" ".join(text.split()) for text in texts)
 
 
 def text_in(node: ast.AST) -> str:
@@ -394,17 +423,22 @@ def test_our_own_texts_are_quoted_as_they_are() -> None:
     assert [text for text in quoted if text not in known] == []
 
 
+def warns(function: ast.expr) -> bool:
+    """Whether a call of it says something to the user."""
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name not in {"warning", "warn", "say", "_say"}:
+        return False
+    return bool(re.search(r"(log\.warning|warnings\.warn|\bsay|\b_say)$", ast.unparse(function)))
+
+
 def warnings_of_the_code() -> list[str]:
     """The texts that stand where something is warned of; what is put into one is …."""
-    found = []
-    for package in ("ms_fusion/presets", "ms_fusion/kernel_server", "custom_ops", "tbe_impl"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.Call) and node.args and re.search(r"(log\.warning|warnings\.warn|\bsay|\b_say)$", ast.unparse(node.func)):  # fmt: skip
-                    text = text_in(node.args[0])
-                    if re.search("[a-z]{3}", text):
-                        found.append(re.sub(r"%(?:\.\d)?[a-z]", "…", text))
-    return found
+    places = ("ms_fusion/presets/", "ms_fusion/kernel_server/", "custom_ops/", "tbe_impl/")
+    return [
+        re.sub(r"%(?:\.\d)?[a-z]", "…", text)
+        for name, text in said_in_the_code()[1]
+        if name.startswith(places) and re.search("[a-z]{3}", text)
+    ]
 
 
 def test_every_warning_is_explained_in_troubleshooting() -> None:

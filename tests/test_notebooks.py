@@ -13,7 +13,6 @@ from tests import notebooks
 from tests.cases import FULL, cases
 
 NAMES = notebooks.names()
-QUICKEST = "3_write_an_operator"
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -54,12 +53,13 @@ def test_what_is_kept_is_clean_and_can_be_read(name: str) -> None:
             assert "stdout" in kinds(cell), cell.source
 
 
+@FULL
 @pytest.mark.mindspore
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 @cases(
     "name",
-    [name if name == QUICKEST else pytest.param(name, marks=FULL) for name in NAMES],
+    NAMES,
     per_item=1,
 )
 def test_it_runs_from_top_to_bottom_and_shows_the_same_kinds(
@@ -70,7 +70,7 @@ def test_it_runs_from_top_to_bottom_and_shows_the_same_kinds(
     assert [kinds(cell) for cell in code_cells(again)] == [kinds(cell) for cell in code_cells(kept)]
 
 
-def test_what_is_cleaned_names_no_place_and_joins_what_was_said_in_pieces() -> None:
+def test_what_is_cleaned_names_no_place_and_joins_its_pieces() -> None:
     def said(text: str) -> dict[str, object]:
         return {"output_type": "stream", "name": "stdout", "text": text}
 

@@ -6,11 +6,14 @@ import ast
 import functools
 import subprocess
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.cases import cases
+from tests.source_files import read_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("tbe_impl", "custom_ops", "ms_fusion")
@@ -132,10 +135,23 @@ MAY_LOAD_A_FRAMEWORK = {
 LINE_CEILING = 600
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the tests ask of a file: its imports, those at load, and whether it says what it is."""
+
+    imports: frozenset[str]
+    at_load: frozenset[str]
+    documented: bool
+
+
 @functools.cache
-def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of a file, parsed once for all tests."""
-    return ast.parse(path.read_text("utf-8"), str(path))
+def facts_of(path: Path) -> Facts:
+    """The facts of a file, read once for all tests."""
+
+    def read(tree: ast.Module) -> Facts:
+        return Facts(imports_of(tree), imports_at_load(tree), bool(ast.get_docstring(tree)))
+
+    return read_tree(path, read)
 
 
 def name_of(path: Path) -> str:
@@ -144,20 +160,32 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(tree: ast.AST) -> set[str]:
+PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a statement holds other statements; no expression holds an import."""
+
+
+def statements_in(node: ast.AST) -> list[ast.AST]:
+    """The statements directly inside a node."""
+    return [one for part in PARTS for one in getattr(node, part, [])]
+
+
+def imports_of(tree: ast.AST) -> frozenset[str]:
     """Every module that is imported anywhere in it, functions included."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(statements_in(node))
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are absolute here"
             found.add(node.module or "")
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+    return frozenset(found)
 
 
-def imports_at_load(tree: ast.Module) -> set[str]:
+def imports_at_load(tree: ast.Module) -> frozenset[str]:
     """Modules imported when the file is loaded: not those inside functions or under TYPE_CHECKING."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(tree.body)
@@ -170,8 +198,8 @@ def imports_at_load(tree: ast.Module) -> set[str]:
             continue
         if isinstance(node, ast.Import | ast.ImportFrom):
             found |= imports_of(node)
-        waiting.extend(ast.iter_child_nodes(node))
-    return found
+        waiting.extend(statements_in(node))
+    return frozenset(found)
 
 
 def rank(package: str, module: str) -> int | None:
@@ -182,12 +210,12 @@ def rank(package: str, module: str) -> int | None:
     return None
 
 
-def backward_imports(name: str, tree: ast.AST) -> list[str]:
+def backward_imports(name: str, imports: Iterable[str]) -> list[str]:
     """The imports that go against the direction of the rooms."""
     package, _, rest = name.partition(".")
     own = rank(package, rest.split(".")[0])
     wrong = []
-    for target in sorted(imports_of(tree)):
+    for target in sorted(imports):
         other, _, inner = target.partition(".")
         if other not in PACKAGES:
             continue
@@ -205,7 +233,7 @@ def test_imports_go_one_way() -> None:
         name: wrong
         for path in MODULES
         if (name := name_of(path)) not in PACKAGES  # the front door names its rooms
-        and (wrong := backward_imports(name, tree_of(path)))
+        and (wrong := backward_imports(name, facts_of(path).imports))
     }
     assert offences == {}
 
@@ -229,14 +257,14 @@ def test_imports_go_one_way() -> None:
     ],
 )
 def test_a_backward_import_is_seen(name: str, code: str, wrong: list[str]) -> None:
-    found = backward_imports(name, ast.parse(code))
+    found = backward_imports(name, imports_of(ast.parse(code)))
     assert all(item in found for item in wrong)
     assert bool(found) == bool(wrong)
 
 
 def packages_imported(path: Path) -> set[str]:
     """The packages that a file names anywhere in an import."""
-    return {name.partition(".")[0] for name in imports_of(tree_of(path))}
+    return {name.partition(".")[0] for name in facts_of(path).imports}
 
 
 def test_case_studies_import_packages_and_nothing_else_of_ours() -> None:
@@ -262,8 +290,7 @@ def test_no_framework_is_imported_at_load() -> None:
         for path in MODULES
         if path.relative_to(ROOT).as_posix() not in MAY_LOAD_A_FRAMEWORK
         and (
-            loaded := {name.partition(".")[0] for name in imports_at_load(tree_of(path))}
-            & set(FRAMEWORKS)
+            loaded := {name.partition(".")[0] for name in facts_of(path).at_load} & set(FRAMEWORKS)
         )
     }
     assert offences == {}
@@ -275,7 +302,7 @@ def test_modules_that_may_load_a_framework_are_there() -> None:
 
 def test_a_module_says_what_it_is_and_stays_small() -> None:
     files = [*MODULES, *STUDIES]
-    assert [name_of(path) for path in files if not ast.get_docstring(tree_of(path))] == []
+    assert [name_of(path) for path in files if not facts_of(path).documented] == []
     lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files}
     assert {name: lines for name, lines in lengths.items() if lines > LINE_CEILING} == {}
 

@@ -122,10 +122,13 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
         ),
         pytest.param(["net.py:MyNet"], "expected 1 (x), got 0", marks=FULL),
         (["net.py:Shaped", "--input", "4x5", "--input", "4x5"], "net.py:15"),
-        (["net.py:MyNet", "--input", "4", "--preset", "agressive"], "aggressive"),
+        pytest.param(
+            ["net.py:MyNet", "--input", "4", "--preset", "agressive"], "aggressive", marks=FULL
+        ),
         pytest.param(
             ["net.py:MyNet", "--input", "4", "--flags", "--opt_level=2 --kernel_generator=DVM"],
             "kernel_generator",
+            marks=FULL,
         ),
     ],
 )

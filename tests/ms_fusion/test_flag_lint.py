@@ -106,7 +106,7 @@ def test_findings_come_in_order_of_columns() -> None:
     assert columns == sorted(columns) and len(columns) == 6
 
 
-def test_every_pass_and_pattern_is_accepted_by_name_and_by_number() -> None:
+def test_passes_and_patterns_are_accepted_by_name_and_number() -> None:
     for stage, (name, passes) in enumerate(STAGES.items()):
         for number, item in enumerate(passes):
             assert lint(f"--opt_level=2 --disable_pass={name}.{item},{stage}.{number}") == ()

@@ -21,9 +21,9 @@ TINY = Design(size=64, width=4, blocks=(1, 1, 1, 1, 1), classes=3)
 TOLD = {"score_threshold": 0.008, "most": 20}
 
 
-@pytest.fixture(autouse=True)
-def graph_mode():
-    ms.set_context(mode=ms.GRAPH_MODE)
+MODES = [ms.PYNATIVE_MODE, pytest.param(ms.GRAPH_MODE, marks=FULL)]
+"""``make test`` computes operator by operator: compiling graphs takes most of the time."""
+MODE_NAMES = ["PyNative", "graph"]
 
 
 def test_it_is_as_large_as_yolo_v3():
@@ -56,8 +56,10 @@ def decoded(predictions, design):
     return np.concatenate(boxes, 1), np.concatenate(scores, 1)
 
 
+@cases("mode", MODES, ids=MODE_NAMES)
 @cases("fused, tolerance", [(False, 1e-5), (True, 2e-3)])
-def test_boxes_and_scores_are_those_of_float64(fused, tolerance):
+def test_boxes_and_scores_are_those_of_float64(fused, tolerance, mode):
+    ms.set_context(mode=mode)
     random = np.random.default_rng(4)
     given = [random.standard_normal((2, TINY.size // stride, TINY.size // stride, len(ANCHORS[0]), 8)).astype(np.float32) for stride in STRIDES]  # fmt: skip
     made = Decoding(TINY, fused=fused)(*map(ms.Tensor, given))
@@ -65,8 +67,10 @@ def test_boxes_and_scores_are_those_of_float64(fused, tolerance):
         np.testing.assert_allclose(one.asnumpy(), expected, rtol=tolerance, atol=tolerance * TINY.size / 4)  # fmt: skip
 
 
+@cases("mode", MODES, ids=MODE_NAMES)
 @cases("fused", [False, True])
-def test_what_is_left_is_what_the_definition_leaves(fused):
+def test_what_is_left_is_what_the_definition_leaves(fused, mode):
+    ms.set_context(mode=mode)
     random = np.random.default_rng(7)
     corner, side = random.uniform(0, 40, (2, 60, 2)), random.uniform(5, 24, (2, 60, 2))
     boxes = np.concatenate((corner, corner + side), -1).astype(np.float32)
@@ -83,6 +87,7 @@ def test_what_is_left_is_what_the_definition_leaves(fused):
 
 @FULL
 def test_fused_it_finds_the_same():
+    ms.set_context(mode=ms.GRAPH_MODE)
     images = ms.Tensor(drawn(2, TINY.size, seed=8).pixels)
     before = found(Detection(detector(TINY), TINY, fused=False, **TOLD)(images))
     with mf.fusion(generator="ms_fusion"):

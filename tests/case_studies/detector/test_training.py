@@ -8,7 +8,7 @@ ms = pytest.importorskip("mindspore")
 import ms_fusion as mf  # noqa: E402
 from case_studies.detector.design import Design  # noqa: E402
 from case_studies.detector.training import Loss, batches, trained  # noqa: E402
-from tests.cases import FULL  # noqa: E402
+from tests.cases import FULL, cases  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
 TINY = Design(size=32, width=4, blocks=(0, 0, 0, 0, 0), classes=3)
@@ -40,8 +40,11 @@ def test_the_loss_is_that_of_float64():
     np.testing.assert_allclose(float(loss.asnumpy()), expected, rtol=1e-5)
 
 
-def test_two_steps_of_a_training_change_the_loss():
-    ms.set_context(mode=ms.GRAPH_MODE)
+@cases(
+    "mode", [ms.PYNATIVE_MODE, pytest.param(ms.GRAPH_MODE, marks=FULL)], ids=["PyNative", "graph"]
+)
+def test_two_steps_of_a_training_change_the_loss(mode):
+    ms.set_context(mode=mode)
     net, losses = trained(TINY, steps=2, batch=2)
     assert not net.training
     assert len(losses) == 2 and np.isfinite(losses).all() and losses[0] != losses[1]

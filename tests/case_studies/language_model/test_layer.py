@@ -44,9 +44,12 @@ def formula(x: np.ndarray, weights: Weights) -> np.ndarray:
     return x + dense(wide / (1 + np.exp(-wide)), weights, "narrow")
 
 
-@cases("kind", [pytest.param(TransformerLayer, marks=FULL), FusedTransformerLayer])
-def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type) -> None:
-    ms.set_context(mode=ms.GRAPH_MODE)
+@cases(
+    "mode", [ms.PYNATIVE_MODE, pytest.param(ms.GRAPH_MODE, marks=FULL)], ids=["PyNative", "graph"]
+)
+@cases("kind", [TransformerLayer, FusedTransformerLayer])
+def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type, mode: int) -> None:
+    ms.set_context(mode=mode)
     random = np.random.default_rng(3)
     layer = with_weights(kind(D_MODEL, HEADS, D_FF, CONTEXT))
     for one in layer.get_parameters():  # larger ones, so that every part counts
@@ -75,7 +78,7 @@ def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type) -> None:
 
 
 @FULL
-def test_a_layer_that_is_trained_by_itself_learns_the_same_of_either_kind() -> None:
+def test_a_layer_trained_alone_learns_the_same_of_either_kind() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     size, losses = Size(D_MODEL, HEADS, D_FF, 1, CONTEXT, ROWS, steps=0), {}
     inputs = tuple(map(ms.Tensor, arrays(LAYER, size, step=0)))

@@ -63,9 +63,7 @@ CONVOLUTION = Joined(
 
 
 @cases("device, remedy", [("CPU", True), ("GPU", False)])
-def test_a_slow_convolution_is_a_hot_spot_with_a_remedy_on_cpu_only(
-    device: str, remedy: bool
-) -> None:
+def test_a_slow_convolution_has_a_remedy_on_cpu_only(device: str, remedy: bool) -> None:
     ledger = assemble(
         CONVOLUTION,
         title="Conv2D",

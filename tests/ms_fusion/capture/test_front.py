@@ -1,7 +1,6 @@
 """Capture with real MindSpore: what it hands back, and that it leaves no trace."""
 
 import ast
-import functools
 import os
 import random
 import shutil
@@ -18,7 +17,7 @@ from mindspore import nn, ops  # noqa: E402
 from ms_fusion.capture import front  # noqa: E402
 from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
 from ms_fusion.why_not.suggest import with_flags  # noqa: E402
-from tbe_impl.errors import CaptureError, FusionNotFound, InputError  # noqa: E402
+from tbe_impl.errors import CaptureError, FusionNotFound, InputError, UnsafeError  # noqa: E402
 from tests import nets  # noqa: E402
 from tests.cases import FULL, cases  # noqa: E402
 
@@ -29,10 +28,23 @@ HERE = QUICK | {"isolate": False}
 """In this process: a child that imports MindSpore takes four seconds of processor time."""
 
 
+@pytest.fixture(scope="module")
+def seen():
+    """What was asked for and the ledger, of each kind of net and question that `here` has looked at."""
+    return {}
+
+
 @pytest.fixture
-def here(monkeypatch):
-    """`assert_fused` looks at nets in this process."""
-    monkeypatch.setattr(front, "explain", functools.partial(explain, isolate=False))
+def here(monkeypatch, seen):
+    """`assert_fused` looks at nets in this process, once at each kind of net."""
+
+    def looked(net, *inputs, **asked):
+        question = (type(net), str(inputs), *sorted(asked.items()))
+        if question not in seen:
+            seen[question] = explain(net, *inputs, isolate=False, **asked)
+        return seen[question]
+
+    monkeypatch.setattr(front, "explain", looked)
 
 
 @pytest.fixture
@@ -206,6 +218,18 @@ def test_wrong_targets_are_one_sentence(working_directory, target, inputs, error
     assert os.listdir() == ["user.py"]
 
 
+@cases(
+    "asked, word",
+    [
+        ({"preset": "agressive"}, "aggressive"),
+        ({"flags": "--opt_level=2 --kernel_generator=DVM"}, "kernel_generator"),
+    ],
+)
+def test_presets_and_flags_are_refused_before_compiling(asked, word):
+    with pytest.raises((InputError, UnsafeError), match=word):
+        explain(nets.MyNet(), nets.floats(8, 8), isolate=False, **asked)
+
+
 def test_dumps_of_a_run_without_fusion_say_that_it_was_off():
     ledger = read(Path(__file__).parents[2] / "data" / "ms_2_10" / "MyNet_u")
     assert [edge.reason for edge in ledger.unfused] == ["fusion-off"]
@@ -224,6 +248,7 @@ def test_what_mindspore_moves_behind_its_reader_is_said():
     assert reasons[("Neg", "ReduceSum")] == "moved"
 
 
+@FULL
 def test_random_states_of_python_and_numpy_are_left_alone():
     python_state, numpy_state = random.getstate(), np.random.get_state()
     explain(nets.MyNet(), nets.floats(8, 8), isolate=False, **QUICK | {"measure": True})
@@ -231,14 +256,18 @@ def test_random_states_of_python_and_numpy_are_left_alone():
     assert np.array_equal(np.random.get_state()[1], numpy_state[1])
 
 
-@cases("profile", [True, False])
+@cases("profile", [pytest.param(True, marks=FULL), False])
 def test_operators_are_profiled_where_that_is_wanted(tmp_path, profile):
     from ms_fusion.capture.run import CaptureOrder, run_capture
 
     order = CaptureOrder(title="MyNet", flags=QUICK["flags"], profile=profile, accuracy=False)
     place = tmp_path / f"profile_{profile}"
     place.mkdir()
-    found = run_capture(nets.MyNet(), (nets.floats(64, 128),), place, order)
+    inputs = (nets.floats(64, 128),)
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    found = run_capture(nets.MyNet(), inputs, place, order)
+    assert random.getstate() == python_state
+    assert np.array_equal(np.random.get_state()[1], numpy_state[1])
     assert found.step_fused_us and found.step_unfused_us
     assert bool(found.operators_fused) is bool(found.operators_unfused) is profile
 
@@ -272,14 +301,15 @@ def test_dumps_are_read_without_mindspore(tmp_path):
     assert len(read(brought_home).kernels) == len(expected.kernels)
 
 
+@cases("isolate", [False, pytest.param(True, marks=FULL)])
 @pytest.mark.filterwarnings("ignore::ms_fusion.presets.FusionWarning")
-def test_what_is_in_force_is_explained():
+def test_what_is_in_force_is_explained(isolate):
     from ms_fusion import presets
 
     net, inputs = nets.MyNet(), (nets.floats(64, 128),)
     here = {"measure": False, "accuracy": False, "isolate": False}
     with presets.fusion("precise"):
-        inside = explain(net, *inputs, measure=False, accuracy=False)
+        inside = explain(net, *inputs, measure=False, accuracy=False, isolate=isolate)
     assert (inside.preset, inside.kernels) == ("precise", ())
     patched = explain(presets.patch(nets.MyNet(), "basic"), *inputs, **here)
     assert (patched.preset, len(patched.kernels)) == ("basic", 1)
@@ -317,7 +347,7 @@ class Integers(nn.Cell):
         return ((x + y) * x - y) // (y + 1) + x
 
 
-def test_kernel_that_is_not_built_is_explained_and_the_suggestion_mends_it():
+def test_a_kernel_not_built_is_explained_and_mended():
     inputs = [ms.Tensor(np.arange(4096).reshape(64, 64) % 7, ms.int32) for _ in range(2)]
     asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=FloorDiv"}
     before = explain(Integers(), *inputs, isolate=False, **asked)
@@ -339,7 +369,7 @@ class DividedByNothing(nn.Cell):
         return half * 0.5 / (half - half) * 2.0, ops.neg(ops.abs(y))
 
 
-def test_kernel_that_the_generator_dies_of_is_said_and_the_others_are_built():
+def test_a_kernel_that_kills_the_generator_is_left_out():
     inputs = [nets.floats(32, 1), nets.floats(32, 64)]
     asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=Div"}
     ledger = explain(DividedByNothing(), *inputs, **asked)
@@ -363,7 +393,8 @@ class Loop(nn.Cell):
         return x - 3.0
 
 
-def test_a_branch_is_advised_on_and_a_loop_is_not():
+@FULL
+def test_a_branch_is_advised_on():
     branch = explain(nets.Branch(), nets.floats(64, 128), isolate=False, **QUICK)
     left = [edge for edge in branch.unfused if edge.reason == "control-flow"]
     assert [edge.producer_op for edge in left] == ["Add", "Sub", "Add"], (
@@ -371,6 +402,9 @@ def test_a_branch_is_advised_on_and_a_loop_is_not():
     )
     # the first decides the branch: the choice behind it would wait for a reduction of it
     assert [edge.suggestion and edge.suggestion.kind for edge in left] == [None, "code", "code"]
+
+
+def test_a_loop_is_not_advised_on():
     loop = explain(Loop(), ops.ones((4, 4), ms.float32), isolate=False, **QUICK)
     left = [edge for edge in loop.unfused if edge.reason == "control-flow"]
     assert left and not any(edge.suggestion for edge in left)
@@ -393,16 +427,13 @@ class Divided(nn.Cell):
         return ops.floor(ops.div(ops.maximum(x, y), y)) - x
 
 
+@FULL
 @cases(
     "flags, edge",
     [
         ("--opt_level=2", ("Div", "Floor")),
-        pytest.param(
-            "--opt_level=2 --enable_cluster_ops_only=Maximum", ("Sub", "Maximum"), marks=FULL
-        ),
-        pytest.param(
-            "--opt_level=2 --disable_cluster_ops=Sub,Maximum", ("Sub", "Maximum"), marks=FULL
-        ),
+        ("--opt_level=2 --enable_cluster_ops_only=Maximum", ("Sub", "Maximum")),
+        ("--opt_level=2 --disable_cluster_ops=Sub,Maximum", ("Sub", "Maximum")),
     ],
     ids=["two operators let in", "let into the only list", "two taken out of a list"],
 )

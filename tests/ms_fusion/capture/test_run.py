@@ -38,7 +38,7 @@ def test_profile_takes_the_median_of_the_runs(tmp_path):
         ("", "ValueError", None),
     ],
 )
-def test_the_first_sentence_and_the_users_innermost_line_are_told(told, what, place):
+def test_errors_tell_their_sentence_and_the_users_line(told, what, place):
     error = _explained(ValueError(told), "Net")
     assert error.what == f"MindSpore could not compile or run Net: {what}"
     assert error.place == place

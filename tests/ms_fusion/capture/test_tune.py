@@ -82,6 +82,33 @@ def test_what_was_measured_of_a_group_is_found(seen: dict[str, Any]) -> None:
     assert any(seen["measured"]) and not all(seen["measured"])
 
 
+QUICKLY = """
+import functools
+from ms_fusion.capture import front, tune
+from ms_fusion.presets import net_choices
+tune.captured = functools.partial(front.captured, isolate=False)
+ms.set_context(mode=ms.GRAPH_MODE)
+def net(x):
+    return ops.relu(x * 2.0 + 1.0)
+x = ones(64, 32)
+found = mf.tune(net, x, seconds=0.1)
+RESULT["variants"] = [[one.name, one.step_us > 0, one.unfused_us > 0] for one in found.variants]
+RESULT["kernels"] = [one.name for one in found.kernels]
+RESULT["table"] = str(found)
+RESULT["known"] = net_choices.recall(net, (x,)) == found.choice
+RESULT["built"] = len(bodies())
+"""
+"""Without a child process, and without time for a kernel by itself."""
+
+
+@pytest.mark.mindspore
+def test_a_small_net_is_measured_once_and_remembered(tmp_path: Path) -> None:
+    seen = run(QUICKLY, tmp_path / "work").result
+    assert seen["variants"] == [["everything", True, True]] and seen["kernels"] == []
+    assert seen["built"] == 1 and seen["known"]
+    assert seen["table"].startswith("net: tuned in")
+
+
 def test_a_time_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="seconds=0"):
         mf.tune(lambda x: x, seconds=0)

@@ -90,7 +90,7 @@ def test_a_choice_is_that_of_nets_of_its_kind(
     assert net_choices.applied("--opt_level=2", net(4), [x]) == "--opt_level=2"
 
 
-def test_a_net_of_the_same_name_that_computes_something_else_has_its_own(
+def test_another_net_of_the_same_name_has_its_own_choice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import select
@@ -108,11 +109,18 @@ class Browser:
         """Open a file and wait until the report is drawn."""
         self.events.clear()
         self.call("Page.navigate", url=path.as_uri())
-        until = time.monotonic() + PATIENCE_S
         ready = "document.readyState === 'complete' && performance.getEntriesByName('report-ready').length > 0"
-        while not self.run(ready):
+        self.wait(ready, "the page was not drawn")
+
+    def wait(self, condition: str, otherwise: str) -> None:
+        """Waits until a condition holds in the page, which may be replaced meanwhile."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            with contextlib.suppress(RuntimeError):
+                if self.run(condition):
+                    return
             if time.monotonic() > until:
-                raise TimeoutError(f"the page was not drawn; it logged {self.complaints()}")
+                raise TimeoutError(f"{otherwise}; the page logged {self.complaints()}")
             time.sleep(0.02)
 
     def run(self, script: str) -> Any:
@@ -148,7 +156,7 @@ class Browser:
         ]
 
     def look(self, width: int, height: int, *, dark: bool = False) -> None:
-        """Set the window and the preferred colours."""
+        """Set the window and the preferred colours, and wait until the page has them: a busy browser is late."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -160,6 +168,8 @@ class Browser:
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
         )
+        has = f"matchMedia('(prefers-color-scheme: dark)').matches === {str(dark).lower()}"
+        self.wait(f"innerWidth === {width} && innerHeight === {height} && {has}", "no such window")
 
     def press(self, key: str) -> None:
         """A key as a person presses it."""

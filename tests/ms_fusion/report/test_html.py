@@ -208,7 +208,7 @@ def test_the_view_has_every_edge_and_reason() -> None:
     assert inside == 20
 
 
-def test_a_ledger_that_does_not_hang_together_is_drawn_all_the_same() -> None:
+def test_a_ledger_that_does_not_hang_together_is_drawn() -> None:
     ledger = transformer_ledger(30)
     graph = ledger.before.graph
     lost = Graph("lost", graph.nodes, {}, ("x", "nowhere"), ("nothing",))

@@ -239,7 +239,7 @@ def test_a_suggestion_mends_both_ends():
     assert edge.suggestion.flags == "--enable_cluster_ops=Div --enable_expand_ops=Sigmoid"
 
 
-def test_nothing_is_suggested_where_the_splitter_would_cut_all_the_same():
+def test_nothing_is_suggested_where_the_splitter_cuts():
     graph = graph_of("a = ReduceSum x axes", "b = Greater a y", kinds={"axes": "constant"})
     edge = only(explain_edges(graph, alone(graph, "a"), {"a": "c"}, flags=ON))
     assert (edge.reason, edge.suggestion) == ("not-in-cluster-list", None)
@@ -268,7 +268,7 @@ def test_an_operator_joins_those_that_read_it():
     assert suggested(diamond, ["a", "n s"]) == {"af": both, "fs": both}
 
 
-def test_no_reduction_behind_the_broadcast_that_an_operator_would_join():
+def test_no_reduction_behind_a_broadcast_to_join():
     """SigmoidGrad, let in, goes into the kernel of Mul, which broadcasts (seen on 2.10)."""
     lines = ["m = Mul x v", "g = SigmoidGrad m y", "s = ReduceSum g axes"]
     for broadcast, offered in ((True, {"mg"}), (False, {"mg", "gs"})):
@@ -286,9 +286,7 @@ def test_no_reduction_behind_the_broadcast_that_an_operator_would_join():
         ("r = ReduceMax a axes", f"{ON} --enable_cluster_ops=BroadcastTo", set()),
     ],
 )
-def test_choosing_is_advised_where_the_choice_does_not_wait_for_the_value(
-    condition, flags, advised
-):
+def test_choosing_is_advised_where_it_waits_for_no_value(condition, flags, advised):
     """Seen on 2.10: what decides the branch is not fused with its sides, nor these with the choice where that is fused too."""
     graph = graph_of(
         "a = Add x y", condition, "c = Less r y", "b = Sub p q", "d = Neg s",
@@ -303,7 +301,7 @@ def test_choosing_is_advised_where_the_choice_does_not_wait_for_the_value(
     assert {"a", "b"} <= left.keys()
 
 
-def test_keeping_out_what_is_not_built_is_offered_where_the_rest_hangs_together():
+def test_keeping_out_is_offered_where_the_rest_hangs_together():
     """Integers: the division must not be built."""
     flags = f"unbuilt {ON} --enable_cluster_ops=Div"
     out = "--disable_cluster_ops=Div"
@@ -423,6 +421,6 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
         (["a = Mul x y", "m = MatMul a w", "b = Neg a", "c = Sub b m"], {"bc"}),
     ],
 )
-def test_turning_fusion_on_is_offered_where_nothing_can_come_between(lines, offered):
+def test_fusion_is_offered_where_nothing_can_come_between(lines, offered):
     """Softmax and Floor are not taken by default; in the last net MindSpore puts Neg behind the product."""
     assert suggested(graph_of(*lines), [], "--opt_level=0").keys() == offered

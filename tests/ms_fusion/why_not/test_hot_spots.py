@@ -57,7 +57,7 @@ def test_a_convolution_at_reference_speed_is_named(node, speed, kernel, device, 
     assert ("MatMul" in spot.remedy) == named  # the price stands beside the remedy
 
 
-def test_the_window_of_a_gradient_of_a_filter_is_that_of_the_filter():
+def test_the_window_of_a_filters_gradient_is_the_filters():
     (spot,) = hot_spots(conv_graph(1), {"to_filter": 1e9})
     assert spot.remedy == ""
 
@@ -67,7 +67,7 @@ def test_times_that_are_none_are_left_out(time):
     assert hot_spots(conv_graph(), {"conv": time}) == ()
 
 
-def test_an_operator_without_a_rule_says_that_its_speed_is_a_guess():
+def test_without_a_rule_the_speed_is_called_a_guess():
     value = Value("x", (4,), "float32", "input")
     graph = Graph(
         "g",

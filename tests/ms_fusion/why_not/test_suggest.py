@@ -32,7 +32,7 @@ DTYPES = ("float32", "float16", "int32")
 TOLERANCE = 1e-3
 
 
-def test_every_operator_that_a_flag_can_name_is_verified_or_has_a_reason():
+def test_operators_of_flags_are_verified_or_have_a_reason():
     asked = (operators.CPU_CLUSTERABLE | operators.CPU_EXPANDABLE) - operators.CPU_CLUSTERED
     offered = set(suggest.VERIFIED_CLUSTER_FLAGS) | set(suggest.VERIFIED_EXPAND_FLAGS)
     assert asked - offered - set(suggest.NOT_OFFERED) == set()
@@ -322,7 +322,7 @@ REDUCED_AND_SHARED = net(
 
 @FULL
 @pytest.mark.mindspore
-def test_turning_fusion_on_is_offered_where_it_fuses_and_only_there(runner):
+def test_turning_fusion_on_is_offered_only_where_it_fuses(runner):
     rng = np.random.default_rng(6)
 
     def job(source: str, shapes: tuple[tuple[int, int], ...]) -> dict:
