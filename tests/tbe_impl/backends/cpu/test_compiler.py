@@ -158,7 +158,7 @@ LIES = {
 
 
 QUICK_LIES = (
-    "rubbish", "the beginning of a library", "a header alone", "an object file", "another function", "another machine's"
+    "rubbish", "the beginning of a library", "an object file", "another function", "another machine's"
 )  # fmt: skip
 
 

@@ -32,7 +32,8 @@ def test_child_processes_use_kernels_that_the_parent_used(way: str, cache: Kerne
     assert not [*tmp_path.iterdir()]
 
 
-def test_eight_threads_compile_and_call(tmp_path: Path) -> None:
+def test_eight_threads_compile_and_call(full: bool, tmp_path: Path) -> None:
+    kernels = 6 if full else 3
     cache = KernelCache(tmp_path / "kernels")
     x = np.random.default_rng(0).uniform(1, 2, (9, 33)).astype(np.float32)
     wrong: list[object] = []
@@ -42,7 +43,7 @@ def test_eight_threads_compile_and_call(tmp_path: Path) -> None:
         try:
             start.wait()
             for turn in range(ROUNDS):
-                factor = float((number + turn) % 6)
+                factor = float((number + turn) % kernels)
                 kernel, _, _ = prepare(lambda t, f=factor: [dsl.vmuls(t, f), dsl.reduce_max(t, 1)], x, cache=cache, parallel_elements=2)  # fmt: skip
                 product, most = kernel.run([x], {}, 1 + turn % 2)
                 np.testing.assert_array_equal(product, x * np.float32(factor))
@@ -56,7 +57,7 @@ def test_eight_threads_compile_and_call(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(libraries(cache)) == 6
+    assert len(libraries(cache)) == kernels
 
 
 def _resident_bytes() -> int:
@@ -122,7 +123,7 @@ def test_results_go_where_they_are_wanted(cache: KernelCache) -> None:
 
 QUICK_SHAPES = {
     "float16": ((), (31, 17)),
-    "int64": ((4, 0), (3, 1, 5)),
+    "int64": ((4, 0),),
     "bool": ((127,),),
 }
 SHAPES = ((), (0,), (0, 4), (4, 0), (1,), (1, 1), (2, 0, 3), (13,), (31, 17), (127,), (3, 1, 5))

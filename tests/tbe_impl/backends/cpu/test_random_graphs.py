@@ -98,6 +98,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
     return KernelCache(tmp_path_factory.mktemp("kernels"))
 
 
-@cases("seed", range(FIRST, FIRST + GRAPHS), quick=5, per_item=10)
+@cases("seed", range(FIRST, FIRST + GRAPHS), quick=3, per_item=10)
 def test_both_back_ends_agree(seed: int, cache: KernelCache) -> None:
     check(seed, cache)

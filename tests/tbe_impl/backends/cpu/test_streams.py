@@ -60,8 +60,22 @@ def check_places(kernel: CpuKernel, x: np.ndarray, places: Sequence[int]) -> Non
         np.testing.assert_array_equal(found, expected)
 
 
-@cases("build", [beside, joined])
-@cases("dtype", ["float16", "float32", pytest.param("float64", marks=FULL)])
+@cases(
+    "build, dtype",
+    [
+        (beside, "float16"),
+        (joined, "float32"),
+        *(
+            pytest.param(*case, marks=FULL)
+            for case in (
+                (beside, "float32"),
+                (beside, "float64"),
+                (joined, "float16"),
+                (joined, "float64"),
+            )
+        ),
+    ],
+)
 @cases("places", [(0, 0), (16, 16), (40, 40), (16, 48)])
 def test_rows_stream_wherever_memory_begins(
     build: type, dtype: str, places: tuple[int, int], cache: KernelCache
@@ -87,7 +101,7 @@ def in_planes(x: Tensor) -> list[Tensor]:
     return [dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, [0, 2], True), x.shape))]
 
 
-@cases("place", [16, 40], sample=5)
+@cases("place", [16, 40], sample=3)
 @cases("build", [beside, in_planes])
 @cases("length", [24, 96, *(pytest.param(length, marks=FULL) for length in (32, 1024))])
 @cases("portions", [0, 3])

@@ -60,7 +60,7 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
     return x
 
 
-@cases("length", [1000, 65, 7], sample=5)
+@cases("length", [1000, 65, 7], sample=3)
 @cases("build", BUILDS)
 @cases("dtype", ["float32", "float16"])
 @cases("offset", [0, 16])
@@ -81,7 +81,7 @@ def test_as_one_vector_after_the_other(
                 assert_same(found, wanted)
 
 
-@cases("march", marches(), sample=2)
+@cases("march", marches(), sample=1)
 @cases("build", BUILDS)
 @cases("dtype", ["float32", "float16"])
 def test_with_vectors_of_other_processors(

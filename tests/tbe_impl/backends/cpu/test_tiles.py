@@ -104,7 +104,7 @@ ALL = tuple((graph, ask) for graph in (product, windows) for ask in ASKS)
 @cases(
     "dtype, sizes, asked",
     [
-        ("float32", (19, 37, 10), ((product, packed), (product, nested), (windows, prepared), (windows, parts))),
+        ("float32", (19, 37, 10), ((product, packed), (product, nested), (windows, prepared))),
         ("int8", (3, 20, 5), ((product, parts), (windows, nested))),
         *(
             pytest.param(*case, ALL, marks=FULL)
