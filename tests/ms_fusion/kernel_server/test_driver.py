@@ -25,7 +25,9 @@ COMPARISONS = "Equal NotEqual Less LessEqual Greater GreaterEqual".split()
 TRUTHS = "LogicalAnd LogicalOr".split()
 POSITIVE = frozenset("Sqrt Rsqrt Log Log1p Pow".split())
 INSIDE = frozenset("Asin ACos Atanh".split())
-SHAPE, ROW = (5, 37), (37,)
+SHAPE = (5, 37)
+NARROW = (3, 19)
+"""Rows with a tail that the compiler does not unroll for long."""
 
 
 def some_dtypes(*quick: str) -> list[Any]:
@@ -84,36 +86,45 @@ PARTS = {
 
 
 @cases(
-    "dtype, part",
+    "dtype, part, reduced, shape",
     [
-        *PARTS.items(),
-        *(pytest.param(one, slice(None), marks=FULL) for one in (*FLOATS, *WHOLE)),
+        *((dtype, part, 3, NARROW) for dtype, part in PARTS.items()),
+        *(
+            pytest.param(one, slice(None), 1, SHAPE, marks=FULL)
+            for one in (*FLOATS, *WHOLE, "bool")
+        ),
     ],
     per_item=4,
+    ids=lambda row: row[0] if isinstance(row, tuple) else row.values[0],
 )
-def test_operators_alone_with_a_broadcast_before_a_reduction(dtype: str, part: slice) -> None:
+def test_operators_alone_with_a_broadcast_before_a_reduction(
+    dtype: str, part: slice, reduced: int, shape: tuple[int, int]
+) -> None:
+    """Each operator is a result; one in `reduced` of them is reduced besides."""
     text, inputs, outputs = Text(f"Fused_table_{dtype}"), {}, []
-    for operator, count, result in _operators(dtype)[part]:
+    for place, (operator, count, result) in enumerate(_operators(dtype)[part]):
         names = []
-        for number, shape in enumerate([SHAPE, ROW][:count]):
-            names.append(text.input(shape, dtype))
-            inputs[names[-1]] = _numbers(operator, dtype, shape, number)
-        made = text.step(operator, names, SHAPE, result)
+        for number, given in enumerate([shape, shape[1:]][:count]):
+            names.append(text.input(given, dtype))
+            inputs[names[-1]] = _numbers(operator, dtype, given, number)
+        made = text.step(operator, names, shape, result)
         outputs.append(made)
+        if place % reduced:
+            continue
         if result == "bool":
             sums = text.step(
                 "ReduceAny",
                 [made, text.constant([1], "int64"), text.constant(False, "bool")],
-                SHAPE[:1],
+                shape[:1],
                 "bool",
             )
         elif operator in ("Exp", "Sinh", "Cosh", "Tan") or dtype in WHOLE:
             sums = text.step(
-                "ReduceMax", [made, text.constant([1], "int64")], SHAPE[:1], result, keep_dims=False
+                "ReduceMax", [made, text.constant([1], "int64")], shape[:1], result, keep_dims=False
             )
         else:
             sums = text.step(
-                "ReduceSum", [made, text.constant([1], "int64")], SHAPE[:1], result, keep_dims=False
+                "ReduceSum", [made, text.constant([1], "int64")], shape[:1], result, keep_dims=False
             )
         outputs.append(sums)
     check(text.kernel(*outputs), inputs)
@@ -128,7 +139,7 @@ def test_differences_of_truth_values(factor: int) -> None:
     check(text.kernel(made), inputs)
 
 
-@cases("source", some_dtypes("bfloat16", "float64", "int32", "uint8", "bool"))
+@cases("source", some_dtypes("bfloat16", "float64", "int32", "bool"))
 def test_casts(source: str) -> None:
     text, outputs = Text(f"Fused_casts_{source}"), []
     x = text.input(SHAPE, source)

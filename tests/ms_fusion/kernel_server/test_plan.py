@@ -44,7 +44,7 @@ def row_shares() -> Composite:
     return text.kernel(text.step("RealDiv", [x, total], shape, "float32"))
 
 
-def shares_in_turns(turns: int, shape: tuple[int, int] = (19, 35)) -> Composite:
+def shares_in_turns(turns: int, shape: tuple[int, int] = (9, 11)) -> Composite:
     """Of rows and of columns, as transport plans are made."""
     text = Text("Fused_in_turns")
     value = text.step("Exp", [text.input(shape, "float32")], shape, "float32")
@@ -127,7 +127,7 @@ def test_sums_that_wait_for_one_another_repeat_nothing() -> None:
     found = plan.planned(translated(many), many.graph)
     assert not found.repeated and len(found.nests) < len(many.graph.nodes)
     assert plan.planned(translated(few), few.graph).stored != found.stored
-    check(many, {many.graph.inputs[0]: np.random.default_rng(0).standard_normal((19, 35))})
+    check(many, {many.graph.inputs[0]: np.random.default_rng(0).standard_normal((9, 11))})
 
 
 def test_each_operator_apart() -> None:

@@ -60,7 +60,7 @@ def test_formulas_are_what_windows_hold(case: Any) -> None:
     np.testing.assert_allclose(gradient_of_mean(where, x, gradient), of_middle)
 
 
-@cases("order", FORMATS, sample=5)
+@cases("order", FORMATS, sample=4)
 @cases("dtype", ["float32", "float16"])
 @cases("case", CASES)
 def test_groups_with_pooling(case: Any, dtype: str, order: str) -> None:
@@ -97,7 +97,7 @@ def _gradient(text: Text, sizes: Any, case: Any, dtype: str, order: str = "NCHW"
 
 
 @cases("dtype", ["float32", "float16", "bfloat16", "float64"])
-@cases("case", CASES[:3], sample=4)
+@cases("case", CASES[:3], sample=3)
 def test_gradients_of_max_pooling(case: Any, dtype: str) -> None:
     text = Text(f"Fused_pooling_{dtype}")
     x, gradient, result = _gradient(text, case[0], case, dtype)

@@ -14,7 +14,7 @@ import pytest
 
 from custom_ops.onednn import why_missing
 from ms_fusion.kernel_server import answers, driver
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.test_answers import entry_of, layer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -91,7 +91,7 @@ def _forgotten(place: Path) -> None:
         note.unlink()
 
 
-@cases("spoil", [_gone, _forgotten])
+@cases("spoil", [_gone, pytest.param(_forgotten, marks=FULL)])
 def test_without_an_answer_it_is_assembled(spoil: Callable[[Path], None], built_once: Path, place: Path) -> None:  # fmt: skip
     copied(built_once, place.parent)
     spoil(place)

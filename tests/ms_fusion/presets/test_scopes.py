@@ -14,7 +14,7 @@ pytestmark = pytest.mark.mindspore
 
 
 SCOPES = [f"{u}{p}{b}{c}" for u in "-u" for p in "-p" for b in "-b" for c in "-c"]
-SLOW = [one for one in SCOPES if one not in ("----", "u---", "up--", "-pb-", "u-bc", "-p-c")]
+SLOW = [one for one in SCOPES if one not in ("----", "up--", "-pb-", "u-bc")]
 """The scopes that are chosen, each by its letter; `make test-all` tries these besides."""
 NARROWEST = {"c": "Cell", "b": "block", "p": "process", "u": "user"}
 

@@ -140,12 +140,26 @@ def sorted_samples(x):
     return ops.sort(x, axis=0)[0]
 
 
+def together(x):
+    return (
+        chain(x),
+        rows_normalised(x),
+        reshaped(x),
+        heads(x),
+        taken(x),
+        made(x),
+        along_others(x),
+    )
+
+
 APART = (chain, rows_normalised, reshaped, heads, taken, made, along_others)
 MIXED = (
     minor, over_batch, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, picked, tiled,
     beside, cumulated, gram, contracted, branched, sorted_samples,
 )  # fmt: skip
-ALIKE = (summed, first_sample, counted, branched, tiled)
+ALIKE = (
+    summed, first_sample, counted, branched, tiled, one_row, cumulated, contracted, sorted_samples, reversed_batch,
+)  # fmt: skip
 """What `make test-all` runs besides: others are refused for the same."""
 
 
@@ -167,8 +181,11 @@ def proof_of(function: Callable[..., Any], inputs: np.ndarray) -> tuple[Any, Any
 
 @cases(
     "function, shape",
-    [*((function, (SAMPLES, 4, 6)) for function in APART), (images, (SAMPLES, 2, 4, 4))],
-    ids=lambda item: getattr(item, "__name__", ""),
+    [
+        (together, (SAMPLES, 4, 6)),
+        (images, (SAMPLES, 2, 4, 4)),
+        *(pytest.param(function, (SAMPLES, 4, 6), marks=FULL) for function in APART),
+    ],
 )
 def test_samples_that_stay_apart_are_proved_to(function, shape):
     proof, inputs, longer = proof_of(function, RNG.standard_normal(shape).astype(np.float32))
