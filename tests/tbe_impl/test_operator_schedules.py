@@ -17,7 +17,7 @@ from tbe_impl.kernel import Kernel
 from tbe_impl.operator import load_operator
 from tbe_impl.report import outcomes_of
 from tbe_impl.tuned import Choice
-from tests.cases import cases
+from tests.cases import FULL, cases
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 
@@ -65,7 +65,7 @@ def total(x, y, kernel_name="total"):
 
 
 @cases("memory, soc, followed", [
-    ("global", "Ascend910A", True), ("local.UB", "Ascend910A", False), ("local.UB", "cpu", True),
+    ("global", "Ascend910A", True), ("local.UB", "Ascend910A", False), pytest.param("local.UB", "cpu", True, marks=FULL),
 ])  # fmt: skip
 def test_sums_in_two_steps_with_a_tile(
     memory: str, soc: str, followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -29,7 +29,7 @@ from tbe_impl.tuned import Choice, Tuning
 from tbe_impl.tuning import measuring, space, tune
 from tbe_impl.tuning.arrays import agree
 from tbe_impl.tuning.measuring import upper_bound
-from tests.cases import cases
+from tests.cases import FULL, cases
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 Times = Callable[[Choice], float]
@@ -305,7 +305,7 @@ def test_an_operator_is_built_with_what_tuning_found(cache: Path, monkeypatch: p
     assert built.tuning is not None
 
 
-@cases("limits", [{"steps": 1}, {"seconds": 1e-9}], ids=str)
+@cases("limits", [{"seconds": 1e-9}, pytest.param({"steps": 1}, marks=FULL)], ids=str)
 def test_limits_that_leave_no_time_give_the_default(cache: Path, limits: dict[str, Any]) -> None:
     shutil.rmtree(cache / "tuned", ignore_errors=True)
     kernel = tune(scaled_total(), progress=False, **limits)

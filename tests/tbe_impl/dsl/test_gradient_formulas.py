@@ -169,7 +169,7 @@ def case_of(name: str, dtype: str) -> tuple[Derived, list[np.ndarray], list[np.n
     return graph, arrays, list(formula(*(array.astype(np.float64) for array in arrays)))
 
 
-IN_C = {"softmax-float16", "cross_entropy-float32", "layer_norm-float32", "dense_relu-float32", "gelu-float16"}  # fmt: skip
+IN_C = {"softmax-float16", "layer_norm-float32", "dense_relu-float32"}
 """The backwards of which ``make test`` compiles a kernel; the NumPy back end alone computes those of the other dtypes."""
 BOOK = [
     pytest.param(name, dtype, id=label, marks=FULL if compiled and label not in IN_C else ())

@@ -176,8 +176,16 @@ COMPUTING = (
 PLACING = ["looked up", "new axes", "remainders", "turned", "padded", "triangles"]
 
 
-@cases("names", [COMPUTING, PLACING], ids=["computing", "placing"])
-@cases("dtype", ["float32", "int8"])
+@cases(
+    "names, dtype",
+    [
+        (COMPUTING, "float32"),
+        (PLACING, "int8"),
+        pytest.param(COMPUTING, "int8", marks=FULL),
+        pytest.param(PLACING, "float32", marks=FULL),
+    ],
+    ids=["computing-float32", "placing-int8", "computing-int8", "placing-float32"],
+)
 def test_the_table_in_c(dtype: str, names: list[str], cache: KernelCache) -> None:
     array = sample((2, 3, 4), dtype)
     chosen = [name for name in names if dtype == "float32" or name != "powers"]
@@ -292,7 +300,16 @@ def dtypes_of_operators() -> Iterator[Any]:
     """With float32 an operator is compiled, which ``make test`` does for some."""
     for name in OPERATORS:
         yield pytest.param(name, "float64", id=f"{name}-float64")
-        seldom = name in ("gelu by tanh", "silu", "normal", "add relu", "softmax")
+        seldom = name in (
+            "gelu",
+            "gelu by tanh",
+            "silu",
+            "mish",
+            "normal",
+            "add relu",
+            "dense",
+            "softmax",
+        )
         yield pytest.param(name, "float32", id=f"{name}-float32", marks=FULL if seldom else ())
 
 
@@ -331,7 +348,7 @@ LATE: dict[str, Formula] = {
 }
 
 
-@cases("name", [pytest.param(name, id=name, marks=FULL if name in ("softmax", "scaled") else ()) for name in LATE])  # fmt: skip
+@cases("name", [pytest.param(name, id=name, marks=FULL if name in ("softmax", "two tensors", "reshaped", "scaled") else ()) for name in LATE])  # fmt: skip
 def test_sizes_that_are_known_late(
     name: str, cache: KernelCache, subtests: pytest.Subtests
 ) -> None:

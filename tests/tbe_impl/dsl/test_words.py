@@ -13,7 +13,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.ext import EXT_WORDS
 from tbe_impl.dsl.words import WORDS
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.tbe_impl.dsl.graphs import FLOATS, INTEGERS, SHAPES, assert_near, compute, values
 
 MIXED = ("float16", "float32", "int32")
@@ -148,13 +148,17 @@ def _special(name: str, x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _rows(table: Sequence[Case]) -> list[tuple[Case, str]]:
+SELDOM = ("int16", "uint16", "uint32")
+"""Whole numbers whose neighbours in width `make test` takes."""
+
+
+def _rows(table: Sequence[Case]) -> list[Any]:
     """Each word with each of its dtypes."""
-    return [(case, dtype) for case in table for dtype in case.dtypes]
-
-
-def _label(row: tuple[Case, str]) -> str:
-    return f"{row[0].word} of {row[1]} to {row[0].result or row[1]}"
+    return [
+        pytest.param(case, dtype, id=f"{case.word} of {dtype} to {case.result or dtype}", marks=FULL if dtype in SELDOM else ())
+        for case in table
+        for dtype in case.dtypes
+    ]  # fmt: skip
 
 
 def _check(case: Case, word: Any, dtype: str, rounding: str, times: float) -> None:
@@ -172,17 +176,17 @@ def _check(case: Case, word: Any, dtype: str, rounding: str, times: float) -> No
     assert not failed, "\n\n".join(failed)
 
 
-@cases("case, dtype", _rows(CASES), ids=_label, per_item=200)
+@cases("case, dtype", _rows(CASES), per_item=200)
 def test_words_of_cann(case: Case, dtype: str) -> None:
     _check(case, WORDS[case.word], dtype, "accurate", case.times)
 
 
-@cases("case, dtype", _rows(EXT_CASES), ids=_label, per_item=200)
+@cases("case, dtype", _rows(EXT_CASES), per_item=200)
 def test_words_of_ext(case: Case, dtype: str) -> None:
     _check(case, EXT_WORDS[case.word], dtype, "accurate", case.times)
 
 
-@cases("case, dtype", _rows(CASES[:40:3]), ids=_label, per_item=200)
+@cases("case, dtype", _rows(CASES[:40:3]), per_item=200)
 @cases("rounding", ["device", "float64"])
 def test_the_other_roundings(case: Case, dtype: str, rounding: str) -> None:
     _check(case, WORDS[case.word], dtype, rounding, 16 * case.times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tbe_impl import compat
 from tbe_impl.errors import FusionError
 from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
-from tests.tbe_impl.wild.test_wild import BACKENDS, TREE, draw, operator
+from tests.tbe_impl.wild.test_wild import BACKENDS, TREE, draw, in_backends, operator
 
 FORWARD = {0: 0, 1: (1, 4), 2: 2, 3: 3}
 BACKWARD = {0: 0, (1, 4): 1, 2: 2, 3: 3}
@@ -28,9 +29,10 @@ def in_blocks(x: np.ndarray, filler: float = 0) -> np.ndarray:
     return padded.reshape(n, blocks, 16, h, w).transpose(0, 1, 3, 4, 2)
 
 
-@cases("backend", BACKENDS)
-@cases("dtype", ["float16", "float32", "int32"])
-@cases("channels", [16, 20])
+@cases(
+    "backend, dtype, channels",
+    in_backends([*product(("float16", "float32", "int32"), (16, 20))], in_c=(1, 4)),
+)
 def test_blocks_of_channels_and_back(channels: int, dtype: str, backend: str) -> None:
     shape, blocked = (2, channels, 3, 5), (2, -(-channels // 16), 3, 5, 16)
     x = (draw(*shape) * 9).astype(dtype)
@@ -83,9 +85,10 @@ def test_axes_in_another_order(shape: Any, backend: str) -> None:
     np.testing.assert_array_equal(kernel(x, backend=backend), x.transpose(2, 0, 1))
 
 
-@cases("backend", BACKENDS)
-@cases("dtype", ["int16", "int32", "int64"])
-@cases("rows", [1, 6])
+@cases(
+    "backend, dtype, rows",
+    in_backends([*product(("int16", "int32", "int64"), (1, 6))], in_c=(1, 4)),
+)
 def test_divisors(rows: int, dtype: str, backend: str) -> None:
     random = np.random.default_rng(0)
     x = random.integers(-3000, 3000, (rows, 37)).astype(dtype)

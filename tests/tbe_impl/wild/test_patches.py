@@ -12,13 +12,12 @@ from tbe_impl.dsl.tensor import compute, placeholder, reduce_axis
 from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
-from tests.tbe_impl.wild.test_wild import BACKENDS, draw, operator
+from tests.tbe_impl.wild.test_wild import BACKENDS, draw, in_backends, operator
 
 
-@cases("backend", BACKENDS)
 @cases(
-    "strides, pads, dilations",
-    [((1, 1), (1, 1, 0, 1), (1, 1)), ((2, 3), (0, 2, 3, 1), (1, 2)), ((1, 2), (0, 0, 0, 0), (2, 1))],
+    "backend, strides, pads, dilations",
+    in_backends([((1, 1), (1, 1, 0, 1), (1, 1)), ((2, 3), (0, 2, 3, 1), (1, 2)), ((1, 2), (0, 0, 0, 0), (2, 1))], in_c=(1,)),
 )  # fmt: skip
 def test_a_convolution_of_patches(
     strides: tuple[int, int], pads: tuple[int, int, int, int], dilations: tuple[int, int], backend: str

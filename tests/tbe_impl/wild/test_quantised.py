@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tbe_impl.errors import FusionError, InputError
 from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close
-from tests.tbe_impl.wild.test_wild import BACKENDS, draw, operator
+from tests.tbe_impl.wild.test_wild import BACKENDS, draw, in_backends, operator
 
 
 def device_scales(scales: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -20,9 +22,10 @@ def device_scales(scales: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return low | ((offsets & 0x1FF).astype(np.uint64) << np.uint64(37))
 
 
-@cases("backend", BACKENDS)
-@cases("relu", [False, True])
-@cases("dtype", ["float16", "int16", "int8"])
+@cases(
+    "backend, relu, dtype",
+    in_backends([*product((False, True), ("float16", "int16", "int8"))], in_c=(0, 5)),
+)
 def test_whole_numbers_scaled_back(dtype: str, relu: bool, backend: str) -> None:
     random = np.random.default_rng(0)
     x = random.integers(-30_000, 30_000, (7, 37)).astype(np.int32)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import backend
@@ -91,11 +90,6 @@ def check(seed: int, cache: KernelCache | None = None) -> None:
     for found in run_graph(graph, cache, rounding):
         for node, one, two, three in zip(graph.outputs, found, wanted, reference, strict=True):
             assert_alike(node, one, two, three)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    return KernelCache(tmp_path_factory.mktemp("kernels"))
 
 
 @cases("seed", range(FIRST, FIRST + GRAPHS), quick=3, per_item=10)
