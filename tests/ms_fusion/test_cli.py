@@ -169,10 +169,18 @@ def test_without_mindspore_dumps_are_read(place: Path) -> None:
 
 
 @pytest.mark.mindspore
+@cases(
+    "more",
+    [pytest.param([], marks=FULL), ["--no-measure", "--no-accuracy"]],
+    ids=["with times", "without"],
+)
 @pytest.mark.usefixtures("shared_cache")
-def test_explain_prints_the_ledger_and_writes_what_was_asked_for(place: Path) -> None:
+def test_explain_prints_the_ledger_and_writes_what_was_asked_for(
+    place: Path, more: list[str]
+) -> None:
     done = program(
         "explain",
+        *more,
         "net.py:MyNet",
         "--input",
         "64x128:float32",

@@ -209,6 +209,7 @@ def test_an_output_never_written(several):
 
 def test_one_bad_kernel_does_not_stop_the_next(several):
     assert len(several["crashing"]) == 1
+    assert "died of signal 11" in several["crashing"]["seeded"].note
     assert list(several["rough"]) == ["seeded", "edges"]
 
 
@@ -220,7 +221,11 @@ NOT_RUN = {
 }  # fmt: skip
 
 
-@cases("code, options, said", NOT_RUN.values(), ids=NOT_RUN.keys())
+@cases(
+    "code, options, said",
+    [pytest.param(*row, marks=FULL) if name == "crashes" else row for name, row in NOT_RUN.items()],
+    ids=list(NOT_RUN),
+)
 def test_degrades_to_a_note(build, tmp_path, code, options, said):
     found = certificate(build(code), tmp_path, **options)
     assert list(found) == ["seeded"]
