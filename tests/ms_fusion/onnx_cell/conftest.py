@@ -1,4 +1,4 @@
-"""One pair of child processes for all models of a file, and models that are fused once for all tests."""
+"""One pair of child processes for all models of the room, and models that are fused once for all tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ from tests.ms_fusion.onnx_fusion.models import convolutional_net, transformer_la
 from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session")
 def native() -> Iterator[Native]:
-    with Native() as found, pytest.MonkeyPatch.context() as patch:
-        for room in (fusing, reading):
-            patch.setattr(room, "Native", Shared(found))
+    with Native() as found:
         yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_native(native: Native) -> Iterator[None]:
+    """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for room in (fusing, reading):
+            patch.setattr(room, "Native", Shared(native))
+        yield
 
 
 @dataclass(frozen=True)

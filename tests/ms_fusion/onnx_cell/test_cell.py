@@ -199,7 +199,7 @@ RESIZED = {
 }  # fmt: skip
 
 
-@in_modes("name", RESIZED, graph=("linear of sizes",))
+@in_modes("name", RESIZED)
 def test_images_of_any_size_are_resized(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, told = RESIZED[name]
     b = Builder({"x": ("n", 2, "h", "w"), "y": ("n", 3, "s", "t")})
@@ -313,7 +313,7 @@ def test_numbers_go_onto_a_grid_and_back(native: Native, tmp_path: Path) -> None
     same(mf.from_onnx(source), source, {"x": random(3, 4, 5)}, native)
 
 
-@in_both_modes
+@in_pynative_first
 def test_sequences_are_tuples(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (4, 3)})
     parts = b.add("SplitToSequence", "x", b.constant(2, "int64"), axis=0)
@@ -348,6 +348,27 @@ def test_groups_in_half_precision_have_gradients(tmp_path: Path) -> None:
     assert plain.keys() == fused.keys()
     for name, one in plain.items():
         assert np.linalg.norm(one - fused[name]) <= 2e-2 * np.linalg.norm(one), name
+
+
+@in_pynative_first
+def test_a_kernel_in_half_precision_has_gradients(tmp_path: Path) -> None:
+    b = Builder({"x": (3, 11)}, onnx.TensorProto.FLOAT16)
+    source = b.save(tmp_path / "model.onnx", b.add("Mul", b.add("Add", "x", b.weight(11)), b.add("Sigmoid", "x")))  # fmt: skip
+    assert mf.auto_fuse(source, tmp_path / "fused.onnx").kernels
+    net = mf.from_onnx(tmp_path / "fused.onnx").set_train()
+    (weight,) = net.trainable_params()
+    x, share = (random(3, 11)[::way].astype(np.float16) for way in (1, -1))
+
+    def loss(x: Any) -> Any:
+        return (net(x) * ms.Tensor(share)).sum()
+
+    of_x, (of_weight,) = ms.grad(loss, 0, [weight])(ms.Tensor(x))
+    wide, added, passed = (one.astype(np.float64) for one in (x, weight.asnumpy(), share))
+    gate = 1 / (1 + np.exp(-wide))
+    expected = passed * (gate + (wide + added) * gate * (1 - gate)), (passed * gate).sum(0)
+    for found, one in zip((of_x, of_weight), expected, strict=True):
+        assert found.dtype == ms.float16
+        np.testing.assert_allclose(found.asnumpy(), one, rtol=4e-3, atol=4e-3)
 
 
 @in_pynative_first

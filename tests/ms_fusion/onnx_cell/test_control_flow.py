@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 import ms_fusion as mf
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
-from tests.ms_fusion.onnx_cell.modes import in_both_modes, in_modes, in_pynative_first
+from tests.ms_fusion.onnx_cell.modes import in_modes, in_pynative_first
 from tests.ms_fusion.onnx_cell.test_cell import random, same
 from tests.ms_fusion.onnx_fusion.models import Builder
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_collected_is_refused_by_name(tmp_path: Path) -> None:
         mf.from_onnx(source)
 
 
-@in_both_modes
+@in_pynative_first
 def test_a_loop_ends_with_its_condition(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": SHAPE})
     limit, two = b.constant(50.0, "float32"), b.constant(2.0, "float32")

@@ -6,6 +6,7 @@ and why.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+from onnx.backend.test.case import base
 from onnx.backend.test.loader import load_model_tests
 
 import ms_fusion as mf
@@ -45,18 +47,38 @@ EVERY = 4
 """One of so many of each kind."""
 EVERY_QUICK = 16
 """One of so many in `make test`."""
+FEWER = {"attention_[34]d": 40}
+"""One of so many in `make test`, where there are many that take long."""
+MORE_QUICK = ["maxpool_with_argmax_2d_precomputed_strides"]
+"""Models that `make test` runs besides."""
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, Any]:
-    return {one.name: one for one in all_cases()}
+def models(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return {one.name: one for one in all_cases(full=request.config.getoption("--full"))}
 
 
-def all_cases() -> list[Any]:
-    """All of them, by name."""
-    with warnings.catch_warnings():
+def all_cases(*, full: bool = True) -> list[Any]:
+    """All of them, by name, or those whose expected results are computed quickly."""
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
+        if not full:
+            patch.setattr(base, "Base", WithoutLargePools("Base", (), {}))
         return sorted(load_model_tests(kind="node"), key=lambda one: str(one.name))
+
+
+class WithoutLargePools(type(base.Base)):  # type: ignore[misc]
+    """Makes no models of poolings in two or three axes whose results ONNX computes in Python: that takes 10 s."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
+        kept = {key: value for key, value in body.items() if not cls.is_slow(key, value)}
+        super().__init__(name, bases, kept)
+
+    @staticmethod
+    def is_slow(key: str, value: Any) -> bool:
+        if re.match("export_(average|lp|max)pool_[23]d", key) is None:
+            return False
+        return bool(re.search(r"\bpool\(", inspect.getsource(value)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,7 +167,8 @@ def model_of(case: Any, inputs: list[Any], known: frozenset[int], place: Path) -
     "kind, every",
     # the first of `range_` is refused, as are all whose length is an input
     [pytest.param(kind, EVERY, marks=() if kind.startswith("range_") else FULL) for kind in WANTED]
-    + [(kind, EVERY_QUICK) for kind in WANTED if not kind.startswith("range_")],
+    + [(kind, FEWER.get(kind, EVERY_QUICK)) for kind in WANTED if not kind.startswith("range_")]
+    + [(name, 1) for name in MORE_QUICK],
     per_item=60,
 )
 def test_it_gives_what_onnx_says(

@@ -61,7 +61,7 @@ EXPANDED = {
 """Sizes that tell an ``Expand`` of (n, 1, 6) more of one axis, and one element of others."""
 
 
-@in_modes("name", EXPANDED, graph=("both ways",))
+@in_modes("name", EXPANDED)
 def test_a_shape_with_ones_keeps_what_is_larger(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", 1, 6), "y": ("m", 2)})
     source = b.save(tmp_path / "m.onnx", b.add("Tanh", b.add("Expand", b.add("Exp", "x"), EXPANDED[name](b))), b.add("Neg", "y"))  # fmt: skip
@@ -102,10 +102,7 @@ COMPUTED = {
 @in_modes(
     "name",
     COMPUTED,
-    graph=(
-        "chosen",
-        "half",
-    ),
+    graph=("chosen",),
 )
 def test_sizes_are_computed_with(name: str, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 6)})
@@ -166,7 +163,7 @@ def of_old(b: Builder) -> str:
 SIZES = {"as a row": (as_a_row, 18), "in pairs": (in_pairs, 18), "old": (of_old, 9)}
 
 
-@in_modes("name", SIZES, graph=("as a row",))
+@in_modes("name", SIZES)
 def test_sizes_in_other_shapes_stay_sizes(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, opset = SIZES[name]
     b = Builder({"x": ("n", "t", 4)}, opset=opset)
