@@ -22,7 +22,7 @@ NETS = (
     "bfloat16", "complex128", "complex and real", "string", "sparse", "quantised", "open rank", "sizes by content",
     "several results",
 )  # fmt: skip
-OTHERS = ("complex128", "string", "sparse", "quantised")
+OTHERS = ("complex128", "string", "sparse", "quantised", "open rank")
 """What `make test-all` runs besides."""
 
 

@@ -51,7 +51,9 @@ STRAIGHT = {
 }
 """Which calls of each scene go straight to their graph."""
 SCENES = (*STRAIGHT, "called_inside", "wrong")
-SLOW = ("ranks", "parameters", "constants", "mutable", "own_arguments", "nothing", "step")
+SLOW = (
+    "ranks", "two_outputs", "weights", "parameters", "constants", "mutable", "own_arguments", "nothing", "step",
+)  # fmt: skip
 """Scenes that `make test-all` plays besides: their like is among the others."""
 
 
