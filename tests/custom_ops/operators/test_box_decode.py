@@ -34,7 +34,7 @@ def test_numbers(float16_inside, version):
 
 @pytest.mark.mindspore
 @cases("version", ["v3", pytest.param("v5", marks=FULL)])
-@cases("mode", ["graph", pytest.param("pynative", marks=FULL)])
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_inside_mindspore(mode, version):
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
