@@ -48,9 +48,14 @@ def repository() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def mode_restored() -> Iterator[None]:
-    """MindSpore's mode is what it was, whatever a test chose."""
+def mode_restored(request: pytest.FixtureRequest) -> Iterator[None]:
+    """MindSpore's mode is what it was, whatever a test chose.
+
+    In ``make test`` PyNative runs each operator before the next: waiting threads take most of the processor time otherwise.
+    """
     mindspore = sys.modules.get("mindspore")
+    if hasattr(mindspore, "set_context") and not request.config.getoption("--full"):
+        mindspore.set_context(pynative_synchronize=True)
     before = mindspore.get_context("mode") if hasattr(mindspore, "get_context") else 1
     yield
     mindspore = sys.modules.get("mindspore")
