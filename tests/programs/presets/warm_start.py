@@ -1,4 +1,4 @@
-"""A training step, and what the process and its compile server have loaded."""
+"""A training step (when cold also unfused), and what is loaded here and in the compile server: WARM_START cold|warm."""
 
 import os
 import sys
@@ -51,7 +51,8 @@ def servers():
     return found
 
 
-RESULT["unfused"] = losses()
+if sys.argv[2] == "cold":
+    RESULT["unfused"] = losses()
 RESULT["generator"] = mf.enable().generator
 RESULT["to enable"] = [
     name
