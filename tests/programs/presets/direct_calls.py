@@ -22,6 +22,7 @@ from ms_fusion.kernel_server.launches import watched
 from ms_fusion.presets import direct_calls
 from tests.programs.presets.child import RESULT, answer
 
+gc.freeze()  # what was imported is not looked over at each collection
 mf.enable()
 ms.set_context(mode=ms.GRAPH_MODE)
 warnings.simplefilter("ignore")
