@@ -25,7 +25,14 @@ from tests.custom_ops.test_specs import run
 CASES = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.has_kernel]
 
 
-@cases("spec", CASES, quick=2, per_item=20)
+@cases(
+    "spec",
+    [
+        pytest.param(*one.values, id=one.id, marks=[] if one.id in ("RMSNorm", "SwiGLU") else FULL)
+        for one in CASES
+    ],
+    per_item=20,
+)
 def test_shapes(spec):
     """A few of them, always the same; `make stress` goes through more."""
     edges = edges_of(spec)
@@ -118,3 +125,7 @@ def test_errors_come_when_the_graph_is_built(spec, mode):
         else:
             cell(*map(ms.Tensor, arrays))
     check_error(caught.value, spec)
+    if mode == "graph":
+        # MindSpore may refuse the next graph, too, when it has weights: one without them takes what is left of the error
+        arrays[place] = arrays[place].astype(np.float32)
+        cell.compile(*map(ms.Tensor, arrays))
