@@ -172,8 +172,13 @@ def _labels(values: Sequence[Any], ids: Sequence[str] | Callable[[Any], str] | N
             given = ids(value)
         elif given is None and ids is not None:
             given = list(ids)[place]
-        labels.append(str(given) if given is not None else _label(value))
+        labels.append(_printable(str(given) if given is not None else _label(value)))
     return labels
+
+
+def _printable(text: str) -> str:
+    """Labels go from process to process and to the terminal: characters that are not printable are escaped."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def _label(value: Any) -> str:

@@ -53,7 +53,8 @@ class RoomLines:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         room = room_of(report.nodeid)
         if report.failed:
-            self.terminal.write_line(f"FAILED {getattr(report, 'head_line', report.nodeid)}")
+            row = f" [{report.context.msg}]" if hasattr(report, "context") else ""
+            self.terminal.write_line(f"FAILED {report.nodeid}{row}")
         outcomes = self.outcomes.setdefault(room, Counter())
         if hasattr(report, "context"):  # a subtest: its seconds are its item's
             outcomes["failed rows"] += report.failed

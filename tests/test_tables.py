@@ -157,3 +157,12 @@ def test_a_program_that_hangs_is_killed(tmp_path: Path) -> None:
     program.write_text("import time\ntime.sleep(100)\n")
     with pytest.raises(TimeoutError, match=r"program\.py: not ended after 0\.5 s"):
         run_program(program, cwd=tmp_path, environment=os.environ, timeout_s=0.5)
+
+
+@cases("text", ["\ud800", "a\0b", "\u2028", "模型"])
+def test_labels_of_rows_can_be_printed(text: str) -> None:
+    """A lone surrogate in a label ends the process that sends it."""
+    table = cases("text", [text])(lambda text: None).table
+    (row,) = table.rows(full=True)
+    assert row.arguments == {"text": text}
+    assert row.label.isprintable() and row.label.encode("utf-8")

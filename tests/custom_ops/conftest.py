@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.tbe_impl.backends.cpu.conftest import little_optimization as little_optimization
+
 
 @pytest.fixture(autouse=True)
 def _mode_is_put_back() -> Iterator[None]:

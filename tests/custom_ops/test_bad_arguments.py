@@ -153,6 +153,7 @@ NO_TENSOR = {
 PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "calls_without_tensors.py"
 
 
+@FULL
 @cases("how", ["graph", pytest.param("jit", marks=FULL)])
 def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
     """In a child: what MindSpore hands over for the shapes of these is no memory."""

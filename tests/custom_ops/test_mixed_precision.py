@@ -51,6 +51,7 @@ LEVELS = [("O1", "float16"), ("O2", "float16"), ("O2", "bfloat16"), ("O3", "bflo
         for number, one in enumerate(CASES)
         for place, pair in enumerate(LEVELS)
     ],
+    sample=3,
 )
 def test_levels(spec, level, dtype, tmp_path, monkeypatch):
     """float32 goes in and comes out; its gradient too."""
@@ -103,6 +104,7 @@ def test_levels(spec, level, dtype, tmp_path, monkeypatch):
         for dtype in ("float16", "bfloat16")
         if label == "tail" or shapes != tail_of(one.values[0])
     ],
+    sample=12,
 )
 def test_one_rounding(spec, shapes, dtype):
     """Nearly every element is the float64 result rounded once: nothing was rounded on the way."""

@@ -14,7 +14,7 @@ import pytest
 from ms_fusion import doctor
 from ms_fusion.doctor import Check, diagnose
 from ms_fusion.presets import handshake
-from tests.cases import cases
+from tests.cases import FULL, cases
 
 GOOD = {
     "numpy": "1.26.4", "ml_dtypes": "0.5.4", "decorator": "5.3.1", "mindspore": "2.10.0", "onnx": "1.21.0",
@@ -248,6 +248,7 @@ def test_a_trial_that_dies_is_told(
     assert says in doctor.run_trial(own_place, 30.0)
 
 
+@FULL
 @pytest.mark.mindspore
 def test_the_trial_really_fuses(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What a hostile directory holds, and what the user's own flags say, must not matter.

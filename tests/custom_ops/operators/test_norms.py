@@ -96,7 +96,7 @@ def named(spec, arrays, attributes):
     return pytest.param(spec, arrays, attributes, id=name, marks=() if name in QUICK else FULL)
 
 
-@cases("spec, arrays, attributes", [named(*case) for case in CASES])
+@cases("spec, arrays, attributes", [named(*case) for case in CASES], sample=5)
 def test_arguments(spec, arrays, attributes):
     full = spec.with_defaults(attributes)
     made = several(computation_of(spec, sorted_attributes(spec, attributes))(*arrays))

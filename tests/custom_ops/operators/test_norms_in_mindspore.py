@@ -41,6 +41,7 @@ PAIRS = [
 @cases(
     "pair, mode",
     mostly_pynative(PAIRS, ["BatchNorm-2"], lambda pair: f"{pair[1].__name__}-{len(pair[2])}"),
+    sample=4,
 )
 def test_in_the_place_of_a_cell(pair, mode):
     """Theirs is computed in PyNative always."""

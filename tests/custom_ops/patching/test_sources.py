@@ -112,7 +112,7 @@ def state(net):
     ]
 
 
-@cases("name", CASES, per_item=8)
+@cases("name", CASES, per_item=8, sample=6)
 @GRAPH_IN_FULL
 def test_nets_of_several_styles(name, mode):
     ms.set_context(mode=ms.PYNATIVE_MODE)

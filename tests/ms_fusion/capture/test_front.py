@@ -85,6 +85,7 @@ def test_composite_operator_is_fused_across_its_boundary():
     assert [kernel.operators for kernel in ledger.kernels] == [("Mul", "Pow", "Sub", "Mul")]
 
 
+@FULL
 @cases("isolate", [False, pytest.param(True, marks=FULL)])
 def test_training_leaves_weights_random_state_and_context_alone(working_directory, isolate):
     step, net, optimizer = nets.training_step()
@@ -301,6 +302,7 @@ def test_dumps_are_read_without_mindspore(tmp_path):
     assert len(read(brought_home).kernels) == len(expected.kernels)
 
 
+@FULL
 @cases("isolate", [False, pytest.param(True, marks=FULL)])
 @pytest.mark.filterwarnings("ignore::ms_fusion.presets.FusionWarning")
 def test_what_is_in_force_is_explained(isolate):
@@ -369,6 +371,7 @@ class DividedByNothing(nn.Cell):
         return half * 0.5 / (half - half) * 2.0, ops.neg(ops.abs(y))
 
 
+@FULL
 def test_a_kernel_that_kills_the_generator_is_left_out():
     inputs = [nets.floats(32, 1), nets.floats(32, 64)]
     asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=Div"}

@@ -27,6 +27,7 @@ KINDS = ("Cell", "step", "decorated", "closure", "overloaded")
 SCRIPT = (REPOSITORY / "tests" / "programs" / "capture" / "user_script.py").read_text("utf-8")
 
 
+@FULL
 @cases("home", ["script", pytest.param("module", marks=FULL)], per_item=5)
 @cases("name", [name if name == "step" else pytest.param(name, marks=FULL) for name in KINDS])
 def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):

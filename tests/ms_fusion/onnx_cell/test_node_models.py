@@ -45,7 +45,7 @@ WANTED = (
 """Beginnings of names, or patterns for them."""
 EVERY = 4
 """One of so many of each kind."""
-EVERY_QUICK = 16
+EVERY_QUICK = 32
 """One of so many in `make test`."""
 FEWER = {"attention_[34]d": 40}
 """One of so many in `make test`, where there are many that take long."""

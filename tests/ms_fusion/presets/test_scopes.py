@@ -73,6 +73,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(PROGRAMS / "pynative_training.py", tmp_path_factory.mktemp("training") / "work").result  # fmt: skip
 
 
+@FULL
 def test_a_stock_pynative_training_script_is_fused_by_its_step(training: dict[str, Any]) -> None:
     plain, fused = training["plain"], training["enabled"]
     assert plain["mode"] == fused["mode"] == "pynative" and plain["operators"] == []
@@ -82,6 +83,7 @@ def test_a_stock_pynative_training_script_is_fused_by_its_step(training: dict[st
     assert fused["losses"][-1] < fused["losses"][0]
 
 
+@FULL
 def test_a_patched_cell_is_fused_with_gradients_in_pynative(training: dict[str, Any]) -> None:
     plain, fused = training["plain"], training["patched"]
     assert fused["mode"] == "pynative" and training["in force"] == [True, [], "none"]
@@ -186,6 +188,7 @@ def test_check_finds(said: dict[str, Any]) -> None:
     assert said["patched, in PyNative mode"] == []
 
 
+@FULL
 @cases(
     "preset, flags",
     [

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.cases import FULL
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
+
+pytestmark = FULL
 
 
 @pytest.fixture(scope="module")
