@@ -160,12 +160,14 @@ def mutations(source: bytes) -> list[Mutation]:
     return sorted(found, key=lambda one: (one.begin, one.text))
 
 
-def random_faults(count: int, seed: int) -> tuple[list[Fault], list[str]]:
+def random_faults(
+    count: int, seed: int, packages: Sequence[str] = PACKAGES
+) -> tuple[list[Fault], list[str]]:
     """So many mutants of product code, and those that change nothing with the reason; the same for the same seed."""
     generator = random.Random(seed)
     sources = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
-        for package in PACKAGES
+        for package in packages
         for path in sorted((ROOT / package).rglob("*.py"))
         if "/ops/" not in path.as_posix()  # operators in CANN's layout repeat those of custom_ops
     }

@@ -203,6 +203,7 @@ def test_elsewhere_than_on_linux_it_does_nothing(tmp_path: Path) -> None:
     assert memory.is_whole()
 
 
+@FULL
 @linux
 def test_what_is_not_the_process_s_alone_stays_as_it_is(library: Library, tmp_path: Path) -> None:
     """A file that is read, one that is shared, and memory that must not be written, or not even read; ``errno`` stays too."""
