@@ -1,4 +1,4 @@
-"""What every test can use: where the repository is, and a reason printed for each test that cannot run here."""
+"""Fixtures and options of all tests, and the reason for each test that cannot run here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One side's process: does what the driver asks for, with the packages of the tree that ``PYTHONPATH`` names.
+"""One side's process: times workloads with the packages of the tree that ``PYTHONPATH`` names.
 
 Started as a file, so that nothing else of this repository is on its path: ``child.py TREE group NAME`` answers for the
 workloads of a group, ``child.py TREE start`` for what is timed from a fresh state, ``child.py TREE import`` times that.

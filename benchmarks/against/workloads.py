@@ -1,4 +1,4 @@
-"""What is timed on both sides: nets, operators and models by public names alone, so that both commits understand them.
+"""The timed workloads: nets, operators and models, by public names that both commits have.
 
 A group runs in one process. A workload is made ready by its `make`, which returns the call to be timed; the call returns
 what both sides must agree on.
