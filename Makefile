@@ -38,7 +38,7 @@ test: env
 
 # Everything: all rows of all tables, notebooks, case studies, each row of the stress run in its short form.
 test-all: env
-	$(BIN)/python -m pytest -q --rooms --full -o console_output_style=classic -n $(WORKERS) --dist worksteal $(ROOM)
+	$(BIN)/python -m pytest -q --rooms --full --timeout 1800 -o console_output_style=classic -n $(WORKERS) --dist worksteal $(ROOM)
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env

@@ -35,9 +35,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def pytest_configure() -> None:
-    """Kernels that tests build are kept in ``build/tests``, apart from the user's, so that the next run is quicker."""
+    """What tests leave lies in ``build/tests``: kernels for the next run, and MindSpore's graphs.
+
+    MindSpore writes a graph that it cannot compile to the working directory, unless it is told where.
+    """
     place = Path(os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / "build" / "tests")))
     os.environ.setdefault(SHARED_CACHE, str(place / "ms_fusion"))
+    os.environ.setdefault("MS_OM_PATH", str(place))
     place.mkdir(parents=True, exist_ok=True)
 
 

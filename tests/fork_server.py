@@ -8,6 +8,7 @@ import or at the environment of an import (``MS_…`` that MindSpore reads when 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -98,6 +99,7 @@ class _Server:
         one = cls._one
         if one is None or one.owner != os.getpid() or one.process.poll() is not None:
             one = cls._one = _Server()
+            atexit.register(one.close)
         return one
 
     def run(
@@ -115,13 +117,25 @@ class _Server:
             "output": f"/proc/{os.getpid()}/fd/{output}",
         }
         assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        pid = int(self.process.stdout.readline())
-        if not select.select([self.process.stdout], [], [], timeout_s)[0]:
-            _kill_group(pid)
-            self.process.stdout.readline()
-            raise TimeoutError(f"{Path(arguments[0]).name}: not ended after {timeout_s:g} s")
-        return int(self.process.stdout.readline())
+        pid = None
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            pid = int(self.process.stdout.readline())
+            if not select.select([self.process.stdout], [], [], timeout_s)[0]:
+                raise TimeoutError(f"{Path(arguments[0]).name}: not ended after {timeout_s:g} s")
+            return int(self.process.stdout.readline())
+        except BaseException:
+            # its answer would be taken for that of the next program: another server starts then
+            if pid is not None:
+                _kill_group(pid)
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the server; the next program starts another one."""
+        if self.owner == os.getpid():
+            self.process.kill()
+            self.process.communicate()
 
 
 def _kill_group(pid: int) -> None:

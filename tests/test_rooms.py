@@ -307,6 +307,21 @@ def test_a_module_says_what_it_is_and_stays_small() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > LINE_CEILING} == {}
 
 
+def test_names_of_tests_are_short() -> None:
+    """What is tested and what must hold; details are in the docstring."""
+
+    def names(tree: ast.Module) -> list[str]:
+        return [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+    long = [
+        f"{name_of(path)}: {name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in read_tree(path, names)
+        if name.startswith("test_") and len(name) > 60
+    ]
+    assert long == []
+
+
 def in_a_child(code: str) -> str:
     """What a fresh interpreter prints when it runs this from the repository root."""
     done = subprocess.run(

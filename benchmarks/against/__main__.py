@@ -1,12 +1,13 @@
 """``python -m benchmarks.against COMMIT``: is the working tree slower than that commit?
 
-The commit is unpacked into ``build/against``; each group of workloads runs in two processes, one with the packages of the
-commit and one with those of the working tree, called in turns. A ratio is the commit's time ÷ the working tree's: above 1
-the working tree is quicker. Both sides use public names only and the same inputs; their results are compared.
+The commit is unpacked into ``build/against``; each group of workloads runs in two processes, one with
+the packages of the commit and one with those of the working tree, called in turns. A ratio is the
+commit's time ÷ the working tree's: above 1 the working tree is quicker. Both sides use public names
+only and the same inputs; their results are compared.
 
-A run fails where the geometric mean of a group is below 0.98 or a line below 0.85. The command ends with 1 when the same
-group or line fails in two of three runs, or when results differ; with 2 when the commit cannot be unpacked. The third run
-measures only what failed in one of the first two. Under 15 minutes on two cores.
+A run fails where the geometric mean of a group is below 0.98 or a line below 0.85. The command ends
+with 1 when the same group or line fails in two of three runs, or when results differ; with 2 when
+the commit cannot be unpacked. The third run measures only what failed in one of the first two.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.against.workloads import GROUPS
+from benchmarks.child_process import ChildProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = Path(__file__).with_name("child.py")
@@ -80,8 +82,8 @@ class Run:
         return groups | lines
 
 
-class Process:
-    """A side's child, which answers a line of JSON for each it gets."""
+class Process(ChildProcess):
+    """A side's child."""
 
     def __init__(self, side: Side, *told: str):
         variables = {k: v for k, v in os.environ.items() if not k.startswith(("MS_", "PYTHON"))}
@@ -91,36 +93,8 @@ class Process:
             "GLOG_v": "4",
         }
         self.side = side
-        self._process = subprocess.Popen(
-            [sys.executable, str(CHILD), str(side.tree), *told],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=variables,
-            cwd=side.cache,
-        )
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def ask(self, *question: Any) -> Any:
-        """The answer to this question."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        return self.answer()
-
-    def answer(self) -> Any:
-        """The next line that it tells."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("ANSWER "):
-                return json.loads(line[7:])
-        raise RuntimeError(f"the process of {self.side.name} ended; what it said stands above")
+        command = [sys.executable, str(CHILD), str(side.tree), *told]
+        super().__init__(f"the process of {side.name}", command, variables, side.cache)
 
 
 @contextmanager
@@ -159,7 +133,7 @@ def measure_group(run: Run, group: str, sides: Sequence[Side]) -> None:
 
             def timed(process: Process, name: str = workload.name, calls: int = calls) -> float:
                 time.sleep(PAUSE_S)
-                return float(process.ask(name, calls))
+                return float(process.ask(json.dumps([name, calls])))
 
             ratios = in_turns(processes, ROUNDS, timed)
             _tell(run, group, workload.name, ratios, told[1]["once_s"])
@@ -180,7 +154,7 @@ def measure_starts(run: Run, sides: Sequence[Side]) -> None:
         for name, asked, rounds in (
             ("enable(), warm", "warm_enable", ENABLES),
             ("kernel, cold", "cold_kernel", KERNELS),
-            ("training step, cold", "cold_net", NETS),
+            ("net, cold", "cold_net", NETS),
         ):
             failed = {}
 
@@ -188,7 +162,7 @@ def measure_starts(run: Run, sides: Sequence[Side]) -> None:
                 cache = str(process.side.cache)
                 if asked.startswith("cold"):
                     cache = tempfile.mkdtemp(dir=place)
-                told = process.ask(asked, cache)
+                told = process.ask(json.dumps([asked, cache]))
                 if isinstance(told, str):
                     failed[process.side.name] = told  # noqa: B023 - called within the loop
                 return 1.0 if isinstance(told, str) else float(told)

@@ -1,7 +1,8 @@
 """One side's process: times workloads with the packages of the tree that ``PYTHONPATH`` names.
 
-Started as a file, so that nothing else of this repository is on its path: ``child.py TREE group NAME`` answers for the
-workloads of a group, ``child.py TREE start`` for what is timed from a fresh state, ``child.py TREE import`` times that.
+Started as a file, so that nothing else of this repository is on its path: ``child.py TREE group NAME``
+answers for the workloads of a group, ``child.py TREE start`` for what is timed from a fresh state,
+``child.py TREE import`` times that.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _answer_group(name: str) -> None:
         try:
             call = workload.make()
             first = _compared(call())
-        except Exception as error:  # noqa: BLE001 - a commit that cannot do it is left out of the line
+        except Exception as error:  # noqa: BLE001 - left out of the line
             ready[workload.name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
             continue
         _settle(call)

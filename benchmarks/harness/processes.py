@@ -1,4 +1,4 @@
-"""A contestant in a process of its own, since MindSpore keeps kernels by name and threads of one are in the way of another's."""
+"""A contestant in a process of its own: MindSpore keeps kernels by name, and threads of one are in another's way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import random
-import subprocess
 import sys
 import time
 import warnings
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.child_process import ChildProcess, tell
 from benchmarks.harness.calls import as_array, contestant
 from benchmarks.harness.lines import (
     COMPILED,
@@ -43,7 +43,7 @@ BLOCK_S, PAUSE_S = 0.03, 0.02
 """How long calls in a row are timed, and how long threads of the last contestant have to fall asleep."""
 
 
-class Process:
+class Process(ChildProcess):
     """A contestant that makes calls when it is told to. Several get ready side by side; each warms up alone.
 
     Attributes:
@@ -57,49 +57,28 @@ class Process:
     def __init__(self, who: str, line: Line):
         told = json.dumps([who, line.workload, line.what])
         variables = {**os.environ, **EVERYBODYS, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
-        self._process = subprocess.Popen([sys.executable, "-m", MODULE, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)  # fmt: skip
-        self._who = who
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+        super().__init__(who, [sys.executable, "-m", MODULE, told], variables)
 
     def wait(self) -> None:
         """Until it has imported and compiled what it needs."""
-        self._answer()
+        self.answer()
 
     def warm_up(self) -> None:
         """Its first calls, until it is as quick as it gets."""
-        found = self._asked("warm up")
+        found = self.ask("warm up")
         self.first, self.once_s = np.asarray(found["first"]), float(found["once_s"])
 
     def seconds(self) -> float:
         """Of a call: the mean of as many in a row as take `BLOCK_S`, after as many that are not timed."""
-        return float(self._asked(max(1, int(BLOCK_S / max(self.once_s, 1e-7)))))
+        return float(self.ask(str(max(1, int(BLOCK_S / max(self.once_s, 1e-7))))))
 
     def receipts(self) -> Mapping[str, int]:
         """What ran in one call."""
-        return dict(self._asked("receipts"))
+        return dict(self.ask("receipts"))
 
     def result(self) -> np.ndarray:
         """Of one more call, made as those that were timed."""
-        return np.asarray(self._asked("result"))
-
-    def _asked(self, what: object) -> Any:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{what}\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> Any:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("ANSWER "):
-                return json.loads(line[7:])
-        raise RuntimeError(f"{self._who} ended; what it said stands above")
+        return np.asarray(self.ask("result"))
 
 
 def in_turns(running: Mapping[str, Process]) -> dict[str, Samples]:
@@ -130,17 +109,17 @@ def child(who: str, workload: str, what: str) -> None:
         logging.disable(logging.WARNING)
         warnings.simplefilter("ignore")
     made = contestant(who, workload, what)
-    _tell("ready")
+    tell("ready")
     for asked in map(str.strip, sys.stdin):
         if asked == "warm up":
-            _tell(_warmed_up(who, made.call))
+            tell(_warmed_up(who, made.call))
         elif asked == "receipts":
-            _tell(made.receipts())
+            tell(made.receipts())
         elif asked == "result":
-            _tell(compared_part(as_array(made.call())))
+            tell(compared_part(as_array(made.call())))
         else:
             _timed(made.call, int(asked))
-            _tell(_timed(made.call, int(asked)))
+            tell(_timed(made.call, int(asked)))
 
 
 def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
@@ -156,10 +135,6 @@ def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
         settle(call, at_least_s=moves_s if who in WITH_OURS else 0.0, at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S)  # fmt: skip
         once_s = _timed(call, 1)
     return {"first": first, "once_s": once_s}
-
-
-def _tell(answer: Any) -> None:
-    print("ANSWER", json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

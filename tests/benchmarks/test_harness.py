@@ -70,7 +70,7 @@ def test_who_is_faster_stands_left_of_the_line() -> None:
     assert at[TORCH] < one < at[UNFUSED]
 
 
-def test_the_better_of_two_ways_is_chosen_in_the_first_call_and_begins_anew() -> None:
+def test_the_better_way_is_chosen_first_and_begins_anew() -> None:
     """By then its process is alone: before, others compile beside it; and a training step that was tried has moved its weights."""
     made: list[str] = []
 
@@ -102,7 +102,7 @@ def test_torch_computes_the_same_with_channels_last() -> None:
     np.testing.assert_allclose(usual, last, rtol=1e-4, atol=1e-5)
 
 
-def test_lines_name_those_who_exist_and_targets_of_those_who_take_part() -> None:
+def test_lines_name_contestants_and_their_targets() -> None:
     for one in LINES:
         assert set(one.rivals) <= set(CONTESTANTS)
         assert set(one.targets) <= set(one.rivals)

@@ -36,7 +36,7 @@ def test_what_stays_inside_is_neither_written_nor_read() -> None:
     assert result.is_worth_it
 
 
-def test_a_product_whose_tiles_hold_whole_rows_reads_its_weight_again() -> None:
+def test_tiles_of_whole_rows_read_the_weight_again() -> None:
     """On chip 65,536 bytes: square tiles are 73 × 73; rows of 4,096 bytes leave tiles of 6 rows."""
     graph = chain(
         ("MatMul", ("x", "w"), "y"),
@@ -72,7 +72,7 @@ def test_attention_streams_its_rows() -> None:
     assert found(graph).is_worth_it
 
 
-def test_more_than_80_per_cent_of_the_chip_is_refused_with_the_number() -> None:
+def test_more_than_80_per_cent_of_the_chip_is_refused() -> None:
     graph = chain(("Softmax", ("x",), "y"), ("Exp", ("y",), "z"), x=(4, 8192), y=(4, 8192), z=(4, 8192))  # fmt: skip
     result = found(graph)
     assert not result.is_worth_it
@@ -90,19 +90,19 @@ def test_two_products_need_something_that_they_share() -> None:
     assert found(graph).is_worth_it
 
 
-def test_a_product_that_waits_for_another_one_waits_for_whole_rows_of_it() -> None:
+def test_a_product_behind_a_product_waits_for_whole_rows() -> None:
     graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("y", "v"), "z"), x=(8, 8), w=(8, 4096), v=(4096, 8), y=(8, 4096), z=(8, 8))  # fmt: skip
     assert found(graph).on_chip_bytes == 3 * 4096 * 4
 
 
-def test_what_stands_before_overlapping_windows_is_computed_again() -> None:
+def test_work_before_overlapping_windows_is_computed_again() -> None:
     graph = chain(("Exp", ("x",), "y"), ("MaxPool", ("y",), "z"), x=(1, 1, 8, 8), y=(1, 1, 8, 8), z=(1, 1, 6, 6))  # fmt: skip
     pool = Node("z", "MaxPool", ("y",), ("z",), (("kernel_shape", (3, 3)), ("strides", (1, 1))))
     graph = Graph("g", (graph.nodes[0], pool), graph.values, graph.inputs, graph.outputs)
     assert found(graph).recomputed_flops == 8 * 8 * 8 * 10  # eight windows more, an exp is 10
 
 
-def test_a_device_whose_products_are_calls_keeps_what_lies_between_them() -> None:
+def test_products_that_are_calls_keep_what_lies_between() -> None:
     graph = chain(("MatMul", ("x", "w"), "y"), ("Exp", ("y",), "z"), x=(8, 8), w=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
     node = fused_node(graph, ["y", "z"], "Fused")
     each = lambda body: [fused_node(body, (one.name,), "Part").body for one in body.nodes]  # noqa: E731
@@ -145,7 +145,7 @@ def test_passes_behind_a_call_save_their_launch_alone(others: tuple[str, ...], d
     assert result.us == pytest.approx(3.0)
 
 
-def test_a_kernel_takes_as_long_as_the_slower_of_its_bytes_and_its_arithmetic() -> None:
+def test_time_is_the_slower_of_bytes_and_arithmetic() -> None:
     """1,000 elements: 8,000 bytes move in 8 µs; an exp of 10 steps is computed in 10, a sign in 1."""
     graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(1000,), y=(1000,), z=(1000,))
     device = Device("steps", 1e9, 1e15, 3.0, 1 << 16, "made up", vector_flops_per_s=1e9)
@@ -178,7 +178,7 @@ def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
 
 
 @cases("rows, shared_by", [(64, 1), (1 << 14, 4)])
-def test_a_kernel_of_ours_pays_for_what_it_computes_at_two_places(
+def test_what_is_computed_at_two_places_is_paid_twice(
     rows: int, shared_by: int
 ) -> None:
     """Rotated halves: the tanh is computed directly and swapped; a large kernel is shared by four cores."""

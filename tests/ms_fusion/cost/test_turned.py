@@ -60,7 +60,7 @@ def test_what_is_read_at_several_places_counts_for_each(write: Callable[[Written
     "write, order, is_stored",
     [(rotary, (0, 2, 1), True), (rotary, (1, 0, 2), False), (gate, (0, 2, 1), False), (lambda w: "x", (0, 2, 1), False)],
 )  # fmt: skip
-def test_what_takes_several_reads_is_stored_before_its_last_axis_is_turned(write: Callable[[Written], str], order: tuple[int, ...], is_stored: bool) -> None:  # fmt: skip
+def test_what_takes_several_reads_is_stored_before_a_transpose(write: Callable[[Written], str], order: tuple[int, ...], is_stored: bool) -> None:  # fmt: skip
     w = Written(x=SHAPE, table=(8, 6))
     made = write(w)
     turned = w.add("Transpose", made, shape=tuple(SHAPE[axis] for axis in order), perm=order)
@@ -94,7 +94,7 @@ def test_what_is_read_directly_and_swapped_is_computed_twice(write: Callable[[Wr
     assert repeated_steps(w.graph(made)) == steps * ELEMENTS
 
 
-def test_what_is_stored_is_computed_once_though_two_places_read_it() -> None:
+def test_what_is_stored_is_computed_once_for_two_readers() -> None:
     w = Written(x=SHAPE, table=(8, 6))
     made = w.add("Add", w.add("Tanh", "x"), w.add("Tanh", "table", shape=(8, 6)))
     turned = w.add("Transpose", made, shape=(2, 6, 8), perm=(0, 2, 1))

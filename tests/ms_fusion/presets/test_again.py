@@ -14,16 +14,16 @@ from ms_fusion.generator_limits import Refusal
 from ms_fusion.presets import again
 from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.served import served
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run, some
 
-OPTIMIZERS, ONE_OF = ("SGD", "Momentum", "Adam"), ("SGD", "Adam")
+OPTIMIZERS = ("SGD", "Momentum", "Adam")
 NETS = (
     "bfloat16", "complex128", "complex and real", "string", "sparse", "quantised", "open rank", "sizes by content",
     "several results",
 )  # fmt: skip
-OTHERS = ("complex128", "string", "sparse", "quantised", "open rank")
-"""What `make test-all` runs besides."""
+OTHERS = ("complex128", "string", "sparse", "quantised", "open rank", "sizes by content")
+"""What `make test-all` runs besides; the optimizers too."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def seen(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     place = tmp_path_factory.mktemp("again") / "work"
-    names = [json.dumps(some(request, every, *full)) for every, full in ((OPTIMIZERS, ONE_OF), (NETS, OTHERS))]  # fmt: skip
+    names = [json.dumps(some(request, every, *full)) for every, full in ((OPTIMIZERS, OPTIMIZERS), (NETS, OTHERS))]  # fmt: skip
     return run(PROGRAMS / "unfusable_nets.py", place, *names).result
 
 
@@ -80,6 +80,7 @@ def test_a_gradient_in_bfloat16_is_taken_in_pynative_mode(seen: dict[str, Any]) 
     assert seen["slope"] == [[8.0] * 5] * 4
 
 
+@FULL
 @pytest.mark.mindspore
 def test_float16_is_trained_without_casts_in_the_groups(seen: dict[str, Any]) -> None:
     for name, found in seen["steps"].items():

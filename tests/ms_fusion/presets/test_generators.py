@@ -67,6 +67,7 @@ def test_generators_take_turns_and_each_builds_its_own(seen: dict[str, Any]) -> 
     assert seen["lines"] == 1
 
 
+@FULL
 @pytest.mark.mindspore
 def test_kernels_of_the_users_own_flags_are_noticed(tmp_path: Path) -> None:
     found = run(PROGRAMS / "after_the_users_own.py", tmp_path / "work").result

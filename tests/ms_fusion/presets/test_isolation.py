@@ -42,6 +42,7 @@ def losing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(PROGRAMS / "losing_compiler.py", place / "work", str(package), environment=variables).result  # fmt: skip
 
 
+@FULL
 @pytest.mark.mindspore
 def test_the_extra_is_taken_where_there_is_no_other_compiler(losing: dict[str, Any]) -> None:
     assert losing["enabled"] == ["ms_fusion", []]
@@ -49,6 +50,7 @@ def test_the_extra_is_taken_where_there_is_no_other_compiler(losing: dict[str, A
     assert error < 1e-5 and not told and built
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_compiler_that_goes_away_leaves_kernels_to_mindspore(losing: dict[str, Any]) -> None:
     error, (told,), built = losing["without compiler"]
@@ -56,6 +58,7 @@ def test_a_compiler_that_goes_away_leaves_kernels_to_mindspore(losing: dict[str,
     assert "left to MindSpore's own operators, since our generator failed" in told
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_full_disk_is_said_once(losing: dict[str, Any]) -> None:
     error, (told,), built = losing["full"]

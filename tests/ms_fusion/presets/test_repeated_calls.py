@@ -51,9 +51,11 @@ STRAIGHT = {
 }
 """Which calls of each scene go straight to their graph."""
 SCENES = (*STRAIGHT, "called_inside", "wrong")
-SLOW = (
-    "ranks", "two_outputs", "weights", "parameters", "constants", "mutable", "own_arguments", "nothing", "step",
+QUICK = (
+    "same", "shapes", "arguments_change_places", "training", "scalars", "nothing_given", "not_there_yet", "copies",
+    "compiled_between", "forgotten", "declared", "compile_replaced", "without_arguments", "only_compiles", "wrong",
 )  # fmt: skip
+SLOW = tuple(scene for scene in SCENES if scene not in QUICK)
 """Scenes that `make test-all` plays besides: their like is among the others."""
 
 

@@ -159,6 +159,7 @@ MIXED = (
 )  # fmt: skip
 ALIKE = (
     summed, first_sample, counted, branched, tiled, one_row, cumulated, contracted, sorted_samples, reversed_batch,
+    mean_of_all, numbered, beside,
 )  # fmt: skip
 """What `make test-all` runs besides: others are refused for the same."""
 

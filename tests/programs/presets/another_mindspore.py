@@ -1,0 +1,10 @@
+"""Why our generator cannot be used, asked twice, where MindSpore cannot be imported."""
+
+import json
+import sys
+from pathlib import Path
+
+from ms_fusion.presets import handshake
+
+reasons = [handshake.why_not("2.10.0") for _ in range(2)]
+Path(sys.argv[1]).write_text(json.dumps(reasons), encoding="utf-8")
