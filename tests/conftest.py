@@ -23,10 +23,8 @@ for _name in ("MS_FUSION", "MS_FUSION_CACHE_DIR", "MS_DEV_GRAPH_KERNEL_FLAGS"):
     os.environ.pop(_name, None)
 
 # a busy machine is slow, which is no fault of what is tested
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("full"), max_examples=25)
 
 SHARED_CACHE = "MS_FUSION_TEST_CACHE"
 """Names the kernel cache that child processes share: each kernel is built once, and our generator is tried once."""
@@ -34,7 +32,7 @@ SHARED_CACHE = "MS_FUSION_TEST_CACHE"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """What tests leave lies in ``build/tests``: kernels for the next run, and MindSpore's graphs.
 
     MindSpore writes a graph that it cannot compile to the working directory, unless it is told where.
@@ -43,6 +41,7 @@ def pytest_configure() -> None:
     os.environ.setdefault(SHARED_CACHE, str(place / "ms_fusion"))
     os.environ.setdefault("MS_OM_PATH", str(place))
     place.mkdir(parents=True, exist_ok=True)
+    settings.load_profile("full" if config.getoption("--full") else "quick")
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int) -> 
     """Runs these rooms in the copy until the first failure."""
     places = [room for room in rooms if (tree / room).exists()]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--maxfail=1"]
-    command += ["-n", str(workers), "--dist", "worksteal", *(["--full"] if full else []), *places]
+    command += ["-n", str(workers), "--dist", "loadfile", *(["--full"] if full else []), *places]
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("MS_", "PYTEST"))}
     variables |= {"PYTHONPATH": str(tree), "XDG_CACHE_HOME": str(PLACE / "cache")}
     begin = time.monotonic()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import importlib
 import importlib.util
 import os
 import re
@@ -11,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -210,6 +212,21 @@ def test_the_example_of_the_readme(tmp_path: Path, before: str) -> None:
 OPERATOR_GUIDE = "docs/write_an_operator.md"
 
 
+@pytest.fixture(scope="module")
+def native_once() -> Iterator[native.Native]:
+    """One pair of child processes for all models of this file."""
+    with native.Native() as found:
+        yield found
+
+
+@pytest.fixture
+def shared_native(native_once: native.Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
+    for room in ("onnx_fusion.auto_fuse", "onnx_cell.reading"):
+        module = importlib.import_module(f"ms_fusion.{room}")
+        monkeypatch.setattr(module, "Native", lambda: contextlib.nullcontext(native_once))
+
+
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 def test_the_operator_of_the_guide_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -245,6 +262,7 @@ def test_the_guide_to_operators_runs_as_it_stands(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["guide.py"]
 
 
+@pytest.mark.usefixtures("shared_native")
 def test_the_rule_of_the_guide_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,6 +282,7 @@ def test_the_rule_of_the_guide_runs_as_it_stands(
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("shared_native")
 def test_the_commands_of_the_page_on_onnx_run_as_they_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

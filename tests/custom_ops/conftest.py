@@ -1,12 +1,15 @@
-"""MindSpore's mode in a test: one after the other where a test asks for it, and put back after each."""
+"""MindSpore's mode in a test, put back after each; tests that compile kernels in `make test-all` alone."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import pytest
 
+from tbe_impl.backends.cpu import compiler
+from tbe_impl.errors import MissingError
 from tests.tbe_impl.backends.cpu.conftest import little_optimization as little_optimization
 
 
@@ -34,3 +37,17 @@ def pynative() -> None:
     import mindspore
 
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+
+
+def _missing(*_: Any, **__: Any) -> NoReturn:
+    raise MissingError("this test compiles nothing")
+
+
+@pytest.fixture
+def compiled_in_full(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`make test` computes by the NumPy back end here, as on a machine without a C compiler; MindSpore calls no kernel then."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.getoption("--full"):
+            patch.setattr(compiler, "build", _missing)
+            patch.setattr("custom_ops.in_row._run", _missing)
+        yield

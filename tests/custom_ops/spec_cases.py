@@ -1,12 +1,18 @@
-"""Arrays for an operator's tries, and what should come out, from its OpSpec."""
+"""Arrays for an operator's tries, what should come out, from its OpSpec, and what `make test` compiles of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
+from custom_ops.arrays import computation_of, sorted_attributes
+from custom_ops.kernels import Described
 from custom_ops.operators import all_specs
 from custom_ops.specs import OpSpec
 from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.kernel import Kernel
 
 STEPS = frozenset({
     "ActivationGradient", "ActivationGradientAndSum", "Cast", "Conv2dGradWeight", "Conv2dGradX", "Product", "ProductOfRows", "RowsSum"
@@ -84,9 +90,22 @@ SLOW_TO_COMPILE = frozenset({
     "AddLayerNorm", "BoxDecode", "FoldBatchNormBias", "LayerNormLinearWithoutBias", "MaskedScaledDotProductAttention",
     "SoftmaxCrossEntropyDense", "SoftmaxCrossEntropyWeighted",
 })  # fmt: skip
-"""Of half types `make test` computes these by NumPy alone: their compiled kernels are like those of others, or cost seconds."""
+"""`make test` compiles nothing of these: their kernels are like those of others, or cost seconds."""
+COMPILED_EVERY = 4
+BY_INTERPRETER = frozenset(
+    name
+    for number, (name, spec) in enumerate(SPECS.items())
+    if spec.forward is not None and (number % COMPILED_EVERY or name in SLOW_TO_COMPILE)
+)
+"""`make test` computes these by the NumPy back end, which takes milliseconds, and compiles every fourth operator."""
 
 
 def half_of(spec: OpSpec) -> str:
     """The half dtype in which `make test` tries it: the two by turns."""
     return ("float16", "bfloat16")[list(SPECS).index(spec.name) % 2]
+
+
+def run_by(backend: str, spec: OpSpec, given: Mapping[str, Any], *arrays: Any) -> tuple[Any, ...]:
+    """Its outputs, hidden ones too; kernels that are not written in the language run as they are on either back end."""
+    kernel = computation_of(spec, sorted_attributes(spec, given)).kernel([Described.of(array) for array in arrays])  # fmt: skip
+    return as_tuple(kernel(*arrays, **({"backend": backend} if isinstance(kernel, Kernel) else {})))

@@ -83,7 +83,7 @@ def test_other_shares_are_refused(p):
 @cases(
     "p, mode",
     [
-        pytest.param(p, mode, marks=FULL if mode == "graph" and p != "a" else [])
+        pytest.param(p, mode, marks=FULL if mode == "graph" else [])
         for p in (-0.5, 1.0, 1.5, "a")
         for mode in MODES
     ],
@@ -112,7 +112,7 @@ def test_the_function_refuses_them_too(p, mode):
         ("native", "graph"),
         pytest.param("native", "pynative", marks=FULL),
         pytest.param("composite", "graph", marks=FULL),
-        ("composite", "pynative"),
+        pytest.param("composite", "pynative", marks=FULL),
     ],
 )
 def test_inside_mindspore(mode, route):

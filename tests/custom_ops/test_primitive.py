@@ -47,8 +47,10 @@ NO_GRADIENT = OpSpec(
 )
 
 
-GRAPHS_LIKE_ANOTHER = {("bfloat16", "graph"), ("float64", "graph")}
-"""`make test` has a graph of float16 alone."""
+GRAPH_IN_FULL = [pytest.param("graph", marks=FULL), "pynative"]
+"""`make test` compiles no graph where another test has one like it."""
+PYNATIVE_IN_FULL = ["graph", pytest.param("pynative", marks=FULL)]
+"""`make test` tries in a graph alone what is harder there."""
 
 
 def floats(*shape, seed=0):
@@ -76,14 +78,14 @@ def test_several_outputs_and_their_gradients(mode):
     assert np.allclose(db.asnumpy(), -6 * b, atol=1e-5)
 
 
-@cases("mode", MODES)
+@cases("mode", GRAPH_IN_FULL)
 def test_an_error_is_the_operators_own(mode):
     set_mode(mode)
     with pytest.raises(InputError, match=r"expected \(5, 7\), got \(5, 3\)"):
         Both(1.0)(Tensor(floats(5, 7)), Tensor(floats(5, 3)))
 
 
-@cases("mode", MODES)
+@cases("mode", PYNATIVE_IN_FULL)
 def test_shapes_that_come_later(mode):
     set_mode(mode)
     net = Both(2.0)
@@ -94,14 +96,8 @@ def test_shapes_that_come_later(mode):
         assert np.allclose(net(Tensor(a), Tensor(b)).asnumpy(), 2 * (a + b) * (a - b), atol=1e-5)
 
 
-@cases(
-    "dtype, mode",
-    [
-        pytest.param(dtype, mode, marks=FULL if (dtype, mode) in GRAPHS_LIKE_ANOTHER else [])
-        for dtype in ("float16", "bfloat16", "float64")
-        for mode in MODES
-    ],
-)
+@cases("dtype", ("float16", "bfloat16", "float64"))
+@cases("mode", GRAPH_IN_FULL)
 def test_dtypes_stay(mode, dtype):
     set_mode(mode)
     x = Tensor(floats(4, 8)).astype(getattr(ms, dtype))
@@ -128,7 +124,7 @@ def test_no_gradient_is_refused_not_zero(mode):
         ms.grad(op)(Tensor(floats(2, 3)))
 
 
-@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
+@cases("mode", GRAPH_IN_FULL)
 def test_copies_share_their_kernels(mode):
     set_mode(mode)
     net = Both(2.0)
@@ -196,7 +192,7 @@ def test_a_net_with_an_operator_can_be_explained():
     assert ("Add", "Neg") in [kernel.operators for kernel in ledger.kernels]
 
 
-@cases("mode", MODES)
+@cases("mode", PYNATIVE_IN_FULL)
 def test_calls_of_kernels_are_counted(mode):
     set_mode(mode)
     from custom_ops import dispatch
@@ -209,8 +205,11 @@ def test_calls_of_kernels_are_counted(mode):
     assert dispatch.calls() - before == 3
 
 
-@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-def test_fifty_batch_sizes_are_few_kernels(mode):
+@cases("mode", GRAPH_IN_FULL)
+def test_fifty_batch_sizes_are_few_kernels(mode, request):
+    """``make test`` takes twenty, with gradients of seven."""
+    full = request.config.getoption("--full")
+    last, last_with_gradient = (51, 8 if mode == "graph" else 16) if full else (21, 8)
     set_mode(mode)
     rows_sum = OpSpec(
         f"RowsTimes{mode}",
@@ -222,11 +221,11 @@ def test_fifty_batch_sizes_are_few_kernels(mode):
     unknown = Tensor(shape=[None, 7], dtype=ms.float32)
     net.set_inputs(unknown, unknown)
     both = ms.grad(net, (0, 1))
-    for rows in range(2, 52):
+    for rows in range(2, last + 1):
         a, b = floats(rows, 7), floats(rows, 7, seed=1)
         made = net(Tensor(a), Tensor(b)).asnumpy()
         assert np.allclose(made, a * b.sum(1, keepdims=True), atol=1e-5)
-        if rows > 8 and (rows > 16 or mode == "graph"):
+        if rows > last_with_gradient:
             continue  # a graph of the gradient is compiled for each size
         da, db = both(Tensor(a), Tensor(b))
         assert np.allclose(da.asnumpy(), np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=1e-5)  # fmt: skip
@@ -262,7 +261,7 @@ def second_of(net, x):
     return ms.grad(product)(x).asnumpy()
 
 
-@cases("mode", MODES)
+@cases("mode", GRAPH_IN_FULL)
 def test_a_second_derivative_that_does_not_exist_says_what_to_do(mode):
     set_mode(mode)
     from custom_ops import MatMulBiasReLU
@@ -271,13 +270,14 @@ def test_a_second_derivative_that_does_not_exist_says_what_to_do(mode):
         second_of(MatMulBiasReLU(4, 2), Tensor(floats(3, 4)))
 
 
-@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-def test_second_derivatives_of_operators_with_hidden_outputs(mode):
+@cases("mode", GRAPH_IN_FULL)
+def test_second_derivatives_of_operators_with_hidden_outputs(mode, request):
+    """``make test`` takes the second operator alone."""
     set_mode(mode)
     from custom_ops import LayerNorm, RMSNorm
 
     x = Tensor(floats(3, 4))
-    for make in (LayerNorm, RMSNorm):
+    for make in (LayerNorm, RMSNorm) if request.config.getoption("--full") else (RMSNorm,):
         weights = Tensor(floats(3, 4) ** 2)
         got, want = (
             second_of(Weighted(make((4,), route=route), weights), x)

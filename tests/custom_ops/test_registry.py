@@ -7,8 +7,8 @@ import custom_ops
 from custom_ops import formula, get, register_operator, tbe
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
-from tests.cases import cases
-from tests.custom_ops.modes import MODES, set_mode
+from tests.cases import FULL, cases
+from tests.custom_ops.modes import set_mode
 
 
 @register_operator("FusedAddReLUOfTest", inputs=("x", "y"), outputs=("z",))
@@ -85,6 +85,7 @@ CASES = {
 }
 
 
+@pytest.mark.usefixtures("compiled_in_full")
 @cases("name", CASES)
 def test_gradients_written_or_derived(name):
     attributes, shapes = CASES[name]
@@ -108,7 +109,7 @@ def test_numbers():
 
 
 @pytest.mark.mindspore
-@cases("mode", MODES)
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_inside_mindspore(mode):
     ms = pytest.importorskip("mindspore")
     set_mode(mode)

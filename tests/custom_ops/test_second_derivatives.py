@@ -26,9 +26,9 @@ def has_second(spec):
 
 SECOND = [spec for spec in SPECS.values() if has_second(spec)]
 TRIED = [
-    pytest.param(spec, backend, id=f"{spec.name}-{backend}", marks=FULL if backend == "cpu" and number != 3 else [])
+    pytest.param(spec, backend, id=f"{spec.name}-{backend}", marks=FULL if backend == "cpu" and spec.name != "Swish" else [])
     for backend in ("numpy", "cpu")
-    for number, spec in enumerate(SECOND)
+    for spec in SECOND
 ]  # fmt: skip
 """The formulas of all of them without a compiler, and compiled."""
 HIDDEN = {

@@ -11,15 +11,15 @@ import pytest
 
 from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.gradient import gradient_of, own_gradients
-from custom_ops.kernels import Described
 from custom_ops.specs import OpSpec
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
-from tbe_impl.kernel import Kernel
 from tests.cases import FULL, cases
 from tests.custom_ops.modes import MODES, set_mode
 from tests.custom_ops.spec_cases import (
+    BY_INTERPRETER,
+    COMPILED_EVERY,
     SLOW_TO_COMPILE,
     SPECS,
     STEPS,
@@ -29,10 +29,13 @@ from tests.custom_ops.spec_cases import (
     half_of,
     in_float64,
     name_of,
+    run_by,
     tail_of,
 )
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
+GRADIENT_EVERY = 12
+"""`make test` compares the gradients of every twelfth operator inside MindSpore."""
 
 
 def only_full(is_full):
@@ -55,27 +58,49 @@ TRIED = [
     ),
 ]  # fmt: skip
 """Operator, attributes, shapes, a label, and whether only `make test-all` tries them."""
-NUMBERS = [
-    pytest.param(
-        spec, given, shapes, dtype, id=f"{label}-{dtype}",
-        marks=only_full(
-            is_full
-            or dtype not in ("float32", half_of(spec))
-            or (dtype != "float32" and (given != spec.with_defaults({}) or spec.name in SLOW_TO_COMPILE))
-        ),
+
+
+def is_compiled(spec, given, dtype):
+    """Whether `make test` compiles it: in float32 with its defaults, in a half dtype every other of those."""
+    if spec.forward is None:  # there is no other way
+        is_half = dtype == half_of(spec) and spec.name not in SLOW_TO_COMPILE
+        return dtype == "float32" or (is_half and given == spec.with_defaults({}))
+    number = list(SPECS).index(spec.name)
+    is_half_quick = dtype == half_of(spec) and number % (2 * COMPILED_EVERY) == 0
+    is_default = given == spec.with_defaults({})
+    return spec.name not in BY_INTERPRETER and is_default and (dtype == "float32" or is_half_quick)
+
+
+def compiled_or_not(tried):
+    """Rows of operator, attributes, shapes, dtype and back end; `make test` computes by NumPy what it does not compile.
+
+    All are compiled in `make test-all`.
+    """
+    for spec, given, shapes, label, is_full, dtype in tried:
+        compiled = not is_full and is_compiled(spec, given, dtype)
+        yield pytest.param(
+            spec, given, shapes, dtype, "cpu", id=f"{label}-{dtype}", marks=only_full(not compiled)
+        )
+        if not is_full and not compiled and spec.forward is not None and dtype != "float64":
+            yield pytest.param(spec, given, shapes, dtype, "numpy", id=f"{label}-{dtype}-numpy")
+
+
+NUMBERS = list(
+    compiled_or_not(
+        (*tried, dtype)
+        for tried in TRIED
+        for dtype in DTYPES
+        if dtype in tried[0].dtypes and tried[0].has_kernel
     )
-    for spec, given, shapes, label, is_full in TRIED
-    for dtype in DTYPES
-    if dtype in spec.dtypes and spec.has_kernel
-]  # fmt: skip
-DIFFERENTIATED = [
-    pytest.param(
-        spec, given, shapes, dtype, id=f"{label}-{dtype}", marks=only_full(is_full or dtype == "float64")
+)
+DIFFERENTIATED = list(
+    compiled_or_not(
+        (*tried, dtype)
+        for tried in TRIED
+        for dtype in ("float32", "float64")
+        if tried[0].has_kernel and tried[0].differentiable and {"float32", "float64"} <= set(tried[0].dtypes)
     )
-    for spec, given, shapes, label, is_full in TRIED
-    for dtype in ("float32", "float64")
-    if spec.has_kernel and spec.differentiable and {"float32", "float64"} <= set(spec.dtypes)
-]  # fmt: skip
+)  # fmt: skip
 SLOPES = {"float32": (2e-3, 2e-4), "float64": (1e-3, 1e-5)}
 """How far gradients may be from differences: relative, and absolute."""
 
@@ -93,41 +118,47 @@ def run(spec, given, *arrays):
     return as_tuple(computation_of(spec, sorted_attributes(spec, given))(*arrays))
 
 
-@cases("spec, given, shapes, dtype", NUMBERS)
-def test_numbers(spec, given, shapes, dtype):
+def is_half_without_a_compiler(row):
+    """Whether a row belongs to the second of the next two tests."""
+    _, _, _, dtype, backend = row.values
+    return backend == "numpy" and dtype != "float32"
+
+
+@cases("spec, given, shapes, dtype, backend", [row for row in NUMBERS if not is_half_without_a_compiler(row)])  # fmt: skip
+def test_numbers(spec, given, shapes, dtype, backend):
+    check_numbers(spec, given, shapes, dtype, backend)
+
+
+@cases("spec, given, shapes, dtype, backend", [row for row in NUMBERS if is_half_without_a_compiler(row)])  # fmt: skip
+def test_halves_without_a_compiler(spec, given, shapes, dtype, backend):
+    """What an operator defines, its casts among it, of those whose half kernels only `make test-all` compiles."""
+    check_numbers(spec, given, shapes, dtype, backend)
+
+
+def check_numbers(spec, given, shapes, dtype, backend):
+    """The outputs against float64."""
     arrays = arrays_of(spec, shapes, dtype)
     want = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
-    for got, one in zip(run(spec, given, *arrays)[: len(spec.visible)], want, strict=True):
+    made = run_by(backend, spec, given, *arrays)
+    for got, one in zip(made[: len(spec.visible)], want, strict=True):
         close(got, one, dtype)
 
 
-@cases("name", sorted(SLOW_TO_COMPILE))
-def test_halves_without_a_compiler(name):
-    """What an operator defines, its casts among it, of those whose half kernels only `make test-all` compiles."""
-    spec = SPECS[name]
-    given, dtype = spec.with_defaults({}), half_of(spec)
-    arrays = arrays_of(spec, tail_of(spec), dtype)
-    kernel = computation_of(spec, sorted_attributes(spec, given)).kernel([Described.of(one) for one in arrays])  # fmt: skip
-    want = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
-    found = as_tuple(kernel(*arrays, **({"backend": "numpy"} if isinstance(kernel, Kernel) else {})))  # fmt: skip
-    for got, one in zip(found[: len(spec.visible)], want, strict=True):
-        close(got, one, dtype)
-
-
-@cases("spec, given, shapes, dtype", DIFFERENTIATED)
-def test_gradients_by_finite_differences(spec, given, shapes, dtype):
+@cases("spec, given, shapes, dtype, backend", DIFFERENTIATED)
+def test_gradients_by_finite_differences(spec, given, shapes, dtype, backend, request):
+    """Of twelve numbers of each input; ``make test`` takes six."""
+    count = 12 if request.config.getoption("--full") else 6
     given_arrays = arrays_of(spec, shapes, dtype, seed=1)
     arrays = in_float64(spec, given_arrays)
     rng = np.random.default_rng(2)
     outputs = as_tuple(spec.formula(*arrays, **given))
     grads = [np.asarray(rng.standard_normal(np.shape(one)), dtype) for one in outputs]
     gradient = gradient_of(spec)
-    made = run(spec, given, *given_arrays)
+    made = run_by(backend, spec, given, *given_arrays)
     known = dict(zip((*spec.inputs, *spec.outputs), (*given_arrays, *made), strict=True))
     relative, absolute = SLOPES[dtype]
-    found = run(
-        gradient, given, *(known[name] for name in gradient.inputs if name in known), *grads
-    )
+    saved = [known[name] for name in gradient.inputs if name in known]
+    found = run_by(backend, gradient, given, *saved, *grads)
 
     def loss(changed) -> float:
         got = as_tuple(spec.formula(*changed, **given))
@@ -137,7 +168,7 @@ def test_gradients_by_finite_differences(spec, given, shapes, dtype):
     for place in spec.differentiable:
         got = own[spec.same_gradient.get(spec.inputs[place], spec.inputs[place])]
         step = 1e-6
-        for number in rng.permutation(arrays[place].size)[:12]:
+        for number in rng.permutation(arrays[place].size)[:count]:
             changed = [array.copy() for array in arrays]
             at = np.unravel_index(number, arrays[place].shape)
             changed[place][at] += step
@@ -154,7 +185,8 @@ ROUTES = [
     pytest.param(
         spec, shapes, mode, with_gradient, id=f"{name}-{label}-{mode}-{with_gradient}",
         marks=only_full(
-            shapes != tail_of(spec) or (mode == "graph") != (number % 28 == 3) or with_gradient != (number % 4 == 3)
+            shapes != tail_of(spec) or (mode == "graph") != (number == 16)
+            or with_gradient != (number % GRADIENT_EVERY == 4) or name in BY_INTERPRETER
         ),
     )
     for number, (name, spec) in enumerate(SPECS.items())
@@ -162,9 +194,9 @@ ROUTES = [
     for mode in MODES
     for with_gradient in (True, False)
     if spec.has_kernel and spec.composite is not None and (label == "tail" or shapes != tail_of(spec))
-    if with_gradient or (label == "tail" and mode == "pynative" and number % 4 != 3)
+    if with_gradient or (label == "tail" and mode == "pynative" and number % GRADIENT_EVERY != 4)
 ]  # fmt: skip
-"""Every composite forward, and the gradient of a few: what MindSpore derives is of one form for all."""
+"""Every composite forward that `make test` compiles a kernel beside, and the gradient of a few: MindSpore derives all alike."""
 
 
 @pytest.mark.mindspore
@@ -190,6 +222,22 @@ def test_both_routes_agree_inside_mindspore(spec, shapes, mode, with_gradient):
             close(one[place].asnumpy(), other[place].asnumpy(), "float32")
 
 
+@pytest.mark.mindspore
+@cases("name", [name for name, spec in SPECS.items() if name in BY_INTERPRETER and spec.composite is not None])  # fmt: skip
+def test_basic_operators_compute_the_formula(name):
+    """The composite of those whose kernels `make test` does not compile, forward in PyNative."""
+    ms = pytest.importorskip("mindspore")
+    from custom_ops.cell import FusedCell
+
+    set_mode("pynative")
+    spec = SPECS[name]
+    arrays = arrays_of(spec, tail_of(spec), "float32")
+    made = as_tuple(FusedCell(spec, {}, "composite")(*map(ms.Tensor, arrays)))
+    wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **spec.with_defaults({})))
+    for got, want in zip(made, wanted, strict=True):
+        close(got.asnumpy(), want, "float32")
+
+
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0)
 
 
@@ -201,30 +249,21 @@ def extremes(dtype: str) -> tuple[float, ...]:
 
 
 SPECIALS = [
-    pytest.param(
-        spec, given, shapes, dtype, id=f"{label}-{dtype}",
-        marks=only_full(
-            is_full
-            or dtype not in ("float32", half_of(spec))
-            or (dtype != "float32" and (given != spec.with_defaults({}) or spec.name in SLOW_TO_COMPILE))
-        ),
-    )
-    for spec, given, shapes, label, is_full in TRIED
-    for dtype in DTYPES
-    if spec.has_kernel and spec.nan != "undefined" and dtype in spec.dtypes
-    if shapes in (tail_of(spec), spec.samples[0])
+    row for row in NUMBERS
+    for spec, _, shapes, _, _ in [row.values]
+    if spec.nan != "undefined" and shapes in (tail_of(spec), spec.samples[0])
 ]  # fmt: skip
 
 
-@cases("spec, given, shapes, dtype", SPECIALS)
-def test_special_values(spec, given, shapes, dtype, subtests):
-    """NaN and infinities are where the formula has them, and zeros have its sign."""
-    for seed in range(8):
+@cases("spec, given, shapes, dtype, backend", SPECIALS)
+def test_special_values(spec, given, shapes, dtype, backend, subtests, request):
+    """NaN and infinities are where the formula has them, and zeros have its sign. ``make test`` has half of the tries."""
+    for seed in range(8 if request.config.getoption("--full") else 4):
         with subtests.test(seed=seed):
             arrays = _with_special_values(spec, shapes, dtype, seed)
             with np.errstate(all="ignore"):
                 wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
-            made = run(spec, given, *arrays)[: len(spec.visible)]
+            made = run_by(backend, spec, given, *arrays)[: len(spec.visible)]
             for got, want in zip(made, wanted, strict=True):
                 _same_pattern(np.asarray(got, np.float64), np.asarray(want), dtype)
                 zero = want == 0
@@ -267,20 +306,24 @@ ONE_SHAPE = ((), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5))
 
 
 @cases(
-    "spec, shape",
+    "spec, shape, backend",
     [
-        pytest.param(spec, shape, id=f"{spec.name}-{shape}", marks=only_full(number % 7 != place))
+        pytest.param(
+            spec, shape, backend, id=f"{spec.name}-{shape}-{backend}",
+            marks=only_full(number % 7 != place or (backend == "cpu" and spec.name in BY_INTERPRETER)),
+        )
         for number, spec in enumerate(SPECS.values())
         for place, shape in enumerate(ONE_SHAPE)
-        if spec.has_kernel
+        for backend in ("cpu", "numpy")
+        if spec.has_kernel and (backend == "cpu" or (spec.name in BY_INTERPRETER and number % 7 == place))
     ],
-)
-def test_any_shape_works_or_is_refused(spec, shape):
+)  # fmt: skip
+def test_any_shape_works_or_is_refused(spec, shape, backend):
     """All inputs of one shape: right, or an error that names the operator and an argument, and says what came instead."""
     given = spec.with_defaults({})
     arrays = arrays_of(spec, [shape] * len(spec.inputs), "float32")
     try:
-        made = run(spec, given, *arrays)
+        made = run_by(backend, spec, given, *arrays)
     except InputError as error:
         text = str(error)
         assert any(name in text for name in SPECS) and any(name in text for name in spec.inputs), (
@@ -302,7 +345,12 @@ def test_any_shape_works_or_is_refused(spec, shape):
 @cases(
     "spec, shapes",
     [
-        pytest.param(spec, shapes, id=f"{name}-{label}", marks=only_full(shapes != tail_of(spec)))
+        pytest.param(
+            spec,
+            shapes,
+            id=f"{name}-{label}",
+            marks=only_full(shapes != tail_of(spec) or name in BY_INTERPRETER),
+        )
         for name, spec in SPECS.items()
         for label, shapes in [("tail", tail_of(spec)), ("sample", spec.samples[0])]
         if spec.has_kernel and (label == "tail" or shapes != tail_of(spec))

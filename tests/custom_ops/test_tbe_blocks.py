@@ -10,8 +10,8 @@ from custom_ops.operators import attention_steps, linear_cross_entropy_steps
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
 from tests.custom_ops.operators.test_nms import detections
-from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, in_float64
-from tests.custom_ops.test_specs import close, run
+from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, in_float64, run_by
+from tests.custom_ops.test_specs import close
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
@@ -35,6 +35,8 @@ CASES = [
         for reduction in ("none", "sum", "mean")
     ),
 ]  # fmt: skip
+QUICK = (0, 3, 5)
+"""The rows that `make test` takes: causal attention, attention with a mask, and the loss."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +53,7 @@ def check_forward(spec, given, arrays):
 @cases(
     "name, given, shapes",
     [
-        case if number in (0, 1, 3, 5) else pytest.param(*case, marks=FULL)
+        case if number in QUICK else pytest.param(*case, marks=FULL)
         for number, case in enumerate(CASES)
     ],
 )
@@ -71,12 +73,13 @@ def test_a_mask_that_is_added_and_a_query_without_keys():
     mask[7] = -np.inf
     arrays.append(mask.astype(np.float16))
     exact = [one.astype(np.float64) for one in arrays]
-    (y, normaliser), gradient = run(spec, given, *exact), gradient_of(spec)
+    (y, normaliser), gradient = run_by("numpy", spec, given, *exact), gradient_of(spec)
     assert not y[0, :, 7].any() and np.isneginf(normaliser[0, :, 7]).all()
     check(spec, given, arrays, (y,), "Ascend910A", "numpy")
     grad = rng.standard_normal(y.shape).astype(np.float16)
     saved = [y.astype(np.float16), normaliser.astype(np.float32)]
-    wanted = run(gradient, given, *exact, *(one.astype(np.float64) for one in (*saved, grad)))
+    wide = [one.astype(np.float64) for one in (*saved, grad)]
+    wanted = run_by("numpy", gradient, given, *exact, *wide)
     check(gradient, given, [*arrays, *saved, grad], wanted, "Ascend910A", "numpy")
 
 
@@ -104,7 +107,8 @@ def test_gradients_through_the_cell(name, shapes, _on_ascend):
         close(got.asnumpy(), want.asnumpy().astype(np.float64), "float16")
 
 
-@cases("name", [pytest.param(ATTENTION, marks=FULL), "LinearCrossEntropy"])
+@FULL  # `test_blocks` computes block by block in `make test`, and test_tbe_steps.py exports graphs
+@cases("name", [ATTENTION, "LinearCrossEntropy"])
 def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
     spec, counts = SPECS[name], []
     cases = {ATTENTION: SHARED, "LinearCrossEntropy": ((2, 35, 16), (11, 16), (2, 35))}
@@ -126,13 +130,14 @@ def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_rounds_of_suppression(class_aware, dtype):
-    """More rounds than boxes, equal scores, boxes with NaN and without area."""
+def test_rounds_of_suppression(class_aware, dtype, request):
+    """More rounds than boxes, equal scores, boxes with NaN and without area. ``make test`` compiles nothing."""
+    backend = "cpu" if request.config.getoption("--full") else "numpy"
     spec = SPECS["NMS"]
     given = spec.with_defaults({"class_aware": class_aware, "max_output": 40})
     boxes, scores = (one[:, :20] for one in detections(3, dtype))
     wanted = spec.formula(boxes, scores, **given)
-    found = run_steps(spec, given, [boxes, scores], "Ascend910B", "cpu")
+    found = run_steps(spec, given, [boxes, scores], "Ascend910B", backend)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want, strict=True)
 

@@ -25,8 +25,9 @@ from tests.custom_ops.spec_cases import (
     attributes_of,
     in_float64,
     name_of,
+    run_by,
 )
-from tests.custom_ops.test_specs import close, run
+from tests.custom_ops.test_specs import close
 from tests.tbe_impl.ops.calls import describe
 
 pytestmark = pytest.mark.mindspore
@@ -95,23 +96,32 @@ def check_gradient(spec, given, shapes, soc="Ascend910A", backend="numpy"):
     gradient = gradient_of(spec)
     kinds = ascend.dtypes_of(gradient, DTYPE, forward=spec)
     arrays = arrays_of(spec, shapes, DTYPE)
-    made = run(spec, given, *in_float64(spec, arrays))
+    made = run_by("numpy", spec, given, *in_float64(spec, arrays))
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
     rng = np.random.default_rng(2)
     known |= {f"grad_{name}": rng.standard_normal(np.shape(known[name])) for name in spec.visible}
     rounded = [np.asarray(known[name]).astype(kinds[name]) for name in gradient.inputs]
     exact = [one if one.dtype.kind in "ib" else one.astype(np.float64) for one in rounded]
-    check(gradient, given, rounded, run(gradient, given, *exact), soc, backend)
+    check(gradient, given, rounded, run_by("numpy", gradient, given, *exact), soc, backend)
 
 
-def tries(specs, compiled):
-    """Operator, attributes, shapes, chip, back end; the compiler gets one sample, in `make test` of `compiled` alone."""
+def tries(specs, tried_elsewhere=()):
+    """Operator, attributes, shapes, chip, back end; the compiler gets one sample, in `make test-all`.
+
+    `make test` leaves out the operators that are `tried_elsewhere`.
+    """
     for one in specs:
         spec = one.values[0]
-        for number, given in enumerate(attributes_of(spec)):
+        for given in attributes_of(spec):
             label = f"{one.id}-{name_of(given)}"
             yield pytest.param(
-                spec, given, spec.samples[1], "Ascend910A", "numpy", id=f"{label}-numpy"
+                spec,
+                given,
+                spec.samples[1],
+                "Ascend910A",
+                "numpy",
+                id=f"{label}-numpy",
+                marks=FULL if spec.name in tried_elsewhere else [],
             )
             yield pytest.param(
                 spec,
@@ -120,18 +130,22 @@ def tries(specs, compiled):
                 "Ascend910B",
                 "cpu",
                 id=f"{label}-cpu",
-                marks=FULL if number or spec.name != compiled else [],
+                marks=FULL,
             )
 
 
-@cases("spec, given, shapes, soc, backend", list(tries(FORWARD, "LayerNormLinear")))
+IN_BLOCKS = ("LinearCrossEntropy", "MaskedScaledDotProductAttention")
+"""Operators whose gradients test_tbe_blocks.py tries in `make test`."""
+
+
+@cases("spec, given, shapes, soc, backend", list(tries(FORWARD)))
 def test_forward(spec, given, shapes, soc, backend):
     arrays = arrays_of(spec, shapes, DTYPE)
     wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
     check(spec, given, arrays, wanted, soc, backend)
 
 
-@cases("spec, given, shapes, soc, backend", list(tries(BACKWARD, "")))
+@cases("spec, given, shapes, soc, backend", list(tries(BACKWARD, IN_BLOCKS)))
 def test_gradients(spec, given, shapes, soc, backend):
     check_gradient(spec, given, shapes, soc, backend)
 
@@ -153,7 +167,7 @@ def test_gradients_of_convolutions(given):
 def test_gradients_of_convolutions_as_the_cube_lays_tensors_out(spec):
     given = spec.with_defaults({"padding": "same"})
     arrays = arrays_of(spec, ((2, 20, 9, 8), (24, 20, 3, 3), (2, 24, 9, 8)), DTYPE)
-    (want,) = run(spec, given, *in_float64(spec, arrays))
+    (want,) = run_by("numpy", spec, given, *in_float64(spec, arrays))
     x, weight, grad = arrays
     laid = [to_blocked_channels(x), to_fractal_z(weight), to_blocked_channels(grad)]
     described = [describe(one.shape, DTYPE) for one in laid]
@@ -193,9 +207,7 @@ def test_graphs_hold_the_steps(spec, tmp_path):
 @cases(
     "spec",
     [
-        pytest.param(
-            *one.values, id=one.id, marks=[] if one.id in ("MatMul", "MatMulBiasSiLU") else FULL
-        )
+        pytest.param(*one.values, id=one.id, marks=[] if one.id == "MatMulBiasSiLU" else FULL)
         for one in BACKWARD
     ],
 )

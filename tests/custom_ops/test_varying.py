@@ -47,6 +47,14 @@ def test_fifty_batch_sizes_are_few_kernels():
     assert op.kernel([Described((50, 7), "float32")] * 2).outputs[0].shape == (50, 7)
 
 
+@pytest.fixture
+def _traced_alone(request, compiled_in_full, monkeypatch):
+    """`make test` makes kernels here, but compiles none: they are quick enough, it is told."""
+    if not request.config.getoption("--full"):
+        monkeypatch.setattr(Computation, "_is_quick", lambda *_: True)
+
+
+@pytest.mark.usefixtures("_traced_alone")
 def test_another_axis_that_changes_makes_one_more():
     op = Computation(SCALED_ROWS, {})
     for rows in range(2, 9):
@@ -58,6 +66,7 @@ def test_another_axis_that_changes_makes_one_more():
     assert op.built <= built + LAST_SIZES + PATIENCE + 1
 
 
+@pytest.mark.usefixtures("_traced_alone")
 def test_few_sizes_of_a_last_axis_stay_known():
     op = Computation(SCALED_ROWS, {})
     for columns in (16, 32):
@@ -76,6 +85,7 @@ def test_a_kernel_that_would_be_slow_is_not_taken(monkeypatch):
     assert not isinstance(op.kernel([Described((8, 7), "float32")] * 2), Bound)
 
 
+@pytest.mark.usefixtures("_traced_alone")
 def test_sizes_that_an_operator_has_to_know_stay_known():
     op = Computation(NEEDS_COLUMNS, {})
     for columns in (4, 8):
@@ -123,12 +133,13 @@ def test_groups_of_channels_are_few_kernels(changing):
     assert [op.built for op in ops] == [PATIENCE + 1] * 2
 
 
+@pytest.mark.usefixtures("_traced_alone")
 def test_kernels_of_a_chain_take_sizes_that_change():
-    op = LayerNormLinear(8, 4)
+    op = LayerNormLinear(8, 4, epsilon=2e-7)  # of no other test: its kernels stay uncompiled
     weights = [floats(4, 8, seed=2), floats(4, seed=3)]
     for rows in range(2, 10):
         x, gamma, beta = floats(rows, 8), floats(8, seed=4), floats(8, seed=5)
-        normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-7)
+        normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 2e-7)
         wanted = (normal * gamma + beta) @ weights[0].T + weights[1]
         assert np.allclose(op.forward(x, gamma, beta, *weights), wanted, atol=1e-4)
         grads = op.backward(np.ones((rows, 4), np.float32))
@@ -175,7 +186,7 @@ CASES = [
 ]
 
 
-@cases("spec, attributes", CASES, quick=24)
+@cases("spec, attributes", CASES, quick=16)
 def test_every_operator_computes_the_same_where_sizes_come_later(spec, attributes):
     """Each size alone, and all of them, left open: the operator refuses, or what it defines is the same."""
     full = spec.with_defaults(attributes)

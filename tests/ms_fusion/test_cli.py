@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -69,6 +70,13 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
         env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables},
         capture_output=True, text=True, timeout=240,
     )  # fmt: skip
+
+
+def here(capfd: pytest.CaptureFixture[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process."""
+    capfd.readouterr()
+    code = cli.run(list(arguments))
+    return subprocess.CompletedProcess(arguments, code, *capfd.readouterr())
 
 
 def everything_in(directory: Path) -> list[Path]:
@@ -176,9 +184,11 @@ def test_without_mindspore_dumps_are_read(place: Path) -> None:
 )
 @pytest.mark.usefixtures("shared_cache")
 def test_explain_prints_the_ledger_and_writes_what_was_asked_for(
-    place: Path, more: list[str]
-) -> None:
-    done = program(
+    place: Path, more: list[str], capfd: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:  # fmt: skip
+    """In `make test` the command runs in this process, which has imported what it needs."""
+    started = program if request.config.getoption("--full") else functools.partial(here, capfd)
+    done = started(
         "explain",
         *more,
         "net.py:MyNet",

@@ -26,6 +26,7 @@ MODES = [ms.PYNATIVE_MODE, pytest.param(ms.GRAPH_MODE, marks=FULL)]
 MODE_NAMES = ["PyNative", "graph"]
 
 
+@FULL
 def test_it_is_as_large_as_yolo_v3():
     """61,949,149 weights, 75 convolutions, 52 of them in Darknet-53: as published."""
     net = Detector(Design())
@@ -57,7 +58,7 @@ def decoded(predictions, design):
 
 
 @cases("mode", MODES, ids=MODE_NAMES)
-@cases("fused, tolerance", [(False, 1e-5), (True, 2e-3)])
+@cases("fused, tolerance", [pytest.param(False, 1e-5, marks=FULL), (True, 2e-3)])
 def test_boxes_and_scores_are_those_of_float64(fused, tolerance, mode):
     ms.set_context(mode=mode)
     random = np.random.default_rng(4)

@@ -47,7 +47,7 @@ def formula(x: np.ndarray, weights: Weights) -> np.ndarray:
 @cases(
     "mode", [ms.PYNATIVE_MODE, pytest.param(ms.GRAPH_MODE, marks=FULL)], ids=["PyNative", "graph"]
 )
-@cases("kind", [TransformerLayer, FusedTransformerLayer])
+@cases("kind", [pytest.param(TransformerLayer, marks=FULL), FusedTransformerLayer])
 def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type, mode: int) -> None:
     ms.set_context(mode=mode)
     random = np.random.default_rng(3)

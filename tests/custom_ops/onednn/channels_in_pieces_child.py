@@ -1,4 +1,4 @@
-"""What convolutions are in a process whose oneDNN knows AVX2 alone: ``python -m tests.custom_ops.onednn.channels_in_pieces_child``.
+"""What convolutions are in a process whose oneDNN knows AVX2 alone: ``python -m tests.custom_ops.onednn.channels_in_pieces_child STEP``.
 
 Prints for each case its implementations and how far it is from float64: root mean square of the difference over that of the result.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 }
 
 
-def main() -> None:
-    """A line of JSON for each case and each way of what follows."""
+def main(step: int) -> None:
+    """A line of JSON for each case and each way of what follows, or every second, third, … of these."""
     for name, (x_shape, weight_shape, how) in CASES.items():
         generator = np.random.default_rng(3)
         x, weight = (generator.standard_normal(shape, np.float32) for shape in (x_shape, weight_shape))  # fmt: skip
@@ -32,7 +33,8 @@ def main() -> None:
         given = {"x": x, "weight": weight, "residual": generator.standard_normal(sums.shape, np.float32)}  # fmt: skip
         given |= {what: generator.standard_normal(weight_shape[0], np.float32) for what in ("scale", "bias")}  # fmt: skip
         wide = {what: one.astype(np.float64).reshape(-1, 1, 1) for what, one in given.items() if one.ndim == 1}  # fmt: skip
-        for scale, bias, residual, activation in itertools.product((False, True), (False, True), (False, True), ("", "relu", "silu")):  # fmt: skip
+        ways = itertools.product((False, True), (False, True), (False, True), ("", "relu", "silu"))
+        for scale, bias, residual, activation in itertools.islice(ways, 0, None, step):
             for last in ((), ("y",), ("x", "y"), *([("x", "y", "residual")] if residual else [])):
                 more: dict[str, Any] = {"scale": scale, "bias": bias, "residual": residual, "activation": activation}  # fmt: skip
                 prepared = prepare_conv2d(x_shape, weight_shape, **how, **more, channels_last=last)
@@ -53,4 +55,4 @@ def _plain(array: np.ndarray, last: bool) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -39,7 +39,7 @@ def test_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> Non
     assert rows // pointwise._groups(batch, rows, terms, int(np.prod(places))) == together
 
 
-@cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=7)
+@cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=4)
 @cases("case", CASES)
 def test_forward(case: str, after: str) -> None:
     batch, out, channels, places, _ = CASES[case]
@@ -59,7 +59,7 @@ def test_forward(case: str, after: str) -> None:
     _assert_near(prepared.call(given)[0], expected)
 
 
-@cases("case", CASES)
+@cases("case", list(CASES), quick=4)
 def test_gradient_of_x(case: str) -> None:
     batch, channels, out, places, _ = CASES[case]
     grad, weight = _numbers((batch, out, *places), (out, channels, 1, 1))

@@ -36,7 +36,7 @@ SHAPES = [
 ]
 
 
-@cases("dtype", DTYPES, sample=110, per_item=110)
+@cases("dtype", DTYPES, sample=72, per_item=110)
 @cases("turned", [(False, False), (True, False), (False, True), (True, True)])
 @cases("a_shape, b_shape", SHAPES)
 @cases("lowering", LOWERINGS)
@@ -65,7 +65,7 @@ SIZES = [
 ]
 
 
-@cases("dtype", DTYPES, sample=96, per_item=300)
+@cases("dtype", DTYPES, sample=48, per_item=300)
 @cases("turned", [(a, b, y) for a in (0, 1) for b in (0, 1) for y in (0, 1)])
 @cases("heads", HEADS)
 @cases("lowering", LOWERINGS)

@@ -71,6 +71,7 @@ DTYPES = ("float32", "float16", "bfloat16", "float64")
         for is_causal in (False, True)
         for place, dtype in enumerate(DTYPES)
     ],
+    sample=6,
 )  # fmt: skip
 def test_numbers_and_gradients(kind, is_causal, dtype):
     q, k, v, grad = arrays(dtype)
@@ -184,8 +185,8 @@ def test_backward_before_forward_is_refused():
 
 
 @pytest.mark.mindspore
-@cases("route", ["native", "composite"], sample=2)
-@cases("mode", ["graph", "pynative"])
+@cases("route", ["native", "composite"])
+@cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_inside_mindspore(mode, route):
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)

@@ -17,7 +17,8 @@ def predictions(seed=0):
     return np.random.default_rng(seed).standard_normal((2, 7, 5, 3, 9)).astype(np.float32)
 
 
-@cases("version", ["v3", "v5"], sample=2)
+@pytest.mark.usefixtures("compiled_in_full")
+@cases("version", ["v3", "v5"])
 @cases("float16_inside", [True, False])
 def test_numbers(float16_inside, version):
     x = predictions()
@@ -33,18 +34,23 @@ def test_numbers(float16_inside, version):
 
 
 @pytest.mark.mindspore
+@pytest.mark.usefixtures("compiled_in_full")
 @cases("version", ["v3", pytest.param("v5", marks=FULL)])
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-def test_inside_mindspore(mode, version):
+def test_inside_mindspore(mode, version, request):
+    """``make test`` has basic operators alone: this kernel takes seconds to compile."""
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     x = predictions()
     want = BoxDecode(ANCHORS, 16, version).forward(x)
+    found = BoxDecode(ANCHORS, 16, version, False, route="composite")(ms.Tensor(x))
+    for right, one in zip(want, found, strict=True):
+        np.testing.assert_allclose(one.asnumpy(), right, rtol=2e-3, atol=0.1)
+    if not request.config.getoption("--full"):
+        return
     native = BoxDecode(ANCHORS, 16, version)(ms.Tensor(x))
-    composite = BoxDecode(ANCHORS, 16, version, False, route="composite")(ms.Tensor(x))
-    for right, one, other in zip(want, native, composite, strict=True):
+    for right, one in zip(want, native, strict=True):
         np.testing.assert_array_equal(one.asnumpy(), right)
-        np.testing.assert_allclose(other.asnumpy(), right, rtol=2e-3, atol=0.1)
     found = NMS(max_output=10)(*native)
     assert (found[4].asnumpy() > 0).all()
 

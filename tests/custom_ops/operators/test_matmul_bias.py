@@ -65,7 +65,7 @@ def near(got, want, tolerance=2e-5):
 
 
 @pytest.mark.mindspore
-@cases("train", [False, True], sample=4, per_item=12)
+@cases("train", [False, True], sample=3, per_item=12)
 @cases("has_bias", [False, True])
 @cases("kind", KINDS)
 @cases("mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=MODE_NAMES)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from custom_ops import AddLayerNorm, SoftmaxCrossEntropy
-from custom_ops.arrays import computation_of, sorted_attributes
 from custom_ops.cell import FusedCell
 from custom_ops.gradient import gradient_of
 from custom_ops.operators import (
@@ -24,6 +23,7 @@ from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
+from tests.custom_ops.spec_cases import run_by
 
 RNG = np.random.default_rng(5)
 LABELS = np.array([3, -1, 0, 6, -1, 2], np.int32)
@@ -77,12 +77,8 @@ def several(made):
     return made if isinstance(made, tuple) else (made,)
 
 
-QUICK = {
-    "LayerNorm 2-3-4-5", "LayerNorm 2-3-4", "LogSoftmax 3-7-5", "RotaryEmbedding 2-3-4-10", "SoftmaxCrossEntropy 6-7 mean 0.2",
-    "SoftmaxCrossEntropyWeighted 6-7 mean 0.2", "SoftmaxCrossEntropyDense 6-7 sum 0.1", "LinearCrossEntropy 6-4 sum 0.2",
-    "BatchNormTraining 3-5-4",
-}  # fmt: skip
-"""The rows whose kernels ``make test`` builds; the table of operators has the others with their defaults."""
+LIKE_ANOTHER = ("LinearCrossEntropy 6-4 none 0.2", "LinearCrossEntropy 6-4 mean 0.2")
+"""Rows that only ``make test-all`` has: this operator is compiled on every back end."""
 
 
 def named(spec, arrays, attributes):
@@ -93,13 +89,17 @@ def named(spec, arrays, attributes):
         if name in attributes
     ]
     name = " ".join(map(str, [spec.name, "-".join(map(str, arrays[0].shape)), *told]))
-    return pytest.param(spec, arrays, attributes, id=name, marks=() if name in QUICK else FULL)
+    return pytest.param(
+        spec, arrays, attributes, id=name, marks=FULL if name in LIKE_ANOTHER else ()
+    )
 
 
-@cases("spec, arrays, attributes", [named(*case) for case in CASES], sample=5)
-def test_arguments(spec, arrays, attributes):
+@cases("spec, arrays, attributes", [named(*case) for case in CASES])
+def test_arguments(spec, arrays, attributes, request):
+    """``make test`` computes by the NumPy back end, which compiles no kernels."""
+    backend = "cpu" if request.config.getoption("--full") else "numpy"
     full = spec.with_defaults(attributes)
-    made = several(computation_of(spec, sorted_attributes(spec, attributes))(*arrays))
+    made = run_by(backend, spec, attributes, *arrays)
     want = several(spec.formula(*arrays, **full))
     for got, one in zip(made[: len(want)], want, strict=True):
         np.testing.assert_allclose(got, one, rtol=1e-12, atol=1e-12)
@@ -107,9 +107,7 @@ def test_arguments(spec, arrays, attributes):
     gradient = gradient_of(spec)
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
     saved = (known[name] for name in gradient.inputs if name in known)
-    found = several(
-        computation_of(gradient, sorted_attributes(gradient, attributes))(*saved, *grads)
-    )
+    found = run_by(backend, gradient, attributes, *saved, *grads)
 
     def loss(changed):
         outputs = several(spec.formula(*changed, **full))
@@ -126,6 +124,7 @@ def test_arguments(spec, arrays, attributes):
         )
 
 
+@pytest.mark.usefixtures("compiled_in_full")
 def test_no_class_gives_nan_and_an_ignored_row_does_not_count():
     logits, labels = _numbers(3, 4), np.array([7, -100, 1], np.int32)
     op = SoftmaxCrossEntropy(reduction="none")
@@ -162,7 +161,7 @@ def test_chunks_agree_with_the_whole():
 
 def test_the_second_gradient_plans_no_kernel(monkeypatch):
     op = linear_cross_entropy.LinearCrossEntropy(8, 11, RNG.standard_normal((11, 8)).astype(np.float32))  # fmt: skip
-    hidden, labels = RNG.standard_normal((200, 8)).astype(np.float32), RNG.integers(0, 11, 200)
+    hidden, labels = _numbers(200, 8).astype(np.float32), RNG.integers(0, 11, 200).astype(np.int32)  # fmt: skip
     op.forward(hidden, labels)
     first = op.backward(np.float32(1))
     monkeypatch.setattr(linear_cross_entropy.Kernel, "with_options", None)
@@ -170,6 +169,7 @@ def test_the_second_gradient_plans_no_kernel(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.usefixtures("compiled_in_full")
 @cases("layout", rotary_embedding.LAYOUTS)
 def test_rotary_backward_is_the_rotation_by_the_opposite_angle(layout):
     cos, sin = rotary_embedding.rotary_tables(6, 8, layout=layout)
@@ -212,6 +212,7 @@ def test_bad_input_names_operator_and_argument(call, message):
         call()
 
 
+@pytest.mark.usefixtures("compiled_in_full")
 @cases("dtype", ["float16", "bfloat16"])
 def test_a_sum_is_as_far_from_its_mean_as_it_is_when_rounded(dtype):
     """The gradient reads the rounded sum: of a row of one, nothing is left."""

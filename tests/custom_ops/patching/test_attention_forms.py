@@ -56,8 +56,15 @@ CASES = {
 }
 MAY_LACK_ITS_MASK = ("GptNeo", "MindFormers", "DotProduct", "Fairseq", "Opt", "Swin", "ByFunction", "Diffusers")  # fmt: skip
 IN_GRAPH = ("Rotary",)
-LIKE_ANOTHER = ("MindFormersElsewhere", "Opt")
-"""Forms that only ``make test-all`` tries: MindFormers and Fairseq are like them."""
+LIKE_ANOTHER = (
+    "MindFormersElsewhere",
+    "Opt",
+    "SelectedFull",
+    "MinGptWeak",
+    "MintWhere",
+    "Diffusers",
+)
+"""Forms that only ``make test-all`` tries: those of nearly the same name, Fairseq, ByFunction and DotProduct are like them."""
 
 
 def first(made):

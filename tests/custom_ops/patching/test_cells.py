@@ -15,9 +15,6 @@ from mindspore import Tensor, nn, ops  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
 MODES = (ms.GRAPH_MODE, ms.PYNATIVE_MODE)
-mostly_graph = cases(
-    "mode", [pytest.param(MODES[0], id="graph"), pytest.param(MODES[1], id="pynative", marks=FULL)]
-)
 mostly_pynative = cases(
     "mode", [pytest.param(MODES[0], id="graph", marks=FULL), pytest.param(MODES[1], id="pynative")]
 )
@@ -77,7 +74,7 @@ def test_dense_layers_with_an_activation_of_their_own(mode):
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
 
 
-@mostly_graph
+@mostly_pynative
 def test_what_is_replaced_and_the_way_back(mode):
     ms.set_context(mode=mode)
     net, x = net_and_input()
@@ -110,10 +107,9 @@ def test_without_a_sample_nothing_is_run(mode):
     assert not patch(net, x).replaced
 
 
-@mostly_pynative
-def test_a_patched_net_trains_as_before(mode, request):
-    """Four steps; two in ``make test``."""
-    steps = 4 if request.config.getoption("--full") else 2
+@FULL  # `tests/custom_ops/patching/test_sources.py` trains a patched net in `make test`
+@cases("mode", MODES, ids=["graph", "pynative"])
+def test_a_patched_net_trains_as_before(mode):
     ms.set_context(mode=mode)
 
     def trained(patched):
@@ -124,7 +120,7 @@ def test_a_patched_net_trains_as_before(mode, request):
         assert all(cell.training for cell in (net, net.norm, net.front))
         step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.05, 0.9))  # fmt: skip
         target = Tensor(np.full((2, 8, 8, 4), 0.25, np.float32))
-        losses = [float(step(x, target).asnumpy()) for _ in range(steps)]
+        losses = [float(step(x, target).asnumpy()) for _ in range(4)]
         return losses, {one.name: one.asnumpy() for one in net.get_parameters()}
 
     got, want = trained(True), trained(False)

@@ -17,12 +17,10 @@ pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("pynative")]
 ATTENTION = "ScaledDotProductAttention"
 
 
-GRAPH_TOO = cases("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "pynative"])
-"""The mode of what is patched; what it is compared with is computed in PyNative."""
 GRAPH_IN_FULL = cases(
     "mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=["graph", "pynative"]
 )
-"""The same; compiling a graph takes seconds."""
+"""The mode of what is patched; what it is compared with is computed in PyNative, as in ``make test`` all is."""
 
 
 def tensor(*shape, seed=0):
@@ -112,7 +110,15 @@ def state(net):
     ]
 
 
-@cases("name", CASES, per_item=8, sample=6)
+IN_QUICK = ("resnet", "listed", "llama", "encoder layer")
+"""What ``make test`` patches here; it trains gpt2, and other tests patch bert."""
+
+
+@cases(
+    "name",
+    [pytest.param(name, marks=[] if name in IN_QUICK else FULL) for name in CASES],
+    per_item=8,
+)
 @GRAPH_IN_FULL
 def test_nets_of_several_styles(name, mode):
     ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -131,7 +137,7 @@ def test_nets_of_several_styles(name, mode):
     np.testing.assert_array_equal(array(net(*inputs)), want)
 
 
-def trained(name, *, mode=None, steps=3):
+def trained(name, *, mode=None, steps):
     net, inputs = made(name)
     net.set_train()
     for _, cell in net.cells_and_names():
@@ -155,9 +161,11 @@ def trained(name, *, mode=None, steps=3):
     "name, mode",
     [pytest.param("resnet", ms.GRAPH_MODE, marks=FULL), pytest.param("darknet", ms.PYNATIVE_MODE, marks=FULL), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
 )  # fmt: skip
-def test_nets_train_with_an_optimizer_that_was_there(name, mode):
+def test_nets_train_with_an_optimizer_that_was_there(name, mode, request):
+    """Three steps; two in ``make test``."""
+    steps = 3 if request.config.getoption("--full") else 2
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    want, got = trained(name), trained(name, mode=mode)
+    want, got = trained(name, steps=steps), trained(name, mode=mode, steps=steps)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4)
     assert got[1].keys() == want[1].keys()
     for key, values in want[1].items():
@@ -236,7 +244,7 @@ def test_attention_of_half_precision():
     np.testing.assert_allclose(attention(x, LATER).astype(ms.float32).asnumpy(), want, rtol=1e-2, atol=1e-2)  # fmt: skip
 
 
-@GRAPH_TOO
+@GRAPH_IN_FULL
 def test_without_a_sample_optional_masks_stay_optional(mode):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     net = nets.LlamaAttention(32, 4, 2)

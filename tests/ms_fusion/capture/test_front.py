@@ -408,6 +408,7 @@ def test_a_branch_is_advised_on():
     assert [edge.suggestion and edge.suggestion.kind for edge in left] == [None, "code", "code"]
 
 
+@FULL
 def test_a_loop_is_not_advised_on():
     loop = explain(Loop(), ops.ones((4, 4), ms.float32), isolate=False, **QUICK)
     left = [edge for edge in loop.unfused if edge.reason == "control-flow"]

@@ -38,7 +38,7 @@ def outline(ledger):
     return "\n".join(lines) + "\n"
 
 
-QUICK = {"Branch", "TrainingStep"}
+QUICK = {"Branch"}
 
 
 @cases("name", [name if name in QUICK else pytest.param(name, marks=FULL) for name in nets.CASES])

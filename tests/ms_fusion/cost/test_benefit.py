@@ -178,9 +178,7 @@ def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
 
 
 @cases("rows, shared_by", [(64, 1), (1 << 14, 4)])
-def test_what_is_computed_at_two_places_is_paid_twice(
-    rows: int, shared_by: int
-) -> None:
+def test_what_is_computed_at_two_places_is_paid_twice(rows: int, shared_by: int) -> None:
     """Rotated halves: the tanh is computed directly and swapped; a large kernel is shared by four cores."""
     whole, half = (rows, 64), (rows, 32)
     steps = (

@@ -15,7 +15,9 @@ from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server.driver import library
-from ms_fusion.kernel_server.translate import IN_PLACE
+from ms_fusion.kernel_server.translate import IN_PLACE, translate
+from tbe_impl import compat
+from tbe_impl.backends import numpy_backend
 from tbe_impl.comparing import TOLERANCE
 
 GUARD = 64
@@ -149,13 +151,23 @@ def _array(graph: Graph, name: str, raw: np.ndarray) -> np.ndarray:
     return raw[:-GUARD].copy().view(numpy_dtype(value.dtype)).reshape(value.shape)
 
 
-def check(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> None:
-    """Builds, runs, and compares with the formulas in float64."""
+def interpreted(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs by name, computed by NumPy from the graph that a compiler would be given."""
+    with compat.installed(soc="cpu"):
+        group = translate(kernel)
+    given = {id(one): inputs[name] for one, name in zip(group.inputs, kernel.graph.inputs, strict=True)}  # fmt: skip
+    found = numpy_backend.run([group.values[name] for name in kernel.graph.outputs], given)
+    return dict(zip(kernel.graph.outputs, found, strict=True))
+
+
+def check(kernel: Composite, inputs: Mapping[str, np.ndarray], *, built: bool = True) -> None:
+    """Builds, runs, and compares with the formulas in float64; unless `built`, NumPy runs what would be built."""
     given = {
         name: np.asarray(array).astype(numpy_dtype(kernel.graph.values[name].dtype))
         for name, array in inputs.items()
     }
-    found, wanted = run(kernel, given), replay(kernel.graph, given)
+    found = (run if built else interpreted)(kernel, given)
+    wanted = replay(kernel.graph, given)
     for name, array in found.items():
         value = kernel.graph.values[_place(kernel.graph, name)]
         close(

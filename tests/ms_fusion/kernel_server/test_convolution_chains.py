@@ -8,7 +8,7 @@ import pytest
 from custom_ops.onednn import why_missing
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server.channels_last import channels_last
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text
 from tests.ms_fusion.kernel_server.test_library_groups import CONVOLUTION, check, normal
 
@@ -64,7 +64,7 @@ def moves(graph: Graph) -> int:
     return sum(node.op == "Transpose" for node in channels_last(graph))
 
 
-@cases("shortcut", [False, True])
+@cases("shortcut", [pytest.param(False, marks=FULL), True])
 def test_a_residual_block_is_its_convolutions(shortcut: bool) -> None:
     net, shape = Net(f"Fused_block_{shortcut}"), (2, 6, 8, 8)
     x = net.array(*shape)

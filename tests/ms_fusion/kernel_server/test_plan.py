@@ -122,12 +122,13 @@ def test_cheap_work_and_large_memory_are_not() -> None:
         assert plan.planned(translated(kernel), kernel.graph).stored == ()
 
 
-def test_sums_that_wait_for_one_another_repeat_nothing() -> None:
+def test_sums_that_wait_for_one_another_repeat_nothing(full: bool) -> None:
     few, many = (shares_in_turns(turns) for turns in (plan.WAITING, plan.WAITING + 4))
     found = plan.planned(translated(many), many.graph)
     assert not found.repeated and len(found.nests) < len(many.graph.nodes)
     assert plan.planned(translated(few), few.graph).stored != found.stored
-    check(many, {many.graph.inputs[0]: np.random.default_rng(0).standard_normal((9, 11))})
+    if full:  # `test_every_way_computes_the_same` computes as well
+        check(many, {many.graph.inputs[0]: np.random.default_rng(0).standard_normal((9, 11))})
 
 
 def test_each_operator_apart() -> None:
@@ -148,13 +149,14 @@ def sums_of_each(steps: int) -> Composite:
     return text.kernel(*made)
 
 
-def test_a_nest_for_each_operator_is_planned_where_cheapest() -> None:
+def test_a_nest_for_each_operator_is_planned_where_cheapest(full: bool) -> None:
     kernel = sums_of_each(6)
     group = translated(kernel)
     found = plan.planned(group, kernel.graph)
     assert found.stored == plan.each_apart(group, kernel.graph) and not found.repeated
     assert found.cost_us < nests(kernel, ()).cost_us
-    check(kernel, {"input_0": -np.random.default_rng(0).random((ROWS, COLUMNS))})
+    if full:  # `test_every_way_computes_the_same` computes as well
+        check(kernel, {"input_0": -np.random.default_rng(0).random((ROWS, COLUMNS))})
     few = sums_of_each(2)
     assert plan.planned(translated(few), few.graph).stored != plan.each_apart(translated(few), few.graph)  # fmt: skip
 

@@ -40,6 +40,11 @@ print(json.dumps([float(np.abs(y - exact).max()), generator]))
 
 
 @pytest.fixture(scope="module")
+def little_optimization() -> None:
+    """Kernels are compiled as in the processes that look for them."""
+
+
+@pytest.fixture(scope="module")
 def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a cache and ``kernels``, where the kernel lies as MindSpore would have it."""
     place = tmp_path_factory.mktemp("rows")
@@ -100,7 +105,9 @@ def test_without_an_answer_it_is_assembled(spoil: Callable[[Path], None], built_
     assert "tbe_impl.dsl" in loaded
 
 
+@FULL
 def test_an_answer_for_other_circumstances_is_not_used(place: Path) -> None:
+    """`test_answers` changes circumstances one by one; without an answer a kernel is assembled, as above."""
     error, loaded = called(place, MS_FUSION_THREADS="1")
     assert error < 1e-4
     assert "tbe_impl.dsl" in loaded

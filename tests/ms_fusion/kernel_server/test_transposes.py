@@ -91,7 +91,7 @@ def test_orders_and_batches_that_onednn_gets_wrong_are_ours() -> None:
 
 
 @needs_onednn
-@cases("seed", range(60), quick=10, per_item=20)
+@cases("seed", range(60), quick=4, per_item=20)
 def test_transposes_in_rows(seed: int) -> None:
     """Up to three before each operand and behind the result, any orders."""
     chance = random.Random(seed)

@@ -99,7 +99,7 @@ def test_each_operator_is_what_onnx_runtime_says(op: str, native: Native, tmp_pa
     same(mf.from_onnx(source), source, {"x": random(2, 3, 4), "y": random(2, 3, 4)}, native)
 
 
-@in_both_modes
+@in_pynative_first
 def test_sizes_are_computed_while_the_net_is_compiled(native: Native, tmp_path: Path) -> None:  # fmt: skip
     b = Builder({"x": ("n", "t", 6)})
     shape = b.add("Shape", "x")
@@ -167,7 +167,7 @@ OF_SIDES = {
 }  # fmt: skip
 
 
-@in_modes("name", OF_SIDES, graph=("Conv, sides too",))
+@in_modes("name", OF_SIDES)
 def test_padding_that_follows_from_sides_takes_any_number(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, sides = OF_SIDES[name]
     b = Builder({"x": ("n", 4, *sides)}, opset=17)
@@ -234,7 +234,7 @@ PADDED = {
 }  # fmt: skip
 
 
-@in_modes("name", PADDED, graph=("numbers",))
+@in_modes("name", PADDED)
 def test_images_of_any_size_are_padded(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     make, told = PADDED[name]
     b = Builder({"x": ("n", 2, "h", "w")})

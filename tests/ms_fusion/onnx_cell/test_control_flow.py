@@ -79,7 +79,7 @@ def test_known_rounds_are_written_out(collects: bool, native: Native, tmp_path: 
     same(mf.from_onnx(source), source, {"x": random(*SHAPE)}, native)
 
 
-@in_modes("rounds", [0, 1, 4], graph=(4,))
+@in_modes("rounds", [0, 1, 4], graph=(4,), quick=(0, 4))
 def test_other_rounds_are_counted(rounds: int, native: Native, tmp_path: Path) -> None:
     source = counted(tmp_path / "model.onnx", rounds=None, collects=False)
     same(mf.from_onnx(source), source, {"x": random(*SHAPE), "n": np.array(rounds)}, native)

@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from onnx.backend.test.case import base
+from onnx.backend.test.case import base, node
 from onnx.backend.test.loader import load_model_tests
 
 import ms_fusion as mf
@@ -37,7 +37,7 @@ from tests.ms_fusion.onnx_fusion.test_corpus import IR_VERSION, Shared
 WANTED = (
     "acosh", "argmax", "argmin", "asinh", "atanh", "attention_[34]d", "batchnorm", "bitcast", "bitshift", "bitwise", "celu", "center_crop", "compress",
     "constantofshape", "convtranspose", "cumprod", "cumsum", "depthtospace", "dequantizelinear", "det", "dropout_default", "dynamicquantize", "edge_pad", "einsum", "eyelike",
-    "gather_elements", "gathernd", "gridsample", "group_norm", "gru", "hardmax", "if$", "isinf", "l1norm", "l2norm", "layer_norm.*[^d]$", "loop11", "lppool",
+    "gather_[^e]", "gather_elements", "gathernd", "gridsample", "group_norm", "gru", "hardmax", "if$", "isinf", "l1norm", "l2norm", "layer_norm.*[^d]$", "loop11", "lppool",
     "lrn", "lstm", "matmulinteger", "maxpool", "mod_", "mvn", "nllloss", "nonmaxsuppression", "nonzero", "onehot",
     "qlinearmatmul", "quantizelinear", "range_(float|int32)", "reduce_log_sum", "reflect_pad", "resize_", "reversesequence", "rnn", "scan",
     "scatter", "selu", "sequence", "size", "slice", "softmax", "spacetodepth", "split_to_sequence", "thresholdedrelu", "top_k", "tril", "triu", "unique", "upsample", "wrap_pad", "xor",
@@ -51,6 +51,8 @@ FEWER = {"attention_[34]d": 40}
 """One of so many in `make test`, where there are many that take long."""
 MORE_QUICK = ["maxpool_with_argmax_2d_precomputed_strides"]
 """Models that `make test` runs besides."""
+SPELLED_OUT = ("test_range_",)
+"""Beginnings of the names of models that `make test` makes of functions written out too."""
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +61,33 @@ def models(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def all_cases(*, full: bool = True) -> list[Any]:
-    """All of them, by name, or those whose expected results are computed quickly."""
+    """All of them, by name, or those of `WANTED` whose expected results are computed quickly.
+
+    The others of `make test` are not made at all, nor is, but for `SPELLED_OUT`, what a function is written out in.
+    """
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         if not full:
             patch.setattr(base, "Base", WithoutLargePools("Base", (), {}))
+            patch.setattr(base, "process_snippet", lambda *_: ("", ""))
+            patch.setattr(node, "expect", expect_wanted)
+            patch.setattr(node, "function_testcase_helper", written_out_where_wanted)
         return sorted(load_model_tests(kind="node"), key=lambda one: str(one.name))
+
+
+EXPECT, WRITTEN_OUT = node.expect, node.function_testcase_helper
+IS_WANTED = re.compile(f"test_({'|'.join((*WANTED, *MORE_QUICK))})")
+
+
+def expect_wanted(node_op: Any, inputs: Any, outputs: Any, name: str, **told: Any) -> None:
+    """Makes a model if it is wanted; its name has ``_expanded`` behind it where it is written out."""
+    if any(IS_WANTED.match(one) for one in (name, f"{name}_expanded")):
+        EXPECT(node_op, inputs=inputs, outputs=outputs, name=name, **told)
+
+
+def written_out_where_wanted(node_op: Any, types: Any, name: str, **told: Any) -> Any:
+    """The nodes of which a function consists."""
+    return WRITTEN_OUT(node_op, types, name, **told) if name.startswith(SPELLED_OUT) else ([], 0)
 
 
 class WithoutLargePools(type(base.Base)):  # type: ignore[misc]

@@ -254,7 +254,7 @@ def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) ->
     assert len({one.name for one in net.get_parameters()}) == len(list(net.get_parameters()))
 
 
-@cases("ir_version", [3, 8])
+@cases("ir_version", [3, 8], sample=3)
 @cases("fuse", [False, True])
 def test_inputs_with_a_default_are_weights(ir_version: int, fuse: bool, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source, fused = listed(tmp_path / "m.onnx", ir_version), tmp_path / "fused.onnx"

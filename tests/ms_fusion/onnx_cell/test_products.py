@@ -54,8 +54,8 @@ CASES: dict[str, tuple[tuple[int | str, ...], tuple[int, ...], Callable[[Builder
 """What is multiplied → the shape of x in the model, that of the numbers, and the product."""
 
 
-IN_QUICK = {"batches repeated on the left", "a vector on the right", "by heads", "Gemm turned"}
-"""One of each layout: repeated batches, a vector, unknown sizes, what is added and turned."""
+IN_QUICK = {"batches repeated on the left", "by heads", "Gemm turned"}
+"""One of each layout: repeated batches, unknown sizes, what is added and turned."""
 
 
 @cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in CASES], per_item=8)  # fmt: skip

@@ -47,7 +47,7 @@ def scaled(b: Builder, x: str) -> str:
     [
         pytest.param(linear, 1, 3, marks=FULL),
         (residual, 2, 3),
-        (attention, 4, 4),
+        pytest.param(attention, 4, 4, marks=FULL),
         (image, 2, 3),
         (scaled, 1, 1),
     ],

@@ -21,7 +21,7 @@ from ms_fusion.onnx_fusion.verification import difference
 from ms_fusion.rewrite import Op, Rule
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import InputError
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.corpus import MODELS, transformers
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 
@@ -66,8 +66,18 @@ CASES: dict[str, tuple[Callable[[transformers.Net], str], set[str]]] = {
 }  # fmt: skip
 
 
-@cases("half", [False, True])
-@cases("case", CASES)
+HALF_IN_QUICK = {"gelu", "layer norm of a sum", "root mean square"}
+"""What `make test` takes in half precision too: one of each kind."""
+
+
+@cases(
+    "case, half",
+    [
+        pytest.param(case, half, marks=FULL if half and case not in HALF_IN_QUICK else ())
+        for half in (False, True)
+        for case in CASES
+    ],
+)
 def test_what_is_spelled_out_becomes_one_operator(case: str, half: bool, tmp_path: Path) -> None:
     write, wanted = CASES[case]
     n = transformers.Net(transformers.Sizes(spelled=True, half=half), {"x": ("n", "t", 32), "r": ("n", "t", 32)})  # fmt: skip
@@ -100,7 +110,15 @@ def test_what_is_read_on_the_way_is_not_lost(tmp_path: Path) -> None:
     assert mapped(n, tmp_path, n.add("Add", n.add("Mul", "x", gate), gate)) == ["Sigmoid", "Mul", "Add"]  # fmt: skip
 
 
-@cases("family", ["bert", "gpt", "t5", "vit", "llama"])
+FAMILIES = ("bert", "gpt", "t5", "vit", "llama")
+FAMILIES_IN_QUICK = {"gpt", "llama"}
+"""Those that `make test` maps: one that hides what comes later, one with heads that are repeated."""
+
+
+@cases(
+    "family",
+    [pytest.param(one, marks=() if one in FAMILIES_IN_QUICK else FULL) for one in FAMILIES],
+)
 def test_attention_is_one_operator_of_a_newer_version(family: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
     source, output = MODELS[f"{family}_small"](tmp_path / "model.onnx"), tmp_path / "mapped.onnx"
     before = onnx.load(source)
@@ -164,7 +182,7 @@ def heads_apart(kv: int = 4, *, half: bool = False) -> transformers.Net:
     return transformers.Net(transformers.Sizes(half=half), shapes)
 
 
-@cases("turned", [False, True])
+@cases("turned", [False, True], sample=7)
 @cases("fill, half, taken", [
     (-np.inf, False, True), (float(np.finfo(np.float32).min), False, True), (-1e4, False, False), (0.0, False, False),
     (-np.inf, True, True), (-65504.0, True, False),
@@ -197,7 +215,7 @@ def tables(n: transformers.Net, *, same: bool = True, known: bool = False) -> li
 
 @cases("half", [False, True])
 @cases("known", [False, True])
-@cases("same", [True, False])
+@cases("same", [True, False], sample=5)
 def test_a_rotary_embedding_takes_half_of_equal_tables(same: bool, known: bool, half: bool, tmp_path: Path) -> None:  # fmt: skip
     n = transformers.Net(transformers.Sizes(d=32, heads=4, half=half), {"x": (2, 4, 6, 8), "places": (6, 1)})  # fmt: skip
     found = mapped(n, tmp_path, n.rotary("x", *tables(n, same=same, known=known)))
@@ -219,7 +237,12 @@ def test_an_old_model_gets_the_operator_of_its_own_domain(tmp_path: Path) -> Non
     assert "MultiHeadAttention" in mapped(n, tmp_path, n.attention("x"))
 
 
-@cases("name", ["bert_half", "gpt_half_spelled", "yolo_silu", "lstm_one", "random_3", "torch_layer"])  # fmt: skip
+KEPT = ("bert_half", "gpt_half_spelled", "yolo_silu", "lstm_one", "random_3", "torch_layer")
+KEPT_IN_QUICK = {"gpt_half_spelled", "yolo_silu", "lstm_one"}
+"""Those that `make test` maps: a transformer, a net with convolutions, one with steps."""
+
+
+@cases("name", [pytest.param(one, marks=() if one in KEPT_IN_QUICK else FULL) for one in KEPT])
 def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> None:
     source = MODELS[name](tmp_path / "model.onnx")
     ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True)

@@ -20,7 +20,7 @@ EXPECTED = {
     "pooled_1d": "MaxPool AvgPool",
 }
 """What comes into groups, by the function that uses it."""
-SLOW = ("activated", "smaller", "stacked", "pooled", "pooled_1d")
+SLOW = ("activated", "smaller", "stacked", "pooled", "pooled_3d")
 """What `make test-all` runs besides."""
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import random as random_module
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -75,7 +76,7 @@ sys.path.insert(0, str(Path.cwd()))
 
 def nets(pairs, module):
     """Of at most 24 pairs each: those pairs, and the Cell that computes them."""
-    names = sorted({name for pair in pairs for name in pair[:2]})
+    names = sorted({name for *_, text in pairs for name in re.findall(r"([A-Z]\w+)\(", text)})
     source = "import mindspore.ops.operations as O\nfrom mindspore import nn\n"
     source += "".join(f"{name} = O.{name}()\n" for name in names)
     chunks = [pairs[start : start + 24] for start in range(0, len(pairs), 24)]

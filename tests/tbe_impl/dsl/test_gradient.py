@@ -201,7 +201,7 @@ def test_a_raw_compute(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]
 def test_the_backwards_of_raw_computes_are_the_same_in_c(full: bool, cache: KernelCache) -> None:  # fmt: skip
     pairs: list[tuple[Tensor, np.ndarray]] = []
     found: list[Tensor] = []
-    for _, build, arrays in RAW if full else RAW[::2]:
+    for _, build, arrays in RAW if full else RAW[::4]:
         graph = derived(build, *arrays)
         given = [*arrays, *weights_of(graph.outputs)]
         tensors = [*graph.inputs, *graph.given]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.tbe_impl.dsl.graphs import FLOATS, assert_near, compute, values
 
 EVERY = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")
@@ -58,7 +58,7 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     ],
 )
 @cases("axis", [0, -1, [1], [0, 2], (-1, 0), [0, 1, 2]], ids=str)
-@cases("keep", [False, True, None], per_item=600)
+@cases("keep", [False, True, pytest.param(None, marks=FULL)], per_item=600)
 def test_reductions(name: str, dtype: str, axis: Any, keep: bool | None) -> None:
     x = values((3, 5, 2), dtype, 0.5, 1.5)
     (found,) = compute(lambda t: getattr(dsl, name)(t, axis, keep), x)

@@ -31,7 +31,7 @@ def in_blocks(x: np.ndarray, filler: float = 0) -> np.ndarray:
 
 @cases(
     "backend, dtype, channels",
-    in_backends([*product(("float16", "float32", "int32"), (16, 20))], in_c=(1, 4)),
+    in_backends([*product(("float16", "float32", "int32"), (16, 20))], in_c=(1,)),
 )
 def test_blocks_of_channels_and_back(channels: int, dtype: str, backend: str) -> None:
     shape, blocked = (2, channels, 3, 5), (2, -(-channels // 16), 3, 5, 16)
@@ -74,8 +74,7 @@ def test_maps_of_axes_that_do_not_fit(axes: Any) -> None:
             dsl.transdata(data, (2, 1, 3, 4), axes)
 
 
-@cases("backend", BACKENDS)
-@cases("shape", [(3, 4, 5), (-1, 4, -1)])
+@cases("backend, shape", in_backends([((3, 4, 5),), ((-1, 4, -1),)], in_c=(1,)))
 def test_axes_in_another_order(shape: Any, backend: str) -> None:
     result = tuple(shape[axis] for axis in (2, 0, 1))
     kernel = operator("turned_dynamic").build(
@@ -87,7 +86,7 @@ def test_axes_in_another_order(shape: Any, backend: str) -> None:
 
 @cases(
     "backend, dtype, rows",
-    in_backends([*product(("int16", "int32", "int64"), (1, 6))], in_c=(1, 4)),
+    in_backends([*product(("int16", "int32", "int64"), (1, 6))], in_c=(4,)),
 )
 def test_divisors(rows: int, dtype: str, backend: str) -> None:
     random = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.backends.cpu import compiler, precompiled
 from tbe_impl.cache import KernelCache
 
 
@@ -17,12 +17,19 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def little_optimization(request: pytest.FixtureRequest) -> Iterator[None]:
-    """`make test` compiles kernels with ``-O1``: GCC takes three quarters of the time."""
+def little_optimization(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """`make test` compiles kernels with ``-O1``: GCC takes three quarters of the time.
+
+    Caches of single tests have the headers that GCC has read in common: reading them takes longer than a small kernel.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--full"):
             flags = tuple("-O1" if flag == "-O3" else flag for flag in compiler.FLAGS)
             patch.setattr(compiler, "FLAGS", flags)
+            find, headers = precompiled.find, KernelCache(tmp_path_factory.mktemp("headers"))
+            patch.setattr(precompiled, "find", lambda *given: find(*given[:-1], headers))
         yield
 
 

@@ -20,7 +20,7 @@ def _softmax(x: Tensor, axis: int) -> Tensor:
     return dsl.vdiv(powers, dsl.broadcast(dsl.reduce_sum(powers, [axis], keepdims=True), shape))
 
 
-@cases("dtype", ["float32", "float64"], sample=2)
+@cases("dtype", ["float32", "float64"], sample=1)
 @cases("shape, axes",
     [((4, 8), [0, 1]), ((5, 33), [0, 1]), ((3, 4, 70), [1, 2]), ((3, 4, 70), [0, 1, 2]), ((3, 4, 70), [0, 2])],
 )  # fmt: skip

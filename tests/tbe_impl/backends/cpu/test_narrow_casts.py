@@ -102,7 +102,7 @@ def test_a_cast_of_integers_rounds_once(dtype: str, full: bool, cache: KernelCac
         assert_same(numpy, found)
 
 
-@cases("bits", [128, 256], sample=2)
+@cases("bits", [128, 256], sample=1)
 @cases("dtype", BITS)
 def test_narrower_vectors_round_the_same(dtype: str, bits: int, cache: KernelCache) -> None:
     x = awkward(dtype)[::7]

@@ -19,8 +19,13 @@ from tests.stress.parts import libraries
 pytestmark = pytest.mark.skipif("gcc" not in str(Path(shutil.which("cc") or "").resolve()), reason="the compiler is not GCC")  # fmt: skip
 
 
+FIND = precompiled.find
+
+
 @pytest.fixture(autouse=True)
 def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the headers in the cache of the test."""
+    monkeypatch.setattr(precompiled, "find", FIND)
     monkeypatch.setattr(precompiled, "_asked", set())
     monkeypatch.setattr(precompiled, "_checked", {})
     monkeypatch.setattr(precompiled, "_useless", set())

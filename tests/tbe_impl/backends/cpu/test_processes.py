@@ -33,7 +33,7 @@ def test_child_processes_use_kernels_that_the_parent_used(way: str, cache: Kerne
 
 
 def test_eight_threads_compile_and_call(full: bool, tmp_path: Path) -> None:
-    kernels = 6 if full else 3
+    kernels, rounds = (6, ROUNDS) if full else (3, 4)
     cache = KernelCache(tmp_path / "kernels")
     x = np.random.default_rng(0).uniform(1, 2, (9, 33)).astype(np.float32)
     wrong: list[object] = []
@@ -42,7 +42,7 @@ def test_eight_threads_compile_and_call(full: bool, tmp_path: Path) -> None:
     def work(number: int) -> None:
         try:
             start.wait()
-            for turn in range(ROUNDS):
+            for turn in range(rounds):
                 factor = float((number + turn) % kernels)
                 kernel, _, _ = prepare(lambda t, f=factor: [dsl.vmuls(t, f), dsl.reduce_max(t, 1)], x, cache=cache, parallel_elements=2)  # fmt: skip
                 product, most = kernel.run([x], {}, 1 + turn % 2)
@@ -76,7 +76,7 @@ def test_ten_thousand_calls_hold_no_memory(full: bool, cache: KernelCache) -> No
     for _ in range(500):
         kernel.run([x], {}, 2)
     before = _resident_bytes()
-    for _ in range(10_000 if full else 2000):
+    for _ in range(10_000 if full else 1000):
         kernel.run([x], {}, 2)
     assert _resident_bytes() - before < 20_000_000
 

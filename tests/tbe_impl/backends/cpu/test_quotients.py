@@ -28,7 +28,7 @@ def numbers(dtype: str) -> np.ndarray:
     return np.concatenate([x, -x])
 
 
-@cases("march", marches(), sample=3)
+@cases("march", marches(), sample=2)
 @cases("dtype", POWERS)
 def test_by_a_power_of_two_is_a_product(
     dtype: str, march: str, cache: KernelCache, subtests: pytest.Subtests

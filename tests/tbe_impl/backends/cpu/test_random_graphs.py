@@ -92,6 +92,6 @@ def check(seed: int, cache: KernelCache | None = None) -> None:
             assert_alike(node, one, two, three)
 
 
-@cases("seed", range(FIRST, FIRST + GRAPHS), quick=3, per_item=10)
+@cases("seed", range(FIRST, FIRST + GRAPHS), quick=2, per_item=10)
 def test_both_back_ends_agree(seed: int, cache: KernelCache) -> None:
     check(seed, cache)

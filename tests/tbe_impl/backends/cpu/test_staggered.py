@@ -68,7 +68,7 @@ def five_loops(x: Tensor) -> list[Tensor]:
     return [x]
 
 
-@cases("rows", [9, 2], sample=3, per_item=20)
+@cases("rows", [9, 2], sample=2, per_item=20)
 @cases("build", [softmax, layer_norm, with_its_sums, two_wide, two_kept])
 @cases(
     "dtype, length",

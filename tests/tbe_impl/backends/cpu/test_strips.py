@@ -60,7 +60,7 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
     return x
 
 
-@cases("length", [1000, 65, 7], sample=3)
+@cases("length", [1000, 65, 7], sample=2)
 @cases("build", BUILDS)
 @cases("dtype", ["float32", "float16"])
 @cases("offset", [0, 16])

@@ -70,7 +70,7 @@ def arrays() -> list[Array]:
 
 
 @cases("case", CASES)
-@cases("together", [2, 4, 8], sample=2)
+@cases("together", [2, 4, 8], sample=1)
 def test_rows_taken_together(
     case: str, together: int, arrays: list[Array], cache: KernelCache
 ) -> None:
@@ -107,6 +107,7 @@ def _less_long_sums(x: Tensor) -> Tensor:
             marks=FULL
             if case
             in (
+                "sums of short rows",
                 "sums of longer ones",
                 "softmax of longer ones",
                 "beside sums of columns",

@@ -1,0 +1,7 @@
+"""Kernels of this folder are compiled as those of the back end's tests."""
+
+from __future__ import annotations
+
+from tests.tbe_impl.backends.cpu.conftest import full, little_optimization
+
+__all__ = ["full", "little_optimization"]

@@ -1,0 +1,7 @@
+"""Kernels of all tests of the compiler are compiled as those of its back end."""
+
+from __future__ import annotations
+
+from tests.tbe_impl.backends.cpu.conftest import full, little_optimization
+
+__all__ = ["full", "little_optimization"]
