@@ -1,10 +1,11 @@
-"""Table-driven tests: ``@cases`` loops over a table inside one test and reports every row that fails.
+"""Table-driven tests: ``@cases`` loops over a table in one test and reports each failing row.
 
-``@pytest.mark.parametrize`` makes one item of each row; thousands of items cost more than what they test. ``@cases``
-makes one item of the table: each row is a subtest, so a failure names its parameters and the rows after it still run.
+``@pytest.mark.parametrize`` makes one item of each row; thousands of items cost more than what they
+test. ``@cases`` makes one item of the table: each row is a subtest, so a failure names its
+parameters, and the rows after it still run.
 
-``make test`` runs the rows that ``quick`` and ``sample`` leave, ``make test-all`` (``pytest --full``) runs all of them,
-in items of at most ``per_item`` rows.
+``make test`` runs the rows that ``quick`` and ``sample`` leave; ``make test-all``, that is
+``pytest --full``, runs all of them, in items of at most ``per_item`` rows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ GROUP = "case_group"
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: its arguments by name, its label, and whether ``make test`` leaves it out."""
+    """A row of a table: arguments by name, its label, whether ``make test`` leaves it out."""
 
     arguments: dict[str, Any]
     label: str
@@ -69,7 +70,7 @@ class Table:
 
 
 def spread(rows: Sequence[Row], count: int) -> list[Row]:
-    """`count` of `rows`, by a stride near the golden section, so that all axes of a product vary."""
+    """`count` of `rows` by a stride near the golden section: all axes of a product vary."""
     if count >= len(rows):
         return list(rows)
     stride = max(1, round(len(rows) * 0.618))
@@ -89,12 +90,14 @@ def cases(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator: the test runs once for each of `values`, all within one item.
 
-    Decorators stack to the product of their tables. Fixtures are shared by the rows of an item: a test that needs a
-    fresh ``tmp_path`` or ``monkeypatch`` for each row stays with ``pytest.mark.parametrize``.
+    Decorators stack to the product of their tables. Fixtures are shared by the rows of an item: a
+    test that needs a fresh ``tmp_path`` or ``monkeypatch`` for each row stays with
+    ``pytest.mark.parametrize``.
 
     Args:
         names: the arguments that a row gives, separated by commas.
-        values: the rows: a value, a tuple of values, or ``pytest.param`` (with ``id`` and ``marks=FULL``).
+        values: the rows: a value, a tuple of values, or ``pytest.param`` (with ``id`` and
+            ``marks=FULL``).
         quick: how many rows of this axis ``make test`` takes, evenly spread; all when not given.
         sample: how many rows of the whole product ``make test`` takes, spread over all axes.
         per_item: the most rows of one item in ``make test-all``.
@@ -177,7 +180,7 @@ def _labels(values: Sequence[Any], ids: Sequence[str] | Callable[[Any], str] | N
 
 
 def _printable(text: str) -> str:
-    """Labels go from process to process and to the terminal: characters that are not printable are escaped."""
+    """A label for other processes and the terminal: what is not printable is escaped."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 

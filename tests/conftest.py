@@ -27,7 +27,7 @@ settings.register_profile("full", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("quick", settings.get_profile("full"), max_examples=25)
 
 SHARED_CACHE = "MS_FUSION_TEST_CACHE"
-"""Names the kernel cache that child processes share: each kernel is built once, and our generator is tried once."""
+"""Names the kernel cache of child processes: a kernel is built once, our generator tried once."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -35,7 +35,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def pytest_configure(config: pytest.Config) -> None:
     """What tests leave lies in ``build/tests``: kernels for the next run, and MindSpore's graphs.
 
-    MindSpore writes a graph that it cannot compile to the working directory, unless it is told where.
+    MindSpore writes a graph that it cannot compile to the working directory, unless it is told
+    where.
     """
     place = Path(os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / "build" / "tests")))
     os.environ.setdefault(SHARED_CACHE, str(place / "ms_fusion"))
@@ -54,7 +55,8 @@ def repository() -> Path:
 def mode_restored(request: pytest.FixtureRequest) -> Iterator[None]:
     """MindSpore's mode is what it was, whatever a test chose.
 
-    In ``make test`` PyNative runs each operator before the next: waiting threads take most of the processor time otherwise.
+    In ``make test`` PyNative runs each operator before the next: waiting threads take most of the
+    processor time otherwise.
     """
     mindspore = sys.modules.get("mindspore")
     if hasattr(mindspore, "set_context") and not request.config.getoption("--full"):

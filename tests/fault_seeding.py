@@ -1,11 +1,13 @@
 """Plants small faults in a copy of the tree, one at a time, and says which tests see them.
 
-``python -m tests.fault_seeding`` runs the rooms of ``make test`` that belong to each fault of `tests.seeded_faults`, and
-those of ``make test-all`` (``pytest --full``) where it escapes. ``--mutants 20 --seed 1`` draws faults at random instead:
-syntax mutations of product code (a comparison, an arithmetic operator, a condition, a number, a truth value). Mutants
-whose byte code is the same change nothing: they are listed with that reason, and others are drawn.
+``python -m tests.fault_seeding`` runs the rooms of ``make test`` that belong to each fault of
+`tests.seeded_faults`, and those of ``make test-all`` (``pytest --full``) where it escapes.
+``--mutants 20 --seed 1`` draws faults at random instead: syntax mutations of product code (a
+comparison, an arithmetic operator, a condition, a number, a truth value). Mutants whose byte code
+is the same change nothing: they are listed with that reason, and others are drawn.
 
-The table (fault, caught by) is printed. Ends with 1 when more faults escape than ``--escapes`` allows.
+The table (fault, caught by) is printed. Ends with 1 when more faults escape than ``--escapes``
+allows.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int) -> 
 
 
 def rooms_of(path: str) -> tuple[str, ...]:
-    """The rooms that mirror a file of a package, with what is generated from it and its doctests."""
+    """The rooms that mirror a file, with what is generated from it and its doctests."""
     folders = path.split("/")[:-1]
     mirrored = next(
         room
@@ -163,7 +165,7 @@ def mutations(source: bytes) -> list[Mutation]:
 def random_faults(
     count: int, seed: int, packages: Sequence[str] = PACKAGES
 ) -> tuple[list[Fault], list[str]]:
-    """So many mutants of product code, and those that change nothing with the reason; the same for the same seed."""
+    """Mutants of product code, and those that change nothing with the reason; by the seed."""
     generator = random.Random(seed)
     sources = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()

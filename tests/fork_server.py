@@ -1,9 +1,10 @@
-"""Runs Python programs in processes that begin with MindSpore imported: a fork of one server for each test worker.
+"""Runs Python programs in processes that begin with MindSpore imported, forks of one server.
 
-Importing MindSpore takes two to three seconds of processor time. A test that needs state of its own, but not an import
-of its own, runs its program through :func:`run_program`: the server imports NumPy and MindSpore once, forks for each
-program, and the fork continues as ``python PROGRAM ARGUMENTS`` would, exit handlers included. Whatever looks at an
-import or at the environment of an import (``MS_…`` that MindSpore reads when it loads) takes ``fresh=True``.
+Importing MindSpore takes two to three seconds of processor time. A test that needs state of its
+own, but not an import of its own, runs its program through :func:`run_program`: the server imports
+NumPy and MindSpore once, forks for each program, and the fork continues as ``python PROGRAM
+ARGUMENTS`` would, exit handlers included. Whatever looks at an import or at the environment of an
+import (``MS_…`` that MindSpore reads when it loads) takes ``fresh=True``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code (negative: the signal) and what it wrote, both streams in one text."""
+    """How a program ended: its exit code (negative: the signal) and what it wrote."""
 
     returncode: int
     output: str
@@ -49,7 +50,8 @@ def run_program(
         arguments: what it finds behind its name in ``sys.argv``.
         cwd: its working directory.
         environment: all of its variables.
-        timeout_s: after this time the program and its children are killed, and ``TimeoutError`` is raised.
+        timeout_s: after this time the program and its children are killed, and ``TimeoutError`` is
+            raised.
         fresh: a new interpreter instead of a fork.
     """
     with tempfile.TemporaryFile() as output:

@@ -1,7 +1,8 @@
-"""What ``make test`` prints: a line for each room of tests when its last item ended, and the slowest items at the end.
+"""What ``make test`` prints: a line for each room of tests, at the end the slowest items.
 
-A plugin of pytest, switched on by ``--rooms``. Rooms are folders, ``tests/<package>/<room>``; what lies beside them
-belongs to ``tests/<package>`` or ``tests``, and doctests to the package they stand in.
+A plugin of pytest, switched on by ``--rooms``. Rooms are folders, ``tests/<package>/<room>``; what
+lies beside them belongs to ``tests/<package>`` or ``tests``, and doctests to the package they stand
+in.
 """
 
 from __future__ import annotations

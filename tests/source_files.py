@@ -1,4 +1,4 @@
-"""Reading the syntax trees of many source files for the tests of the layout and of the documents."""
+"""Reads the syntax trees of many source files for tests of the layout and the documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Found = TypeVar("Found")
 def read_tree(path: Path, reader: Callable[[ast.Module], Found]) -> Found:
     """What `reader` finds in the syntax tree of a file.
 
-    The garbage collector waits meanwhile: it would go through the nodes again and again, for three times the time.
+    The garbage collector waits meanwhile: it would go through the nodes again and again, for three
+        times the time.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,1 +1,1 @@
-"""A guard for speed: another commit beside the working tree, both measured interleaved in one run."""
+"""A guard for speed: another commit beside the working tree, measured in turns."""

@@ -1,9 +1,9 @@
 """``python -m benchmarks.against COMMIT``: is the working tree slower than that commit?
 
-The commit is unpacked into ``build/against``; each group of workloads runs in two processes, one with
-the packages of the commit and one with those of the working tree, called in turns. A ratio is the
-commit's time ÷ the working tree's: above 1 the working tree is quicker. Both sides use public names
-only and the same inputs; their results are compared.
+The commit is unpacked into ``build/against``; each group of workloads runs in two processes, one
+with the packages of the commit and one with those of the working tree, called in turns. A ratio is
+the commit's time ÷ the working tree's: above 1 the working tree is quicker. Both sides use public
+names only and the same inputs; their results are compared.
 
 A run fails where the geometric mean of a group is below 0.98 or a line below 0.85. The command ends
 with 1 when the same group or line fails in two of three runs, or when results differ; with 2 when
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHILD = Path(__file__).with_name("child.py")
 PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
 GROUP_MEAN, LINE = 0.98, 0.85
-ROUNDS, BLOCK_S, PAUSE_S = 15, 0.03, 0.01
+ROUNDS, BLOCK_S, PAUSE_S = 25, 0.03, 0.01
 STARTS = "start-up"
 IMPORTS, ENABLES, KERNELS, NETS = 15, 9, 7, 3
 """How often each start is timed in a run, on each side."""

@@ -1,8 +1,8 @@
 """One side's process: times workloads with the packages of the tree that ``PYTHONPATH`` names.
 
-Started as a file, so that nothing else of this repository is on its path: ``child.py TREE group NAME``
-answers for the workloads of a group, ``child.py TREE start`` for what is timed from a fresh state,
-``child.py TREE import`` times that.
+Started as a file, so that nothing else of this repository is on its path: ``child.py TREE group
+NAME`` answers for the workloads of a group, ``child.py TREE start`` for what is timed from a fresh
+state, ``child.py TREE import`` times that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-SETTLE_S, SETTLE_CALLS = 1.2, 60
+SETTLE_S, SETTLE_CALLS = 0.6, 60
 """MindSpore tries threads in a net's first 50 calls."""
 COMPARED = 256
 

@@ -1,7 +1,7 @@
 """The timed workloads: nets, operators and models, by public names that both commits have.
 
-A group runs in one process. A workload is made ready by its `make`, which returns the call to be timed;
-the call returns what both sides must agree on.
+A group runs in one process. A workload is made ready by its `make`, which returns the call to be
+timed; the call returns what both sides must agree on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`benchmarks.against` fails where a group or a line is slower in two of three runs, and only there."""
+"""`benchmarks.against` fails where a group or line is slower in two of three runs, only there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of the golden texts: a comparison with a short diff, and the same processor everywhere."""
+"""Fixtures of the golden texts: a comparison with a short diff, the same processor everywhere."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ def _add(name: str, family: str, what: str, build: Callable[[], Built]) -> None:
     GRAPHS[name] = Graph(name, family, what, build)
 
 
-def graph(family: str, *specs: Spec, **options: Any) -> Callable[[Callable[..., Made]], Callable[..., Made]]:  # fmt: skip
+def graph(
+    family: str, *specs: Spec, **options: Any
+) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
     """A decorator of a function from a placeholder for each (shape, dtype) to the outputs.
 
     A text in a shape is a size that is known at run time only; the same text is the same size.
@@ -88,12 +90,20 @@ def operator(family: str, name: str, *specs: Spec, outputs: int = 1, **attribute
 
     def described(spec: Spec) -> dict[str, Any]:
         shape, dtype = spec
-        return {"shape": shape, "dtype": dtype, "format": "ND", "ori_shape": shape, "ori_format": "ND"}  # fmt: skip
+        return {
+            "shape": shape,
+            "dtype": dtype,
+            "format": "ND",
+            "ori_shape": shape,
+            "ori_format": "ND",
+        }
 
     def build() -> Built:
         given = [described(spec) for spec in specs]
         kernel = ops.load(name).build(*given, *[given[0]] * outputs, soc="cpu", **attributes)
-        return Built(tuple(kernel.computed), tuple(item.tensor for item in kernel.inputs), kernel.options)  # fmt: skip
+        return Built(
+            tuple(kernel.computed), tuple(item.tensor for item in kernel.inputs), kernel.options
+        )
 
     dtype = specs[0][1]
     _add(f"op_{name}_{dtype}", family, f"The operator {name} of {dtype}.", build)
@@ -622,7 +632,9 @@ def sorted_rows(x: Tensor) -> Made:
 
 
 @graph("gradients", ((6, 50), F32), ((6, 50), F32), ((50,), F32), ((6, 1), F32), ((6, 1), F32))
-def layer_norm_gradients(grad: Tensor, x: Tensor, gamma: Tensor, mean: Tensor, factor: Tensor) -> Made:  # fmt: skip
+def layer_norm_gradients(
+    grad: Tensor, x: Tensor, gamma: Tensor, mean: Tensor, factor: Tensor
+) -> Made:
     """Gradients of layer normalisation: of the input, of the scale and of the shift."""
     normal = dsl.vmul(dsl.vsub(x, wide(mean, x)), wide(factor, x))
     scaled = dsl.vmul(grad, wide(gamma, x))
@@ -659,16 +671,38 @@ def cross_entropy(x: Tensor, labels: Tensor) -> Made:
     return [loss, dsl.vmuls(dsl.vsub(shares, hot), 0.2)]
 
 
-operator("gradients", "layer_norm_grad", ((4, 34), F16), ((4, 34), F16), ((4, 1), F16), ((4, 1), F16), ((34,), F16), outputs=3)  # fmt: skip
+operator(
+    "gradients",
+    "layer_norm_grad",
+    ((4, 34), F16),
+    ((4, 34), F16),
+    ((4, 1), F16),
+    ((4, 1), F16),
+    ((34,), F16),
+    outputs=3,
+)
 operator("gradients", "gelu_grad", (ROWS, F32), (ROWS, F32))
 operator("gradients", "softmax_grad", (ROWS, F32), (ROWS, F32))
-operator("gradients", "apply_momentum", (ROWS, F32), (ROWS, F32), ((1,), F32), (ROWS, F32), ((1,), F32), outputs=2)  # fmt: skip
+operator(
+    "gradients",
+    "apply_momentum",
+    (ROWS, F32),
+    (ROWS, F32),
+    ((1,), F32),
+    (ROWS, F32),
+    ((1,), F32),
+    outputs=2,
+)
 
 
 # --- schedules by hand
 
 
-def scheduled(name: str, make: Callable[[], tuple[Tensor, list[Tensor]]], ask: Callable[[Schedule, Tensor], Any]) -> None:  # fmt: skip
+def scheduled(
+    name: str,
+    make: Callable[[], tuple[Tensor, list[Tensor]]],
+    ask: Callable[[Schedule, Tensor], Any],
+) -> None:
     """A graph with a schedule by hand."""
 
     def build() -> Built:

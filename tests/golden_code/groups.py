@@ -9,7 +9,12 @@ from ms_fusion.formats.composite import Composite, parse_kernel
 from tests.ms_fusion.kernel_server.composites import Text, directory_of_recorded
 
 F = "float32"
-CONVOLUTION = {"stride": [1, 1, 1, 1], "pad_list": [1, 1, 1, 1], "dilation": [1, 1, 1, 1], "group": 1}  # fmt: skip
+CONVOLUTION = {
+    "stride": [1, 1, 1, 1],
+    "pad_list": [1, 1, 1, 1],
+    "dilation": [1, 1, 1, 1],
+    "group": 1,
+}
 
 Make = Callable[["Writer"], Sequence[str]]
 
@@ -33,8 +38,12 @@ class Writer(Text):
     def reduced(self, operator: str, x: str, axes: Sequence[int], *, keep: bool = True) -> str:
         """A reduction."""
         sizes = list(self.made[x]["shape"])
-        shape = [1 if at in axes else size for at, size in enumerate(sizes) if keep or at not in axes]  # fmt: skip
-        return self.one(operator, x, self.constant(list(axes), "int64"), shape=shape, keep_dims=keep)  # fmt: skip
+        shape = [
+            1 if at in axes else size for at, size in enumerate(sizes) if keep or at not in axes
+        ]
+        return self.one(
+            operator, x, self.constant(list(axes), "int64"), shape=shape, keep_dims=keep
+        )
 
     def turned(self, x: str, order: Sequence[int]) -> str:
         """A transpose."""
@@ -234,7 +243,11 @@ def attention(text: Writer) -> Sequence[str]:
 @group(CHAINS)
 def convolution_with_bias_and_relu(text: Writer) -> Sequence[str]:
     """A bias of channels and ReLU are part of the convolution."""
-    x, weight, bias = text.input((2, 3, 8, 9), F), text.input((4, 3, 3, 3), F), text.input((1, 4, 1, 1), F)  # fmt: skip
+    x, weight, bias = (
+        text.input((2, 3, 8, 9), F),
+        text.input((4, 3, 3, 3), F),
+        text.input((1, 4, 1, 1), F),
+    )
     made = text.one("Conv2D", x, weight, shape=(2, 4, 8, 9), **CONVOLUTION)
     made = text.one("Add", made, bias, shape=(2, 4, 8, 9))
     return [text.one("Maximum", made, text.constant(0.0), shape=(2, 4, 8, 9))]
@@ -243,7 +256,11 @@ def convolution_with_bias_and_relu(text: Writer) -> Sequence[str]:
 @group(CHAINS)
 def convolutions_in_a_row(text: Writer) -> Sequence[str]:
     """Two convolutions with Swish between lie with channels last."""
-    x, one, other = text.input((2, 8, 8, 8), F), text.input((8, 8, 3, 3), F), text.input((8, 8, 3, 3), F)  # fmt: skip
+    x, one, other = (
+        text.input((2, 8, 8, 8), F),
+        text.input((8, 8, 3, 3), F),
+        text.input((8, 8, 3, 3), F),
+    )
     made = text.one("Conv2D", x, one, shape=(2, 8, 8, 8), **CONVOLUTION)
     made = text.one("Mul", made, text.one("Sigmoid", made, shape=(2, 8, 8, 8)), shape=(2, 8, 8, 8))
     made = text.one("Conv2D", made, other, shape=(2, 8, 8, 8), **CONVOLUTION)
@@ -253,14 +270,24 @@ def convolutions_in_a_row(text: Writer) -> Sequence[str]:
 @group(CHAINS)
 def gradients_of_a_convolution(text: Writer) -> Sequence[str]:
     """Both gradients of a convolution, and an update in place."""
-    x, weight, grad = text.input((2, 4, 8, 8), F), text.input((6, 4, 3, 3), F), text.input((2, 6, 8, 8), F)  # fmt: skip
+    x, weight, grad = (
+        text.input((2, 4, 8, 8), F),
+        text.input((6, 4, 3, 3), F),
+        text.input((2, 6, 8, 8), F),
+    )
     doubled = text.one("Add", grad, grad, shape=(2, 6, 8, 8))
-    shapes = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)]  # fmt: skip
-    of_weight = text.one("Conv2DBackpropFilter", doubled, x, shapes[0], shape=(6, 4, 3, 3), **CONVOLUTION)  # fmt: skip
+    shapes = [
+        {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)
+    ]
+    of_weight = text.one(
+        "Conv2DBackpropFilter", doubled, x, shapes[0], shape=(6, 4, 3, 3), **CONVOLUTION
+    )
     step = text.one("Mul", of_weight, text.constant(0.1), shape=(6, 4, 3, 3))
     moved = text.one("Sub", weight, step, shape=(6, 4, 3, 3))
     done = text.one("Assign", weight, moved, shape=(1,))
-    of_x = text.one("Conv2DBackpropInput", doubled, weight, shapes[1], shape=(2, 4, 8, 8), **CONVOLUTION)  # fmt: skip
+    of_x = text.one(
+        "Conv2DBackpropInput", doubled, weight, shapes[1], shape=(2, 4, 8, 8), **CONVOLUTION
+    )
     return [text.one("Abs", of_x, shape=(2, 4, 8, 8)), done]
 
 

@@ -1,4 +1,4 @@
-"""The headers of the generated C as an instruction set sees them: conditions are decided, macros stay."""
+"""The headers of the generated C as an instruction set sees them, conditions decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ HERE = Path(program.__file__).parent
 FIRST = ("vector_math.h", "runtime.h")
 """What every generated text includes."""
 
-_X86 = ("__x86_64__", "__SSE2__", "__SSE4_1__", "__AVX__", "__AVX2__", "__FMA__", "__F16C__", "__BMI2__", "__linux__")  # fmt: skip
+_X86 = (
+    "__x86_64__",
+    "__SSE2__",
+    "__SSE4_1__",
+    "__AVX__",
+    "__AVX2__",
+    "__FMA__",
+    "__F16C__",
+    "__BMI2__",
+    "__linux__",
+)
 _BEYOND = tuple(f"__AVX512{part}__" for part in ("F", "BW", "CD", "DQ", "VL"))
 _GCC = {"__GNUC__": "12", "__has_builtin": "0"}
 MACROS: Mapping[str, Mapping[str, str]] = {
@@ -113,7 +123,7 @@ def _argument(text: str) -> str:
 
 
 def _number(text: str) -> int:
-    """The value of a condition of numbers and operators, from the innermost parentheses outwards."""
+    """The value of a condition of numbers and operators, innermost parentheses first."""
     while "(" in text:
         text = re.sub(r"\(([^()]*)\)", lambda found: str(_number(found[1])), text)
     if "?" in text:

@@ -16,9 +16,16 @@ from tests.golden_code.writing import source_of, written
 
 @cases("name", list(GRAPHS), per_item=200)
 def test_the_c_of_a_graph(
-    name: str, goldens: Goldens, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:  # fmt: skip
-    """Neither the instruction set nor what was built before may change the text; `make test` takes one set for each graph, in turn."""
+    name: str,
+    goldens: Goldens,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Neither the instruction set nor what was built before may change the text.
+
+    `make test` takes one set for each graph, in turn.
+    """
     texts, known = {}, list(FEATURES)
     every = request.config.getoption("--full") or request.config.getoption("--update-golden")
     for isa in known if every else [known[list(GRAPHS).index(name) % len(known)]]:

@@ -161,11 +161,15 @@ def test_exit_codes(
 ) -> None:
     """The exit code of each call, and the sentence on standard error."""
     data = repository / "tests" / "data" / "ms_2_10"
-    hide = hiding({str(data): "DATA", str(place): "HERE", str(place.parent): "TMP", str(repository): "ROOT"})  # fmt: skip
+    hide = hiding(
+        {str(data): "DATA", str(place): "HERE", str(place.parent): "TMP", str(repository): "ROOT"}
+    )
     lines = []
     for call in CALLS:
         code = cli.run([word.replace("DATA", str(data)) for word in call.split()])
-        said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ms-fusion:")]  # fmt: skip
+        said = [
+            line for line in capsys.readouterr().err.splitlines() if line.startswith("ms-fusion:")
+        ]
         lines += [f"{code} $ ms-fusion {call}".rstrip(), *(f"    {hide(line)}" for line in said)]
     goldens.compare("commands/exit_codes.txt", "".join(f"{line}\n" for line in lines))
 
@@ -187,5 +191,7 @@ def test_exit_codes_that_are_told() -> None:
     """Every code that a command returns is told in the help of the command or of the module."""
     told: dict[str, Any] = {path: one.help or "" for path, one in commands(cli.cli, "ms-fusion")}
     with_codes = {path for path, text in told.items() if re.search(r"Exit code", text)}
-    assert with_codes == {f"ms-fusion {name}" for name in ("cache verify", "doctor", "fuse", "lint-flags", "tbe run")}  # fmt: skip
+    assert with_codes == {
+        f"ms-fusion {name}" for name in ("cache verify", "doctor", "fuse", "lint-flags", "tbe run")
+    }
     assert cli.EXIT_CODES == {"already-fused": 3}

@@ -1,4 +1,4 @@
-"""What is fused and what is not, with reasons: of recorded nets and of ONNX models; nothing is built."""
+"""What is fused and what is not, and why: recorded nets and ONNX models; nothing is built."""
 
 from __future__ import annotations
 
@@ -47,16 +47,36 @@ MORE = (
 )
 NONE = "--opt_level=0"
 DUMPS = {
-    **{f"{name}_f": (PLAIN, MORE) for name in ("Block", "Control", "ConvNet", "MyNet", "Odd", "OpNet", "Step")},
+    **{
+        f"{name}_f": (PLAIN, MORE)
+        for name in ("Block", "Control", "ConvNet", "MyNet", "Odd", "OpNet", "Step")
+    },
     **{f"{name}_u": (NONE, PLAIN) for name in ("Block", "Control", "ConvNet", "MyNet", "OpNet")},
-}  # fmt: skip
+}
 """Recorded nets, and the flags for which reasons are given."""
 
 ONNX = (
-    "bert_small", "bert_spelled", "bert_half", "gpt_small", "gpt_spelled", "llama_small", "llama_spelled", "t5_small",
-    "vit_small", "resnet_small", "resnet_silu", "mobilenet_hard", "yolo_small", "unet_small", "lstm_one", "gru_steps",
-    "random_0", "random_1", "random_2", "torch_layer",
-)  # fmt: skip
+    "bert_small",
+    "bert_spelled",
+    "bert_half",
+    "gpt_small",
+    "gpt_spelled",
+    "llama_small",
+    "llama_spelled",
+    "t5_small",
+    "vit_small",
+    "resnet_small",
+    "resnet_silu",
+    "mobilenet_hard",
+    "yolo_small",
+    "unet_small",
+    "lstm_one",
+    "gru_steps",
+    "random_0",
+    "random_1",
+    "random_2",
+    "torch_layer",
+)
 SHOWN = 12
 """So many candidates that were not chosen are shown of each rule."""
 
@@ -73,7 +93,11 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
         yield f"{title}: {one.nodes} nodes, {one.edges} edges, {one.launches} launches, {one.bytes_moved} bytes"
     for title, kernels in (("fused", ledger.kernels), ("single", ledger.single_operator_kernels)):
         for kernel in kernels:
-            saving = f"{kernel.predicted_saving_us:.3g}" if kernel.predicted_saving_us is not None else "-"  # fmt: skip
+            saving = (
+                f"{kernel.predicted_saving_us:.3g}"
+                if kernel.predicted_saving_us is not None
+                else "-"
+            )
             yield f"{title}: {' + '.join(kernel.operators)} | {' '.join(kernel.body)} | {kernel.bound} | saves {saving} us"
     for edge in ledger.unfused:
         advice = edge.suggestion.flags or edge.suggestion.kind if edge.suggestion else "-"
@@ -113,13 +137,17 @@ def onnx_lines(source: Path, native: Native) -> Iterator[str]:
     yield from _left(worth, set(selection.chosen), graph)
 
 
-def _left(worth: Mapping[Candidate, Benefit], chosen: set[Candidate], graph: Graph) -> Iterator[str]:  # fmt: skip
+def _left(
+    worth: Mapping[Candidate, Benefit], chosen: set[Candidate], graph: Graph
+) -> Iterator[str]:
     """Candidates that are not chosen: those that would save most of each rule."""
     by_rule: dict[str, list[tuple[float, str]]] = {}
     for one, how in worth.items():
         if one not in chosen:
             why = "overlaps" if how.is_worth_it else how.refused or "saves nothing"
-            by_rule.setdefault(one.rule, []).append((-how.us, f"{_candidate(one, graph)} | {how.us:.3g} us | {why}"))  # fmt: skip
+            by_rule.setdefault(one.rule, []).append(
+                (-how.us, f"{_candidate(one, graph)} | {how.us:.3g} us | {why}")
+            )
     for rule in sorted(by_rule):
         lines = [line for _, line in sorted(by_rule[rule])]
         yield from (f"left: {line}" for line in lines[:SHOWN])

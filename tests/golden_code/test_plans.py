@@ -1,4 +1,4 @@
-"""How groups of MindSpore are cut: what is stored, the nests, calls of a library; nothing is compiled."""
+"""How groups of MindSpore are cut: stores, nests, calls of a library; nothing is compiled."""
 
 from __future__ import annotations
 
@@ -51,8 +51,13 @@ def chain_text(kernel: Composite) -> str:
     for part in parts(graph):
         if isinstance(part, LibraryStep):
             covered = " ".join(one for name in part.covered for one in done_by(graph.node(name)))
-            given = ", ".join(f"{key}={part.call.arguments[key]}" for key in sorted(part.call.arguments))  # fmt: skip
-            lines += [f"library: {covered}: {', '.join(part.reads)} → {part.writes}", f"  {part.call.function}({given})"]  # fmt: skip
+            given = ", ".join(
+                f"{key}={part.call.arguments[key]}" for key in sorted(part.call.arguments)
+            )
+            lines += [
+                f"library: {covered}: {', '.join(part.reads)} → {part.writes}",
+                f"  {part.call.function}({given})",
+            ]
             continue
         _, group, region = next(own)
         lines.append(f"ours: {', '.join(region.inputs)} → {', '.join(part.results)}")
@@ -61,8 +66,10 @@ def chain_text(kernel: Composite) -> str:
 
 
 def sections(
-    kernels: Mapping[str, Composite], text: Callable[[Composite], str], monkeypatch: pytest.MonkeyPatch
-) -> str:  # fmt: skip
+    kernels: Mapping[str, Composite],
+    text: Callable[[Composite], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
     """A section for each group, by its title."""
     found = []
     for title, kernel in kernels.items():

@@ -14,8 +14,18 @@ from tests.cases import cases
 from tests.golden_code.comparing import Goldens
 from tests.golden_code.declared import PACKAGES, Declared, bases_of, declared, file_of, lines_of
 
-MORE_MODULES = ("te.lang.cce", "te.lang.dynamic", "te.platform", "te.tvm", "topi.cce", "tbe.common.platform",
-                "tbe.common.register", "tbe.common.buildcfg", "tbe.dsl", "tbe.dsl.compute")  # fmt: skip
+MORE_MODULES = (
+    "te.lang.cce",
+    "te.lang.dynamic",
+    "te.platform",
+    "te.tvm",
+    "topi.cce",
+    "tbe.common.platform",
+    "tbe.common.register",
+    "tbe.common.buildcfg",
+    "tbe.dsl",
+    "tbe.dsl.compute",
+)
 """Whose names hold for all modules below them."""
 
 
@@ -72,7 +82,7 @@ def test_operators_with_their_parameters(goldens: Goldens) -> None:
 
 
 def test_modules_that_operators_import(goldens: Goldens) -> None:
-    """The names in each of CANN's modules that are provided; modules with the same names stand together."""
+    """The names in each module of CANN that is provided; modules of the same names together."""
     together: dict[str, list[str]] = {}
     for module in sorted({*EXACT, *MORE_MODULES}):
         together.setdefault(", ".join(sorted(names_of(module))) or "none", []).append(module)

@@ -98,13 +98,19 @@ def test_the_json_of_a_ledger_and_of_its_page(goldens: Goldens) -> None:
     goldens.compare("schemas/page_data.txt", structure_text(view))
 
 
-BENCH = BenchResult("twice", "twice.py", "twice", "cpu", 4, 160, (Timing("cpu", 3, 1.5, 1.0, 2.0, 0.5),))  # fmt: skip
+BENCH = BenchResult(
+    "twice", "twice.py", "twice", "cpu", 4, 160, (Timing("cpu", 3, 1.5, 1.0, 2.0, 0.5),)
+)
 DIAGNOSIS = Diagnosis((Check("compiler", "ok", "there is one", ""),))
 
 
 def test_what_commands_print_as_json(
-    goldens: Goldens, tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+    goldens: Goldens,
+    tmp_path: Path,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """`doctor` and `bench` are told what they found, since they compile and time."""
     monkeypatch.chdir(tmp_path)
     Path("twice.py").write_text(OPERATOR)

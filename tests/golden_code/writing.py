@@ -42,8 +42,12 @@ def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Writt
     with numbered_from_zero(monkeypatch):
         built = graph.build()
     planned = backend.plan(
-        built.outputs, built.inputs, name=graph.name, options=built.options, cache=KernelCache(cache)
-    )  # fmt: skip
+        built.outputs,
+        built.inputs,
+        name=graph.name,
+        options=built.options,
+        cache=KernelCache(cache),
+    )
     parts: list[Program | Operation] = []
     for part in planned.parts:
         if part.write is not None:
@@ -93,7 +97,12 @@ def _nests(part: Program | Operation, options: Options) -> Iterator[str]:
 
 def _stored(layout: Layout, outputs: tuple[Tensor, ...]) -> str:
     last = {id(tensor) for tensor in outputs}
-    names = [root.tensor.name for nest in layout.nests for root in nest.roots if id(root.tensor) not in last]  # fmt: skip
+    names = [
+        root.tensor.name
+        for nest in layout.nests
+        for root in nest.roots
+        if id(root.tensor) not in last
+    ]
     return ", ".join(names) or "nothing"
 
 

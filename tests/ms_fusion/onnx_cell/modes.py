@@ -16,7 +16,14 @@ Test = Callable[..., None]
 MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
 
 
-def in_modes(names: str, values: Iterable[Any], *, graph: Collection[Any] = (), quick: Collection[Any] | None = None, **more: Any) -> Callable[[Test], Test]:  # fmt: skip
+def in_modes(
+    names: str,
+    values: Iterable[Any],
+    *,
+    graph: Collection[Any] = (),
+    quick: Collection[Any] | None = None,
+    **more: Any,
+) -> Callable[[Test], Test]:
     """`cases` over `values`, each in both modes.
 
     Args:
@@ -29,10 +36,14 @@ def in_modes(names: str, values: Iterable[Any], *, graph: Collection[Any] = (), 
     several = "," in names
     taken = {"graph": graph, "pynative": quick}
     rows = [
-        pytest.param(*(value if several else (value,)), mode, marks=() if taken[mode] is None or value in taken[mode] else FULL)
+        pytest.param(
+            *(value if several else (value,)),
+            mode,
+            marks=() if taken[mode] is None or value in taken[mode] else FULL,
+        )
         for value in values
         for mode in MODES
-    ]  # fmt: skip
+    ]
     return lambda test: cases(f"{names}, mode", rows, **more)(_in_mode(test))
 
 
