@@ -36,11 +36,11 @@ demo: env
 
 # What a change needs, in minutes; `make test ROOM=tests/tbe_impl/dsl` runs one folder or file, in seconds.
 test: env
-	$(BIN)/python -m pytest -q --rooms -o console_output_style=classic -n $(WORKERS) --dist loadfile $(ROOM)
+	$(BIN)/python -m pytest -q --rooms -o console_output_style=classic -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ROOM)
 
 # Everything: all rows of all tables, notebooks, case studies, each row of the stress run in its short form.
 test-all: env
-	$(BIN)/python -m pytest -q --rooms --full --timeout 1800 -o console_output_style=classic -n $(WORKERS) --dist loadfile $(ROOM)
+	$(BIN)/python -m pytest -q --rooms --full --timeout 1800 -o console_output_style=classic -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ROOM)
 
 # `make bench QUICK=1` is the short form. Peers take part when they are installed: .venv/bin/pip install torch==2.13.0
 bench: env

@@ -22,8 +22,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Queue
 
 from tests.seeded_faults import FAULTS, Fault
 
@@ -66,17 +68,23 @@ def copy_tree(target: Path) -> None:
             shutil.copy2(source, copy)
 
 
-def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int) -> Seen:
+def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int = 0) -> Seen:
     """Runs these rooms in the copy until the first failure."""
     places = [room for room in rooms if (tree / room).exists()]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--maxfail=1"]
-    command += ["-n", str(workers), "--dist", "loadfile", *(["--full"] if full else []), *places]
+    command += ["-n", str(workers), "--dist", "loadfile"]
+    command += ["--full", "--timeout", "1800"] if full else []
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("MS_", "PYTEST"))}
     variables |= {"PYTHONPATH": str(tree), "XDG_CACHE_HOME": str(PLACE / "cache")}
     begin = time.monotonic()
     try:
         done = subprocess.run(
-            command, cwd=tree, env=variables, capture_output=True, text=True, timeout=LIMIT_S
+            [*command, *places],
+            cwd=tree,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
         )
     except subprocess.TimeoutExpired:
         return Seen("the tests did not end", time.monotonic() - begin)
@@ -211,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="faults whose text or path has this in it")
     parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
     parser.add_argument("--escapes", type=int, help="how many may escape make test")
-    parser.add_argument("--workers", type=int, default=2, help="processes of tests")
+    parser.add_argument("--jobs", type=int, default=3, help="so many faults side by side")
     parser.add_argument("--quick-only", action="store_true", help="leave make test-all out")
     asked = parser.parse_args(arguments)
     faults, equal = (
@@ -224,35 +232,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for fault in faults:
             print(f"{fault.what:<60} {fault.path}  {' '.join(fault.rooms)}")
         return 0
-    tree = PLACE / "tree"
-    shutil.rmtree(tree, ignore_errors=True)
-    copy_tree(tree)
+    trees: Queue[Path] = Queue()
+    for number in range(asked.jobs):
+        tree = PLACE / f"tree_{number}"
+        shutil.rmtree(tree, ignore_errors=True)
+        copy_tree(tree)
+        trees.put(tree)
     rooms = sorted({room for fault in faults for room in fault.rooms})
-    if sane := run_tests(tree, rooms, full=False, workers=asked.workers).test:
+    if sane := run_tests(tree, rooms, full=False, workers=asked.jobs).test:
         print(f"without any fault {sane} fails", file=sys.stderr)
         return 2
-    escaped = lost = 0
-    for fault in faults:
-        caught, seconds = _plant(tree, fault, asked.workers, quick_only=asked.quick_only)
-        escaped += not caught.startswith("make test:")
-        lost += caught == "nobody"
+
+    def planted(fault: Fault) -> str:
+        tree = trees.get()
+        caught, seconds = _plant(tree, fault, quick_only=asked.quick_only)
+        trees.put(tree)
         print(f"{fault.what:<60} {caught}  ({seconds:.0f} s)", flush=True)
+        return caught
+
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        found = list(pool.map(planted, faults))
+    escaped = sum(not caught.startswith("make test:") for caught in found)
+    lost = found.count("nobody")
     allowed = asked.escapes if asked.escapes is not None else (4 if asked.mutants else 2)
     print(f"{len(faults)} faults, {len(faults) - escaped} caught by make test, {lost} by nobody")
     return int(escaped > allowed)
 
 
-def _plant(tree: Path, fault: Fault, workers: int, *, quick_only: bool) -> tuple[str, float]:
+def _plant(tree: Path, fault: Fault, *, quick_only: bool) -> tuple[str, float]:
     """Who catches it, and after how long."""
     path = tree / fault.path
     sane = path.read_text("utf-8")
     assert sane.count(fault.before) == 1, f"{fault.path}: {fault.what}: the text is not there once"
     path.write_text(sane.replace(fault.before, fault.after), "utf-8")
     try:
-        quick = run_tests(tree, fault.rooms, full=False, workers=workers)
+        quick = run_tests(tree, fault.rooms, full=False)
         if quick.test or quick_only:
             return f"make test: {quick.test}" if quick.test else "nobody", quick.seconds
-        full = run_tests(tree, fault.rooms, full=True, workers=workers)
+        full = run_tests(tree, fault.rooms, full=True)
         seconds = quick.seconds + full.seconds
         return f"make test-all: {full.test}" if full.test else "nobody", seconds
     finally:
