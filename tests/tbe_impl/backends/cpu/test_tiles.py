@@ -54,6 +54,18 @@ def windows(sizes: tuple[int, int, int], dtype: str) -> Made:
     return y, [x, w], wanted
 
 
+def neighbours(sizes: tuple[int, int, int], dtype: str) -> Made:
+    """y[i, j] = Σ_k (t[i, k] + t[i, k + 1]) · b[k, j], t = 2·a: a tile holds what both reads need."""
+    n, m, depth = sizes
+    a, b = placeholder((n, depth + 1), dtype, name="a"), placeholder((depth, m), dtype, name="b")
+    t = compute(a.shape, lambda i, k: a(i, k) + a(i, k), name="t")
+    k = reduce_axis((0, depth), "k")
+    y = compute(
+        (n, m), lambda i, j: Reduce("sum", (t(i, k) + t(i, k + 1)) * b(k, j), [k]), name="y"
+    )
+    return y, [a, b], lambda a, b: (2 * (a[:, :-1] + a[:, 1:])) @ b
+
+
 def blocked(s: Schedule, y: Tensor) -> tuple[Any, Any]:
     """The loops i.outer, j.outer, k.outer, i.inner, k.inner, j.inner."""
     stage = s[y]
@@ -98,13 +110,16 @@ def parts(s: Schedule, y: Tensor) -> None:
 ASKS: tuple[Callable[[Schedule, Tensor], None], ...] = (packed, prepared, nested, parts)
 
 
-ALL = tuple((graph, ask) for graph in (product, windows) for ask in ASKS)
+ALL = (
+    *((graph, ask) for graph in (product, windows) for ask in ASKS),
+    (neighbours, prepared),
+)
 
 
 @cases(
     "dtype, sizes, asked",
     [
-        ("float32", (19, 37, 10), ((product, packed), (product, nested), (windows, prepared))),
+        ("float32", (19, 37, 10), ((product, packed), (windows, prepared), (neighbours, prepared), (product, nested))),
         ("int8", (3, 20, 5), ((product, parts), (windows, nested))),
         *(
             pytest.param(*case, ALL, marks=FULL)
