@@ -226,6 +226,14 @@ def test_integers_wrap_around_and_divide_by_nothing_to_0() -> None:
     assert compute(lambda x: dsl.cast_to(x, "uint8"), top)[0].tolist() == [127, 128]
 
 
+@cases("dtype", ["int32", "uint32"])
+def test_remainders_of_large_integers_are_exact(dtype: str) -> None:
+    """They do not fit in float32."""
+    x = np.array([2**24 + 1, 2**30 + 7, 2**31 - 1, 12345], dtype)
+    y = np.array([10, 1000, 2, 7], dtype)
+    assert compute(dsl.vmod, x, y)[0].tolist() == (x % y).tolist()
+
+
 @cases("mode", ["bool", "bit"])
 @cases("dtype", ["float16", "float32", "int32"])
 @cases("shape", [(8,), (3, 16), (2, 3, 24)], ids=str)

@@ -63,6 +63,29 @@ def test_a_compiler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, 
         _compiled(cache)
 
 
+def test_whatever_a_library_depends_on_is_part_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(digest: str = "a" * 64, **more: tuple[str, ...]) -> str:
+        return compiler.recipe(digest, **more).key
+
+    first = key()
+    assert key() == first
+    found = [
+        key("b" * 64),
+        key(options=("-ffp-contract=fast",)),
+        key(options=("-march=x86-64-v3",)),
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "FLAGS", (*compiler.FLAGS, "-DMORE"))
+        found.append(key())
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "_headers", lambda: "other headers")
+        found.append(key())
+    known = compiler.find_compiler()
+    newer = compiler_process.Compiler(known.command, f"{known.identity} newer")
+    monkeypatch.setattr(compiler, "find_compiler", lambda: newer)
+    assert len({first, *found, key()}) == len(found) + 2
+
+
 def test_the_path_of_now_is_searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("MS_FUSION_CC", raising=False)
     assert compiler.find_compiler().command == (REAL,)
