@@ -1,4 +1,7 @@
-"""A contestant in a process of its own: MindSpore keeps kernels by name, and threads of one are in another's way."""
+"""A contestant in a process of its own.
+
+MindSpore keeps kernels by name, and threads of one are in another's way.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,13 @@ its memory is moved for some seconds), and others are warm."""
 LEAST_ROUNDS, MOST_ROUNDS, QUICK_ROUNDS, ROUNDS_S = 9, 21, 7, 30.0
 """As many as take about so long."""
 BLOCK_S, PAUSE_S = 0.03, 0.02
-"""How long calls in a row are timed, and how long threads of the last contestant have to fall asleep."""
+"""How long calls in a row are timed; how long the last contestant's threads may fall asleep."""
 
 
 class Process(ChildProcess):
-    """A contestant that makes calls when it is told to. Several get ready side by side; each warms up alone.
+    """A contestant that makes calls when it is told to.
+
+    Several get ready side by side; each warms up alone.
 
     Attributes:
         first: of the result of its first call.
@@ -82,7 +87,10 @@ class Process(ChildProcess):
 
 
 def in_turns(running: Mapping[str, Process]) -> dict[str, Samples]:
-    """Times all in every round, in another order each time; who is slow has one time that stands for all rounds."""
+    """Times all in every round, in another order each time.
+
+    Who is slow has one time that stands for all rounds.
+    """
     round_s = sum(PAUSE_S + 2 * max(BLOCK_S, one.once_s) for one in running.values() if one.once_s <= SLOW_S)  # fmt: skip
     rounds = QUICK_ROUNDS if is_quick() else min(max(int(ROUNDS_S / round_s), LEAST_ROUNDS), MOST_ROUNDS)  # fmt: skip
     found = {who: Samples([one.once_s] * rounds if one.once_s > SLOW_S else []) for who, one in running.items()}  # fmt: skip

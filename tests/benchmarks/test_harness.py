@@ -1,4 +1,7 @@
-"""`make bench` compares what it says it compares, sees that our kernels ran, and shows losses as it shows wins."""
+"""`make bench` compares what it says it compares.
+
+It sees that our kernels ran, and shows losses as it shows wins.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,10 @@ def test_who_is_faster_stands_left_of_the_line() -> None:
 
 
 def test_the_better_way_is_chosen_first_and_begins_anew() -> None:
-    """By then its process is alone: before, others compile beside it; and a training step that was tried has moved its weights."""
+    """By then its process is alone: before, others compile beside it.
+
+    A training step that was tried has moved its weights.
+    """
     made: list[str] = []
 
     def way(name: str, seconds: float) -> Callable[[], Callable[[], int]]:

@@ -1,4 +1,7 @@
-"""MindSpore's mode in a test, put back after each; tests that compile kernels in `make test-all` alone."""
+"""MindSpore's mode in a test, put back after each.
+
+Tests that compile kernels in `make test-all` alone.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ def _missing(*_: Any, **__: Any) -> NoReturn:
 
 @pytest.fixture
 def compiled_in_full(request: pytest.FixtureRequest) -> Iterator[None]:
-    """`make test` computes by the NumPy back end here, as on a machine without a C compiler; MindSpore calls no kernel then."""
+    """`make test` computes by the NumPy back end here, as on a machine without a C compiler.
+
+    MindSpore calls no kernel then.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--full"):
             patch.setattr(compiler, "build", _missing)

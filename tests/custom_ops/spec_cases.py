@@ -1,4 +1,7 @@
-"""Arrays for an operator's tries, what should come out, from its OpSpec, and what `make test` compiles of it."""
+"""Arrays for an operator's tries, what should come out, from its OpSpec.
+
+Also what `make test` compiles of it.
+"""
 
 from __future__ import annotations
 
@@ -90,14 +93,20 @@ SLOW_TO_COMPILE = frozenset({
     "AddLayerNorm", "BoxDecode", "FoldBatchNormBias", "LayerNormLinearWithoutBias", "MaskedScaledDotProductAttention",
     "SoftmaxCrossEntropyDense", "SoftmaxCrossEntropyWeighted",
 })  # fmt: skip
-"""`make test` compiles nothing of these: their kernels are like those of others, or cost seconds."""
+"""`make test` compiles nothing of these.
+
+Their kernels are like those of others, or cost seconds.
+"""
 COMPILED_EVERY = 4
 BY_INTERPRETER = frozenset(
     name
     for number, (name, spec) in enumerate(SPECS.items())
     if spec.forward is not None and (number % COMPILED_EVERY or name in SLOW_TO_COMPILE)
 )
-"""`make test` computes these by the NumPy back end, which takes milliseconds, and compiles every fourth operator."""
+"""`make test` computes these by the NumPy back end, which takes milliseconds.
+
+Every fourth operator is compiled.
+"""
 
 
 def half_of(spec: OpSpec) -> str:
@@ -106,6 +115,9 @@ def half_of(spec: OpSpec) -> str:
 
 
 def run_by(backend: str, spec: OpSpec, given: Mapping[str, Any], *arrays: Any) -> tuple[Any, ...]:
-    """Its outputs, hidden ones too; kernels that are not written in the language run as they are on either back end."""
+    """Its outputs, hidden ones too.
+
+    Kernels that are not written in the language run as they are on either back end.
+    """
     kernel = computation_of(spec, sorted_attributes(spec, given)).kernel([Described.of(array) for array in arrays])  # fmt: skip
     return as_tuple(kernel(*arrays, **({"backend": backend} if isinstance(kernel, Kernel) else {})))

@@ -1,4 +1,7 @@
-"""The TBE operators that operators name: of the same meaning, registered in MindSpore's form, each one there or excused."""
+"""The TBE operators that operators name.
+
+Of the same meaning, registered in MindSpore's form, each one there or excused.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +162,10 @@ HALF = ("AddReLU", "RMSNorm", "Swish")
 
 
 def tries(specs, compiled):
-    """Operator, attributes, dtype, chip, back end: the compiler gets one dtype and the defaults, in `make test` of `compiled`."""
+    """Operator, attributes, dtype, chip, back end.
+
+    The compiler gets one dtype and the defaults, in `make test` of `compiled`.
+    """
     for one in specs:
         spec = one.values[0]
         for number, given in enumerate(attributes_of(spec)):
@@ -260,7 +266,10 @@ def test_registration(spec):
 
 @cases("spec", FORWARD)
 def test_primitive(spec):
-    """It is made with every attribute; those that its TBE operator lacks are what only the CPU asks for."""
+    """It is made with every attribute.
+
+    Those that its TBE operator lacks are what only the CPU asks for.
+    """
     made = AscendPrimitive(spec, {})
     assert made.name == registered_name(spec)
     assert set(spec.attributes) - set(ascend.attributes_of(spec)) <= {"lowering"}
@@ -406,7 +415,10 @@ def test_convolutions_as_the_cube_lays_tensors_out(name):
 
 @cases("spec", FORWARD, quick=1)
 def test_graphs_hold_the_primitives(spec, tmp_path):
-    """What MindSpore makes of a net before it asks a device: shapes and dtypes are inferred, gradients found."""
+    """What MindSpore makes of a net before it asks a device.
+
+    Shapes and dtypes are inferred, gradients found.
+    """
     ms.set_context(mode=ms.GRAPH_MODE)
     call = AscendPrimitive(spec, {})
     net = cell.Visible(call, len(spec.visible)) if spec.hidden else Called(call)

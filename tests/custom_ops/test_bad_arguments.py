@@ -1,4 +1,7 @@
-"""What is no tensor, in the place of each argument of every operator and Cell: one error that names both, expected and got."""
+"""What is no tensor, in the place of each argument of every operator and Cell.
+
+One error that names both, expected and got.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ def same(got, wanted):
 
 
 IN_QUICK = ("MatMulBiasReLU", "RMSNorm")
-"""The Cells that `make test` tries: the graph of each takes a second, and what they have in common is tested."""
+"""The Cells that `make test` tries.
+
+The graph of each takes a second, and what they have in common is tested.
+"""
 NAMES = [pytest.param(name, marks=[] if name in IN_QUICK else FULL) for name in CELLS]
 ONE_NAME = [pytest.param(name, marks=[] if name == IN_QUICK[0] else FULL) for name in CELLS]
 

@@ -1,4 +1,7 @@
-"""Every operator at the edges of what it takes: right forward and backward, or refused with an error that says why."""
+"""Every operator at the edges of what it takes.
+
+Right forward and backward, or refused with an error that says why.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every operator of the table in a net of mixed precision: it runs in the narrow dtype, and computes in float32 inside."""
+"""Every operator of the table in a net of mixed precision.
+
+It runs in the narrow dtype, and computes in float32 inside.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ LEVELS = [("O1", "float16"), ("O2", "float16"), ("O2", "bfloat16"), ("O3", "bflo
     sample=3,
 )
 def test_levels(spec, level, dtype, tmp_path, monkeypatch, request):
-    """float32 goes in and comes out; its gradient too. In graph mode; ``make test`` takes PyNative, which compiles no graphs."""
+    """float32 goes in and comes out; its gradient too.
+
+    In graph mode; ``make test`` takes PyNative, which compiles no graphs.
+    """
     from tests.custom_ops.nets import Net
 
     monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites

@@ -1,4 +1,7 @@
-"""Steps of optimizers as functions: of tensors and Parameters, in graph mode and PyNative, the same as on arrays."""
+"""Steps of optimizers as functions.
+
+Of tensors and Parameters, in graph mode and PyNative, the same as on arrays.
+"""
 
 from __future__ import annotations
 

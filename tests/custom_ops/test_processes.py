@@ -1,4 +1,7 @@
-"""Several threads, forked children, and the end of the interpreter: the same numbers, no crash, no waiting for ever."""
+"""Several threads, forked children, and the end of the interpreter.
+
+The same numbers, no crash, no waiting for ever.
+"""
 
 from __future__ import annotations
 

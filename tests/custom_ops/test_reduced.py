@@ -1,4 +1,7 @@
-"""Every operator under a mean: MindSpore leaves the gradient of its outputs to be spread, and the operator gets it whole."""
+"""Every operator under a mean.
+
+MindSpore leaves the gradient of its outputs to be spread, and the operator gets it whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Operators of one's own: from TBE computes, NumPy formulas and Cells; gradients written and derived; what is refused."""
+"""Operators of one's own: from TBE computes, NumPy formulas and Cells.
+
+Gradients written and derived; what is refused.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""What convolutions are in a process whose oneDNN knows AVX2 alone: ``python -m tests.custom_ops.onednn.channels_in_pieces_child STEP``.
+"""What convolutions are in a process whose oneDNN knows AVX2 alone.
+
+``python -m tests.custom_ops.onednn.channels_in_pieces_child STEP``.
 
 Prints for each case its implementations and how far it is from float64: root mean square of the difference over that of the result.
 """

@@ -1,4 +1,7 @@
-"""With AVX2 alone sums over many channels are pieces, and nearer to float64 than one product after the other."""
+"""With AVX2 alone sums over many channels are pieces.
+
+They are nearer to float64 than one product after the other.
+"""
 
 from __future__ import annotations
 

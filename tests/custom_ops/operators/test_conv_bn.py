@@ -1,4 +1,7 @@
-"""Convolution with batch normalisation and activation: folded, in training, on arrays, in the place of three Cells."""
+"""Convolution with batch normalisation and activation.
+
+Folded, in training, on arrays, in the place of three Cells.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,10 @@ class Theirs(nn.Cell):
 
 
 QUICK = {("pynative", "ConvBNReLU", False, True), ("pynative", "ConvBNSiLU", True, False)}
-"""The rows of three Cells that ``make test`` takes: compiling a graph takes seconds; `test_another_leak` has the third."""
+"""The rows of three Cells that ``make test`` takes: compiling a graph takes seconds.
+
+`test_another_leak` has the third.
+"""
 
 
 def near(got, want, tolerance=1e-4):

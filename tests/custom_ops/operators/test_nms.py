@@ -1,4 +1,7 @@
-"""Suppression and overlaps against a plain definition: ties, NaN, boxes without area, few and many results."""
+"""Suppression and overlaps against a plain definition.
+
+Ties, NaN, boxes without area, few and many results.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from tests.cases import cases
 
 
 def detections(seed: int, dtype: str, classes: int = 3, number: int = 80):
-    """Boxes on a coarse grid, so that many overlap by the same; scores of few values, so that many are equal."""
+    """Boxes on a coarse grid, so that many overlap by the same.
+
+    Scores of few values, so that many are equal.
+    """
     rng = np.random.default_rng(seed)
     low = rng.integers(0, 8, (2, number, 2))
     boxes = np.concatenate([low, low + rng.integers(-1, 5, (2, number, 2))], -1).astype(np.float64)

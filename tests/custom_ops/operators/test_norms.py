@@ -1,4 +1,7 @@
-"""Normalisations, losses and embeddings: arguments that the table of operators leaves at their defaults, and Cells."""
+"""Normalisations, losses and embeddings.
+
+Arguments that the table of operators leaves at their defaults, and Cells.
+"""
 
 from __future__ import annotations
 

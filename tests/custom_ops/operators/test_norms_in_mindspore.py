@@ -1,4 +1,7 @@
-"""Normalisations, losses and embeddings in the place of MindSpore's own Cells: numbers, weights, moving values."""
+"""Normalisations, losses and embeddings in the place of MindSpore's own Cells.
+
+Numbers, weights, moving values.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,10 @@ def test_weights_of_float32_beside_narrow_inputs(dtype, request):
 
 @cases("reduction", [pytest.param("none", marks=FULL), "mean", pytest.param("sum", marks=FULL)])
 def test_cross_entropy_as_mindspore_has_it(reduction, request):
-    """In graph mode; ``make test`` takes PyNative, which compiles no graphs, and numbers of classes alone."""
+    """In graph mode; ``make test`` takes PyNative, which compiles no graphs.
+
+    It takes numbers of classes alone.
+    """
     full = request.config.getoption("--full")
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     logits, shares = tensor(6, 7), ms.Tensor(RNG.uniform(0, 1, (6, 7)).astype(np.float32))
@@ -148,7 +154,10 @@ class Both(nn.Cell):
 
 @cases("mode", [pytest.param(MODES[0], marks=FULL), MODES[1]], ids=MODE_NAMES)
 def test_functions_inside_of_a_graph(mode, request):
-    """``make test`` has PyNative alone; `tests/custom_ops/test_functional.py` compiles the graph of a function."""
+    """``make test`` has PyNative alone.
+
+    `tests/custom_ops/test_functional.py` compiles the graph of a function.
+    """
     x, gamma, labels = tensor(6, 9), tensor(9), ms.Tensor(np.arange(6, dtype=np.int32))
     ms.set_context(mode=mode if request.config.getoption("--full") else ms.PYNATIVE_MODE)
     other_value, want = ms.value_and_grad(Both("composite"), (0, 1))(x, gamma, labels)

@@ -1,4 +1,7 @@
-"""Attention in the forms in which libraries write it: masks that fill, select, are taken away, in shapes of their own."""
+"""Attention in the forms in which libraries write it.
+
+Masks that fill, select, are taken away, in shapes of their own.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ LIKE_ANOTHER = (
     "MintWhere",
     "Diffusers",
 )
-"""Forms that only ``make test-all`` tries: those of nearly the same name, Fairseq, ByFunction and DotProduct are like them."""
+"""Forms that only ``make test-all`` tries.
+
+Those of nearly the same name, Fairseq, ByFunction and DotProduct are like them.
+"""
 
 
 def first(made):

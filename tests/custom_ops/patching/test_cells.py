@@ -1,4 +1,7 @@
-"""Networks with our operators in the place of MindSpore's: what is replaced, what is not, the check, the way back."""
+"""Networks with our operators in the place of MindSpore's.
+
+What is replaced, what is not, the check, the way back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cells whose source is read: what is found in nets of several styles, what they make, how they train, the way back."""
+"""Cells whose source is read.
+
+What is found in nets of several styles, what they make, how they train, the way back.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ ATTENTION = "ScaledDotProductAttention"
 GRAPH_IN_FULL = cases(
     "mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=["graph", "pynative"]
 )
-"""The mode of what is patched; what it is compared with is computed in PyNative, as in ``make test`` all is."""
+"""The mode of what is patched.
+
+What it is compared with is computed in PyNative, as in ``make test`` all is.
+"""
 
 
 def tensor(*shape, seed=0):
