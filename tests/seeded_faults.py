@@ -69,7 +69,7 @@ FAULTS = (
     Fault("broadcast axis missed", "custom_ops/pointwise.py", "if axis < lacking or (", "if axis <= lacking or (", OPERATORS),
     Fault("height of a convolution off by one", "custom_ops/onednn/geometry.py", "height = (self.x[2] + above + below - self.reach[0]) // self.stride[0] + 1", "height = (self.x[2] + above - self.reach[0]) // self.stride[0] + 1", ("tests/custom_ops/onednn", "tests/custom_ops/operators")),
     Fault("dropout keeps what it should drop", "custom_ops/operators/bias_dropout_add.py", "if not 0 <= dropped < 1:", "if not 0 <= dropped <= 1:", OPERATORS),
-    Fault("NMS gives one box more", "custom_ops/operators/nms.py", "while more and step < max_output:", "while more and step <= max_output:", ("tests/custom_ops/operators",)),
+    Fault("NMS drops boxes that overlap as much as allowed", "custom_ops/operators/nms.py", "gone = common / ops.masked_fill(union, union == 0, 1.0) > iou_threshold", "gone = common / ops.masked_fill(union, union == 0, 1.0) >= iou_threshold", ("tests/custom_ops/operators",)),
     Fault("memory of a chain reused too early", "custom_ops/in_row.py", "if offset + held_bytes <= begin:", "if offset <= begin:", OPERATORS),
     # ms_fusion: reading, cost, reasons, report
     Fault("error names the line before", "ms_fusion/formats/composite.py", 'line = data.count(b"\\n", 0, at) + 1', 'line = data.count(b"\\n", 0, at)', ("tests/ms_fusion/formats",)),
@@ -83,7 +83,7 @@ FAULTS = (
     # ms_fusion: kernels inside MindSpore, presets
     Fault("a kernel's name becomes C unchecked", "ms_fusion/kernel_server/publishing.py", "return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()", "return bool(name) and not name[0].isdigit()", SERVER),
     Fault("an output overwrites an input that is read later", "ms_fusion/kernel_server/assemble.py", "if first < len(inputs) and (target in later or not may_overwrite(", "if first < len(inputs) and (not may_overwrite(", SERVER),
-    Fault("integer quotient not in floats", "ms_fusion/kernel_server/meanings.py", "return x.astype(np.float32) / y.astype(np.float32) if whole else x / y", "return x / y", SERVER),
+    Fault("integer quotient cut to an integer", "ms_fusion/kernel_server/translate.py", 'return node.op == "Div" and', 'return node.op == "RealDiv" and', ("tests/ms_fusion/kernel_server",)),
     Fault("window one place too far", "ms_fusion/kernel_server/pooling.py", "inside = place - window * where.strides[number] < where.spans[number]", "inside = place - window * where.strides[number] <= where.spans[number]", SERVER),
     Fault("precise preset hands over to our generator", "ms_fusion/presets/generators.py", 'if wanted and preset == "precise" else ()', 'if wanted and preset == "basic" else ()', PRESETS),
     Fault("a failing operator is tried again", "ms_fusion/presets/again.py", "if not operator or operator in attempt.out or len(attempt.out) == MOST:", "if not operator or len(attempt.out) == MOST:", PRESETS),

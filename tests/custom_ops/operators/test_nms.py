@@ -72,6 +72,17 @@ def test_inside_mindspore(mode, route, class_aware):
         np.testing.assert_array_equal(one.asnumpy(), other)
 
 
+@pytest.mark.mindspore
+@cases("route", ["native", "composite"])
+def test_boxes_that_overlap_as_much_as_the_threshold_stay(route):
+    ms = pytest.importorskip("mindspore")
+    boxes = np.float32([[[0, 0, 2, 1], [0, 0, 1, 1], [0, 0, 2, 1]]])  # half of it, and the same
+    scores = np.float32([[[0.9], [0.8], [0.7]]])
+    cell = NMS(iou_threshold=0.5, max_output=3, route=route)
+    for found in (cell(ms.Tensor(boxes), ms.Tensor(scores))[3], cell.forward(boxes, scores)[3]):
+        assert np.asarray(found).tolist() == [[0, 1, -1]]
+
+
 @cases(
     "shapes, dtypes, words",
     [

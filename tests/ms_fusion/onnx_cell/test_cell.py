@@ -278,6 +278,20 @@ def test_a_row_of_nothing_harms_no_other_row(op: str, native: Native, tmp_path: 
     same(mf.from_onnx(source), source, {"x": np.float32([[-np.inf] * 3, [1, 2, 3]])}, native)
 
 
+@in_modes("op, version", [("Softmax", 12), ("LogSoftmax", 11), ("Softmax", 9), ("Softmax", 13)])
+def test_softmax_before_13_takes_all_axes_from_the_named(
+    op: str, version: int, native: Native, tmp_path: Path
+) -> None:
+    b = Builder({"x": (2, 3, 4)}, opset=version)
+    source, x = b.save(tmp_path / "model.onnx", b.add(op, "x", axis=1)), random(2, 3, 4)
+    over = 1 if version >= 13 else (1, 2)
+    wanted = x - np.log(np.exp(x.astype(np.float64)).sum(over, keepdims=True))
+    wanted = np.exp(wanted) if op == "Softmax" else wanted
+    net = mf.from_onnx(source)
+    same(net, source, {"x": x}, native)
+    assert difference("y", wanted.astype(np.float32), net(ms.Tensor(x)).asnumpy()).agrees
+
+
 @in_modes("version", [18, 21])
 def test_scales_of_groups_and_of_channels(version: int, tmp_path: Path) -> None:
     count = 2 if version == 18 else 4

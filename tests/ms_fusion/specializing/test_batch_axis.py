@@ -72,6 +72,19 @@ def over_batch(x):
     return ops.softmax(x, 0)
 
 
+def normed_from(x, axis):
+    norm = ops.LayerNorm(begin_norm_axis=axis, begin_params_axis=2)
+    return norm(x, x.new_ones(6), x.new_zeros(6))[0]
+
+
+def each_normed(x):
+    return normed_from(x, 1)
+
+
+def all_normed(x):
+    return normed_from(x, 0)
+
+
 def summed(x):
     return x.sum(0)
 
@@ -144,6 +157,7 @@ def together(x):
     return (
         chain(x),
         rows_normalised(x),
+        each_normed(x),
         reshaped(x),
         heads(x),
         taken(x),
@@ -152,9 +166,9 @@ def together(x):
     )
 
 
-APART = (chain, rows_normalised, reshaped, heads, taken, made, along_others)
+APART = (chain, rows_normalised, each_normed, reshaped, heads, taken, made, along_others)
 MIXED = (
-    minor, over_batch, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, picked, tiled,
+    minor, over_batch, all_normed, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, picked, tiled,
     beside, cumulated, gram, contracted, branched, sorted_samples,
 )  # fmt: skip
 ALIKE = (

@@ -120,6 +120,14 @@ def test_reason_of_two_operators_that_were_both_clustered(
     assert told in one.detail
 
 
+def test_a_kernel_of_as_many_operators_as_the_limit_is_none_too_large():
+    graph = graph_of("a = Exp x", "b = Neg a")
+    placement = {"a": ("k1",), "b": ("k2",)}
+    flags = f"{ON} --composite_op_limit_size=2"
+    edge = only(explain_edges(graph, placement, dict.fromkeys("ab", "c"), flags=flags))
+    assert edge.reason != "size-limit"
+
+
 def test_depth_limit_counts_the_kernel_of_the_producer():
     lines = [
         "n0 = Exp x",
