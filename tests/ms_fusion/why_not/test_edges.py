@@ -120,7 +120,7 @@ def test_reason_of_two_operators_that_were_both_clustered(
     assert told in one.detail
 
 
-def test_a_kernel_of_as_many_operators_as_the_limit_is_none_too_large():
+def test_a_kernel_of_as_many_operators_as_the_limit_may_be():
     graph = graph_of("a = Exp x", "b = Neg a")
     placement = {"a": ("k1",), "b": ("k2",)}
     flags = f"{ON} --composite_op_limit_size=2"
