@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import runpy
@@ -151,6 +152,7 @@ def _serve() -> list[str] | None:
 
     with contextlib.suppress(ImportError):
         import mindspore  # noqa: F401
+    gc.freeze()  # MindSpore collects garbage at each compilation: not through what was imported
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()

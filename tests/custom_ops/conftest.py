@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from custom_ops import Swish
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import MissingError
 from tests.tbe_impl.backends.cpu.conftest import little_optimization as little_optimization
@@ -54,6 +55,7 @@ def compiled_in_full(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--full"):
+            Swish()  # what a process compiles once, for all operators
             patch.setattr(compiler, "build", _missing)
             patch.setattr("custom_ops.in_row._run", _missing)
         yield
