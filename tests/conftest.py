@@ -30,6 +30,9 @@ settings.register_profile("quick", settings.get_profile("full"), max_examples=25
 SHARED_CACHE = "MS_FUSION_TEST_CACHE"
 """Names the kernel cache of child processes: a kernel is built once, our generator tried once."""
 
+LONGEST = "test_notebooks.py"
+"""`make test-all` begins with it: at the end it would keep one worker for minutes, and the others none."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -86,6 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if not item.get_closest_marker("full")]
+    else:
+        items.sort(key=lambda item: item.path.name != LONGEST)
     for item in items:
         reason = _absent(item)
         if reason:
