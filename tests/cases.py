@@ -101,7 +101,7 @@ def cases(
         quick: how many rows of this axis ``make test`` takes, evenly spread; all when not given.
         sample: how many rows of the whole product ``make test`` takes, spread over all axes.
         per_item: the most rows of one item in ``make test-all``.
-        ids: labels of the rows, as ``pytest.mark.parametrize`` takes them.
+        ids: labels of the rows, or a function that makes one from a whole row.
     """
     argument_names = [name.strip() for name in names.split(",")]
     axis = tuple(
@@ -172,11 +172,18 @@ def _labels(values: Sequence[Any], ids: Sequence[str] | Callable[[Any], str] | N
     for place, value in enumerate(values):
         given = getattr(value, "id", None) if hasattr(value, "marks") else None
         if given is None and callable(ids):
-            given = ids(value)
+            given = ids(_bare(value))
         elif given is None and ids is not None:
             given = list(ids)[place]
         labels.append(_printable(str(given) if given is not None else _label(value)))
     return labels
+
+
+def _bare(value: Any) -> Any:
+    """The row that a ``pytest.param`` holds."""
+    if not hasattr(value, "marks"):
+        return value
+    return value.values if len(value.values) > 1 else value.values[0]
 
 
 def _printable(text: str) -> str:

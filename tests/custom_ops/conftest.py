@@ -1,11 +1,7 @@
-"""MindSpore's mode in a test, put back after each.
-
-Tests that compile kernels in `make test-all` alone.
-"""
+"""Fixtures: PyNative mode, and tests that compile kernels only in `make test-all`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -15,24 +11,6 @@ from custom_ops import Swish
 from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import MissingError
 from tests.tbe_impl.backends.cpu.conftest import little_optimization as little_optimization
-
-
-@pytest.fixture(autouse=True)
-def _mode_is_put_back() -> Iterator[None]:
-    mindspore = sys.modules.get("mindspore")
-    before = mindspore.get_context("mode") if mindspore is not None else None
-    yield
-    if mindspore is not None:
-        mindspore.set_context(mode=before)
-
-
-@pytest.fixture(params=["graph", "pynative"])
-def mode(request: pytest.FixtureRequest) -> None:
-    """The test runs in both."""
-    import mindspore
-
-    graph = request.param == "graph"
-    mindspore.set_context(mode=mindspore.GRAPH_MODE if graph else mindspore.PYNATIVE_MODE)
 
 
 @pytest.fixture
@@ -55,7 +33,7 @@ def compiled_in_full(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--full"):
-            Swish()  # what a process compiles once, for all operators
+            Swish()  # compiles the entry points for MindSpore, which all operators share
             patch.setattr(compiler, "build", _missing)
             patch.setattr("custom_ops.in_row._run", _missing)
         yield

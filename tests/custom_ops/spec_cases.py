@@ -120,4 +120,8 @@ def run_by(backend: str, spec: OpSpec, given: Mapping[str, Any], *arrays: Any) -
     Kernels that are not written in the language run as they are on either back end.
     """
     kernel = computation_of(spec, sorted_attributes(spec, given)).kernel([Described.of(array) for array in arrays])  # fmt: skip
-    return as_tuple(kernel(*arrays, **({"backend": backend} if isinstance(kernel, Kernel) else {})))
+    if not isinstance(kernel, Kernel):
+        return as_tuple(kernel(*arrays))
+    if backend == "cpu":
+        assert kernel.compiled  # a call would fall back on the NumPy back end
+    return as_tuple(kernel(*arrays, backend=backend))

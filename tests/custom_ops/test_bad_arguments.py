@@ -158,7 +158,7 @@ PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "calls_without_tensors.py
 
 
 @FULL
-@cases("how", ["graph", pytest.param("jit", marks=FULL)])
+@cases("how", ["graph", "jit"])
 def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
     """In a child: what MindSpore hands over for the shapes of these is no memory."""
     functions = [f"def call{i}(v):\n    return {call}" for i, call in enumerate(NO_TENSOR)]

@@ -187,8 +187,10 @@ def held_by(net, spec, tmp_path, shapes=()):
     kinds = ascend.dtypes_of(spec, DTYPE)
     shapes = dict(zip(spec.inputs, shapes or spec.samples[0], strict=True))
     inputs = [ms.Tensor(np.ones(shape, kinds[name])) for name, shape in shapes.items()]
-    ms.export(net, *inputs, file_name=str(tmp_path / "net"), file_format="MINDIR")
-    return (tmp_path / "net.mindir").read_bytes()
+    file = tmp_path / f"{spec.name}.mindir"
+    assert not file.exists()
+    ms.export(net, *inputs, file_name=str(file.with_suffix("")), file_format="MINDIR")
+    return file.read_bytes()
 
 
 def names_of(steps, spec):

@@ -87,7 +87,7 @@ def test_only_keys_name_entries(cache: KernelCache, key: str) -> None:
 def child(program: str, *args: object, **options: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, PROGRAMS / program, *map(str, args)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
 

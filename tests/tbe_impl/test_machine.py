@@ -18,7 +18,7 @@ PROGRAM = ROOT / "tests" / "programs" / "tbe_impl" / "sum_on_this_machine.py"
 
 
 def child(isa: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "MS_FUSION_ISA": isa, "MS_FUSION_CACHE_DIR": str(cache)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MS_FUSION_ISA": isa, "MS_FUSION_CACHE_DIR": str(cache)}  # fmt: skip
     return subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, check=False)  # fmt: skip
 
 

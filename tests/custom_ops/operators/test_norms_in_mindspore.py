@@ -153,15 +153,14 @@ class Both(nn.Cell):
 
 
 @cases("mode", [pytest.param(MODES[0], marks=FULL), MODES[1]], ids=MODE_NAMES)
-def test_functions_inside_of_a_graph(mode, request):
+def test_functions_inside_of_a_graph(mode):
     """``make test`` has PyNative alone.
 
     `tests/custom_ops/test_functional.py` compiles the graph of a function.
     """
     x, gamma, labels = tensor(6, 9), tensor(9), ms.Tensor(np.arange(6, dtype=np.int32))
-    ms.set_context(mode=mode if request.config.getoption("--full") else ms.PYNATIVE_MODE)
-    other_value, want = ms.value_and_grad(Both("composite"), (0, 1))(x, gamma, labels)
     ms.set_context(mode=mode)
+    other_value, want = ms.value_and_grad(Both("composite"), (0, 1))(x, gamma, labels)
     value, got = ms.value_and_grad(Both("native"), (0, 1))(x, gamma, labels)
     np.testing.assert_allclose(value.asnumpy(), other_value.asnumpy(), rtol=1e-5)
     for one, other in zip(got, want, strict=True):

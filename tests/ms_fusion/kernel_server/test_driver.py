@@ -91,7 +91,7 @@ BUILT = ("float16", "int8", "bool")
         ),
     ],
     per_item=4,
-    ids=lambda row: row[0] if isinstance(row, tuple) else row.values[0],
+    ids=lambda row: row[0],
 )
 def test_operators_alone_with_a_broadcast_before_a_reduction(
     dtype: str, part: slice, reduced: int, shape: tuple[int, int], full: bool

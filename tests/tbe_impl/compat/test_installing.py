@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import threading
@@ -178,6 +179,7 @@ def test_operators_of_mindspore_import_with_it_and_without_it() -> None:
             sys.executable,
             ROOT / "tests" / "programs" / "tbe_impl" / "import_mindspore_operators.py",
         ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,

@@ -77,6 +77,8 @@ def test_an_operator_computes_its_formula(case: Case, dtype: str, shapes: Any, b
     result = case.result or dtype
     narrowest = NARROW if NARROW in (dtype, result) else result
     for backend in ("numpy", "cpu") if is_compiled(case, request.config) else ("numpy",):
+        if backend == "cpu":
+            assert kernel.compiled  # a call would fall back on the NumPy back end
         found = kernel(*given, backend=backend)
         found = found if isinstance(found, tuple) else (found,)
         assert len(found) == len(wanted) == case.outputs

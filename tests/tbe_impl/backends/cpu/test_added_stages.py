@@ -115,7 +115,7 @@ CASES = [
     "dtype, how, shape, asked",
     CASES,
     per_item=2,
-    ids=lambda row: "-".join(map(str, getattr(row, "values", row)[:3])),
+    ids=lambda row: "-".join(map(str, row[:3])),
 )
 def test_results_stay(
     dtype: str, how: str, shape: tuple[int, int], asked: Sequence[tuple[Any, Ask]], cache: KernelCache

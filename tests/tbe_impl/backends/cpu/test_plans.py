@@ -18,7 +18,7 @@ from tbe_impl.backends.cpu import backend, plans
 from tbe_impl.backends.cpu.options import Options
 from tbe_impl.cache import KernelCache
 from tbe_impl.cache_notes import write_note
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.fork_server import run_program
 from tests.stress.parts import libraries
 from tests.tbe_impl.backends.cpu.graphs import prepare
@@ -93,11 +93,19 @@ def note(store: KernelCache) -> Path:
     return found
 
 
-def test_c_is_written_once(store: KernelCache, written: list[str]) -> None:
-    first = run(scaled(2.0), store)
+def shares(x: Any) -> Any:
+    """Exponentials by their sums: a plan of several stages."""
+    e = dsl.vexp(dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, -1, keepdims=True), x.shape)))
+    return dsl.vdiv(e, dsl.broadcast(dsl.reduce_sum(e, -1, keepdims=True), x.shape))
+
+
+@cases("make", [lambda: scaled(2.0), pytest.param(lambda: shares, marks=FULL)])
+def test_c_is_written_once(make: Any, store: KernelCache, written: list[str]) -> None:
+    written.clear()
+    first = run(make(), store)
     assert written == ["kernel"]
     for _ in range(2):
-        np.testing.assert_array_equal(run(scaled(2.0), store), first)
+        np.testing.assert_array_equal(run(make(), store), first)
     assert written == ["kernel"]
 
 

@@ -33,7 +33,7 @@ def test_child_processes_use_kernels_that_the_parent_used(way: str, cache: Kerne
 
 
 def test_eight_threads_compile_and_call(full: bool, tmp_path: Path) -> None:
-    kernels, rounds = (6, ROUNDS) if full else (3, 4)
+    kernels, rounds = (12, ROUNDS) if full else (3, 4)
     cache = KernelCache(tmp_path / "kernels")
     x = np.random.default_rng(0).uniform(1, 2, (9, 33)).astype(np.float32)
     wrong: list[object] = []

@@ -49,7 +49,7 @@ def test_running_sums_of_every_dtype(dtype: str, cache: KernelCache) -> None:
 
 @cases(
     "ends",
-    [(True, False), (False, True), *(pytest.param(*[ends], marks=FULL) for ends in ENDS[::3])],
+    [(True, False), (False, True), *(pytest.param(ends, marks=FULL) for ends in ENDS[::3])],
     ids=str,
 )
 def test_running_sums_of_every_shape(ends: tuple[bool, bool], cache: KernelCache) -> None:

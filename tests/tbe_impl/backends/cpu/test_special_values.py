@@ -17,7 +17,6 @@ from tbe_impl.dsl.expr import binary
 from tests.cases import FULL, cases
 from tests.tbe_impl.backends.cpu.graphs import assert_same, prepare, run_both
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 TINY, HUGE = 2.0**-149, 3.4e38
 

@@ -129,7 +129,7 @@ ALL = (
             )
         ),
     ],
-    ids=lambda row: "-".join(map(str, getattr(row, "values", row)[:2])),
+    ids=lambda row: "-".join(map(str, row[:2])),
 )  # fmt: skip
 def test_results_stay(
     dtype: str, sizes: tuple[int, int, int], asked: Sequence[tuple[Any, Any]], cache: KernelCache
