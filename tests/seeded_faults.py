@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 CODEGEN = ("tests/tbe_impl/backends", "tests/golden_code")
 DSL = ("tests/tbe_impl/dsl",)
-TBE = ("tests/tbe_impl",)
 OPERATORS = ("tests/custom_ops",)
 SERVER = ("tests/ms_fusion/kernel_server",)
 PRESETS = ("tests/ms_fusion/presets",)

@@ -180,7 +180,7 @@ def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> 
 
 
 def printed_by(name: str, program: str, place: Path) -> str:
-    """What a program of the documentation prints, kept under this name in the directory where it runs."""
+    """What a program of the documentation writes to standard output and error; the file stays in `place`."""
     (place / name).write_text(program, "utf-8")
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = run_program(place / name, cwd=place, environment=variables, timeout_s=240)

@@ -58,7 +58,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def shared_cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache of the session's child processes: what our generator's trial leaves there is kept on purpose."""
+    """The cache in ``build/tests``, which holds the result of our generator's trial, as the cache of a user does."""
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", os.environ["MS_FUSION_TEST_CACHE"])
 
 
@@ -188,6 +188,8 @@ def test_explain_prints_the_ledger_and_writes_what_was_asked_for(
 ) -> None:  # fmt: skip
     """In `make test` the command runs in this process, which has imported what it needs."""
     started = program if request.config.getoption("--full") else functools.partial(here, capfd)
+    for name in ("a.html", "a.json"):
+        Path(name).unlink(missing_ok=True)
     done = started(
         "explain",
         *more,

@@ -35,13 +35,14 @@ def seen():
 
 
 @pytest.fixture
-def here(monkeypatch, seen):
-    """`assert_fused` looks at nets in this process, once at each kind of net."""
+def here(monkeypatch, seen, request):
+    """`assert_fused` looks once at each kind of net; in `make test` in this process."""
+    isolate = request.config.getoption("--full")
 
     def looked(net, *inputs, **asked):
         question = (type(net), str(inputs), *sorted(asked.items()))
         if question not in seen:
-            seen[question] = explain(net, *inputs, isolate=False, **asked)
+            seen[question] = explain(net, *inputs, isolate=isolate, **asked)
         return seen[question]
 
     monkeypatch.setattr(front, "explain", looked)
@@ -86,7 +87,7 @@ def test_composite_operator_is_fused_across_its_boundary():
 
 
 @FULL
-@cases("isolate", [False, pytest.param(True, marks=FULL)])
+@cases("isolate", [False, True])
 def test_training_leaves_weights_random_state_and_context_alone(working_directory, isolate):
     step, net, optimizer = nets.training_step()
     inputs = nets.floats(128, 32), nets.floats(128, 8, seed=1)
@@ -304,19 +305,19 @@ def test_dumps_are_read_without_mindspore(tmp_path):
 
 
 @FULL
-@cases("isolate", [False, pytest.param(True, marks=FULL)])
+@cases("isolate", [False, True])
 @pytest.mark.filterwarnings("ignore::ms_fusion.presets.FusionWarning")
 def test_what_is_in_force_is_explained(isolate):
     from ms_fusion import presets
 
     net, inputs = nets.MyNet(), (nets.floats(64, 128),)
-    here = {"measure": False, "accuracy": False, "isolate": False}
+    asked = {"measure": False, "accuracy": False, "isolate": isolate}
     with presets.fusion("precise"):
-        inside = explain(net, *inputs, measure=False, accuracy=False, isolate=isolate)
+        inside = explain(net, *inputs, **asked)
     assert (inside.preset, inside.kernels) == ("precise", ())
-    patched = explain(presets.patch(nets.MyNet(), "basic"), *inputs, **here)
+    patched = explain(presets.patch(nets.MyNet(), "basic"), *inputs, **asked)
     assert (patched.preset, len(patched.kernels)) == ("basic", 1)
-    outside = explain(net, *inputs, **here)
+    outside = explain(net, *inputs, **asked)
     assert (outside.preset, len(outside.kernels)) == ("auto", 1)
     assert any("PyNative mode fuses nothing" in note for note in outside.notes)
 

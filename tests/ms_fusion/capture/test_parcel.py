@@ -28,8 +28,8 @@ SCRIPT = (REPOSITORY / "tests" / "programs" / "capture" / "user_script.py").read
 
 
 @FULL
-@cases("home", ["script", pytest.param("module", marks=FULL)], per_item=5)
-@cases("name", [name if name == "step" else pytest.param(name, marks=FULL) for name in KINDS])
+@cases("home", ["script", "module"], per_item=5)
+@cases("name", KINDS)
 def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     if home == "script":
@@ -55,9 +55,10 @@ def test_what_a_script_holds_can_be_carried(name, tmp_path):
         patch.syspath_prepend(tmp_path)
         held = importlib.import_module(script).table()[name]
         content = pack(held, ())
-        sys.modules.pop(script)
-        carried, inputs = unpack(content)
-        sys.modules.pop(script, None)
+    sys.modules.pop(script)
+    (tmp_path / f"{script}.py").unlink()
+    carried, inputs = unpack(content)
+    assert script not in sys.modules
     assert inputs == () and callable(carried) and carried is not held
     assert type(carried).__name__ == type(held).__name__
 

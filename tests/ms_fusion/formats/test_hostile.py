@@ -190,6 +190,7 @@ def test_hostile_text_ends(text):
     read(".ir", text)
 
 
+@pytest.mark.timeout(60)
 @cases("what", [pytest.param(what, marks=FULL if what in SLOW else ()) for what in REFUSED])
 def test_blow_up_is_refused(what):
     assert read(".ir", HOSTILE[what])

@@ -225,9 +225,11 @@ def test_what_is_not_the_process_s_alone_stays_as_it_is(library: Library, tmp_pa
 
 @moves
 @pytest.mark.mindspore
-def test_in_mindspore_tensors_come_to_lie_in_large_pages(tmp_path: Path) -> None:
-    """The argument, of 8 such pages, is the least of it."""
-    found = run(ROOT / "tests" / "programs" / "kernel_server" / "large_pages.py", tmp_path).result
+def test_in_mindspore_tensors_come_to_lie_in_large_pages(full: bool, tmp_path: Path) -> None:
+    """The argument, of 8 such pages (16 with ``--full``), is the least of it."""
+    rows = 2048 if full else 1024
+    program = ROOT / "tests" / "programs" / "kernel_server" / "large_pages.py"
+    found = run(program, tmp_path, str(rows)).result
     assert found["kernels"] == 1
-    assert found["large"] >= 6
+    assert found["large"] >= rows * 3 // 512
     assert found["wrong"] < 1e-5

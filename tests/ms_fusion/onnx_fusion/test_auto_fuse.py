@@ -54,11 +54,19 @@ def test_a_transformer_layer_becomes_a_few_kernels(layer: Path, native: Native) 
         np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.usefixtures("timed")
-def test_what_was_verified_was_timed_and_the_report_draws_it(tmp_path: Path) -> None:
+def gated(place: Path) -> Path:
+    """A few operators with a product between them."""
     b = Builder({"x": (64, 77)})
-    gated = b.add("Softmax", b.add("Mul", "x", b.add("Sigmoid", "x")))
-    layer = b.save(tmp_path / "layer.onnx", b.add("Tanh", b.add("MatMul", gated, b.weight(77, 8))))
+    soft = b.add("Softmax", b.add("Mul", "x", b.add("Sigmoid", "x")))
+    return b.save(place / "gated.onnx", b.add("Tanh", b.add("MatMul", soft, b.weight(77, 8))))
+
+
+@pytest.mark.usefixtures("timed")
+@cases("net", ["gated", pytest.param("layer", marks=FULL)])
+def test_what_was_verified_was_timed_and_the_report_draws_it(
+    net: str, layer: Path, tmp_path: Path
+) -> None:
+    layer = layer if net == "layer" else gated(tmp_path)
     report = layer.with_name("fusion.html")
     ledger = auto_fuse(layer, dry_run=True, verify=True, report=report, fusion_rules="Cluster")
     assert ledger.kernels
@@ -183,24 +191,30 @@ def test_what_differs_without_clean_up_too_is_refused(layer: Path, monkeypatch: 
     assert not layer.with_name("fused.onnx").exists()
 
 
-def test_a_kernel_that_is_wrong_is_not_used(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@cases("rules", ["Cluster", pytest.param("all", marks=FULL)])
+def test_a_kernel_that_is_wrong_is_not_used(
+    rules: str, layer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from ms_fusion.onnx_fusion import meanings
 
     wrong = {**meanings.MEANINGS, "Softmax": lambda call: np.exp(call.inputs[0])}
     monkeypatch.setattr(meanings, "MEANINGS", wrong)
-    ledger = auto_fuse(layer, dry_run=True, fusion_rules="Cluster")
+    ledger = auto_fuse(layer, dry_run=True, fusion_rules=rules)
     assert not any("Softmax" in kernel.operators for kernel in ledger.kernels)
     assert any("differs from ONNX Runtime" in one.reason for one in ledger.rejected)
 
 
-def test_a_group_that_cannot_be_checked_is_not_used(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+# one candidate in `make test`: each that is refused makes room for others
+OWN = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
+
+
+@cases("rules", [[OWN], pytest.param("all", marks=FULL)], ids=["one", "all"])
+def test_a_group_that_cannot_be_checked_is_not_used(rules: Any, layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     def refused(*given: object) -> None:
         raise deciding.WorkerError("no runtime")
 
     monkeypatch.setattr(deciding, "check_group", refused)
-    # one candidate: each that is refused makes room for others
-    own = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
-    ledger = auto_fuse(layer, dry_run=True, fusion_rules=[own])
+    ledger = auto_fuse(layer, dry_run=True, fusion_rules=rules)
     assert ledger.kernels == ()
     assert any(one.reason.startswith("not checked") for one in ledger.rejected)
 

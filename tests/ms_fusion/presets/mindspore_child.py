@@ -43,7 +43,7 @@ def run(
         arguments: what a file finds in ``sys.argv[2:]``.
         environment: variables on top of this process's own.
         expect: the exit code that is right.
-        own_cache: kernels are kept in ``PLACE.cache``, and not with those of the other children of this session.
+        own_cache: kernels are kept in ``PLACE.cache``, and not in ``build/tests`` with those of the other children.
         fresh: a new interpreter, for what looks at imports, or at the environment in which MindSpore is loaded.
     """
     place.mkdir(parents=True, exist_ok=True)

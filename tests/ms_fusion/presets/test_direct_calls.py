@@ -17,9 +17,6 @@ STAYS, MOVES = (
     "assign in_numpy one_number added trained".split(),
     "set_data assign_value loaded initialized".split(),
 )
-CHANGES = (
-    "set_data assign_value assign in_numpy one_number added loaded initialized trained".split()
-)
 OF_ONE_KERNEL = {
     "Sums": ("Float32", [8, 16]),
     "Scalar": ("Float32", []),
@@ -28,7 +25,6 @@ OF_ONE_KERNEL = {
     "Layers": ("Float32", [8, 4]),
 }
 OF_MORE = "Counts Random GivesBack Nested Constant Sorted Branches Island Own Training".split()
-NETS = "Sums Scalar Half Normal Layers Counts Random GivesBack Nested Constant Sorted Branches Island Own Training".split()
 SLOW = "in_numpy added trained assign_value loaded Half Normal Random Nested Sorted Island Own Training".split()
 """What `make test-all` runs besides."""
 
@@ -38,7 +34,10 @@ def found(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     place = tmp_path_factory.mktemp("direct") / "work"
-    names = [json.dumps(some(request, every, *SLOW)) for every in (CHANGES, NETS)]
+    names = [
+        json.dumps(some(request, every, *SLOW))
+        for every in (STAYS + MOVES, [*OF_ONE_KERNEL, *OF_MORE])
+    ]
     return run(PROGRAMS / "direct_calls.py", place, *names).result
 
 

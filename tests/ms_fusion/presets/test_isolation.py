@@ -39,7 +39,7 @@ def losing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: ziglang\nVersion: 0.1\n")
     variables = _without_compiler(place) | {"PYTHONPATH": f"{place / 'extra'}{os.pathsep}{ROOT}"}
-    return run(PROGRAMS / "losing_compiler.py", place / "work", str(package), environment=variables).result  # fmt: skip
+    return run(PROGRAMS / "losing_compiler.py", place / "work", str(package), environment=variables, fresh=True).result  # fmt: skip
 
 
 @FULL
@@ -69,7 +69,7 @@ def test_a_full_disk_is_said_once(losing: dict[str, Any]) -> None:
 
 @pytest.mark.mindspore
 def test_without_any_compiler_mindspores_own_generator_stays(tmp_path: Path) -> None:
-    found = run(PROGRAMS / "losing_compiler.py", tmp_path / "work", environment=_without_compiler(tmp_path)).result  # fmt: skip
+    found = run(PROGRAMS / "losing_compiler.py", tmp_path / "work", environment=_without_compiler(tmp_path), fresh=True).result  # fmt: skip
     generator, (told,) = found["enabled"]
     assert generator == "mindspore"
     assert "since ours cannot be used: there is no C compiler" in told and "ziglang" in told

@@ -193,16 +193,16 @@ def test_check_finds(said: dict[str, Any]) -> None:
     "preset, flags",
     [
         ("auto", "--disable_pass=combine.parallel_fusion"),
-        pytest.param("auto", "", marks=FULL),
-        pytest.param("basic", "", marks=FULL),
-        pytest.param("auto", "--opt_level=1", marks=FULL),
+        ("auto", ""),
+        ("basic", ""),
+        ("auto", "--opt_level=1"),
     ],
 )
 def test_processes_end_well_and_children_inherit_no_generator(
     preset: str, flags: str, tmp_path: Path
 ) -> None:
     """When it ends, MindSpore reads the passes once more that it was told of, also those that it has not at this level."""
-    found = run(PROGRAMS / "children.py", tmp_path / f"{preset}{flags}", preset, flags)
+    found = run(PROGRAMS / "children.py", tmp_path / f"{preset}{flags}", preset, flags, fresh=True)
     assert found.result["child"][0] == 0, found.result["child"][1]
     assert found.result["kernels"] == 1
 

@@ -17,7 +17,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     place = tmp_path_factory.mktemp("warm")
     cache = {"MS_FUSION_CACHE_DIR": str(place / "cache")}
     return [
-        run(PROGRAMS / "warm_start.py", place / name, name, environment=cache).result
+        run(PROGRAMS / "warm_start.py", place / name, name, environment=cache, fresh=True).result
         for name in ("cold", "warm")
     ]
 

@@ -1,4 +1,7 @@
-"""Prints what operators say to calls without a tensor, in a graph or in `ms.jit`; the test writes the calls in."""
+"""Prints the errors of operators that are called without a tensor, in a graph or in `ms.jit`.
+
+The test replaces ``CALLS`` before it runs this file.
+"""
 
 import sys
 
@@ -19,7 +22,7 @@ class Net(ms.nn.Cell):
         self.call = call
 
     def construct(self, v):
-        """It."""
+        """The call's result."""
         return self.call(v)
 
 

@@ -207,7 +207,7 @@ def compiled_between():
 
 def called_inside():
     product = Products()
-    wide, small = number(700, 700, value=1e-3), number(3, 3)
+    wide, small = number(1500, 1500, value=1e-3), number(3, 3)
     product.compile(wide)
     product(small)
     signal.signal(signal.SIGALRM, lambda *_: product(small))
