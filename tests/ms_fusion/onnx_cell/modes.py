@@ -33,8 +33,7 @@ def in_modes(
         quick: those of the rows that `make test` runs in PyNative mode; all when not given.
         more: what `cases` takes besides.
     """
-    several, values = "," in names, list(values)
-    assert {*graph, *(quick or ())} <= {*values}, "a row of `make test` is no row of the table"
+    several = "," in names
     taken = {"graph": graph, "pynative": quick}
     rows = [
         pytest.param(
