@@ -23,6 +23,7 @@ from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
+from tbe_impl.merged_sizes import merged_variables, unmerged
 from tbe_impl.tuned import Tuning
 
 BACKENDS = ("cpu", "numpy")
@@ -208,6 +209,7 @@ class Kernel:
         known = {id(size) for size in sizes} | {
             id(parts[0]) for parts in map(blocked, sizes) if parts
         }
+        known |= {id(one) for one in merged_variables(sizes)}
         return tuple(item for item in self._unknown_sizes if id(item) not in known)
 
     @cached_property
@@ -310,8 +312,11 @@ class Kernel:
         if not self._unknown_sizes:
             return values
         for item, array in zip(self.inputs, given, strict=True):
-            sizes = item.tensor.shape
+            sizes: Sequence[Expr] = item.tensor.shape
             actual = array.shape if len(sizes) == array.ndim else (array.size,)
+            merged = merged_variables(sizes)
+            if merged and array.ndim == len(item.shape):
+                sizes, actual = merged, tuple(array.shape[one.axis or 0] for one in merged)
             if len(sizes) != len(actual):
                 continue
             for size, number in zip(sizes, actual, strict=True):
@@ -362,6 +367,9 @@ class Kernel:
         total, known = prod(actual), [size for size in item.shape if size >= 0]
         if len(known) == len(item.shape):
             return item.shape if prod(item.shape) == total else actual
+        apart = unmerged(item.tensor.shape, values)
+        if apart and prod(apart) == total:
+            return apart
         share: int = prod(known)
         if len(known) == len(item.shape) - 1 and share:
             return tuple(total // share if size < 0 else size for size in item.shape)

@@ -129,7 +129,7 @@ def _indices(op: Operation) -> Iterator[tuple[Tensor, Expr]]:
         return
     if word.name.startswith("unsorted_segment"):
         yield word.inputs[1], word.parameters["num_segments"]
-    elif word.name.startswith(("scatter", "gather", "inplace")) and word.inputs[0].shape:
+    elif word.name.startswith(("scatter", "inplace")) and word.inputs[0].shape:
         yield word.inputs[1], word.inputs[0].shape[0]
 
 

@@ -13,6 +13,7 @@ from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import Tensor, copy_of, stages_of, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.merged_sizes import merged_variables
 
 
 def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
@@ -128,7 +129,8 @@ def _matched(
     place = 0
     for tensor in tensors:
         own = static_shape(tensor)
-        following = next((index for index in range(place, len(declared)) if _fits(own, declared[index])), None)  # fmt: skip
+        merged = len(merged_variables(tensor.shape))
+        following = next((index for index in range(place, len(declared)) if _fits(own, declared[index], merged)), None)  # fmt: skip
         if following is None:
             following = next((index for index in range(place, len(declared)) if _filled_up(own, declared[index])), None)  # fmt: skip
         if following is None:
@@ -139,7 +141,10 @@ def _matched(
     return found, list(declared[place:])
 
 
-def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
+def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
+    """Whether a tensor of that shape, or of so many merged unknown axes, may be the declared one."""
+    if merged:
+        return len(declared) >= merged
     if own is None:
         return any(size < 0 for size in declared)
     if any(size < 0 for size in declared):

@@ -1,7 +1,8 @@
 """Which variants of a dynamic operator there are.
 
 The toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel serves all sizes and axes
-are not merged, so one variant is enough: the inputs as they are, filled up to one rank where they broadcast.
+are merged for ``gather`` and ``gather_nd`` only, whose files count on it, so one variant is enough: the inputs as they are,
+filled up to one rank where they broadcast.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tbe_impl.compat.faults import fault
+from tbe_impl.compat.merged_axes import gather_nd_variant, gather_variant
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
 REDUCE_MODES = frozenset({"reduce", "tuple_reduce"})
@@ -38,6 +40,10 @@ def classify(
         # operators look for theirs in each variant, where the toolkit has merged axes before them
         cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [list(extra_params["disable_fuse_axes"])]  # fmt: skip
     inputs = [_described(item) for item in ins]
+    if str(mode).lower() == "gather":
+        return [_gather(ins, inputs)]
+    if str(mode).lower() == "gather_nd":
+        return [gather_nd_variant(*_as_declared(ins, inputs), ins[2] if len(ins) > 2 else 0)]
     tensors = [item for item in _flat(inputs) if _role(item) != "axis"]
     rank = max((len(item["shape"]) for item in tensors), default=0)
     if str(mode).lower() in BROADCAST_MODES:
@@ -65,6 +71,24 @@ def classify(
     if str(mode).lower() == "split":
         return [[inputs[0], *_split(inputs, extra_params or {})]]
     return [inputs]
+
+
+def _gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """The variant of params, indices, an axis or None, and a number of batch axes."""
+    axis = ins[2] if len(ins) > 2 else None
+    along = None if axis is None else _number(axis)
+    return gather_variant(*_as_declared(ins, inputs), along, ins[3] if len(ins) > 3 else 0)
+
+
+def _as_declared(
+    ins: Sequence[Any], inputs: Sequence[Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The first two inputs; one without axes stays so."""
+    params, indices = (
+        {**checked, "shape": list(item["shape"])}
+        for item, checked in zip(ins[:2], inputs, strict=False)
+    )
+    return params, indices
 
 
 def _windows(extra: Mapping[str, Any]) -> list[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from tbe_impl.compat import transdata
@@ -236,11 +237,32 @@ def _counted(given: Any, name: str) -> Any:
     return int(known[0] if isinstance(known, (list, tuple)) else known)
 
 
+def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
+    """Sizes of merged axes: an unknown one is the product of variables, one for each declared axis."""
+    sizes: list[Any] = []
+    for place, (size, axes) in enumerate(zip(given["shape"], given["merged_axes"], strict=True)):
+        if size >= 0:
+            sizes.append(size)
+            continue
+        stem = "_batch" if place == 0 else f"_merged_{index}"  # the first axis is that of the batch
+        sizes.append(prod(_size_of_axis(f"{stem}_{axis}", axis) for axis in axes))
+    return sizes
+
+
+def _size_of_axis(name: str, axis: int) -> Var:
+    """The size of an axis of the declared array, by name."""
+    found: Var = session().variables.setdefault(name, Var(name, "int32", (1, None), axis))
+    return found
+
+
 def _shapes(inputs: Sequence[Any], name: str = "dim") -> list[Any]:
     shapes: list[Any] = []
     for index, given in enumerate(inputs):
         if not isinstance(given, dict):
             shapes.append(given)
+            continue
+        if "merged_axes" in given:
+            shapes.append(_merged_shape(given, index))
             continue
         sizes = list(given.get("shape", ()))
         ranges = given.get("range") or [(1, None)] * len(sizes)

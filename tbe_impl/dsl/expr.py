@@ -206,14 +206,19 @@ class Var(Expr):
     Attributes:
         name: as the operator calls it.
         bound: least and greatest value, when they are known.
+        axis: of the declared array whose size it is, where a placeholder has merged axes; else None.
     """
 
-    __slots__ = ("bound", "name", "serial")
+    __slots__ = ("axis", "bound", "name", "serial")
 
     def __init__(
-        self, name: str = "i", dtype: str = "int32", bound: tuple[int, int | None] | None = None
+        self,
+        name: str = "i",
+        dtype: str = "int32",
+        bound: tuple[int, int | None] | None = None,
+        axis: int | None = None,
     ):
-        self.name, self.dtype, self.bound = name, dtype_of(dtype).name, bound
+        self.name, self.dtype, self.bound, self.axis = name, dtype_of(dtype).name, bound, axis
         self.serial = next(_serial)
 
     def __repr__(self) -> str:

@@ -1,0 +1,34 @@
+"""Sizes of merged axes: of a placeholder whose size is a product of variables, each the size of one axis of the array.
+
+See `tbe_impl.compat.merged_axes` for the operators that merge axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tbe_impl.dsl.expr import Binary, Expr, Var
+
+
+def merged_variables(shape: Sequence[Expr]) -> tuple[Var, ...]:
+    """The variables in a shape that are sizes of axes of a declared array, in order."""
+    return tuple(one for size in shape for one in _variables(size))
+
+
+def unmerged(shape: Sequence[Expr], values: Mapping[int, int | float]) -> tuple[int, ...]:
+    """The sizes that a shape of merged axes has when they are apart; empty where it has none.
+
+    Args:
+        shape: of a tensor.
+        values: ``id`` of each variable → its value.
+    """
+    return tuple(int(values[id(one)]) for one in merged_variables(shape))
+
+
+def _variables(size: Expr) -> Iterator[Var]:
+    if isinstance(size, Var):
+        if size.axis is not None:
+            yield size
+    elif isinstance(size, Binary) and size.op == "mul":
+        yield from _variables(size.a)
+        yield from _variables(size.b)
