@@ -16,6 +16,8 @@ from tbe_impl.compat.merged_axes import gather_nd_variant, gather_variant
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
 REDUCE_MODES = frozenset({"reduce", "tuple_reduce"})
+WINDOWS = ("window_dimensions", "window_strides", "window_dilations", "padding_dimensions")
+"""What ``pooling`` is told of its windows, one number or pair for each axis; files read it from the variant's description."""
 
 
 def classify(
@@ -61,6 +63,8 @@ def classify(
     if str(mode).lower() in ("sort", "topk"):
         by_tensor = (extra_params or {}).get("op_mode") == "topkv2"
         return [[inputs[0], inputs[2]]] if by_tensor else [inputs[:1]]
+    if str(mode).lower() == "pooling":
+        return [_pooling(inputs, extra_params or {})]
     if str(mode).lower() == "pooling_with_arg":
         return [[inputs[0], *_windows(extra_params or {})]]
     if str(mode).lower() == "concat":
@@ -89,6 +93,31 @@ def _as_declared(
         for item, checked in zip(ins[:2], inputs, strict=False)
     )
     return params, indices
+
+
+def _pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
+    """The tensor, described with its windows, and the axes on which they slide.
+
+    Raises:
+        OperatorError: a size of the windows is not known, or there are not as many as axes.
+    """
+    image, *axes = inputs
+    image.update({name: value for name, value in extra.items() if name in (*WINDOWS, "global_pooling")})  # fmt: skip
+    for name in WINDOWS:
+        value = extra.get(name)
+        if name in extra and value is None and not extra.get("global_pooling"):
+            raise fault(
+                "E90001",
+                f"{name} of a pooling has to be known when its operator is built, but is None",
+                detailed_cause=f"{name} is unknown",
+            )
+        if value is not None and axes and len(value) != len(axes[0]):
+            raise fault(
+                "E90001",
+                f"{name} of a pooling has to have one entry for each of the axes {list(axes[0])}, but is {value!r}",
+                detailed_cause=name,
+            )
+    return [image, *axes]
 
 
 def _windows(extra: Mapping[str, Any]) -> list[Any]:

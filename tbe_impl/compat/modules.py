@@ -343,7 +343,7 @@ def family_of(module: str) -> Callable[[str], Any] | None:
 
 LAZY_CHILDREN = {
     "impl": "util",
-    "impl.util": "platform_adapter util_common norm_pattern_adapter",
+    "impl.util": "platform_adapter util_common norm_pattern_adapter pooling_pattern_adapter",
     "te": "lang platform tvm utils op tik domain",
     "te.lang": "cce base dynamic",
     "te.lang.cce": "te_compute te_schedule util rl_bank",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from tbe_impl.compat.classify import classify
+from tbe_impl.compat.classify import WINDOWS, classify
 from tbe_impl.compat.registering import register_op_compute
 from tbe_impl.compat.session import has_unknown_size
 
@@ -27,6 +27,15 @@ NORM = SimpleNamespace(
     REDUCE_ATTR_IDX="reduce_axis_attr_idx", REDUCE_ATTR_NAME="reduce_axis_attr_name",
     REDUCE_ATTR_DTYPE="reduce_axis_attr_dtype",
 )  # fmt: skip
+POOLING = SimpleNamespace(
+    GLOBAL_POOLING="global_pooling", ACTUAL_WINDOW_ORI_INDICES="actual_window_ori_indices",
+    **{name.upper(): name for name in WINDOWS},
+    # the toolkit spells it so
+    **{f"{name.upper()}_ATTR_IDNEX": f"{name}_attr_index" for name in WINDOWS},
+)  # fmt: skip
+REDUCE_WINDOW = SimpleNamespace(
+    **{name: name for name in ("MAX", "MIN", "SUM", "AVG", "GMP", "GAP", "CEIL", "FLOOR")}
+)
 
 
 def register_operator_compute(
@@ -102,6 +111,10 @@ def names_of(module: str, load: Callable[[str], ModuleType]) -> Mapping[str, Any
     known: dict[str, Mapping[str, Any]] = {
         "impl.util.util_common": _COMMON,
         "impl.util.norm_pattern_adapter": {"NormPattern": NORM},
+        "impl.util.pooling_pattern_adapter": {
+            "PoolingPattern": POOLING,
+            "ReduceWindowAttr": REDUCE_WINDOW,
+        },
         "impl.constant_util": _CONSTANTS,
         "impl.constant_util_v1": _CONSTANTS,
     }

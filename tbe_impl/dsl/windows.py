@@ -144,7 +144,8 @@ def reduce_window(
         raw_tensor: any.
         computation: ``MAX``, ``MIN``, ``SUM``, ``AVG``, or over the whole axes ``GMP`` (max) and ``GAP`` (mean).
         window_axes: the axes on which windows slide.
-        window_dimensions, window_strides, window_dilations: one number for each of them.
+        window_dimensions, window_strides: one number for each of them; ``GMP`` and ``GAP`` need none.
+        window_dilations: likewise; 1 when none are given.
         padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
         padding_dimensions: before and after for each axis, as pairs or flat; or one number for each axis.
         rounding_mode: ``FLOOR`` or ``CEIL``, of the number of windows under ``CALCULATED``.
@@ -158,6 +159,9 @@ def reduce_window(
         raise InputError("reduce_window gives positions of largest and smallest elements", place=str(here()), expected="MAX or MIN", got=kind)  # fmt: skip
     pads = _pairs(padding_dimensions, len(axes))
     every = len(axes)
+    for name, given in (("window_dimensions", window_dimensions), ("window_strides", window_strides)):  # fmt: skip
+        if not given and axes and kind not in ("GMP", "GAP"):
+            raise InputError(f"reduce_window: {name} are missing", place=str(here()), expected=f"{every} numbers, one for each window axis", got=repr(given))  # fmt: skip
     return _pool(
         "reduce_window", tensor, kind, axes, window_dimensions or [1] * every, window_strides or [1] * every,
         window_dilations or [1] * every, str(padding_mode).upper(), pads, ceil=str(rounding_mode).upper() == "CEIL",
