@@ -349,28 +349,32 @@ def _reduced(
 
 
 def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Outputs as ``te.lang.cce.auto_schedule`` leaves them: in the first input's dtype when the operator cast nothing itself."""
-    found = []
-    for output in outputs:
-        first = output.op
-        while first.input_tensors:
-            first = first.input_tensors[0].op
-        if first.kind == "placeholder" and first.outputs[0].dtype == output.dtype:
-            # the first of the stages below: there is nothing to cast
-            found.append(output)
-            continue
-        stages = stages_of([output])
-        inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]
-        made = [op for op in stages if op.kind != "placeholder"]
-        dtype = inputs[0].dtype if inputs else output.dtype
-        keeps = (
-            len(made) < 2
-            or dtype == output.dtype
-            or dtype in ("bool", "uint64")
-            or output.dtype in ("bool", "uint8", "int8")
-            or (dtype in ("float16", "float32") and output.dtype == "int32")
-            or any(op.kind != "compute" or "not_auto_cast" in op.tag for op in made)
-            or all(op.tag == "elewise_single_cast" for op in made)
-        )
-        found.append(output if keeps else auto_cast(output, dtype))
-    return found
+    """Outputs as ``te.lang.cce.auto_schedule`` leaves them: in one input's dtype when the operator cast nothing itself.
+
+    That input is the last placeholder of the depth-first walk from the outputs, operands from left to right: the toolkit puts
+    each placeholder that it meets in front of its list, and takes the first of the list.
+    """
+    stages = stages_of(outputs)
+    inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]
+    made = [op for op in stages if op.kind != "placeholder"]
+    dtype = inputs[-1].dtype if inputs else ""
+    if (
+        dtype in ("", "bool", "uint64")
+        or all(output.dtype == dtype for output in outputs)
+        or len(made) < 2
+        or any(op.kind != "compute" or "not_auto_cast" in op.tag for op in made)
+        or all(op.tag == "elewise_single_cast" for op in made)
+    ):
+        return list(outputs)
+    return [
+        output if _keeps_dtype(output, dtype) else auto_cast(output, dtype) for output in outputs
+    ]
+
+
+def _keeps_dtype(output: Tensor, dtype: str) -> bool:
+    """Whether an output stays as it is beside an input of that dtype."""
+    return (
+        not output.op.input_tensors
+        or output.dtype in ("bool", "uint8", "int8")
+        or (dtype in ("float16", "float32") and output.dtype == "int32")
+    )
