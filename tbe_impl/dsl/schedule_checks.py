@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Reduce, reads, walk
+from tbe_impl.dsl.expr import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    IterVar,
+    Read,
+    Reduce,
+    Var,
+    reads,
+    walk,
+)
 from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, SCOPES, capacity, instruction_of_tag
 from tbe_impl.dsl.onchip import Buffer, buffers_of, peak
 from tbe_impl.dsl.regions import UNKNOWN, Regions
@@ -205,6 +218,89 @@ def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                           takes, dtype, "Cast before it and back after it, or build for another chip")  # fmt: skip
 
 
+_COMPUTES: Mapping[str, frozenset[str]] = {
+    f"vector_{name}": frozenset(operators.split())
+    for name, operators in {
+        "add": "add", "adds": "add sub", "sub": "sub", "mul": "mul", "muls": "mul div", "div": "div", "max": "max",
+        "maxs": "max", "min": "min", "mins": "min", "exp": "exp", "ln": "log", "sqrt": "sqrt", "rsqrt": "rsqrt",
+        "abs": "abs",
+    }.items()
+}  # fmt: skip
+"""Instruction → the operators of an expression that it may stand for; other instructions say nothing of these."""
+_OPERATORS = frozenset[str]().union(*_COMPUTES.values())
+_REDUCES = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
+_IMAGE_TO_COLUMNS = frozenset({"im2col", "im2col_v2", "img2col"})
+
+
+def instruction_meaning(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction computes what the expression says: on the device the instruction alone counts."""
+    for stage in regions.record.stages:
+        for directive in stage.named("emit_insn"):
+            name = str(directive.value[0])
+            for body in stage.op.body:
+                against = _against(name, stage.op, body)
+                if against:
+                    yield Finding("error", "instruction", stage.op.name, directive.place,
+                                  f"{stage.op.name}: {name} and the expression of the stage disagree, and the device follows "
+                                  "the instruction", *against)  # fmt: skip
+
+
+def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
+    """What an instruction computes, what an expression has instead, and the remedy; None where both may agree."""
+    if name in _IMAGE_TO_COLUMNS:
+        return _columns(op, body)
+    reduced = _REDUCES.search(name)
+    if reduced is not None and isinstance(body, Reduce) and body.op != reduced[1]:
+        return f"{reduced[1]} over {_names(body.axes)}", f"{body.op} over {_names(body.axes)}", "Name the instruction of the expression"  # fmt: skip
+    found = _operator(body)
+    if name in _COMPUTES and found in _OPERATORS and found not in _COMPUTES[name]:
+        return (
+            " or ".join(sorted(_COMPUTES[name])),
+            f"{body}",
+            "Name the instruction of the expression",
+        )
+    return None
+
+
+def _names(axes: Iterable[IterVar]) -> str:
+    return ", ".join(axis.name for axis in axes)
+
+
+def _operator(body: Expr) -> str:
+    """The one operator of an expression, empty where there are none or several."""
+    body = _without_casts(body)
+    if not isinstance(body, (Binary, Call)):
+        return ""
+    simple = all(isinstance(_without_casts(part), (Read, Const, Var)) for part in body.children)
+    name = body.op if isinstance(body, Binary) else body.name
+    return name if simple else ""
+
+
+def _without_casts(body: Expr) -> Expr:
+    while isinstance(body, Cast):
+        body = body.value
+    return body
+
+
+def _columns(op: Operation, body: Expr) -> tuple[str, str, str] | None:
+    """im2col writes channels along the last axis, positions along the one before: the expression has to read channels so."""
+    if len(op.axis) < 2:
+        return None
+    *others, last = op.axis
+    extent = last.extent
+    if isinstance(extent, Const) and extent.value == 1:
+        return None
+    for read in reads(body):
+        along = {id(node) for node in walk(read.indices[-1])} if read.indices else set()
+        if id(last) not in along and any(id(axis) in along for axis in others):
+            return (
+                f"elements of {op.name}[…, position, channel], the channel {last.name} last in what it reads",
+                f"{read}",
+                f"Swap the axes of {op.name}: its last one has to be the last of {read.tensor.name}",
+            )
+    return None
+
+
 def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
     """A split that leaves a shorter last tile."""
     for stage in regions.record.stages:
@@ -358,5 +454,11 @@ Check = Callable[[Regions, Soc], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (attachment, inlining, scopes)
 """What is wrong everywhere."""
 
-DEVICE_CHECKS: tuple[Check, ...] = (instruction_dtypes, division, alignment, capacities)
+DEVICE_CHECKS: tuple[Check, ...] = (
+    instruction_dtypes,
+    instruction_meaning,
+    division,
+    alignment,
+    capacities,
+)
 """What is wrong on one chip."""
