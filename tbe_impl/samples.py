@@ -13,7 +13,7 @@ import numpy as np
 from tbe_impl.arguments import Description
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, reads
-from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
@@ -40,18 +40,28 @@ def inputs_for(
 
     Args:
         kernel: any that has inputs.
-        described: what the operator was told of its inputs; an array given there is used as it is.
+        described: what the operator was told of its inputs; an array given there is used as it is. None at all stand for
+            inputs as they are declared.
         seed: of the random numbers.
         operator: its name; the inputs of logical operators are truth values, whatever their dtype.
 
     Raises:
-        InputError: a given array does not fit, or nothing says what a size is.
+        InputError: a given array does not fit, nothing says what a size is, or an input is none of those described.
     """
     limits = _index_limits(kernel)
     left = list(described)
     found = []
     for number, item in enumerate(kernel.inputs):
         own = _taken(item, left)
+        if own is None and described:
+            # another array in its place would be one that nobody asked for
+            raise InputError(
+                f"nothing describes the input {item.name}",
+                place=kernel.name,
+                expected=f"{shape_text(item.shape)} {item.dtype}",
+                got=", ".join(f"{one.name or 'an input'} {shape_text(one.shape)} {one.dtype}" for one in described),
+                remedy=f"Give it with --input, or leave {item.name} out of the operator's tensor_list",
+            )  # fmt: skip
         name = own.name if own and own.name else item.name
         shape = own.actual if own is not None and not own.is_known else item.shape
         if any(size < 0 for size in shape):

@@ -30,14 +30,7 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
     kernel_name, tensors, schedule = _built(name, session)
     inputs, outputs = _parted(tensors)
     outputs = outputs[_written_over_inputs(schedule, len(outputs)) :]
-    listed = {id(tensor) for tensor in inputs}
-    inputs += [
-        tensor
-        for op in stages_of(outputs)
-        if op.kind == "placeholder"
-        for tensor in op.outputs
-        if id(tensor) not in listed
-    ]
+    _check_listed(kernel_name, session, inputs, outputs)
     places, rest = _matched(inputs, declared)
     results, _ = _matched(outputs, rest if rest or not places else declared)
     return Kernel(
@@ -48,6 +41,31 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
         schedule,
         *_followed(schedule, outputs, inputs, has_memories=not session.soc.unlimited),
     )
+
+
+def _check_listed(
+    name: str, session: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> None:
+    """Raises when the results read an input that was not built with them: nobody could hand its array over."""
+    listed = {id(tensor) for tensor in inputs}
+    needed = [
+        tensor
+        for op in stages_of(outputs, known=listed)
+        if op.kind == "placeholder"
+        for tensor in op.outputs
+    ]
+    missing = [tensor for tensor in needed if id(tensor) not in listed]
+    if missing:
+        names = ", ".join(tensor.name for tensor in missing)
+        place = session.builds[-1].location if session.builds else None
+        raise InputError(
+            f"{name}: the results read {names}, which the build was not given",
+            place=str(place) if place else name,
+            expected="every placeholder in tensor_list, inputs before results",
+            got=", ".join(tensor.name for tensor in (*inputs, *outputs)),
+            remedy="Add to tensor_list: "
+            + ", ".join(f"{tensor.name} ({tensor.op.location})" for tensor in missing),
+        )
 
 
 def _parted(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
