@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.inferring import check_shapes
 from custom_ops.kernels import AnyKernel, Described, Procedure, WholeKernel, outputs_of, several
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
@@ -89,11 +90,13 @@ class Computation:
         with _building:
             found = self._kernels.get(key)
             if found is None:
+                said = self._shapes_said(key)
                 varying = self._varying_for(key)
                 if varying is None:
                     found, self.built = self._trace(key), self.built + 1
                 else:
                     found = Bound(varying, key, self._described(varying, key))
+                self._check_shapes(said, outputs_of(found))
                 self._kernels[key] = found
             return found
 
@@ -112,13 +115,33 @@ class Computation:
         with _building:
             found = self._outputs.get(key)
             if found is None:
+                said = self._shapes_said(key)
                 known = self._made_varying(key)
                 if known is not None:
                     found = self._described(known, key)
                 else:
                     found = outputs_of(self._trace(key))
+                self._check_shapes(said, found)
                 self._outputs[key] = found
             return found
+
+    def _shapes_said(self, given: Sequence[Described]) -> Any:
+        """The shapes that the operator infers beside what `forward` makes; None where it infers none.
+
+        Raises:
+            InputError: it refuses these.
+        """
+        spec = self.spec
+        if spec.infer_shape is None or spec.forward is None:
+            return None
+        self._check_number(given)
+        return spec.infer_shape(*(one.shape for one in given), **self.attributes)
+
+    def _check_shapes(self, said: Any, made: Sequence[Described]) -> None:
+        """Raises where `forward` makes other shapes than were inferred."""
+        if said is not None:
+            shapes = tuple(one.shape for one in made)
+            check_shapes(self.spec.name, self.spec.outputs, said, shapes, self.spec.place)
 
     def describe_unknown(self, given: Sequence[Described]) -> tuple[Described, ...]:
         """As `describe`, for sizes that may be -1: what depends on them is -1 too."""

@@ -9,6 +9,7 @@ from os import PathLike
 from types import SimpleNamespace
 from typing import Any
 
+from custom_ops import inferring
 from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, nn
 from custom_ops.kernels import several
@@ -64,8 +65,10 @@ def register_operator(
     arguments are the operator's attributes. It may have ``backward(ctx, grad, …)``, of the same kind, with one gradient for
     each output: ``ctx.x`` is the input or output of that name, ``ctx.alpha`` an attribute; it gives the gradient of each
     input, None for one that has none. Without it the gradient is derived. ``infer_shape`` and ``infer_dtype`` take the
-    shapes, or dtypes, of the inputs; without them they follow from ``forward``. ``composite`` is the same from basic
-    operators of MindSpore.
+    shapes, or dtypes by name, of the inputs, and attributes by keyword; each gives one for each output, or raises. A dtype
+    that is inferred is the result's: ``forward`` computes in it where it is wider, and what it makes is cast. A shape has to
+    be the one that ``forward`` makes. Without them both follow from ``forward``. ``composite`` is the same from basic
+    operators of MindSpore, which say their dtypes themselves.
 
     Args:
         name: what `get` finds it by.
@@ -80,7 +83,8 @@ def register_operator(
         A decorator: the class becomes a Cell.
 
     Raises:
-        InputError: the name is taken by another class, there is no forward, or the names do not fit.
+        InputError: the name is taken by another class, there is no forward, the names do not fit, or a forward that is a
+            Cell has ``infer_shape`` or ``infer_dtype`` beside it.
 
     >>> import numpy as np
     >>> @register_operator("Times")
@@ -136,6 +140,9 @@ def _spec(
     if HAS_MINDSPORE and (
         isinstance(forward, nn.Cell) or (isinstance(forward, type) and issubclass(forward, nn.Cell))
     ):
+        idle = [name for name in ("infer_shape", "infer_dtype") if _optional(written, name)]
+        if idle:
+            raise InputError(f"{name}: {' and '.join(idle)} would not be used", place=place, expected="a forward marked @tbe or @formula", got="a Cell, whose operators say their shapes and dtypes", remedy="Leave it out, and cast in the Cell")  # fmt: skip
         cell = forward() if isinstance(forward, type) else forward
         arguments, attributes = _arguments(type(cell).construct, drop_self=True)
         return OpSpec(
@@ -158,6 +165,13 @@ def _spec(
             got=f"{len(inputs)} ({', '.join(inputs)})",
         )
     names, made = tuple(inputs or arguments), tuple(outputs or ("out",))
+    compute = _as_compute(function, kind)
+    infer_shape, infer_dtype = _optional(written, "infer_shape"), _optional(written, "infer_dtype")
+    if infer_shape is not None:
+        infer_shape = inferring.shapes_by(infer_shape, name, made, place)
+    if infer_dtype is not None:
+        infer_dtype = inferring.dtypes_by(infer_dtype, name, made, place)
+        compute = inferring.forward_with(compute, infer_dtype)
     backward = inspect.getattr_static(written, "backward", None)
     saves: tuple[str, ...] = ()
     gradient: Compute | None = None
@@ -166,17 +180,19 @@ def _spec(
         saves = _saves(own, names, made)
         gradient = _with_context(own, saves, len(made))
         gradient = _as_compute(gradient, getattr(backward, _KIND, kind))
+        if infer_dtype is not None:
+            gradient = inferring.backward_with(gradient, saves, names)
     return OpSpec(
         name,
         names,
         made,
-        forward=_as_compute(function, kind),
+        forward=compute,
         backward=gradient,
         saves=saves,
         attributes=attributes,
         composite=_optional(written, "composite"),
-        infer_shape=_optional(written, "infer_shape"),
-        infer_dtype=_optional(written, "infer_dtype"),
+        infer_shape=infer_shape,
+        infer_dtype=infer_dtype,
         undifferentiable=frozenset(undifferentiable),
         dtypes=tuple(DTYPES),
         formula=function if kind == "formula" else None,
