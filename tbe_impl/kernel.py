@@ -21,7 +21,7 @@ from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.layouts import BLOCK
-from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, variables_of
+from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, static_shape, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.merged_sizes import merged_variables, unmerged
 from tbe_impl.tuned import Tuning
@@ -50,6 +50,13 @@ class Argument:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of its array."""
         return dtype_of(self.tensor.dtype).numpy
+
+    @cached_property
+    def is_resized(self) -> bool:
+        """Whether the operator reads another number of elements than were declared, from the first on."""
+        own = static_shape(self.tensor)
+        known = own is not None and all(size >= 0 for size in self.shape)
+        return known and prod(own or ()) != prod(self.shape) and prod(self.shape) > 0
 
 
 @dataclass(frozen=True)
@@ -347,6 +354,9 @@ class Kernel:
             lacking = [wanted - own for wanted, own in zip(shape, array.shape, strict=True)]
             if all(0 <= number < BLOCK for number in lacking):
                 array = filled_up(array, shape)
+        if item.is_resized:
+            # the device reads from the first element on, whatever lies behind
+            array = np.resize(array.reshape(-1), prod(shape))
         if prod(shape) != array.size:
             raise InputError(
                 f"the array for {item.name} does not fit what the operator made of it",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from tbe_impl.backends.cpu.options import DEFAULT, Options
@@ -31,7 +31,7 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
     inputs, outputs = _parted(tensors)
     outputs = outputs[_written_over_inputs(schedule, len(outputs)) :]
     _check_listed(kernel_name, session, inputs, outputs)
-    places, rest = _matched(inputs, declared)
+    places, rest = _matched(inputs, declared, len(outputs), _unread(inputs, outputs))
     results, _ = _matched(outputs, rest if rest or not places else declared)
     return Kernel(
         kernel_name,
@@ -139,10 +139,26 @@ def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
                 yield from declared_shapes(value)
 
 
+def _unread(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
+    """``id`` of inputs that no result reads."""
+    read = {id(tensor) for op in stages_of(outputs) for tensor in op.outputs}
+    return {id(tensor) for tensor in inputs} - read
+
+
 def _matched(
-    tensors: Sequence[Tensor], declared: Sequence[tuple[int, ...]]
+    tensors: Sequence[Tensor],
+    declared: Sequence[tuple[int, ...]],
+    others: int | None = None,
+    unread: Collection[int] = (),
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """For each tensor the next declared shape with as many elements; and the shapes that come after the last of them."""
+    """For each tensor the next declared shape with as many elements; and the shapes that come after the last of them.
+
+    Args:
+        tensors: inputs, or outputs.
+        declared: the shapes.
+        others: how many of them are left to outputs; then an input may also be the beginning of the next declared tensor.
+        unread: ``id`` of inputs whose elements nobody reads: they may be larger, too.
+    """
     found: list[tuple[int, ...]] = []
     place = 0
     for tensor in tensors:
@@ -151,6 +167,8 @@ def _matched(
         following = next((index for index in range(place, len(declared)) if _fits(own, declared[index], merged)), None)  # fmt: skip
         if following is None:
             following = next((index for index in range(place, len(declared)) if _filled_up(own, declared[index])), None)  # fmt: skip
+        if following is None and others is not None and place < len(declared) - others and _begins(own, declared[place], any_size=id(tensor) in unread):  # fmt: skip
+            following = place
         if following is None:
             found.append(own if own is not None else tuple(-1 for _ in tensor.shape))
             continue
@@ -168,6 +186,13 @@ def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -
     if any(size < 0 for size in declared):
         return False
     return _elements(own) == _elements(declared)
+
+
+def _begins(own: tuple[int, ...] | None, declared: tuple[int, ...], *, any_size: bool) -> bool:
+    """Whether a tensor may be the first elements of a declared one."""
+    if own is None or any(size < 0 for size in declared):
+        return False
+    return any_size or 0 < _elements(own) < _elements(declared)
 
 
 def _filled_up(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:

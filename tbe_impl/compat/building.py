@@ -269,3 +269,17 @@ class InstructionParameters:
 
 
 INSTRUCTION_PARAMETERS = InstructionParameters()
+
+
+def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: str) -> None:
+    """Notes that the device writes a result over an input; here results are arrays of their own.
+
+    Raises:
+        OperatorError: another result is written over the same input.
+    """
+    key = f"InputReuseDict_{kernel_name}"
+    known = dict(INSTRUCTION_PARAMETERS.get_param(key) or {})
+    if output_buffer in known:
+        name = getattr(output_buffer, "name", output_buffer)
+        raise fault("E90001", f"two results are written over {name}", detailed_cause="Cannot assign two inputs to one output")  # fmt: skip
+    INSTRUCTION_PARAMETERS.insert_param(key, {**known, output_buffer: input_buffer})

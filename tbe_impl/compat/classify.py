@@ -44,6 +44,8 @@ def classify(
     inputs = [_described(item) for item in ins]
     if str(mode).lower() == "gather":
         return [_gather(ins, inputs)]
+    if str(mode).lower() == "scatter_nd" and (extra_params or {}).get("op_name") == "scatter_nd":
+        return [_scatter_nd(inputs)]
     if str(mode).lower() == "gather_nd":
         return [gather_nd_variant(*_as_declared(ins, inputs), ins[2] if len(ins) > 2 else 0)]
     tensors = [item for item in _flat(inputs) if _role(item) != "axis"]
@@ -75,6 +77,25 @@ def classify(
     if str(mode).lower() == "split":
         return [[inputs[0], *_split(inputs, extra_params or {})]]
     return [inputs]
+
+
+def _scatter_nd(inputs: Sequence[Any]) -> list[Any]:
+    """The variant of indices, updates and a shape: what is changed, described; indices; updates.
+
+    Raises:
+        OperatorError: the shape is not known.
+    """
+    indices, updates, shape = inputs
+    sizes = shape.get("const_value") if isinstance(shape, dict) else shape
+    if sizes is None:
+        raise fault(
+            "E90001",
+            "the shape of a scatter_nd has to be known when its operator is built",
+            detailed_cause="shape is unknown",
+        )
+    known = [int(size) for size in sizes]
+    target = {**updates, "shape": known, "range": [(size, size) for size in known]}
+    return [target, indices, updates]
 
 
 def _gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

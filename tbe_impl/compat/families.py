@@ -57,6 +57,12 @@ def names() -> list[str]:
     return sorted({*WORDS, *(old for old, new in SYNONYMS.items() if new in WORDS)})
 
 
+def _as_module(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A word with itself as attribute: in the toolkit some names are a module too, which has the function inside."""
+    setattr(call, name, call)
+    return call
+
+
 def _as_the_toolkit(name: str, word: Word, build: Callable[..., Any]) -> Callable[..., Any]:
     """Errors of words are ``RuntimeError`` there, and operators that try a word catch that."""
 
@@ -99,6 +105,7 @@ def casting(name: str) -> Callable[..., Any] | None:
     if word is None:
         return None
 
+    @functools.partial(_as_module, name)
     @functools.wraps(word.build)
     @functools.partial(_as_the_toolkit, f"te.lang.cce.{name}", word)
     def cast_and_build(*args: Any, **keywords: Any) -> Any:
@@ -144,6 +151,7 @@ def refusing(name: str) -> Callable[..., Any] | None:
     if word is None:
         return None
 
+    @functools.partial(_as_module, name)
     @functools.wraps(word.build)
     @functools.partial(_as_the_toolkit, f"tbe.dsl.{name}", word)
     def check_and_build(*args: Any, **keywords: Any) -> Any:

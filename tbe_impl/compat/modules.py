@@ -140,6 +140,7 @@ _UTIL_EXTRA = {
     "ceil": lambda a, b: (a + b - 1) // b,
     "is_cast_support": lambda source, target: families.converts(source, target),
     "get_align_factor": platform.get_align_factor,
+    "reuse_input_as_output": building.reuse_input_as_output,
     "DTYPE_BYTE": {
         name: max(platform.get_bit_len(name) // 8, 1) for name in para_check.ALL_DTYPE_LIST
     },
@@ -203,6 +204,7 @@ _TOPI_UTIL = {
 }
 
 _STORED_SCHEDULES = (
+    *("te.lang.cce.rl_bank", "te.domain.rl_bank", "tbe.common.rl_bank"),
     "te.lang.cce.rl_bank.rl_bank",
     "te.domain.rl_bank.rl_bank",
     "tbe.common.rl_bank.rl_bank",
@@ -305,7 +307,7 @@ _TVM_PARTS: dict[str, Names] = {
 
 _PREFIXES: tuple[tuple[str, Names], ...] = (
     ("te.lang.cce", _CASTING_EXTRA),
-    ("te.lang.dynamic", _CASTING_EXTRA),
+    ("te.lang.dynamic", {**_CASTING_EXTRA, "shape_to_list": shape_util.shape_to_list}),
     ("topi.cce", {**_CASTING_EXTRA, **_TOPI_UTIL}),
     ("te.platform", {**_PLATFORM, **_BUILD_CONFIG, "fusion_manager": None}),
     ("tbe.common.platform", _PLATFORM),

@@ -203,13 +203,22 @@ def compute(*_: Any, **__: Any) -> Iterator[Context]:
         record.in_variant = before
 
 
-def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
+def variable_shape(
+    inputs: Sequence[Any], op_mode: str | bool = "elewise", support_broadcast: bool = False
+) -> Any:
     """Shapes for placeholders: known sizes as they are, unknown ones as variables.
 
     Unknown sizes at the same place (from the last axis) of inputs that do not differ in role are one variable, so that
     elementwise operators see equal shapes. For ``sort`` and ``transpose`` the one shape itself comes back, with how many are
     wanted where a tensor says it; for ``slice`` begins and sizes do, for ``pooling_with_arg`` what is known of the windows.
+
+    Args:
+        inputs: descriptions.
+        op_mode: a pattern of the toolkit; in files of 2020 the next argument.
+        support_broadcast: all shapes get as many axes as the longest, ones in front.
     """
+    if op_mode is True or support_broadcast:
+        return _shapes(_with_equal_ranks(inputs))
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
     if op_mode == "transdata":
@@ -227,6 +236,26 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise") -> Any:
         return [_shapes(inputs[:1])[0], [_counted(inputs[1], "k")]]
     shapes = _shapes(inputs)
     return shapes[0] if op_mode in ("sort", "topk") else shapes
+
+
+def _with_equal_ranks(inputs: Sequence[Any]) -> list[Any]:
+    """Descriptions whose shapes begin with as many ones as they lack axes."""
+    rank = max((len(item["shape"]) for item in inputs if isinstance(item, dict)), default=0)
+    filled: list[Any] = []
+    for item in inputs:
+        if not isinstance(item, dict):
+            filled.append(item)
+            continue
+        ones = rank - len(item["shape"])
+        ranges = item.get("range") or [(1, None)] * len(item["shape"])
+        filled.append(
+            {
+                **item,
+                "shape": [1] * ones + list(item["shape"]),
+                "range": [(1, 1)] * ones + list(ranges),
+            }
+        )
+    return filled
 
 
 def _counted(given: Any, name: str) -> Any:

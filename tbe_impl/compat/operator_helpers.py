@@ -83,6 +83,7 @@ def _adapter(load: Callable[[str], Any]) -> Mapping[str, Any]:
         "get_current_build_config": load("tbe.common.buildcfg").get_current_build_config,
         "classify": classify, "tbe_classify": classify, "auto_schedule": dsl.auto_schedule, "build": dsl.build,
         "tuple_sum": dsl.tuple_sum, "OpPatternMode": PATTERNS, "OpImplMode": IMPLEMENTATIONS,
+        "rl_bank": load("tbe.common.rl_bank.rl_bank"),
         "OpTbeImplMode": SimpleNamespace(TBE_HIGH_PRECISION="high_precision"),
         "TbeContextKey": SimpleNamespace(PATTERN="pattern"), "NormPattern": NORM,
         "tbe_fusion_manager": load("te.platform.fusion_manager").fusion_manager,

@@ -109,6 +109,8 @@ def get_soc_spec(key: str) -> Any:
         "vector_reg_width": 0,
         "L0A_LAYOUT_IS_zN": False,
         "intrinsic_fix_pipe_l0c2out": False,
+        # whether windows of an image have to lie in whole rows, as text
+        "load3d_constraints": "0" if as_chip.short_name == "Ascend910B" else "1",
     }
     if key not in answers:
         raise fault("E90003", f"unknown key of get_soc_spec: {key!r}", detailed_cause=str(key))

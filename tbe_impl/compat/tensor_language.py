@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from tbe_impl.compat import sparse_rows
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import session
 from tbe_impl.dsl import expr as language
@@ -117,7 +118,11 @@ def compute(
     """A stage from a function of its indices; takes the tag of a ``tag_scope`` around it when it has none."""
     tags = session().build_config.get("_tags") or [("", None)]
     scope_tag, scope_attrs = tags[-1]
-    return graph.compute(shape, fcompute, name, tag or scope_tag, attrs or scope_attrs)
+
+    try:
+        return graph.compute(shape, fcompute, name, tag or scope_tag, attrs or scope_attrs)
+    except sparse_rows.IsSparse:
+        return sparse_rows.written_rows(shape, fcompute)
 
 
 @contextlib.contextmanager
@@ -305,6 +310,7 @@ def create_schedule(ops: Any) -> Any:
 FUNCTIONS: dict[str, Any] = {
     "placeholder": placeholder, "var": var, "size_var": var, "const": const, "convert": convert, "compute": compute,
     "tag_scope": tag_scope, "reduce_axis": graph.reduce_axis, "thread_axis": graph.thread_axis, "comm_reducer": comm_reducer,
+    "sparse_axis": sparse_rows.sparse_axis, "sparse": sparse_rows.sparse,
     **_REDUCERS, "all": all_, "any": any_, "select": select, "if_then_else": select, "create_schedule": create_schedule,
     "Select": select, "cast": lambda value, dtype=None: language.cast(*((value, dtype) if isinstance(value, str) else (dtype, value))),
     **{name: _function(function) for name, function in {

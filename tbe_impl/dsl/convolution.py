@@ -397,7 +397,9 @@ WORDS = (
             ("conv2d_backprop_filter", _gradient_filter, 2),
             ("conv2d_backprop_filter_compute", _gradient_filter, 2),
             ("conv3d_backprop_input", _gradient_input, 3),
+            ("conv3d_backprop_input_compute", _gradient_input, 3),
             ("conv3d_backprop_filter", _gradient_filter, 3),
+            ("conv3d_backprop_filter_compute", _gradient_filter, 3),
         )
     ),
     Word("depthwise_conv2d", depthwise_conv2d, _depthwise, "mmad"),

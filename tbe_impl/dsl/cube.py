@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from tbe_impl.dsl.expr import Const, Expr, const
 from tbe_impl.dsl.layouts import BLOCK, from_nz, from_zn, to_nz
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.sizes import is_one
-from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
+from tbe_impl.dsl.tensor import (
+    Tensor,
+    WordUse,
+    as_shape,
+    compute,
+    fresh_name,
+    library_stage,
+    shape_text,
+)
 from tbe_impl.dsl.word import Word, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
@@ -59,10 +68,11 @@ def _plain(x: Array, layout: str, *, transposed: bool) -> Array:
 
 def _product(
     word: str, a: Tensor, b: Tensor, *, trans_a: Any, trans_b: Any, format_a: Any, format_b: Any, dst_dtype: Any,
-    alpha: Any = 1.0, beta: Any = 0.0, bias: Tensor | None = None, format_out: Any = None,
+    alpha: Any = 1.0, beta: Any = 0.0, bias: Tensor | None = None, format_out: Any = None, batches: Any = None,
 ) -> Tensor:  # fmt: skip
-    """alpha · a · b + beta · bias (with a bias of a row beta counts as 1)."""
+    """alpha · a · b + beta · bias (with a bias of a row beta counts as 1); `batches` as `_spread_batches` takes them."""
     first, second = check_tensor(word, a, "tensor_a"), check_tensor(word, b, "tensor_b")
+    first, second = _spread_batches(word, first, second, batches or (None, None))
     layouts = (
         _format(word, first, format_a, "format_a"),
         _format(word, second, format_b, "format_b"),
@@ -97,6 +107,57 @@ def _product(
     }  # fmt: skip
     use = WordUse("matmul", (first, second, *extra), parameters)
     (made,) = library_stage(fresh_name(word), [as_shape(shape)], [dst_dtype], use, tag="matmul")
+    return made
+
+
+def _spread_batches(
+    word: str, first: Tensor, second: Tensor, batches: tuple[Any, Any]
+) -> tuple[Tensor, Tensor]:
+    """Both with one batch axis that goes along, where the batches that were merged into theirs broadcast.
+
+    Args:
+        word: for messages.
+        first, second: with their batches merged into the first axis.
+        batches: for each the sizes that were merged; None for what its attribute ``ori_batch_shape`` has.
+    """
+    own = [
+        _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)
+    ]
+    if None in own:
+        return first, second
+    rank = max(len(sizes or ()) for sizes in own)
+    filled = [(1,) * (rank - len(sizes or ())) + tuple(sizes or ()) for sizes in own]
+    try:
+        whole = tuple(int(size) for size in np.broadcast_shapes(*filled))
+    except ValueError:
+        raise InputError(f"{word}: the batches differ", place=str(here()), expected=f"{own[0]} ({first.name})", got=f"{own[1]} ({second.name})") from None  # fmt: skip
+    return _spread(first, filled[0], whole), _spread(second, filled[1], whole)
+
+
+def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
+    """The sizes that were merged into the first axis of a tensor; None where they are not known, or it is not theirs."""
+    sizes = given if given is not None else tensor.op.attrs.get("ori_batch_shape")
+    if sizes is None or any(isinstance(size, Expr) and not isinstance(size, Const) for size in sizes):  # fmt: skip
+        return None
+    known = tuple(int(size.value) if isinstance(size, Const) else int(size) for size in sizes)
+    batch = tensor.shape[0]
+    is_merged = tensor.ndim in (3, 5) and isinstance(batch, Const) and batch.value == prod(known)
+    return known if is_merged else None
+
+
+def _spread(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...]) -> Tensor:
+    """A tensor whose merged batch of sizes `own` is broadcast to `whole`; itself where that changes nothing."""
+    if own == whole or prod(own) == 1:
+        return tensor
+
+    def body(number: Expr, *index: Expr) -> Expr:
+        at: Any = const(0)
+        for axis, size in enumerate(own):
+            if size != 1:
+                at = at * size + number // prod(whole[axis + 1 :]) % size
+        return tensor(at, *index)
+
+    made: Tensor = compute((prod(whole), *tensor.shape[1:]), body, fresh_name("batches"))
     return made
 
 
@@ -155,6 +216,7 @@ def matmul(
     return _product(
         "matmul", tensor_a, tensor_b, trans_a=trans_a, trans_b=trans_b, format_a=format_a, format_b=format_b,
         dst_dtype=dst_dtype, alpha=alpha_num, beta=beta_num, bias=tensor_bias, format_out=format_out,
+        batches=_batches(attrs),
     )  # fmt: skip
 
 
@@ -192,7 +254,14 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
         dst_dtype=options.get("dst_dtype") or "float16",
         alpha=_factor(alpha, 1.0), beta=_factor(beta, 0.0 if alpha is None else 1.0),
         bias=options.get("tensor_c"), format_out=options.get("format_out"),
+        batches=_batches(options),
     )  # fmt: skip
+
+
+def _batches(options: Any) -> tuple[Any, Any]:
+    """What options say of the batches that were merged."""
+    given = options if isinstance(options, Mapping) else {}
+    return given.get("batch_shape_a"), given.get("batch_shape_b")
 
 
 def _factor(value: Any, default: float) -> Any:

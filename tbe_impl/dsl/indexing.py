@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -105,9 +107,17 @@ def gather_nd(
     params: Tensor,
     indices: Tensor,
     batch_dims: int = 0,
+    negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
     """params at the points that the last axis of `indices` spells out; 0 where one lies outside.
+
+    Args:
+        params: what is read.
+        indices: integers; their first `batch_dims` axes go along with those of params.
+        batch_dims: number of leading axes that both share.
+        negative_index_support: negative indices count from the back.
+        support_out_of_bound_index: choose between instructions of the device; here every index is checked.
 
     Returns:
         Shape ``indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1]:]``.
@@ -125,16 +135,19 @@ def gather_nd(
             got=shape_text(places.shape),
         )
     length, outer = int(depth.value), places.ndim - 1
+    parameters: dict[str, Any] = {"batch_dims": batch_dims}
+    if negative_index_support:
+        parameters["negative"] = True
 
     def pick(*index: Expr) -> Expr:
         numbers = {batch_dims + k: places(*index[:outer], const(k)) for k in range(length)}
         at = (*index[:batch_dims], *([const(0)] * length), *index[outer:])
-        return _fetch(source, at, numbers, negative=False) if length else source(*at)
+        return _fetch(source, at, numbers, negative_index_support) if length else source(*at)
 
     made: Tensor = compute(
         (*places.shape[:-1], *source.shape[batch_dims + length :]),
         pick, fresh_name("gather_nd"), "gather_nd",
-        word=WordUse("gather_nd", (source, places), {"batch_dims": batch_dims}),
+        word=WordUse("gather_nd", (source, places), parameters),
     )  # fmt: skip
     return made
 
@@ -178,6 +191,73 @@ def scatter(
         )
     use = WordUse("scatter", (target, places, new), {"reduction": reduction})
     (made,) = library_stage(fresh_name("scatter"), [target.shape], [target.dtype], use, tag=f"scatter_{reduction}")  # fmt: skip
+    return made
+
+
+def scatter_nd(
+    var: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    reduction: str = "update",
+    support_out_of_bound_index: bool = True,
+) -> Tensor:
+    """var with the slices at the points that the last axis of `indices` spells out changed, one after the other.
+
+    Args:
+        var: what is changed; the result has its shape.
+        indices: integers; points that lie outside are passed over.
+        updates: of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.
+        reduction: as `scatter` has it; an empty one adds.
+        support_out_of_bound_index: choose between instructions of the device; here every index is checked.
+    """
+    target, places = check_tensor("scatter_nd", var, "var"), check_indices("scatter_nd", indices)
+    new = check_tensor("scatter_nd", updates, "updates")
+    depth = places.shape[-1] if places.ndim else const(0)
+    if not isinstance(depth, Const) or not 1 <= depth.value <= target.ndim:
+        raise InputError(
+            "scatter_nd: the last axis of the indices spells out points of var",
+            place=str(here()),
+            expected=f"a last axis of 1 to {target.ndim}",
+            got=shape_text(places.shape),
+        )
+    parts = int(depth.value)
+    sizes, inner = target.shape[:parts], target.shape[parts:]
+    wanted = (*places.shape[:-1], *inner)
+    if new.ndim != len(wanted) or not all(map(may_equal, new.shape, wanted)):
+        raise InputError("scatter_nd: the updates do not fit", place=str(here()), expected=f"{target.dtype} {shape_text(wanted)}", got=f"{new.dtype} {shape_text(new.shape)} ({new.name})")  # fmt: skip
+
+    def row(*index: Expr) -> Expr:
+        number: Any = const(0, places.dtype)
+        inside: Any = True
+        for part, size in enumerate(sizes):
+            at = places(*index, const(part))
+            holds = binary("and", at >= 0, at < cast(places.dtype, size))
+            inside = holds if inside is True else binary("and", inside, holds)
+            number = number * cast(places.dtype, size) + at
+        return select(inside, number, const(-1, places.dtype))
+
+    def apart(*index: Expr) -> Expr:
+        at, left = [], index[0]
+        for size in reversed(sizes):
+            at.append(left % size)
+            left = left // size
+        return target(*reversed(at), *index[1:])
+
+    rows = compute(places.shape[:-1] or (const(1),), row if places.ndim > 1 else lambda _: row(), fresh_name("rows"))  # fmt: skip
+    flat = target if parts == 1 else compute((functools.reduce(operator.mul, sizes), *inner), apart, fresh_name("merged"))  # fmt: skip
+    if places.ndim == 1:
+        new = compute((const(1), *new.shape), lambda _, *index: updates(*index), fresh_name("row"))
+    changed = scatter(flat, rows, new, reduction or "add")
+    if parts == 1:
+        return changed
+
+    def together(*index: Expr) -> Expr:
+        number: Any = index[0]
+        for size, part in zip(sizes[1:], index[1:parts], strict=True):
+            number = number * size + part
+        return changed(number, *index[parts:])
+
+    made: Tensor = compute(target.shape, together, fresh_name("scatter_nd"))
     return made
 
 
@@ -258,6 +338,7 @@ WORDS = (
     Word("gather", gather),
     Word("gather_nd", gather_nd),
     Word("scatter", scatter, _scatter),
+    Word("scatter_nd", scatter_nd),
     _inplace("inplace_add", "add", "lhs[ids] + rhs"),
     _inplace("inplace_sub", "sub", "lhs[ids] − rhs"),
     _inplace("inplace_update", "update", "rhs in the place of lhs[ids]"),

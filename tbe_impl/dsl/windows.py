@@ -102,6 +102,14 @@ def _positions(made: Tensor, slide: _Slide) -> Tensor:
     return found
 
 
+def positions_in(
+    tensor: Tensor, made: Tensor, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
+    dilations: Sequence[Any], starts: Sequence[Any],
+) -> Tensor:  # fmt: skip
+    """Where in each window of `tensor` the first element lies that is `made`, as `reduce_window` counts positions."""
+    return _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))
+
+
 def windows_of(
     word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
     dilations: Sequence[Any], starts: Sequence[Any], counts: Sequence[Any],

@@ -15,6 +15,7 @@ from tbe_impl.dsl import (
     reductions,
     segments,
     shaping,
+    window_gradients,
     windows,
 )
 from tbe_impl.dsl.word import Word
@@ -28,6 +29,7 @@ MODULES = (
     indexing,
     segments,
     windows,
+    window_gradients,
     cube,
     convolution,
 )

@@ -275,6 +275,8 @@ def test_every_word_is_tested_or_known_to_be_elsewhere() -> None:
         "matmul", "batch_matmul", "gemm", "conv", "conv2d", "conv3d", "conv2d_backprop_input", "conv2d_backprop_input_compute",
         "conv2d_backprop_filter", "conv2d_backprop_filter_compute", "conv3d_backprop_input", "conv3d_backprop_filter",
         "depthwise_conv2d", "depthwise_conv2d_compute", "vgcd",
+        "conv3d_backprop_input_compute", "conv3d_backprop_filter_compute", "pooling3d_max_grad_grad", "scatter_nd",
+        "depthwise_conv2d_backprop_filter_d_compute", "depthwise_conv2d_backprop_input_d_compute",
     } | {f"unsorted_segment_{kind}" for kind in ("sum", "mean", "prod", "max", "min")}  # fmt: skip
     assert {case.word for case in CASES} | elsewhere == set(WORDS)
 

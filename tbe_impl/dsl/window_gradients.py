@@ -1,0 +1,197 @@
+"""Words for gradients over windows that operators of images in blocks use: of a maximum twice, of depthwise filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tbe_impl.dsl.expr import (
+    Binary,
+    Const,
+    Expr,
+    IterVar,
+    Range,
+    Reduce,
+    binary,
+    cast,
+    const,
+    select,
+)
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, shape_text
+from tbe_impl.dsl.windows import positions_in, same_padding
+from tbe_impl.dsl.word import Word, check_tensor
+from tbe_impl.errors import InputError
+
+_DEPTH, _HEIGHT, _WIDTH = 1, 3, 4
+"""The axes of NDC1HWC0 on which windows of a volume slide."""
+
+
+def pooling3d_max_grad_grad(
+    orig_input: Tensor, orig_output: Tensor, grad_grad: Tensor, assist_tensor: Any, ksize: Any, strides: Any,
+    pads: Any = (0, 0, 0, 0, 0, 0), data_format: str = "NDHWC", padding: str = "SAME",
+) -> Tensor:  # fmt: skip
+    """The element of `grad_grad` where each window of `orig_input` has its maximum, the first of equals.
+
+    Args:
+        orig_input: NDC1HWC0.
+        orig_output: the maxima.
+        grad_grad: like `orig_input`.
+        assist_tensor: numbers by which the device finds the first of equals; not read here.
+        ksize, strides: of depth, height and width.
+        pads: in front, behind, above, below, left, right; they count where `padding` is neither ``SAME`` nor ``VALID``.
+        data_format: of the original tensors; nothing here depends on it.
+        padding: ``SAME``, ``VALID`` or ``CALCULATED``.
+
+    Returns:
+        The shape of `orig_output`; 0 where no element of a window is its maximum.
+    """
+    word = "pooling3d_max_grad_grad"
+    x, y = check_tensor(word, orig_input, "orig_input"), check_tensor(word, orig_output, "orig_output")  # fmt: skip
+    slopes = check_tensor(word, grad_grad, "grad_grad")
+    axes = (_DEPTH, _HEIGHT, _WIDTH)
+    if x.ndim != 6 or y.ndim != 6 or shape_text(x.shape) != shape_text(slopes.shape):
+        raise InputError(f"{word}: the volumes do not fit", place=str(here()), expected="NDC1HWC0, grad_grad like orig_input", got=", ".join(shape_text(one.shape) for one in (x, y, slopes)))  # fmt: skip
+    mode = str(padding).upper()
+    starts = [0, 0, 0]
+    if mode == "SAME":
+        starts = [
+            same_padding(_number(x.shape[axis]), span, stride)[0]
+            for axis, span, stride in zip(axes, ksize, strides, strict=True)
+        ]
+    elif mode == "CALCULATED":
+        starts = list(pads[::2])
+    elif mode != "VALID":
+        raise InputError(f"{word}: unknown padding", place=str(here()), expected="SAME, VALID or CALCULATED", got=repr(padding))  # fmt: skip
+    place = positions_in(x, y, axes, list(ksize), list(strides), [1, 1, 1], starts)
+    depth, height, width = (x.shape[axis] for axis in axes)
+
+    def body(n: Expr, d: Expr, c1: Expr, h: Expr, w: Expr, c0: Expr) -> Expr:
+        at = place(n, d, c1, h, w, c0)
+        inside = binary("and", at >= 0, at < depth * height * width)
+        found = slopes(n, at // (height * width), c1, at // width % height, at % width, c0)
+        return select(inside, found, const(0, slopes.dtype))
+
+    made: Tensor = compute(y.shape, body, fresh_name(word))
+    return made
+
+
+def depthwise_conv2d_backprop_filter_d_compute(
+    fmap: Tensor, dout: Tensor, kernel_h: int, kernel_w: int, stride: Any, pad: Any, dilations: Any, w_dtype: str = "float32",
+    kernel_name: str = "depthwise_conv2d_compute",
+) -> Tensor:  # fmt: skip
+    """The gradient of a depthwise convolution for its filters.
+
+    Args:
+        fmap: (N, C1, 1, H, W, C0).
+        dout: the gradient of its result, likewise.
+        kernel_h, kernel_w: size of a filter.
+        stride, dilations: of height and width.
+        pad: above, below, left, right.
+        w_dtype: of the result; sums are float32.
+
+    Returns:
+        (C1, kernel_h·kernel_w, C0, C0), the filters on the diagonals of the last two axes.
+    """
+    word = "depthwise_conv2d_backprop_filter_d_compute"
+    x, dy = check_tensor(word, fmap, "fmap"), check_tensor(word, dout, "dout")
+    _check_depthwise(word, x, dy)
+    (stride_h, stride_w), (dilation_h, dilation_w) = stride, dilations
+    top, bottom, left, right = pad
+    sizes = [
+        (size + before + after - (kernel - 1) * dilation - 1) // step + 1
+        for size, before, after, kernel, dilation, step in (
+            (_number(x.shape[3]), top, bottom, kernel_h, dilation_h, stride_h),
+            (_number(x.shape[4]), left, right, kernel_w, dilation_w, stride_w),
+        )
+    ]
+    if sizes != [_number(size) for size in dy.shape[3:5]]:
+        raise InputError(f"{word}: the images do not fit", place=str(here()), expected=f"a height and width of {sizes} in {dy.name}", got=shape_text(dy.shape))  # fmt: skip
+    n, h, w = _over(n=dy.shape[0], h=dy.shape[3], w=dy.shape[4])
+
+    def each(group: Expr, k: Expr, channel: Expr) -> Expr:
+        row = h * stride_h + k // kernel_w * dilation_h - top
+        column = w * stride_w + k % kernel_w * dilation_w - left
+        product = cast("float32", x(n, group, 0, row, column, channel)) * cast("float32", dy(n, group, 0, h, w, channel))  # fmt: skip
+        return Reduce("sum", product, [n, h, w], _inside(row, x.shape[3], column, x.shape[4]))
+
+    block = dy.shape[5]
+    sums = compute((x.shape[1], kernel_h * kernel_w, block), each, fresh_name("filters"))
+
+    def diagonal(group: Expr, k: Expr, row: Expr, column: Expr) -> Expr:
+        return select(binary("eq", row, column), cast(w_dtype, sums(group, k, row)), const(0, w_dtype))  # fmt: skip
+
+    # the dtype was asked for, so te.lang.cce leaves it
+    tag = "depthwise_conv2d_backprop_filter|not_auto_cast"
+    shape = (x.shape[1], kernel_h * kernel_w, block, block)
+    made: Tensor = compute(shape, diagonal, fresh_name(word), tag)
+    return made
+
+
+def depthwise_conv2d_backprop_input_d_compute(
+    input_shape: Sequence[int], weight: Tensor, dout: Tensor, weight_sizes: Any, strides: Any, pads: Any,
+    kernel_name: str = "depthwise_conv2d_compute",
+) -> Tensor:  # fmt: skip
+    """The gradient of a depthwise convolution for its image.
+
+    Args:
+        input_shape: of the image, (N, C1, 1, H, W, C0).
+        weight: (C1, kernel_h·kernel_w, 1, C0, C0), the filters on the diagonals of the last two axes.
+        dout: the gradient of the result, (N, C1, 1, H, W, C0).
+        weight_sizes: kernel_h and kernel_w.
+        strides: of height and width.
+        pads: above, below, left, right.
+
+    Returns:
+        (N, C1, 1, H·W, C0), in the dtype of `dout`; sums are float32.
+    """
+    word = "depthwise_conv2d_backprop_input_d_compute"
+    filters, dy = check_tensor(word, weight, "weight"), check_tensor(word, dout, "dout")
+    _check_depthwise(word, dy)
+    (kernel_h, kernel_w), (stride_h, stride_w) = weight_sizes, strides
+    batch, groups, _, height, width, block = (_number(size) for size in input_shape)
+    kh, kw = _over(kh=kernel_h, kw=kernel_w)
+
+    def body(n: Expr, group: Expr, c1: Expr, at: Expr, channel: Expr) -> Expr:
+        row, column = at // width + pads[0] - kh, at % width + pads[2] - kw
+        down, across = row // stride_h, column // stride_w
+        product = cast("float32", dy(n, group, 0, down, across, channel)) * cast("float32", filters(group, kh * kernel_w + kw, 0, channel, channel))  # fmt: skip
+        met = binary("and", binary("eq", row % stride_h, const(0)), binary("eq", column % stride_w, const(0)))  # fmt: skip
+        inside = binary("and", met, _inside(down, dy.shape[3], across, dy.shape[4]))
+        return Reduce("sum", product, [kh, kw], inside)
+
+    sums = compute((batch, groups, 1, height * width, block), body, fresh_name("sums"))
+    made: Tensor = compute(sums.shape, lambda *i: cast(dy.dtype, sums(*i)), fresh_name(word))
+    return made
+
+
+def _number(size: Any) -> int:
+    return int(size.value if isinstance(size, Const) else size)
+
+
+def _over(**extents: Any) -> list[IterVar]:
+    """Axes that are reduced."""
+    return [IterVar(Range(extent), name, "reduce") for name, extent in extents.items()]
+
+
+def _inside(row: Expr, rows: Any, column: Expr, columns: Any) -> Binary:
+    """Whether a position lies in a plane."""
+    parts = (row >= 0, row < rows, column >= 0, column < columns)
+    found: Any = parts[0]
+    for part in parts[1:]:
+        found = binary("and", found, part)
+    held: Binary = found
+    return held
+
+
+def _check_depthwise(word: str, *images: Tensor) -> None:
+    for image in images:
+        if image.ndim != 6 or _number(image.shape[2]) != 1:
+            raise InputError(f"{word}: {image.name} is no image of groups", place=str(here()), expected="(N, C1, 1, H, W, C0)", got=shape_text(image.shape))  # fmt: skip
+
+
+WORDS = (
+    Word("pooling3d_max_grad_grad", pooling3d_max_grad_grad),
+    Word("depthwise_conv2d_backprop_filter_d_compute", depthwise_conv2d_backprop_filter_d_compute),
+    Word("depthwise_conv2d_backprop_input_d_compute", depthwise_conv2d_backprop_input_d_compute),
+)
