@@ -9,6 +9,7 @@ import pytest
 
 from tbe_impl import compat
 from tbe_impl.errors import FusionError
+from tbe_impl.samples import inputs_for
 from tests.cases import cases
 from tests.trials.operators import described, operator
 
@@ -73,6 +74,15 @@ def test_one_kernel_gathers_from_arrays_of_all_sizes() -> None:
         x = np.random.default_rng(1).standard_normal((rows, columns), "float32")
         indices = np.array([rows - 1, 0, rows // 2], "int32")
         assert np.array_equal(kernel(x, indices), x[indices])
+
+
+def test_indices_to_try_it_with_reach_all_rows() -> None:
+    """An index is limited by the axis that is gathered from, not by the batch of size 1 before it."""
+    kernel = operator("gathered_rows", "gathered_rows").build(
+        described((5, 8), "float32"), described((99,), "int32"), described((99, 8), "float32")
+    )
+    _, places = inputs_for(kernel, [])
+    assert set(places.array.tolist()) == set(range(5))
 
 
 POINTS: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [
