@@ -1,5 +1,7 @@
 """The command line: arguments to calls, no logic.
 
+A command checks its arguments before it imports what does the work: a refusal costs no import of NumPy, ONNX or MindSpore.
+
 Exit codes: 0 done, 1 done and something was found (`doctor`, `lint-flags`, `cache verify`, `tbe run --check`), 2 not done, with
 one sentence on standard error that names the cause and the remedy; 3 a model that `fuse` has fused already.
 """
@@ -15,9 +17,10 @@ import click
 
 from ms_fusion import __version__
 from ms_fusion.cli_fuse import fuse
-from ms_fusion.cli_shared import check_places, debugging, progress_shown
+from ms_fusion.cli_shared import check_can_make, check_places, debugging, progress_shown
 from ms_fusion.cli_tbe import tbe
 from ms_fusion.report.printable import printable
+from ms_fusion.target import require_mindspore
 from tbe_impl.errors import FusionError
 
 if TYPE_CHECKING:
@@ -71,6 +74,8 @@ def doctor(as_json: bool) -> int:
 )
 def demo(output: Path) -> None:
     """Explain a real transformer block and write its report."""
+    check_can_make(output)
+    require_mindspore()
     from ms_fusion.demo import last_line, run_demo
 
     with progress_shown() as say:
@@ -125,9 +130,12 @@ def explain(
     NET is a Cell class without constructor arguments, a Cell, a function of the inputs, or a function without arguments
     that returns one of these.
     """
-    from ms_fusion.capture.front import explain_target
+    from ms_fusion.capture.arguments import check_arguments
 
     check_places(html_file, json_file)
+    check_arguments(target, inputs, preset=preset, flags=flags)
+    from ms_fusion.capture.front import explain_target
+
     with progress_shown() as say:
         ledger = explain_target(
             target,
@@ -162,9 +170,12 @@ def read(
 
     DUMP_DIR is where MindSpore wrote its graphs (MS_DEV_SAVE_GRAPHS=2). MindSpore itself is not needed.
     """
-    from ms_fusion.capture.front import read as read_dumps
+    from ms_fusion.formats.dumps import check_directory
 
     check_places(html_file, json_file)
+    check_directory(directory)
+    from ms_fusion.capture.front import read as read_dumps
+
     show_ledger(read_dumps(directory, flags=flags, device=device), html_file, json_file)
 
 

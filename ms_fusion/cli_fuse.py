@@ -77,10 +77,24 @@ def fuse(
 
     Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
     """
-    from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-    from ms_fusion.rule_files import rules_named
+    from ms_fusion.onnx_fusion.arguments import checked
+    from ms_fusion.rule_files import names_in, rules_named
 
     check_places(report)
+    sizes = dict(_assumption(one) for text in assumptions for one in _each(text))
+    checked(
+        source,
+        target,
+        fusion_rules=names_in(rules),
+        opt_level=opt_level,
+        device_name=device,
+        target=kind,
+        assume=sizes,
+        dry_run=dry_run,
+        report=report,
+    )
+    from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+
     with progress_shown() as say:
         ledger = auto_fuse(
             source,
@@ -89,7 +103,7 @@ def fuse(
             opt_level=opt_level,
             device_name=device,
             target=kind,
-            assume=dict(_assumption(one) for text in assumptions for one in _each(text)),
+            assume=sizes,
             dry_run=dry_run,
             verify=verify,
             debug=debug,

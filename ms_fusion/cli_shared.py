@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +32,22 @@ def check_places(*files: Path | None) -> None:
                 place=str(file),
                 remedy=f"Make it first: mkdir -p {file.parent}",
             )
+
+
+def check_can_make(directory: Path) -> None:
+    """Refuse a directory that could not be made before anything long is done; nothing is made."""
+    there = directory.absolute()
+    while not there.exists():
+        there = there.parent
+    number = 0
+    if not there.is_dir():
+        number = errno.ENOTDIR
+    elif not os.access(there, os.W_OK | os.X_OK):
+        number = errno.EACCES
+    if number:
+        raise InputError(
+            "the directory cannot be made", place=str(directory), got=os.strerror(number)
+        )
 
 
 @contextmanager

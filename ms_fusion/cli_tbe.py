@@ -46,9 +46,14 @@ def run_command(check: bool, formula: str | None, as_json: bool, **options: Any)
 
     OPERATOR may be left out when the file has one. Exit code: 0 done, 1 a check found a difference, 2 not done.
     """
+    from tbe_impl.formula_text import parsed
+
+    if formula is not None:
+        parsed(formula)
+    wanted = request(**options)
     from tbe_impl.command import run
 
-    found = run(request(**options), check=check, formula=formula)
+    found = run(wanted, check=check, formula=formula)
     show(found, "render_run", as_json=as_json, exit_code=found.exit_code)
     return found.exit_code
 
@@ -57,9 +62,10 @@ def run_command(check: bool, formula: str | None, as_json: bool, **options: Any)
 @operator_options
 def show_command(**options: Any) -> None:
     """Print an operator's graph, loop nest, C and report."""
+    wanted = request(**options)
     from tbe_impl.command import show as show_operator
 
-    click.echo(show_operator(request(**options)), nl=False)
+    click.echo(show_operator(wanted), nl=False)
 
 
 @tbe.command("bench")
@@ -68,9 +74,10 @@ def show_command(**options: Any) -> None:
 @json_option
 def bench_command(loop: int, as_json: bool, **options: Any) -> None:
     """Time an operator beside its NumPy definition and a copy."""
+    wanted = request(**options)
     from tbe_impl.timing import bench
 
-    show(bench(request(**options), loop=loop), "render_bench", as_json=as_json)
+    show(bench(wanted, loop=loop), "render_bench", as_json=as_json)
 
 
 def request(attributes: tuple[str, ...], **options: Any) -> Request:

@@ -189,17 +189,21 @@ def _cache_bytes() -> int:
         return 1 << 20
 
 
+def check_device(name: str) -> str:
+    """The key of a device's name; raises `InputError` for an unknown one. Nothing is measured."""
+    from tbe_impl.errors import InputError
+
+    key = _ALIASES.get(name.lower(), name.lower())
+    if key != "cpu" and key not in DEVICES:
+        raise InputError("unknown device", expected=" or ".join(("cpu", *DEVICES)), got=repr(name))
+    return key
+
+
 def device(name: str) -> Device:
     """A device by name: a key of `DEVICES`, ``cpu`` (measured on the spot) or ``ascend`` (the 910B).
 
     Raises:
         InputError: unknown name.
     """
-    from tbe_impl.errors import InputError
-
-    key = _ALIASES.get(name.lower(), name.lower())
-    if key == "cpu":
-        return measure_cpu()
-    if key not in DEVICES:
-        raise InputError("unknown device", expected=" or ".join(("cpu", *DEVICES)), got=repr(name))
-    return DEVICES[key]
+    key = check_device(name)
+    return measure_cpu() if key == "cpu" else DEVICES[key]

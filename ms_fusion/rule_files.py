@@ -26,14 +26,35 @@ def rules_named(text: str) -> tuple[str | Rule, ...]:
     return tuple(one for name in text.split(",") for one in _named(name.strip()))
 
 
-def _named(name: str) -> tuple[str | Rule, ...]:
+def names_in(text: str) -> tuple[str, ...]:
+    """The plain names among them; no file is run.
+
+    Raises:
+        InputError: one of the files is not there.
+
+    >>> names_in("SwiGLU, Cluster")
+    ('SwiGLU', 'Cluster')
+    """
+    names = [name.strip() for name in text.split(",")]
+    return tuple(name for name in names if not _split(name)[0])
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The existing file that a name stands for, empty for a plain name, and what of it is meant."""
     file, _, wanted = (name, "", ALL) if name.endswith(".py") else name.rpartition(":")
     if not file.endswith(".py"):
-        return (name,)
+        return "", name
     if not Path(file).is_file():
         raise InputError(
             "no such file", place=file, remedy="Name a Python file that defines rules."
         )
+    return file, wanted
+
+
+def _named(name: str) -> tuple[str | Rule, ...]:
+    file, wanted = _split(name)
+    if not file:
+        return (name,)
     found = getattr(run_file(Path(file)), wanted, None)
     rules = tuple(found) if isinstance(found, list | tuple) else (found,)
     if not rules or not all(isinstance(one, Rule) for one in rules):

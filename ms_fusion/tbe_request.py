@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ms_fusion.target import parse_input
+from tbe_impl.arguments import UNKNOWN_SIZE, Description
 from tbe_impl.errors import InputError
+from tbe_impl.operator_file import check_operator_file, split_target
+from tbe_impl.soc import soc as soc_of
 
 if TYPE_CHECKING:
-    from tbe_impl.arguments import Description
     from tbe_impl.command import Request
 
 
@@ -35,22 +38,34 @@ def request_of(
     Raises:
         InputError: a text is wrong.
     """
-    from tbe_impl.command import Request
-
     names = [name for name, _ in attributes]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise InputError("an attribute is given twice", place=f"--attr {twice}")
+    read = [_described(text) for text in inputs]
+    wanted = [_described(text, option="--output") for text in outputs]
+    check_operator_file(split_target(target)[0])
+    _check_chip(soc)
+    from tbe_impl.command import Request
+
     return Request(
         target,
-        tuple(description_of(text) for text in inputs),
-        tuple(description_of(text, option="--output") for text in outputs),
+        tuple(_with_array(*one) for one in read),
+        tuple(_with_array(*one) for one in wanted),
         dict(attributes),
         soc,
         tuple(search_path),
         backend,
         seed,
     )
+
+
+def _check_chip(name: str) -> None:
+    try:
+        soc_of(name)
+    except InputError as error:
+        error.place = f"--soc {name}"
+        raise
 
 
 def description_of(text: str, *, option: str = "--input") -> Description:
@@ -62,8 +77,11 @@ def description_of(text: str, *, option: str = "--input") -> Description:
     Raises:
         InputError: says what is wrong with it.
     """
-    from tbe_impl.arguments import UNKNOWN_SIZE, Description
+    return _with_array(*_described(text, option=option))
 
+
+def _described(text: str, *, option: str = "--input") -> tuple[Description, Path | None]:
+    """The description that a text gives, and the file that its array lies in; the file is not read yet."""
     shape_and_dtype, layout = text, "ND"
     if text.count(":") == 2:
         shape_and_dtype, _, layout = text.rpartition(":")
@@ -86,14 +104,21 @@ def description_of(text: str, *, option: str = "--input") -> Description:
             error.place = f"{option} {text}"
         raise
     if spec.file is None:
-        return Description(shape, spec.dtype, layout, sizes=spec.shape if at else ())
+        return Description(shape, spec.dtype, layout, sizes=spec.shape if at else ()), None
+    return Description((), format=layout), spec.file
+
+
+def _with_array(described: Description, file: Path | None) -> Description:
+    """The description with the array of a file, where there is one."""
+    if file is None:
+        return described
     import numpy as np
 
     try:
-        array = np.load(spec.file, allow_pickle=False)
+        array = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError("not an array that NumPy can read", place=str(spec.file)) from error
-    return Description(array.shape, array.dtype.name, layout, array)
+        raise InputError("not an array that NumPy can read", place=str(file)) from error
+    return Description(array.shape, array.dtype.name, described.format, array)
 
 
 def _unknown_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from tbe_impl.errors import InputError
 from tbe_impl.roles import FLAGS, Parameter, plain_function, roles_of
+
+if TYPE_CHECKING:
+    import numpy as np
 
 UNKNOWN_SIZE = 16
 """What an unknown size is in the arrays when nobody says it."""
@@ -280,6 +281,8 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     >>> _broadcast([(-1, 4), (4,)]), _broadcast([(2, 3), (5,)]), _broadcast([(-2,), (3, 4)])
     ((-1, 4), (2, 3), (-2,))
     """
+    import numpy as np
+
     if (-2,) in shapes:
         return (-2,)
     try:

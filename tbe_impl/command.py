@@ -25,6 +25,7 @@ from tbe_impl.formula import evaluate
 from tbe_impl.kernel import BACKENDS, Kernel
 from tbe_impl.late import LateKernel
 from tbe_impl.operator import Operator, load_operator
+from tbe_impl.operator_file import check_operator_file, split_target
 from tbe_impl.report import UNEXPECTED, findings_of, report_of, schedules_of
 from tbe_impl.roles import plain_function
 from tbe_impl.samples import NamedArray, inputs_for
@@ -120,18 +121,6 @@ class RunResult:
         return 0 if all(item.within for item in self.differences) else 1
 
 
-def split_target(text: str) -> tuple[Path, str | None]:
-    """``FILE.py:operator`` or ``FILE.py`` → the file and the name.
-
-    >>> split_target("impl/exp.py:exp"), split_target("exp.py")
-    ((PosixPath('impl/exp.py'), 'exp'), (PosixPath('exp.py'), None))
-    """
-    file, colon, name = text.rpartition(":")
-    if colon and file and name.isidentifier() and not Path(text).is_file():
-        return Path(file), name
-    return Path(text), None
-
-
 def build(request: Request) -> Built:
     """Loads and builds an operator.
 
@@ -139,8 +128,7 @@ def build(request: Request) -> Built:
         InputError: no such file or operator, it refuses its arguments, or a buffer on the chip is over its capacity.
     """
     file, name = split_target(request.target)
-    if file.is_dir():
-        raise InputError("this is a directory", place=str(file), expected="FILE.py:operator")
+    check_operator_file(file)
     if request.backend not in BACKENDS:
         raise InputError("unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend))  # fmt: skip
     outside = here().file

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.errors import InputError
+from tbe_impl.formula_text import PLACE as _PLACE
+from tbe_impl.formula_text import no_formula, parsed
 
 OTHER_FUNCTIONS = frozenset(
     "all any argmax argmin average clip concatenate cumprod cumsum expand_dims flip mean median max min amax amin moveaxis "
@@ -37,7 +39,6 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
-_PLACE = "--formula"
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -50,14 +51,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     Raises:
         InputError: it is no such formula, or NumPy refuses it.
     """
-    if len(text) > 10_000:
-        raise InputError("the formula is too long", place=_PLACE)
+    tree = parsed(text)
     try:
-        tree = ast.parse(text.strip(), mode="eval")
         with np.errstate(all="ignore"):
-            found = _value(tree.body, names)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise InputError("this is no formula", place=_PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))") from error  # fmt: skip
+            found = _value(tree, names)
+    except (RecursionError, MemoryError) as error:
+        raise no_formula(text) from error
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"the formula cannot be computed: {error}", place=_PLACE, got=repr(text)) from error  # fmt: skip
     return found if isinstance(found, tuple) else (found,)

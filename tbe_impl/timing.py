@@ -12,10 +12,11 @@ import numpy as np
 from tbe_impl import environment
 from tbe_impl.backends.cpu.backend import CpuKernel, prepare
 from tbe_impl.backends.cpu.buffers import aligned_empty
-from tbe_impl.command import Request, build, split_target
+from tbe_impl.command import Request, build
 from tbe_impl.dsl.tensor import compute, placeholder, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
+from tbe_impl.operator_file import split_target
 
 NUMPY_SECONDS = 2.0
 """The definition is slow: it is left out of the rest of the turns once it took this long."""

@@ -23,7 +23,7 @@ import ms_fusion
 from ms_fusion import flag_lint, flags, generator_limits, operators
 from ms_fusion.capture import child
 from ms_fusion.cli import cli, run
-from ms_fusion.formats import onnx_file
+from ms_fusion.formats import onnx_file, onnx_place
 from ms_fusion.onnx_fusion import native, native_worker
 from ms_fusion.presets import generators, handshake, mindspore_state, record, table
 from ms_fusion.why_not.reasons import REASONS
@@ -383,7 +383,7 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
     assert expected in rows["shape inference and ONNX Runtime"]
     assert f"{handshake.TIME_LIMIT_S:g} s" in rows["the proof of our generator"]
     limits = section_of("SECURITY.md", "Limits on what is read")
-    assert (onnx_file.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
+    assert (onnx_place.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
     for size, what in (
         (cache_entry.KERNEL_BYTES_MAX, "A library of the cache is at most 1 GiB"),
         (cache_entry.META_BYTES_MAX, "its note 1 MiB"),

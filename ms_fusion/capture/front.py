@@ -22,6 +22,7 @@ import msgspec
 from ms_fusion import cost, operators, presets
 from ms_fusion.accuracy import certificate
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump
+from ms_fusion.capture.arguments import check_arguments
 from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
 from ms_fusion.capture.child import RECEIVED, CaptureRequest, run_child
 from ms_fusion.capture.join import Joined, join
@@ -34,7 +35,7 @@ from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
 from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
-from ms_fusion.target import require_mindspore, split_target
+from ms_fusion.target import require_mindspore
 from tbe_impl.errors import FusionNotFound, InputError
 
 SERVED_WORKER = "ms_fusion.kernel_server.kernel_worker"
@@ -184,9 +185,9 @@ def explain_target(
         input_specs: one text for each input, such as ``64x128:float32``.
 
     Raises:
-        InputError: `target` names no net.
+        InputError: `target` names no net, an input text or flags are none, or the preset does not exist.
     """
-    split_target(target)
+    check_arguments(target, input_specs, preset=preset, flags=flags)
     say = progress or (lambda text: None)
     order = CaptureOrder(
         title=target.rpartition(":")[2],

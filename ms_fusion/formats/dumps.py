@@ -68,6 +68,17 @@ _CLUSTER_PASSES = frozenset(
 )
 
 
+def check_directory(top: Path) -> None:
+    """Raises `InputError`, which says how dumps are made, unless there is such a directory."""
+    if not top.is_dir():
+        raise InputError(
+            "there is no such directory",
+            place=str(top),
+            expected="a directory of MindSpore dumps",
+            remedy=REMEDY,
+        )
+
+
 def read_dumps(directory: str | Path) -> Dumps:
     """Find and read the dumps below a directory.
 
@@ -76,13 +87,7 @@ def read_dumps(directory: str | Path) -> Dumps:
         ParseError: a file that should be read is damaged.
     """
     top = Path(directory)
-    if not top.is_dir():
-        raise InputError(
-            "there is no such directory",
-            place=str(top),
-            expected="a directory of MindSpore dumps",
-            remedy=REMEDY,
-        )
+    check_directory(top)
     files = _files_below(top)
     root = _root_of(top, files)
     states = _states(

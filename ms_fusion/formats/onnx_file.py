@@ -16,10 +16,9 @@ import onnx
 import onnx_ir as ir
 
 from ms_fusion.formats.onnx_defaults import SINCE_IR_VERSION, as_weights
+from ms_fusion.formats.onnx_place import check_model_file
 from tbe_impl.errors import InputError
 
-FILE_BYTES_MAX = (1 << 31) - 1
-"""What one protobuf message can hold."""
 TENSORS_MAX = 1 << 20
 LONGEST = 400
 """Characters of a reason; a file may hold names of any length."""
@@ -153,22 +152,7 @@ def _schema(op: str, version: int) -> onnx.defs.OpSchema | None:
 
 
 def _parsed(path: Path) -> onnx.ModelProto:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise InputError(
-            "the model cannot be opened", place=str(path), got=error.strerror
-        ) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError("the model is no regular file", place=str(path))
-    if status.st_size > FILE_BYTES_MAX:
-        raise InputError(
-            "the model is larger than one protobuf message can be",
-            place=str(path),
-            expected=f"at most {FILE_BYTES_MAX} bytes",
-            got=f"{status.st_size} bytes",
-            remedy="Export it with its weights as external data",
-        )
+    check_model_file(path)
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(path.read_bytes())

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import onnx_ir as ir
 
@@ -17,6 +14,7 @@ from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import functions
+from ms_fusion.onnx_fusion.arguments import LEVELS, checked
 from ms_fusion.onnx_fusion.as_kernels import as_kernels
 from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
 from ms_fusion.onnx_fusion.cleaning import Cleaned, clean, untouched
@@ -28,21 +26,10 @@ from ms_fusion.onnx_fusion.verification import Comparison, agree
 from ms_fusion.onnx_fusion.written import (
     KERNELS,
     check_weights,
-    checked_place,
-    checked_report,
     write,
 )
 from ms_fusion.rewrite import Rule
 from tbe_impl.errors import InputError
-
-LEVELS: Mapping[int, tuple[str, ...]] = {
-    0: (),
-    1: ("intra-operator",),
-    2: ("intra-operator", "cross-operator"),
-    3: ("intra-operator", "cross-operator", "pipeline"),
-}
-"""Level of optimisation → the kinds of fusion that are tried."""
-TARGETS = ("any", "ort")
 
 
 class AlreadyFusedError(InputError):
@@ -93,18 +80,13 @@ def auto_fuse(
             each time it runs; `AlreadyFusedError` for one that was fused before.
     """
     say = progress or (lambda text: None)
-    source = Path(os.path.realpath(input))  # links in a circle are an error when it is opened
-    if target not in TARGETS:
-        raise InputError("unknown target", place="target", expected=" or ".join(TARGETS), got=repr(target))  # fmt: skip
-    if target == "ort" and device_name != "cpu":
-        raise InputError("ONNX Runtime's own operators are taken on a CPU", place="device_name", expected="cpu", got=device_name)  # fmt: skip
+    given = checked(
+        input, output, fusion_rules=fusion_rules, opt_level=opt_level, device_name=device_name,
+        target=target, assume=assume, dry_run=dry_run, report=report,
+    )  # fmt: skip
+    source, place, sizes = given.source, given.place, given.sizes
     fuse = as_runtime_operators(fusion_rules) if target == "ort" else as_kernels(fusion_rules)
-    if opt_level not in LEVELS:
-        raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
-    target_device, sizes = device(device_name), _checked_sizes(assume or {})
-    place = None if dry_run else checked_place(source, output)
-    if report is not None:
-        checked_report(Path(report), source, place)
+    target_device = device(device_name)
     say("reading")
     model = open_model(source)
     if functions.is_fused(model):
@@ -132,13 +114,6 @@ def auto_fuse(
     if report is not None:
         ledger.to_html(report)
     return ledger
-
-
-def _checked_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
-    for name, size in assume.items():
-        if not isinstance(size, Integral) or not 0 < int(size) < 1 << 31:
-            raise InputError("this is no size", place=f"assume, {name}", expected="a whole number above 0", got=repr(size))  # fmt: skip
-    return {name: int(size) for name, size in assume.items()}
 
 
 def _noted(defaults: Mapping[str, object]) -> str:

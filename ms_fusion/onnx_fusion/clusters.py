@@ -175,3 +175,7 @@ class _Walk:
         for number, members in enumerate(self.members):
             if self.joined.root(number) == number and members:
                 yield tuple(sorted(members, key=order.__getitem__))
+
+
+SEARCHES = {"Cluster": clusters, "Epilogue": epilogues, "Siblings": siblings}
+"""Searches besides the rules; they have names as rules do."""

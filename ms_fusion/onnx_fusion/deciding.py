@@ -14,8 +14,9 @@ from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
 from ms_fusion.onnx_fusion.alike import for_another, signature
+from ms_fusion.onnx_fusion.arguments import check_names
 from ms_fusion.onnx_fusion.assembled import launches
-from ms_fusion.onnx_fusion.clusters import clusters, epilogues, siblings, with_layouts
+from ms_fusion.onnx_fusion.clusters import SEARCHES, with_layouts
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel, build_all
@@ -26,10 +27,8 @@ from ms_fusion.onnx_fusion.verification import check_group
 from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Rule, matches
 from ms_fusion.rules import DEFAULT_RULES
-from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
+from tbe_impl.errors import CompileError, FusionError, MissingError
 
-SEARCHES = {"Cluster": clusters, "Epilogue": epilogues, "Siblings": siblings}
-"""Searches besides the rules; they have names as rules do."""
 Progress = Callable[[str], None]
 
 
@@ -65,6 +64,7 @@ def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], 
     """
     names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
     known = {rule.name: rule for rule in DEFAULT_RULES}
+    check_names(names, (*known, *SEARCHES))
     rules: list[Rule] = []
     searches: list[str] = []
     for one in names:
@@ -75,10 +75,8 @@ def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], 
             searches += SEARCHES
         elif one.strip() in known:
             rules.append(known[one.strip()])
-        elif one.strip() in SEARCHES:
-            searches.append(one.strip())
         else:
-            raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join((*known, *SEARCHES))}", got=repr(one))  # fmt: skip
+            searches.append(one.strip())
     return tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(searches))
 
 

@@ -24,34 +24,11 @@ INLINE_BYTES_MAX = 1 << 30
 """Weights beyond this lie in a file of their own, since one message holds 2 GiB at most."""
 
 
-def checked_place(source: Path, output: Path | str | None) -> Path:
-    """Where the fused model goes.
-
-    Raises:
-        InputError: nowhere, over the input, or into a directory that is not there.
-    """
-    if output is None:
-        raise InputError("nowhere to write the fused model to", place="output", remedy="Name a file, or ask for a dry run")  # fmt: skip
-    target = Path(output)
-    if not target.parent.is_dir():
-        raise InputError("the directory of the output does not exist", place=str(target.parent), remedy=f"Make it first: mkdir -p {target.parent}")  # fmt: skip
-    if target.exists() and (not target.is_file() or (source.exists() and target.samefile(source))):
-        raise InputError("the output cannot be written there", place=str(target), expected="another file than the input")  # fmt: skip
-    return target
-
-
 def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
     """Raises `InputError` where something would be written over a file with weights of the input."""
     for place in places:
         if place is not None and _is_needed(place, model):
             raise InputError("the input's weights lie there", place=str(place), expected="another file than those of the model")  # fmt: skip
-
-
-def checked_report(report: Path, source: Path, target: Path | None) -> None:
-    """Raises `InputError` for a report over the model, or over what is written."""
-    place = os.path.realpath(report)
-    if place in {os.path.realpath(one) for one in (source, target) if one is not None}:
-        raise InputError("the report cannot be written there", place=str(report), expected="another file than the models")  # fmt: skip
 
 
 def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, device: str, shown: Sequence[Reproducer] = (), *, debug: bool = False) -> None:  # fmt: skip

@@ -169,6 +169,18 @@ Chosen by rule; not measured, since no such device was at hand.
 """
 
 
+def check_preset(name: str) -> None:
+    """Raises `InputError`, with the name that was meant, unless there is such a preset."""
+    if name not in PRESETS:
+        near = difflib.get_close_matches(str(name), PRESETS, 1)
+        raise InputError(
+            "there is no such preset",
+            expected=" or ".join(PRESETS),
+            got=repr(name),
+            remedy=f"Did you mean {near[0]}?" if near else None,
+        )
+
+
 def resolve(
     preset: str = "auto",
     *,
@@ -191,14 +203,7 @@ def resolve(
     Raises:
         InputError: no such preset or device, flags that cannot be parsed, a version below 2.7.
     """
-    if preset not in PRESETS:
-        near = difflib.get_close_matches(str(preset), PRESETS, 1)
-        raise InputError(
-            "there is no such preset",
-            expected=" or ".join(PRESETS),
-            got=repr(preset),
-            remedy=f"Did you mean {near[0]}?" if near else None,
-        )
+    check_preset(preset)
     if device not in DEVICES:
         raise InputError("there is no such device", expected=" or ".join(DEVICES), got=repr(device))
     number = version_number(version)

@@ -16,8 +16,8 @@ from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import Ledger
+from ms_fusion.onnx_fusion.arguments import LEVELS
 from ms_fusion.onnx_fusion.assuming import with_sizes
-from ms_fusion.onnx_fusion.auto_fuse import LEVELS
 from ms_fusion.onnx_fusion.cleaning import clean
 from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, operator_of, worth_of
 from ms_fusion.onnx_fusion.foreign_sizes import within_known_sizes

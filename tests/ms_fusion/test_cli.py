@@ -325,6 +325,7 @@ def test_debugging_means_the_same_before_fuse_and_behind_it(
     place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []
+    Path("model.onnx").touch()
 
     def broken(*_: object, debug: bool, **__: object) -> None:
         given.append(debug)

@@ -14,6 +14,7 @@ from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
 from ms_fusion.onnx_fusion.alike import signature
+from ms_fusion.onnx_fusion.arguments import check_names
 from ms_fusion.onnx_fusion.deciding import Progress, candidates_in, rejected
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
 from ms_fusion.onnx_fusion.native import Native
@@ -25,7 +26,6 @@ from ms_fusion.onnx_fusion.ort.trying import Tried, sizes_of, tried
 from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Match, Rule, matches
 from ms_fusion.rules import DEFAULT_RULES
-from tbe_impl.errors import InputError
 
 RAISED_FROM = 18
 """Models from this version of ONNX's operators on are raised where a newer operator is needed."""
@@ -77,6 +77,7 @@ def chosen_equivalents(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Equiva
     """
     known = {one.rule.name: one for one in EQUIVALENTS}
     rules = {rule.name: rule for rule in DEFAULT_RULES}
+    check_names(wanted, tuple(dict.fromkeys((*known, *rules))))
     found: list[Equivalent] = []
     without: list[Rule] = []
     for one in wanted.split(",") if isinstance(wanted, str) else wanted:
@@ -86,10 +87,8 @@ def chosen_equivalents(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Equiva
             without += [rule for rule in DEFAULT_RULES if rule.name in WITHOUT]
         elif name in known:
             found.append(known[name])
-        elif isinstance(one, Rule) or name in rules:
-            without.append(one if isinstance(one, Rule) else rules[name])
         else:
-            raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join(dict.fromkeys((*known, *rules)))}", got=repr(one))  # fmt: skip
+            without.append(one if isinstance(one, Rule) else rules[name])
     return tuple(one for one in EQUIVALENTS if one in found), tuple(dict.fromkeys(without))
 
 

@@ -1,0 +1,26 @@
+"""What can be said against the arguments of `explain_target` before NumPy and MindSpore are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.presets.table import check_preset
+from ms_fusion.target import parse_input, require_mindspore, split_target
+
+
+def check_arguments(
+    target: str, input_specs: Sequence[str], *, preset: str = "auto", flags: str | None = None
+) -> None:
+    """Raises what `explain_target` would, where the arguments alone are enough to know it.
+
+    Raises:
+        InputError: no such file or preset, an input text or flags that are none.
+        MissingError: MindSpore is not installed.
+    """
+    split_target(target)
+    for text in input_specs:
+        parse_input(text)
+    require_mindspore()
+    check_preset(preset)
+    GraphKernelFlags.of(flags)

@@ -1,0 +1,115 @@
+"""The arguments of `auto_fuse`, checked before ONNX and NumPy are imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from ms_fusion.devices import check_device
+from ms_fusion.formats.onnx_place import check_model_file
+from ms_fusion.onnx_fusion.clusters import SEARCHES
+from ms_fusion.rewrite import Rule
+from ms_fusion.rules import DEFAULT_RULES
+from tbe_impl.errors import InputError
+
+LEVELS: Mapping[int, tuple[str, ...]] = {
+    0: (),
+    1: ("intra-operator",),
+    2: ("intra-operator", "cross-operator"),
+    3: ("intra-operator", "cross-operator", "pipeline"),
+}
+"""Level of optimisation → the kinds of fusion that are tried."""
+RUNTIME_RULES = ("Attention", "AddLayerNorm", "LayerNorm", "RMSNorm", "GELU", "SiLU", "RotaryEmbedding", "Softmax")  # fmt: skip
+"""Rules for which ONNX Runtime has an operator: those of `ms_fusion.onnx_fusion.ort.table.EQUIVALENTS`."""
+_RULES = tuple(rule.name for rule in DEFAULT_RULES)
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "any": (*_RULES, *SEARCHES),
+    "ort": tuple(dict.fromkeys((*RUNTIME_RULES, *_RULES))),
+}
+"""Target → the names of its rules and searches."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Arguments against which nothing speaks.
+
+    Attributes:
+        source: the model's file, links followed.
+        place: where the fused model goes; None when nothing is written.
+        sizes: assumed ones, by name.
+    """
+
+    source: Path
+    place: Path | None
+    sizes: Mapping[str, int]
+
+
+def checked(
+    input: Path | str,
+    output: Path | str | None,
+    *,
+    fusion_rules: str | Sequence[str | Rule] = "all",
+    opt_level: int = 3,
+    device_name: str = "cpu",
+    target: str = "any",
+    assume: Mapping[str, int] | None = None,
+    dry_run: bool = False,
+    report: Path | str | None = None,
+) -> Checked:
+    """The arguments of `auto_fuse`, as it uses them.
+
+    Raises:
+        InputError: one of them is wrong, whatever the model holds.
+    """
+    source = Path(os.path.realpath(input))  # links in a circle are an error when it is opened
+    if target not in NAMES:
+        raise InputError("unknown target", place="target", expected=" or ".join(NAMES), got=repr(target))  # fmt: skip
+    if target == "ort" and device_name != "cpu":
+        raise InputError("ONNX Runtime's own operators are taken on a CPU", place="device_name", expected="cpu", got=device_name)  # fmt: skip
+    check_names(fusion_rules, NAMES[target])
+    if opt_level not in LEVELS:
+        raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
+    check_device(device_name)
+    sizes = _checked_sizes(assume or {})
+    place = None if dry_run else _checked_place(source, output)
+    if report is not None:
+        _check_report(Path(report), source, place)
+    check_model_file(source)
+    return Checked(source, place, sizes)
+
+
+def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
+    """Raises `InputError` for a name that is no rule and no search."""
+    for one in wanted.split(",") if isinstance(wanted, str) else wanted:
+        if not isinstance(one, Rule) and one.strip() not in ("all", *known):
+            raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join(known)}", got=repr(one))  # fmt: skip
+
+
+def _checked_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
+    for name, size in assume.items():
+        if not isinstance(size, Integral) or not 0 < int(size) < 1 << 31:
+            raise InputError("this is no size", place=f"assume, {name}", expected="a whole number above 0", got=repr(size))  # fmt: skip
+    return {name: int(size) for name, size in assume.items()}
+
+
+def _checked_place(source: Path, output: Path | str | None) -> Path:
+    """Where the fused model goes; raises for nowhere, over the input, or into a directory that is not there."""
+    if output is None:
+        raise InputError("nowhere to write the fused model to", place="output", remedy="Name a file, or ask for a dry run")  # fmt: skip
+    target = Path(output)
+    if not target.parent.is_dir():
+        raise InputError("the directory of the output does not exist", place=str(target.parent), remedy=f"Make it first: mkdir -p {target.parent}")  # fmt: skip
+    if target.exists() and (not target.is_file() or (source.exists() and target.samefile(source))):
+        raise InputError("the output cannot be written there", place=str(target), expected="another file than the input")  # fmt: skip
+    return target
+
+
+def _check_report(report: Path, source: Path, target: Path | None) -> None:
+    """Raises for a report over the model, or over what is written."""
+    place = os.path.realpath(report)
+    if place in {os.path.realpath(one) for one in (source, target) if one is not None}:
+        raise InputError("the report cannot be written there", place=str(report), expected="another file than the models")  # fmt: skip

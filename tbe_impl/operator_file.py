@@ -1,0 +1,27 @@
+"""``FILE.py:operator``: what can be said of it before the file is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tbe_impl.errors import InputError
+
+
+def split_target(text: str) -> tuple[Path, str | None]:
+    """``FILE.py:operator`` or ``FILE.py`` → the file and the name.
+
+    >>> split_target("impl/exp.py:exp"), split_target("exp.py")
+    ((PosixPath('impl/exp.py'), 'exp'), (PosixPath('exp.py'), None))
+    """
+    file, colon, name = text.rpartition(":")
+    if colon and file and name.isidentifier() and not Path(text).is_file():
+        return Path(file), name
+    return Path(text), None
+
+
+def check_operator_file(file: Path) -> None:
+    """Raises `InputError` unless there is such a file."""
+    if file.is_dir():
+        raise InputError("this is a directory", place=str(file), expected="FILE.py:operator")
+    if not file.is_file():
+        raise InputError("there is no such operator file", place=str(file))

@@ -1,0 +1,97 @@
+"""A command refuses what its arguments alone show to be wrong before NumPy, ONNX, SymPy or MindSpore is imported."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ms_fusion.onnx_fusion.arguments import RUNTIME_RULES
+from ms_fusion.onnx_fusion.ort.table import EQUIVALENTS
+from tests.cases import cases
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests" / "programs" / "trials" / "refusals.py"
+
+FUSE = ["fuse", "--input", "model.onnx"]
+EXPLAIN = ["explain", "net.py:Net", "--input", "4x4"]
+TBE = ["net.py:op", "--input", "4x4"]
+REFUSED: list[tuple[list[str], str]] = [
+    (["fuse", "--input", "absent.onnx", "--dry-run"], "absent.onnx: the model cannot be opened; got No such file"),
+    (["fuse", "--input", ".", "--dry-run"], "."),
+    (["fuse", "--input", "/dev/null", "--dry-run"], "/dev/null: the model is no regular file"),
+    (FUSE, "output: nowhere to write the fused model to"),
+    ([*FUSE, "--output", "absent/x.onnx"], "absent: the directory of the output does not exist"),
+    ([*FUSE, "--output", "model.onnx"], "model.onnx: the output cannot be written there"),
+    ([*FUSE, "--dry-run", "--report", "absent/x.html"], "absent/x.html: there is no such directory"),
+    ([*FUSE, "--dry-run", "--report", "model.onnx"], "model.onnx: the report cannot be written there"),
+    ([*FUSE, "--dry-run", "--assume", "n"], "'n' is no NAME=SIZE"),
+    ([*FUSE, "--dry-run", "--fusion-rules", "Nothing"], "unknown rule; expected all, GELU"),
+    ([*FUSE, "--dry-run", "--fusion-rules", "GELU,absent.py:RULE"], "absent.py: no such file"),
+    ([*FUSE, "--dry-run", "--target", "ort", "--fusion-rules", "Cluster"], "expected all, Attention, AddLayerNorm"),
+    ([*FUSE, "--dry-run", "--target", "ort", "--device", "ascend910b"], "are taken on a CPU"),
+    (["explain", "absent.py:Net"], "absent.py: no such file"),
+    (["explain", "net.py"], "this does not name a net; expected FILE.py:NAME"),
+    (["explain", "net.py:Net", "--input", "4xa"], "--input 4xa: not a shape"),
+    (["explain", "net.py:Net", "--input", "4:float31"], "Did you mean float32?"),
+    (["explain", "net.py:Net", "--input", "absent.npy"], "--input absent.npy: no such file"),
+    ([*EXPLAIN, "--preset", "agressive"], "there is no such preset; expected auto or off"),
+    ([*EXPLAIN, "--flags", "--opt_lvel=2"], "MindSpore has no such flag; got --opt_lvel"),
+    ([*EXPLAIN, "--html", "absent/x.html"], "absent/x.html: there is no such directory"),
+    (["read", "absent"], "absent: there is no such directory; expected a directory of MindSpore dumps"),
+    (["read", ".", "--json", "absent/x.json"], "absent/x.json: there is no such directory"),
+    (["presets", "agressive"], "Did you mean aggressive?"),
+    (["presets", "auto", "--version", "two"], "this is no version of MindSpore"),
+    (["demo", "--output", "model.onnx/demo"], "the directory cannot be made; got Not a directory"),
+    *(
+        ([*command, *rest], says)
+        for command in (["tbe", "run"], ["tbe", "show"], ["tbe", "bench"])
+        for rest, says in (
+            (["absent.py"], "absent.py: there is no such operator file"),
+            (["."], ".: this is a directory; expected FILE.py:operator"),
+            (["net.py", "--input", "4xa"], "--input 4xa: not a shape"),
+            ([*TBE, "--output", "4xk"], "--output 4xk: not a shape"),
+            (["net.py", "--input", "absent.npy"], "--input absent.npy: no such file"),
+            ([*TBE, "--attr", "beta"], "--attr beta: not an attribute"),
+            ([*TBE, "--attr", "a=1", "--attr", "a=2"], "an attribute is given twice"),
+            ([*TBE, "--soc", "Nothing"], "--soc Nothing: unknown chip; expected cpu, Ascend310"),
+            ([*TBE, "--search-path", "absent"], "Directory 'absent' does not exist"),
+        )
+    ),
+    (["tbe", "run", *TBE, "--formula", "x+"], "--formula: this is no formula"),
+]  # fmt: skip
+
+
+@functools.cache
+def answers() -> dict[str, tuple[int, str, list[str]]]:
+    """Command line → exit code, message, and heavy modules; all in one process, where nothing may have been imported."""
+    with tempfile.TemporaryDirectory() as work:
+        for name in ("model.onnx", "net.py"):
+            Path(work, name).touch()
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM), json.dumps([row[0] for row in REFUSED])],
+            cwd=work,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return {" ".join(row[0]): tuple(one) for row, one in zip(REFUSED, found, strict=True)}
+
+
+@cases("arguments, says", REFUSED, ids=lambda row: " ".join(row[0]))
+def test_a_refusal_imports_nothing_heavy(arguments: list[str], says: str) -> None:
+    code, said, heavy = answers()[" ".join(arguments)]
+    assert (code, heavy) == (2, [])
+    assert says in said
+    assert said.startswith("ms-fusion: ") and said.count("\n") == 1, said
+
+
+def test_rules_of_onnx_runtime_are_those_of_its_table() -> None:
+    assert tuple(one.rule.name for one in EQUIVALENTS) == RUNTIME_RULES
