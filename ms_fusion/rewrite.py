@@ -133,13 +133,33 @@ def matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[Matc
         graph: the graph.
         order: place of each node in the graph.
     """
+    return (match for match, against in _judged(rule, graph, order) if not against)
+
+
+def near_misses(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[Match, str]]:
+    """Every place where a rule's pattern fits, its check speaks against each way in which it does, and the first such reason.
+
+    Args:
+        as `matches`.
+    """
+    return (found for found in _judged(rule, graph, order) if found[1])
+
+
+def _judged(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[Match, str]]:
+    """For each operator at which a pattern fits: the first way that passes the check, else the first way and what is against it."""
     for node in graph.nodes:
-        if node.op in rule.pattern.names:
-            for nodes, bound in _held(rule.pattern, node, graph, {}):
-                found = Match(graph, tuple(sorted(nodes, key=lambda one: order[one.name])), bound)
-                if not rule.check(found):
-                    yield found
-                    break
+        if node.op not in rule.pattern.names:
+            continue
+        first: tuple[Match, str] | None = None
+        for nodes, bound in _held(rule.pattern, node, graph, {}):
+            found = Match(graph, tuple(sorted(nodes, key=lambda one: order[one.name])), bound)
+            against = rule.check(found)
+            if not against:
+                first = (found, "")
+                break
+            first = first or (found, against)
+        if first is not None:
+            yield first
 
 
 _NEAR: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,18 +24,19 @@ from ms_fusion.accuracy.tensor_dump import read_tensor_dump
 from ms_fusion.capture.arguments import check_arguments
 from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
 from ms_fusion.capture.child import RECEIVED, CaptureRequest, run_child
+from ms_fusion.capture.groups import check_group
 from ms_fusion.capture.join import Joined, join
 from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server import records
-from ms_fusion.ledger import FusedKernel, Ledger, SeenShape
+from ms_fusion.ledger import Ledger, SeenShape
 from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
-from tbe_impl.errors import FusionNotFound, InputError
+from tbe_impl.errors import InputError
 
 SERVED_WORKER = "ms_fusion.kernel_server.kernel_worker"
 """Runs kernels of our generator."""
@@ -397,46 +397,6 @@ def assert_fused(
 
 def _as_tuple(inputs: Any) -> tuple[Any, ...]:
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-
-
-def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
-    """The fused kernel of `ledger` that holds `group`; `FusionNotFound` when none does."""
-    wanted = Counter(group)
-    overlaps = [
-        (
-            max((wanted & Counter(names)).total() for names in (kernel.operators, kernel.body)),
-            kernel,
-        )
-        for kernel in ledger.kernels
-    ]
-    for overlap, kernel in overlaps:
-        if overlap == wanted.total():
-            return kernel
-    named = " + ".join(group)
-    reason = next(
-        (
-            f"{edge.producer_op} → {edge.consumer_op}: {edge.detail.rstrip('.')}"
-            for edge in ledger.unfused
-            if edge.producer_op in wanted and edge.consumer_op in wanted
-        ),
-        None,
-    )
-    present = {node.op for node in ledger.before.graph}
-    absent = [name for name in wanted if name not in present]
-    if reason is None and absent:
-        reason = (
-            f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})"
-        )
-    best, nearest = max(overlaps, key=lambda pair: pair[0], default=(0, None))
-    raise FusionNotFound(
-        f"{named} is not in one fused kernel" + (f": {reason}" if reason else ""),
-        place=ledger.title,
-        expected=f"a kernel with {named}",
-        got=f"nearest is {nearest.name} ({' + '.join(nearest.operators)})"
-        if nearest and best
-        else "no such kernel",
-        remedy="Print the ledger of `mf.explain` to see every reason.",
-    )
 
 
 def title_of(net: Any) -> str:

@@ -20,6 +20,7 @@ from ms_fusion.onnx_fusion.deciding import (
     candidates_in,
     chosen_rules,
     decide,
+    refused_in,
     rejected,
     worth_of,
 )
@@ -55,7 +56,7 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
         _, tried = with_sizes(model, projection, sizes, native, others=SYMBOL_SIZE)
         candidates = within_known_sizes(candidates_in(sized, rules, searches, task.kinds), projection.graph)  # fmt: skip
         worth = worth_of(candidates, sized, task.device)
-        outcome = Outcome()
+        outcome = Outcome(rejected=refused_in(sized, rules, task.kinds, candidates))
         selection = decide(sized, projection, model, worth, outcome, native, tried, task.say)
         fused = _fused(model, selection.chosen, outcome)
         found: tuple[Difference, ...] = ()

@@ -25,7 +25,7 @@ from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.selection import Selection, select
 from ms_fusion.onnx_fusion.verification import check_group
 from ms_fusion.progress import Step
-from ms_fusion.rewrite import Candidate, Rule, matches
+from ms_fusion.rewrite import Candidate, Rule, matches, near_misses
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import CompileError, FusionError, MissingError
 
@@ -99,6 +99,19 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
         if one.kind in kinds and len(launched.intersection(one.nodes)) > 1:
             distinct.setdefault(one.nodes, one)
     return [one for one in distinct.values() if is_closed(graph, one.nodes, order)]
+
+
+def refused_in(graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]) -> list[RejectedCandidate]:  # fmt: skip
+    """Where the pattern of a rule fits and its check says no: with that text, unless the same operators are a candidate anyway."""
+    order = order_of(graph)
+    known = {one.nodes for one in candidates}
+    found: dict[tuple[str, ...], RejectedCandidate] = {}
+    for rule in rules:
+        for match, against in near_misses(rule, graph, order) if rule.kind in kinds else ():
+            one = Candidate(rule.name, rule.kind, tuple(node.name for node in match.nodes))
+            if one.nodes not in known:
+                found.setdefault(one.nodes, rejected(one, graph, 0.0, against))
+    return list(found.values())
 
 
 def worth_of(candidates: Iterable[Candidate], graph: Graph, device: Device) -> dict[Candidate, Benefit]:  # fmt: skip

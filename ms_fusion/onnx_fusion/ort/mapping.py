@@ -15,7 +15,7 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
 from ms_fusion.onnx_fusion.alike import signature
 from ms_fusion.onnx_fusion.arguments import check_names
-from ms_fusion.onnx_fusion.deciding import Progress, candidates_in, rejected
+from ms_fusion.onnx_fusion.deciding import Progress, candidates_in, refused_in, rejected
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.ort import attention
@@ -147,7 +147,10 @@ def decide(
         operators = tuple(call.op for call in site.calls if call.op not in ONLY_FITTING)
         decided.mapped.append(Mapped(candidate, group, site, operators, result))
         taken |= set(names)
-    for other in candidates_in(graph, without, (), kinds):
+    others = candidates_in(graph, without, (), kinds)
+    mapped = [one.candidate for one in decided.mapped]
+    decided.rejected += refused_in(graph, (*(one.rule for one in found), *without), kinds, (*mapped, *others))  # fmt: skip
+    for other in others:
         decided.candidates += 1
         decided.rejected.append(rejected(other, graph, 0.0, WITHOUT.get(other.rule, "ONNX Runtime has no operator for it")))  # fmt: skip
     return decided

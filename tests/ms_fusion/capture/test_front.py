@@ -15,7 +15,8 @@ ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 from mindspore import nn, ops  # noqa: E402
 
 from ms_fusion.capture import front  # noqa: E402
-from ms_fusion.capture.front import assert_fused, check_group, explain, explain_target, read  # noqa: E402
+from ms_fusion.capture.front import assert_fused, explain, explain_target, read  # noqa: E402
+from ms_fusion.capture.groups import check_group  # noqa: E402
 from ms_fusion.why_not.suggest import with_flags  # noqa: E402
 from tbe_impl.errors import CaptureError, FusionNotFound, InputError, UnsafeError  # noqa: E402
 from tests import nets  # noqa: E402
