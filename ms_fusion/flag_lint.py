@@ -1,12 +1,12 @@
 """Find what is wrong in a graph kernel flag string; MindSpore itself is silent about most of it.
 
 An unknown operator or pattern name has no effect and no message, an unknown flag only a warning in the log, a bad pass
-name a warning when the process ends.
+name a warning when the process ends. A name that `ms_fusion.vocabulary` does not hold is a warning where it is a known one
+misspelled, else a note: MindSpore may have it all the same. What is advised never means the reverse of what was written.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from ms_fusion import operators
 from ms_fusion.flags import FLAGS, convert, split_flags
 from ms_fusion.generator_limits import KEPT_OUT, generator_of
+from ms_fusion.spelling import near_names
+from ms_fusion.vocabulary import Vocabulary, vocabulary
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,14 @@ PATTERNS = {
 }
 """Patterns by which the splitter joins operators, with the devices that know them."""
 
+REVERSED_GONE = {
+    "enable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: `--disable_pass=split.graph_kernel_cse`",
+    "disable_cse": "it never was a flag; it is the pass `graph_kernel_cse`, which runs unless it is disabled: leave it out",
+    "enable_low_precision": "it was removed, and nothing has less precision unless asked to: leave it out",
+    "auto_tune": "it was removed, and nothing is tuned unless asked to: leave it out",
+}
+"""What to write instead of names of `GONE` that are given as false."""
+
 GONE = {
     "auto_tune": "it was removed; online_tuning took its place, and kills the process on CPU",
     "cluster_limit": "it was removed; the size of a kernel is bounded by `--composite_op_limit_size=200`",
@@ -131,15 +141,22 @@ KILLERS = {
 """Flags with values that kill the process on CPU, and why."""
 
 
-def lint(text: str, *, device: str = "CPU", generator: str | None = None) -> tuple[Finding, ...]:
+TRUE = ("true", "1", "yes", "on", "y", "t")
+FALSE = ("false", "0", "no", "off", "n", "f", "none")
+
+
+def lint(
+    text: str, *, device: str = "CPU", generator: str | None = None, version: str | None = None
+) -> tuple[Finding, ...]:
     """Everything wrong in a flag string, in the order of its columns.
 
     Args:
         text: the string, as for `MS_DEV_GRAPH_KERNEL_FLAGS` or `JitConfig(graph_kernel_flags=…)`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: who builds the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default what the flags say.
+        version: of the MindSpore whose names count; by default the installed one, else the newest that is known.
     """
-    where = _Where(device, generator or generator_of(text))
+    where = _Where(device, generator or generator_of(text), vocabulary(version))
     return tuple(sorted(_findings(text, where), key=lambda item: item.column))
 
 
@@ -149,6 +166,7 @@ class _Where:
 
     device: str
     generator: str
+    known: Vocabulary
 
 
 def _findings(text: str, where: _Where) -> Iterator[Finding]:
@@ -163,16 +181,24 @@ def _findings(text: str, where: _Where) -> Iterator[Finding]:
                 "repeated",
                 f"`--{key}` is given twice (first in column {seen[key]}).",
                 column,
-                remedy="Write it once, names joined by commas.",
+                remedy="Write it once, names joined by commas."
+                if key in FLAGS and FLAGS[key].metadata["kind"] == "list"
+                else "Write it once.",
             )
         seen.setdefault(key, column)
         if key in GONE:
+            instead = GONE[key]
+            if (value or "").lower() in FALSE and key in REVERSED_GONE:
+                instead = REVERSED_GONE[key]
             yield Finding(
-                "error", "gone", f"MindSpore 2.10 has no flag `--{key}`: {GONE[key]}.", column
+                "error", "gone", f"MindSpore 2.10 has no flag `--{key}`: {instead}.", column
             )
             continue
         if key not in FLAGS:
-            yield _unknown("flag", key, FLAGS, column, write="--{}")
+            near = near_names(key, FLAGS)
+            remedy = _write(f"--{name}" for name in near)
+            message = f"MindSpore has no flag `{_shown(key)}`."
+            yield Finding("error", "unknown", message, column, near[0] if near else "", remedy)
             continue
         yield from _value_findings(key, value, column, where)
     if seen and "opt_level" not in seen and "path" not in seen:
@@ -217,13 +243,16 @@ def _value_findings(key: str, value: str | None, column: int, where: _Where) -> 
         parsed = convert(key, value)
     except ValueError as problem:
         got = "nothing" if value is None else f"`{_shown(value)}`"
-        choices = [str(choice) for choice in data["choices"]]
-        near = _nearest(value or "", choices)
-        usual = str(data["default"]).lower() if data["kind"] == "bool" else data["default"]
-        remedy = f"Write `--{key}={near or usual}`." if near or usual not in ("", ()) else ""
+        meant = _meant(key, value or "")
+        if where.device == "CPU" and any(str(one) in meant for one in data["killed_by"]):
+            remedy = "Leave it out."
+        else:
+            remedy = _write(f"--{key}={one}" for one in meant)
+        near = meant[0] if data["kind"] == "str" and meant else ""
         yield Finding(
-            "error", "value", f"`--{key}` takes {problem}, not {got}.", column, near, remedy
-        )
+            "error", "value", f"`--{key}` takes {problem}, not {got}.", column, near,
+            remedy or "Write one of these values, or leave it out.",
+        )  # fmt: skip
         return
     if where.device == "CPU" and parsed in data["killed_by"]:
         yield Finding(
@@ -241,24 +270,49 @@ def _value_findings(key: str, value: str | None, column: int, where: _Where) -> 
         position += len(name) + 1
 
 
+def _meant(key: str, value: str) -> tuple[str, ...]:
+    """The good values that come nearest to a wrong one; none where it does not show what was meant.
+
+    >>> _meant("opt_level", "9"), _meant("enable_stitch_fusion", "True"), _meant("opt_level", "off"), _meant("opt_level", "high")
+    (('3',), ('true',), ('0',), ())
+    """
+    data = FLAGS[key].metadata
+    text = value.lower()
+    if data["kind"] == "bool":
+        return ("true",) if text in TRUE else ("false",) if text in FALSE else ()
+    if data["kind"] == "str":
+        return near_names(value, [str(one) for one in data["choices"]])
+    if data["kind"] != "int":
+        return ()
+    written = re.search(r"-?\d{1,18}", value)
+    if written is None:
+        if key == "opt_level" and (not value or text in TRUE):
+            return ("2",)
+        return ("0",) if text in FALSE and 0 in data["choices"] else ()
+    number = int(written[0])
+    if data["choices"]:
+        return (str(min(data["choices"], key=lambda one: abs(one - number))),)
+    return (str(number if data["minimum"] is None else max(number, data["minimum"])),)
+
+
 def _name_findings(key: str, name: str, column: int, where: _Where) -> Iterator[Finding]:
     kind = FLAGS[key].metadata["names"]
     if kind == "operator":
         # MindSpore's own name for an empty list: nothing is called None
-        if name != "None" and name not in operators.KNOWN:
-            yield _unknown("operator", name, operators.KNOWN, column)
+        if name != "None" and name not in where.known.operators:
+            yield _unknown("operator", name, where.known.operators, column, where)
         elif where.device == "CPU" and key in ("enable_cluster_ops", "enable_cluster_ops_only"):
             yield from _cluster_findings(name, column, where.generator)
     elif kind == "pattern":
         if name not in PATTERNS:
-            yield _unknown("fusion pattern", name, PATTERNS, column)
+            yield _unknown("fusion pattern", name, PATTERNS, column, where)
         elif where.device not in PATTERNS[name]:
             devices = ", ".join(PATTERNS[name])
             yield Finding(
                 "warning", "device", f"the pattern `{name}` exists on {devices} only.", column
             )
     elif kind == "pass":
-        yield from _pass_findings(name, column)
+        yield from _pass_findings(name, column, where)
     elif kind == "number" and not re.fullmatch(r"[1-9]\d{0,3}", name):
         yield Finding(
             "error",
@@ -308,8 +362,14 @@ def _cluster_findings(name: str, column: int, generator: str) -> Iterator[Findin
         )
 
 
-def _pass_findings(name: str, column: int) -> Iterator[Finding]:
-    if name in BACKEND_PASSES:
+def _pass_findings(name: str, column: int, where: _Where) -> Iterator[Finding]:
+    passes = where.known.passes
+    if name in BACKEND_PASSES or name in passes[where.device]:
+        return
+    devices = [device for device, names in passes.items() if name in names]
+    if devices:
+        message = f"the pass `{name}` exists on {', '.join(devices)} only."
+        yield Finding("warning", "device", message, column)
         return
     numbers = re.fullmatch(r"(\d+)\.(\d+)", name)
     if numbers:
@@ -337,34 +397,27 @@ def _pass_findings(name: str, column: int) -> Iterator[Finding]:
                 f"Write `{'` or `'.join(every)}`.",
             )
         else:
-            yield _unknown("pass", name, [*BACKEND_PASSES, *_pass_names()], column)
+            every = [*BACKEND_PASSES, *passes[where.device], *_pass_names()]
+            yield _unknown("pass", name, every, column, where)
     elif stage_name not in STAGES or pass_name not in STAGES[stage_name]:
-        yield _unknown("pass", name, _pass_names(), column)
+        yield _unknown("pass", name, _pass_names(), column, where)
 
 
 def _pass_names() -> list[str]:
     return [f"{stage}.{name}" for stage, names in STAGES.items() for name in names]
 
 
-def _unknown(
-    kind: str, name: str, valid: Iterable[str], column: int, *, write: str = "{}"
-) -> Finding:
-    near = _nearest(name, valid)
-    remedy = f"Write `{write.format(near)}`." if near else ""
-    return Finding(
-        "error", "unknown", f"MindSpore has no {kind} `{_shown(name)}`.", column, near, remedy
-    )
+def _unknown(kind: str, name: str, valid: Iterable[str], column: int, where: _Where) -> Finding:
+    near = near_names(name, valid)
+    message = f"`{_shown(name)}` is no {kind} that is known of MindSpore {where.known.version}."
+    severity = "warning" if near else "note"
+    return Finding(severity, "unknown", message, column, near[0] if near else "", _write(near))
 
 
-def _nearest(name: str, valid: Iterable[str]) -> str:
-    """The valid name nearest to `name` in any letter case; empty when none is near."""
-    by_lower = {item.lower(): item for item in sorted(valid, reverse=True)}
-    longer = sorted(item for item in by_lower if name and item.startswith(name.lower()))
-    if longer and len(name) > 2:
-        return by_lower[longer[0]]
-    # difflib is quadratic in the length, and no name is long
-    found = difflib.get_close_matches(name.lower()[:80], by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else ""
+def _write(texts: Iterable[str]) -> str:
+    """The advice to write one of these; empty for none."""
+    joined = " or ".join(f"`{text}`" for text in texts)
+    return f"Write {joined}." if joined else ""
 
 
 def _shown(text: str) -> str:

@@ -55,21 +55,6 @@ ASCEND_CLUSTERED = frozenset(
 ASCEND_CLUSTERED_LEVEL_1 = frozenset("Reshape MatMul BatchMatMul GroupedMatmul".split())
 """Clustered on Ascend too from `--fusion_ops_level=1`."""
 
-KNOWN = (
-    CPU_CLUSTERED
-    | CPU_EXPANDED
-    | CPU_CLUSTERABLE
-    | CPU_CLUSTERABLE_ELSEWHERE
-    | CPU_EXPANDABLE
-    | ASCEND_CLUSTERED
-    | ASCEND_CLUSTERED_LEVEL_1
-    | frozenset(
-        """LayerNormGrad SoftmaxGrad BatchNormGrad Dropout DropoutGrad ReLU6 LeakyReLU Mish Assign AssignSub ArgMax
-        Softmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits ApplyMomentum""".split()
-    )
-)
-"""Every operator name the linter knows; MindSpore itself is silent about a name it does not know."""
-
 CRASHES = {
     "Round": None,
     "Pow": frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),

@@ -1,0 +1,101 @@
+"""Writes the vocabulary of an installed MindSpore: ``python -m ms_fusion.vocabulary.build [DIRECTORY OF MINDSPORE]``.
+
+MindSpore is read, not imported: its shared libraries name each operator in a symbol (``mindspore::prim::kPrimAdd``,
+``mindspore::ops::gAdd``) and each pass in a string; its Python files define the primitives and register kernels. The CPU
+wheel holds the libraries of Ascend and GPU as well, so one wheel gives the names of all devices.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+ALL = ("libmindspore_*.so", "plugin/libmindspore_*.so*")
+BACK_ENDS = {
+    "CPU": ("libmindspore_cpu.so", "plugin/libmindspore_cpu.so*"),
+    "GPU": ("plugin/libmindspore_gpu.so*",),
+    "Ascend": ("plugin/libmindspore_ascend.so*",),
+}
+"""Device → the library of its back end, below ``lib``."""
+_SYMBOL = re.compile(rb"_ZN9mindspore(?:4prim|3ops)(\d+)(?=[kg])")
+_NAME = re.compile(rb"(?:kPrim|k|g)([A-Z]\w*)")
+_STRING = re.compile(rb"(?<![^\0])[A-Za-z][A-Za-z0-9_]{2,79}(?=\0)")
+_TAIL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=_)(?=[a-z])")
+_PASS = re.compile(r"(?!enable_|disable_|is_|ori_)[a-z0-9]+(_[a-z0-9]+)*_(fusion|fission)(_v\d)?|FlashAttentionFusionV\d")  # fmt: skip
+_REGISTERED = re.compile(r'RegOp\(\s*"(\w+)"')
+_NO_OPERATOR = re.compile(r"Primitive\w*")
+
+
+def build(root: Path) -> dict[str, object]:
+    """The vocabulary of the MindSpore in a directory: version, operators, passes of the back end by device."""
+    version = re.search(r"__version__ = '([^']+)'", (root / "version.py").read_text("utf-8"))
+    assert version is not None, f"{root} holds no MindSpore"
+    named, strings = _contents(root, ALL)
+    literals = _with_tails(strings)
+    operators = {name for name in named if name in literals} | set(_primitives(root / "ops"))
+    passes = {device: _contents(root, own)[1] for device, own in BACK_ENDS.items()}
+    return {
+        "version": version[1],
+        "operators": sorted(operators),
+        "passes": {device: sorted(filter(_PASS.fullmatch, found)) for device, found in passes.items()},
+    }  # fmt: skip
+
+
+def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Names of operators in symbols, and all strings, of some libraries."""
+    names: set[str] = set()
+    strings: set[str] = set()
+    for library in sorted({path.resolve() for pattern in patterns for path in (root / "lib").glob(pattern)}):  # fmt: skip
+        content = library.read_bytes()
+        names.update(_operators(content))
+        strings.update(found.decode() for found in _STRING.findall(content))
+    return names, strings
+
+
+def _with_tails(strings: set[str]) -> set[str]:
+    """Strings, and what linkers store as the end of a longer one: where a word of the longer one begins."""
+    return strings | {one[at.start() :] for one in strings for at in _TAIL.finditer(one)}
+
+
+def _operators(content: bytes) -> Iterator[str]:
+    for symbol in _SYMBOL.finditer(content):
+        # the number before an identifier is its length
+        identifier = content[symbol.end() : symbol.end() + int(symbol[1])]
+        named = _NAME.fullmatch(identifier)
+        if named is not None and content.startswith((b"E", b"B"), symbol.end() + len(identifier)):
+            yield named[1].decode()
+
+
+def _primitives(directory: Path) -> Iterator[str]:
+    """Subclasses of Primitive that Python files define, and operators for which they register kernels."""
+    bases: dict[str, set[str]] = {}
+    for path in sorted(directory.rglob("*.py")):
+        text = path.read_text("utf-8")
+        yield from _REGISTERED.findall(text)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                names = {base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases}  # fmt: skip
+                bases.setdefault(node.name, set()).update(names)
+    found = {"Primitive"}
+    while more := {name for name, of in bases.items() if of & found} - found:
+        found |= more
+    yield from (name for name in found if name[0] != "_" and not _NO_OPERATOR.fullmatch(name))
+
+
+def main(arguments: list[str]) -> None:
+    """Writes ``<version>.json`` beside this file."""
+    spec = find_spec("mindspore")
+    assert arguments or (spec and spec.origin), "MindSpore is not installed here: name its directory"  # fmt: skip
+    root = Path(arguments[0]) if arguments else Path(str(spec and spec.origin)).parent
+    found = build(root)
+    target = Path(__file__).with_name(f"{found['version']}.json")
+    target.write_text(json.dumps(found, indent=0) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
