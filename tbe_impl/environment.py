@@ -43,7 +43,7 @@ CACHE_DIR = Variable(
     "MS_FUSION_CACHE_DIR",
     (),
     "",
-    "Directory of compiled kernels; by default the user's cache directory.",
+    "Directory of compiled kernels; by default the user's cache directory. A relative one, or one with `~`, counts from where the process first asks.",
     "a directory",
 )
 
@@ -93,9 +93,39 @@ def threads() -> int:
 
 
 def cache_dir() -> Path:
-    """Directory for compiled kernels and for MindSpore's own kernel files; it need not exist yet."""
+    """Directory for compiled kernels and for MindSpore's own kernel files: absolute; it need not exist yet.
+
+    A relative name, or one with ``~``, counts from where it is first asked for. It is replaced in the environment then: what
+    comes later has other working directories, children too.
+
+    Raises:
+        InputError: it cannot be made absolute.
+    """
     chosen = CACHE_DIR.read()
-    return Path(chosen) if chosen else _user_cache(os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME"))  # fmt: skip
+    place = Path(chosen) if chosen else _user_cache(os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME"))  # fmt: skip
+    if not place.is_absolute():
+        place = _absolute(place, CACHE_DIR.name if chosen else "XDG_CACHE_HOME or HOME")
+        os.environ[CACHE_DIR.name] = str(place)
+    return place
+
+
+def _absolute(place: Path, variable: str) -> Path:
+    """Raises `InputError` for the home of nobody, and where there is no working directory."""
+    try:
+        return place.expanduser().absolute()
+    except RuntimeError as error:
+        expected, got = "~ or ~USER with a home directory", place.parts[0]
+        failure: Exception = error
+    except OSError as error:
+        expected, got = "an absolute path, since there is no working directory", str(place)
+        failure = error
+    raise InputError(
+        "the directory cannot be found",
+        place=variable,
+        expected=expected,
+        got=repr(got),
+        remedy=f"Set {CACHE_DIR.name} to an absolute path",
+    ) from failure
 
 
 @lru_cache(maxsize=4)

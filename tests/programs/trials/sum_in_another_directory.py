@@ -1,0 +1,19 @@
+"""Asks for the cache directory, goes elsewhere, and runs x + y as a kernel there; prints the back end and the sum."""
+
+import os
+
+import numpy as np
+
+from tbe_impl import environment
+from tbe_impl.dsl.tensor import placeholder
+from tbe_impl.dsl.words import WORDS
+from tbe_impl.kernel import Argument, Kernel
+
+environment.cache_dir()
+os.mkdir("elsewhere")
+os.chdir("elsewhere")
+x, y = placeholder((8,), "float32", "x"), placeholder((8,), "float32", "y")
+z = WORDS["vadd"](x, y)
+kernel = Kernel("sum", "cpu", tuple(Argument(one, (8,), one.name) for one in (x, y)), (Argument(z, (8,), "z"),))  # fmt: skip
+found = kernel(np.full(8, 3, np.float32), np.full(8, 4, np.float32))
+print("cpu" if kernel.compiled is not None else "numpy", found[0])
