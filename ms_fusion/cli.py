@@ -253,9 +253,10 @@ def cache_ls() -> None:
 def cache_info() -> None:
     """Say where the cache is and how full."""
     from tbe_impl.cache import KernelCache
+    from tbe_impl.environment import shown
 
     found = KernelCache().info()
-    click.echo(f"directory  {found.root}")
+    click.echo(f"directory  {shown(found.root)}")
     click.echo(f"kernels    {found.entries}")
     click.echo(f"bytes      {found.bytes:,} of {found.limit_bytes:,}")
     click.echo(f"free       {found.free_bytes:,}")

@@ -423,7 +423,9 @@ def check_fusion() -> Check:
     if importlib.util.find_spec("mindspore") is None:
         status = "broken" if can_fuse_here() else "hint"
         return Check(name, status, "not tried: MindSpore is not installed")
-    with tempfile.TemporaryDirectory(prefix="ms_fusion-", ignore_cleanup_errors=True) as text:
+    with tempfile.TemporaryDirectory(
+        prefix="ms_fusion-", dir=environment.temporary_directory(), ignore_cleanup_errors=True
+    ) as text:
         directory = Path(text)
         problem = run_trial(directory, TRIAL_TIMEOUT_S)
         if problem:

@@ -131,6 +131,7 @@ def make_key(**parts: Any) -> str:
 
 def check_place(root: Path) -> None:
     """Raise `CacheError` unless kernels can be stored in and loaded from `root`, which is made when absent."""
+    check_text(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = root.stat()
@@ -149,6 +150,15 @@ def check_place(root: Path) -> None:
     if free < FREE_BYTES_MIN:
         raise CacheError(
             "the disk of the cache directory is full", place=str(root), got=f"{free} bytes free"
+        )
+
+
+def check_text(root: Path) -> None:
+    """Raise `CacheError` where MindSpore, which is handed names of files below it, would die of its name."""
+    if not environment.is_text(root):
+        raise CacheError(
+            "MindSpore cannot use a directory whose name is no UTF-8 text in this locale",
+            place=environment.shown(root),
         )
 
 

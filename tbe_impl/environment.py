@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -107,6 +108,35 @@ def cache_dir() -> Path:
         place = _absolute(place, CACHE_DIR.name if chosen else "XDG_CACHE_HOME or HOME")
         os.environ[CACHE_DIR.name] = str(place)
     return place
+
+
+def is_text(place: Path) -> bool:
+    """Whether a path is the same text to MindSpore, which takes it for UTF-8, as it is to the file system.
+
+    It is not where its bytes are no UTF-8 (the home of a user with a GBK name), or where this process encodes names otherwise
+    (``LC_ALL=C`` without Python's UTF-8 mode): MindSpore's JSON then dies of it.
+    """
+    try:
+        return os.fsencode(place) == str(place).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+
+
+def shown(place: Path) -> str:
+    """A path for messages: bytes that are no UTF-8 as escapes."""
+    return os.fsencode(place).decode("utf-8", "backslashreplace")
+
+
+def temporary_directory() -> Path:
+    """The system's temporary directory, or another where its name `is_text` not; raises OSError when there is none."""
+    chosen = Path(tempfile.gettempdir())
+    others = ("/dev/shm", "/tmp", "/var/tmp")
+    if is_text(chosen):
+        return chosen
+    for other in map(Path, others):
+        if other.is_dir() and os.access(other, os.W_OK | os.X_OK):
+            return other
+    return chosen
 
 
 def _absolute(place: Path, variable: str) -> Path:

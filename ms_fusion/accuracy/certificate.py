@@ -27,6 +27,7 @@ from ms_fusion.accuracy.worker import Worker, WorkerError
 from ms_fusion.formats.composite import parse_composite
 from ms_fusion.graph import DTYPE_BYTES, Graph, Value
 from ms_fusion.ledger import Accuracy, FusedKernel
+from tbe_impl import environment
 from tbe_impl.errors import FusionError
 
 MAX_BYTES = 64 << 20
@@ -99,7 +100,9 @@ def certify(
     """
     found: dict[str, tuple[Accuracy, ...]] = {}
     deadline = time.monotonic() + timeout_s
-    with tempfile.TemporaryDirectory(prefix="ms_fusion_accuracy_") as name:
+    with tempfile.TemporaryDirectory(
+        prefix="ms_fusion_accuracy_", dir=environment.temporary_directory()
+    ) as name:
         directory = Path(name)
         with (
             Worker(compiled_worker, "compiled", directory=directory) as compiled,

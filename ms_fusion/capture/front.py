@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +35,7 @@ from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
+from tbe_impl.environment import temporary_directory
 from tbe_impl.errors import InputError
 
 SERVED_WORKER = "ms_fusion.kernel_server.kernel_worker"
@@ -413,7 +413,7 @@ def _private_directory() -> Iterator[Path]:
 
     Not in the cache directory, whose name may hold a dot: MindSpore refuses to dump tensors to such a place.
     """
-    place = private_directory.make(Path(tempfile.gettempdir()) / f"ms_fusion-{os.getuid()}")
+    place = private_directory.make(temporary_directory() / f"ms_fusion-{os.getuid()}")
     try:
         yield place
     finally:

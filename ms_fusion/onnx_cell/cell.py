@@ -23,6 +23,7 @@ from ms_fusion.onnx_cell.groups import is_differentiable, spec_of
 from ms_fusion.onnx_cell.reading import Opened, read
 from ms_fusion.onnx_cell.use import DTYPES
 from ms_fusion.onnx_cell.writing import HEAD, Constants, Written, check_known, written
+from tbe_impl import environment
 from tbe_impl.errors import InputError
 
 _numbers = itertools.count()
@@ -115,7 +116,9 @@ def _module(classes: list[Written]) -> ModuleType:
     """The classes as a module with a file, which MindSpore reads them from; it goes when the process ends."""
     global _directory
     if _directory is None:
-        _directory = tempfile.TemporaryDirectory(prefix="ms_fusion_nets_")
+        _directory = tempfile.TemporaryDirectory(
+            prefix="ms_fusion_nets_", dir=environment.temporary_directory()
+        )
         atexit.register(_directory.cleanup)
     name = f"ms_fusion_net_{next(_numbers)}"
     file = Path(_directory.name) / f"{name}.py"

@@ -132,7 +132,9 @@ def _said() -> Iterator[None]:
 
 
 def _proved() -> Proof:
-    with tempfile.TemporaryDirectory(prefix="ms_fusion-proof-") as name:
+    with tempfile.TemporaryDirectory(
+        prefix="ms_fusion-proof-", dir=environment.temporary_directory()
+    ) as name:
         place = Path(name)
         (place / "kernels").mkdir()
         root = str(Path(__file__).resolve().parents[2])

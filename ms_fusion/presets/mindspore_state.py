@@ -20,6 +20,7 @@ from typing import Any
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import private_directory
 from ms_fusion.presets.record import fuses
+from tbe_impl import environment
 from tbe_impl.errors import InputError, MissingError, UnsafeError
 
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
@@ -199,6 +200,14 @@ def _chosen_directory() -> Path:
             expected="an existing directory that can be written",
             got=chosen,
             remedy=f"Make it, or delete the variable {KERNELS_VARIABLE}.",
+        )
+    if not environment.is_text(place):
+        raise InputError(
+            "the directory for MindSpore's kernels cannot be used",
+            place=KERNELS_VARIABLE,
+            expected="a name that is UTF-8 text in this locale",
+            got=environment.shown(place),
+            remedy=f"Choose another, or delete the variable {KERNELS_VARIABLE}.",
         )
     return place.resolve()
 

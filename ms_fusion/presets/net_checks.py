@@ -13,6 +13,7 @@ from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.graph import Graph
 from ms_fusion.presets.record import PYNATIVE_REMEDY
+from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
@@ -150,7 +151,9 @@ def front_end_graph(
 
     name = getattr(net, "__name__", type(net).__name__)
     plain = getattr(net, "__wrapped__", net) if not isinstance(net, mindspore.nn.Cell) else net
-    with tempfile.TemporaryDirectory(prefix="ms_fusion-check-") as place:
+    with tempfile.TemporaryDirectory(
+        prefix="ms_fusion-check-", dir=environment.temporary_directory()
+    ) as place:
         try:
             read_by_front_end(OneShape(plain), inputs, Path(place))
         except FusionError:

@@ -11,9 +11,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tbe_impl.cache import say_not_kept
+from tbe_impl.cache import check_text, say_not_kept
 from tbe_impl.cache_entry import check_owner
-from tbe_impl.environment import cache_dir
+from tbe_impl.environment import cache_dir, temporary_directory
 from tbe_impl.errors import CacheError
 
 FOLDER = "mindspore"
@@ -32,13 +32,14 @@ def make(parent: Path | None = None) -> Path:
     """
     parent = parent or cache_dir() / FOLDER
     try:
+        check_text(parent)
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_owner(parent.lstat(), parent)
         _sweep(parent)
         place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
     except (OSError, CacheError) as error:
         say_not_kept(parent, str(error))
-        place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-"))
+        place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-", dir=temporary_directory()))
     place = place.resolve()
     # locked before it has the name that `_sweep` looks for
     draft = place / f"{LOCK}.new"

@@ -1,6 +1,7 @@
 """Asks for the cache directory, goes elsewhere, and runs x + y as a kernel there; prints the back end and the sum."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tbe_impl.dsl.words import WORDS
 from tbe_impl.kernel import Argument, Kernel
 
 environment.cache_dir()
-os.mkdir("elsewhere")
+Path("elsewhere").mkdir()
 os.chdir("elsewhere")
 x, y = placeholder((8,), "float32", "x"), placeholder((8,), "float32", "y")
 z = WORDS["vadd"](x, y)
