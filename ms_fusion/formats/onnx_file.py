@@ -6,10 +6,12 @@ directory, reached without a link.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
@@ -17,6 +19,7 @@ import onnx_ir as ir
 
 from ms_fusion.formats.onnx_defaults import SINCE_IR_VERSION, as_weights
 from ms_fusion.formats.onnx_place import check_model_file
+from ms_fusion.spelling import near_names
 from tbe_impl.errors import InputError
 
 TENSORS_MAX = 1 << 20
@@ -51,18 +54,31 @@ def open_model(path: Path | str) -> ir.Model:
     _check_tensors(proto, path)
     _keep_shapes_of_inputs(proto)
     try:
-        model = ir.serde.deserialize_model(proto)
+        with _quiet():
+            model = ir.serde.deserialize_model(proto)
         ir.external_data.set_base_dir(model.graph, Path(os.path.realpath(path)).parent)
         model.graph.sort()
     except Exception as error:  # whatever a hostile file makes a library raise
         raise _refused("this is no valid ONNX model", path, str(error)) from error
     _under_one_name(model, path)
     _check_values(model, path)
+    _check_operators(model, path)
     _check_arity(model, path)
     if model.ir_version < SINCE_IR_VERSION:
         as_weights(model)
         model.ir_version = SINCE_IR_VERSION  # where weights need not be inputs
     return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The library's warnings about a damaged model are left out: what is wrong with it is said once, by us."""
+    log = logging.getLogger("onnx_ir.serde")
+    was, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = was
 
 
 def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
@@ -93,10 +109,11 @@ def _under_one_name(model: ir.Model, path: Path) -> None:
 
 
 def _check_values(model: ir.Model, path: Path) -> None:
-    """Refuses a model that reads a value which nobody makes, and names that are no text."""
-    nodes = list(ir.traversal.RecursiveGraphIterator(model.graph))
+    """Refuses a model that reads or hands back a value which nobody makes, in any of its graphs, and names that are no text."""
+    graphs = list(_graphs_in(model))
+    nodes = [node for graph in graphs for node in graph]
     read = [value for node in nodes for value in node.inputs]
-    for value in (*read, *model.graph.outputs):
+    for value in (*read, *(value for graph in graphs for value in graph.outputs)):
         if (
             value is None
             or value.producer() is not None
@@ -108,13 +125,66 @@ def _check_values(model: ir.Model, path: Path) -> None:
             "this is no valid ONNX model", path, f"nothing makes the value {value.name!r}"
         )
     made = [value for node in nodes for value in node.outputs]
-    names = [value.name for value in (*read, *made, *model.graph.inputs) if value is not None]
+    inputs = [value for graph in graphs for value in graph.inputs]
+    names = [value.name for value in (*read, *made, *inputs) if value is not None]
     for name in (
         *names,
         *(text for node in nodes for text in (node.name, node.op_type, node.domain)),
     ):
         if not isinstance(name, str | None):
             raise _refused("this is no valid ONNX model", path, f"{name!r} is no text")
+
+
+def _graphs_in(model: ir.Model) -> Iterator[ir.Graph | ir.Function]:
+    """The graph, the functions, and every graph inside their operators."""
+    waiting: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    while waiting:
+        graph = waiting.pop()
+        yield graph
+        for node in graph:
+            for attribute in node.attributes.values():
+                if isinstance(attribute, ir.Attr) and attribute.type == ir.AttributeType.GRAPH:
+                    waiting.append(attribute.as_graph())
+                elif isinstance(attribute, ir.Attr) and attribute.type == ir.AttributeType.GRAPHS:
+                    waiting += attribute.as_graphs()
+
+
+OF_RUNTIMES = frozenset(
+    """ATen Affine ConstantFill Crop DynamicSlice GRUUnit GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh
+    SimplifiedLayerNormalization FusedConv""".split()
+)
+"""Operators that runtimes have under ONNX's own domain although ONNX has them not, or no longer."""
+
+
+def _check_operators(model: ir.Model, path: Path) -> None:
+    """Refuses an operator under ONNX's own domain that ONNX has in no version, and versions that are not known.
+
+    An operator that is newer than the model's version is let through: runtimes have some of them for all versions.
+    """
+    newest = onnx.defs.onnx_opset_version()
+    own = {function.name for function in model.functions.values() if not function.domain}
+    for graph in _graphs_in(model):
+        version = graph.opset_imports.get("", 0)
+        if version > newest:
+            raise InputError(
+                f"version {version} of ONNX's operators is not known",
+                place=str(path),
+                expected=f"1 to {newest}, those of onnx {onnx.__version__}",
+                got=str(version),
+                remedy="Export the model for one of these, or install a newer onnx",
+            )
+        for node in graph:
+            if node.domain or node.op_type in own or node.op_type in OF_RUNTIMES:
+                continue
+            if not onnx.defs.has(node.op_type):
+                known = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
+                near = near_names(str(node.op_type), known)
+                remedy = f"Did you mean {' or '.join(near)}?" if near else "Give an operator of your own a domain of its own"  # fmt: skip
+                raise InputError(
+                    f"ONNX has no operator {str(node.op_type)[:LONGEST]!r}",
+                    place=f"{path}, node {str(node.name)[:LONGEST]!r}",
+                    remedy=remedy,
+                )
 
 
 LENIENT = frozenset({"Resize", "Upsample"})
