@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from dataclasses import dataclass
@@ -75,6 +76,21 @@ VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA)
 def is_off() -> bool:
     """Whether `MS_FUSION=off` disables everything that changes a program."""
     return FUSION.read() == "off"
+
+
+_log = logging.getLogger("ms_fusion")
+_said_off = False
+
+
+def is_off_and_said() -> bool:
+    """`is_off` for whoever was about to change something; the first time in a process it is said in the log."""
+    global _said_off
+    if not is_off():
+        return False
+    if not _said_off:
+        _said_off = True
+        _log.warning("MS_FUSION=off: ms_fusion changes nothing in this process")
+    return True
 
 
 def threads() -> int:

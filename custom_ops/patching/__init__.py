@@ -21,6 +21,7 @@ from custom_ops.patching.checking import (
 from custom_ops.patching.owners import Owner, owner_of, try_edits, try_heads
 from custom_ops.patching.record import Change, PatchRecord, Replacement, Slot, forget_graphs
 from custom_ops.patching.rules import Rule, is_plain, rule_for
+from tbe_impl.environment import is_off_and_said
 from tbe_impl.errors import InputError, MissingError
 
 __all__ = ["PatchRecord", "Replacement", "patch"]
@@ -28,6 +29,7 @@ __all__ = ["PatchRecord", "Replacement", "patch"]
 AFTER_AMP = (
     "ms.amp has set it to level {level} already; call patch first, and ms.amp on the patched net"
 )
+OFF = "MS_FUSION=off is set in the environment"
 NARROW_LEVELS = ("O1", "O2", "O3")
 UNREACHED = "the sample inputs do not reach it"
 
@@ -58,7 +60,7 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         tolerance: how far a replacement may be off, relative to the root mean square; by default that of the dtype.
 
     Returns:
-        What was replaced and where; its `undo()` puts everything back.
+        What was replaced and where; its `undo()` puts everything back. Nothing is under ``MS_FUSION=off``.
 
     Raises:
         InputError: no Cell, or the whole net disagrees though its parts do not; then nothing is replaced.
@@ -68,6 +70,8 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         raise MissingError("patch needs MindSpore", place="patch", remedy="Run: pip install 'ms_fusion[cpu]'")  # fmt: skip
     if not isinstance(net, nn.Cell):
         raise InputError("patch: this is no Cell", place="patch", expected="an nn.Cell", got=type(net).__name__)  # fmt: skip
+    if is_off_and_said():
+        return PatchRecord(net, (), (Replacement("", (net,), None, OFF),), ())
     mixed_precision.watch()
     with trial(net) as flags:
         return _Patch(net, sample_inputs, tolerance, flags).run()

@@ -28,6 +28,7 @@ from ms_fusion.presets import net_choices
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.target import require_mindspore
 from tbe_impl import tuned
+from tbe_impl.environment import is_off
 from tbe_impl.errors import FusionError, InputError, MissingError
 from tbe_impl.kernel import Kernel
 from tbe_impl.tuned import Choice
@@ -61,12 +62,14 @@ def tune(
         progress: show a bar when the error stream is a terminal.
 
     Raises:
-        InputError: `seconds` is not positive, or `net` cannot be called with `inputs`.
+        InputError: `seconds` is not positive, ``MS_FUSION=off`` is set, or `net` cannot be called with `inputs`.
         MissingError: MindSpore or a C compiler is missing, or our generator is not proved to work here.
         CaptureError: MindSpore could not compile or run the net.
     """
     if not seconds > 0:
         raise InputError("tuning takes a positive time", place="tune", got=f"seconds={seconds}")
+    if is_off():
+        raise InputError("nothing is tuned while ms_fusion is off", place="MS_FUSION", expected="on", got="'off'", remedy="Unset it")  # fmt: skip
     require_mindspore()
     started = time.perf_counter()
     with presets.fusion("auto", generator="ms_fusion") as now:

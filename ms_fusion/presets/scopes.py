@@ -52,7 +52,7 @@ from ms_fusion.presets.record import (
     fuses,
 )
 from ms_fusion.presets.table import PRESETS, resolve
-from tbe_impl.environment import is_off
+from tbe_impl.environment import is_off, is_off_and_said
 from tbe_impl.errors import InputError, UnsafeError
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ class _State:
     jit_level: str | None = None
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
     """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
-    said_off: bool = False
 
 
 _state = _State()
@@ -118,7 +117,7 @@ def enable(
         UnsafeError: flags that are known to kill the process.
         MissingError: MindSpore, or what its generator needs, is not installed.
     """
-    if _off():
+    if is_off_and_said():
         return _nothing(preset, step)
     setting, found = _setting(preset, flags, generator)
     wrapped = pynative.compiled(step) if step is not None else None
@@ -140,7 +139,7 @@ def enable(
 
 def disable() -> InForce:
     """Turn the process-wide preset off; the user's own variable is as it was before `enable`."""
-    if not _off():
+    if not is_off_and_said():
         with compile_lock:
             _state.process = None
             _switch_device()
@@ -162,7 +161,7 @@ def fusion(
     Raises:
         as `enable`.
     """
-    if _off():
+    if is_off_and_said():
         yield _nothing(preset, None)
         return
     setting, found = _setting(preset, flags, generator)
@@ -198,7 +197,7 @@ def patch(
     Raises:
         InputError: `net` is no Cell; else as `enable`.
     """
-    if _off():
+    if is_off_and_said():
         return net
     setting, found = _setting(preset, flags, generator)
     import mindspore
@@ -328,15 +327,6 @@ def lint_errors(text: str) -> tuple[Finding, ...]:
     from ms_fusion.flag_lint import lint
 
     return tuple(item for item in lint(text) if item.severity == "error" and item.code != "fatal")
-
-
-def _off() -> bool:
-    if not is_off():
-        return False
-    if not _state.said_off:
-        _state.said_off = True
-        log.warning("MS_FUSION=off: ms_fusion changes nothing in this process")
-    return True
 
 
 def _nothing(preset: str, step: Callable[..., Any] | None) -> InForce:
