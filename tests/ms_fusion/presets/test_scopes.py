@@ -135,7 +135,7 @@ def test_what_does_nothing_is_said(said: dict[str, Any]) -> None:
         ("generator", "InputError", "expected mindspore or ms_fusion, got 'AKG_V2'"),
         ("Round", "UnsafeError", "`Round`"),
         ("preset", "InputError", "'fast'"),
-        ("lint", "InputError", "Write `Div`."),
+        ("lint", "InputError", "Write `--opt_level`."),
         ("bfloat16", "UnsafeError", "bfloat16"),
         ("bfloat16 patched", "UnsafeError", "bfloat16"),
         ("function", "InputError", "mf.enable(step=train_step)"),

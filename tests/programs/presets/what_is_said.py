@@ -65,7 +65,7 @@ for name, arguments in {
     "generator": {"generator": "AKG_V2"},
     "Round": {"flags": "--enable_cluster_ops=Round", "generator": "mindspore"},
     "preset": {"preset": "fast"},
-    "lint": {"flags": "--enable_cluster_ops=Dvi"},
+    "lint": {"flags": "--enable_cluster_ops=Div --opt_lvl=2"},
 }.items():
     RESULT[name] = refused(partial(mf.enable, **arguments))
 RESULT["nothing set"] = presets.in_force().route
