@@ -128,4 +128,7 @@ def test_what_commands_print_as_json(
         goldens.compare(f"schemas/{name}.txt", structure_text(json.loads(capsys.readouterr().out)))
     dumps = repository / "tests" / "data" / "ms_2_10" / "OpNet_f"
     assert cli.run(["read", str(dumps), "--json", "read.json"]) == 0
-    goldens.compare("schemas/read.txt", structure_text(json.loads(Path("read.json").read_text())))
+    ledger = json.loads(Path("read.json").read_text())
+    for kernel in ledger["ledger"]["kernels"]:
+        kernel.pop("bound", None)  # left out for `memory`; the measured roofs of this machine decide
+    goldens.compare("schemas/read.txt", structure_text(ledger))
