@@ -52,6 +52,13 @@ def test_ratios_are_taken_in_turns() -> None:
     assert order == ["now", "before", "before", "now"]
 
 
+def test_a_line_is_the_mean_of_the_medians_of_its_pairs(capsys: pytest.CaptureFixture) -> None:
+    run = against.Run()
+    against._tell(run, "rows", "a", [[1.0, 4.0, 9.0], [1.0, 1.0, 7.0]], 0.001)
+    assert run.ratios == {"rows": {"a": pytest.approx(2.0)}}
+    assert "  a   " in capsys.readouterr().out
+
+
 def test_a_commit_that_is_none_is_an_error(capsys: pytest.CaptureFixture) -> None:
     assert against.main(["no-such-commit"]) == 2
     assert "'no-such-commit' is no commit of this repository" in capsys.readouterr().err
