@@ -16,10 +16,13 @@ from tests.tbe_impl.cache_cases import CONTENT, builder, unused
 
 
 def filled(root: Path, numbers: range, limit_kernels: float = 1000) -> KernelCache:
-    """A cache as a new process has it, with kernels of those numbers stored."""
+    """A cache as a new process has it, with kernels of those numbers stored.
+
+    Their keys are those of no other test: a kernel that any process has in memory is not removed.
+    """
     cache = KernelCache(root, limit_bytes=int(limit_kernels * (len(CONTENT) + 600)))
     for number in numbers:
-        key = make_key(number=number)
+        key = make_key(counted=number)
         cache.get_or_build(key, builder())
         unused(cache, key, 1000 - number)
     return cache
@@ -60,7 +63,7 @@ def test_room_is_made_for_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(counted) == 1
     left = {entry.key for entry in cache.entries()}
     assert 17 <= len(left) <= 19
-    assert left == {make_key(number=number) for number in range(22 - len(left), 22)}
+    assert left == {make_key(counted=number) for number in range(22 - len(left), 22)}
 
 
 def test_what_a_killed_process_left_of_a_count_goes(tmp_path: Path) -> None:
