@@ -130,5 +130,7 @@ def test_what_commands_print_as_json(
     assert cli.run(["read", str(dumps), "--json", "read.json"]) == 0
     ledger = json.loads(Path("read.json").read_text())
     for kernel in ledger["ledger"]["kernels"]:
-        kernel.pop("bound", None)  # left out for `memory`; the measured roofs of this machine decide
+        kernel.pop(
+            "bound", None
+        )  # left out for `memory`; the measured roofs of this machine decide
     goldens.compare("schemas/read.txt", structure_text(ledger))
