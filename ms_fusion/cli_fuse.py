@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -81,18 +81,15 @@ def fuse(
     from ms_fusion.rule_files import names_in, rules_named
 
     check_places(report)
-    sizes = dict(_assumption(one) for text in assumptions for one in _each(text))
-    checked(
-        source,
-        target,
-        fusion_rules=names_in(rules),
-        opt_level=opt_level,
-        device_name=device,
-        target=kind,
-        assume=sizes,
-        dry_run=dry_run,
-        report=report,
-    )
+    asked: dict[str, Any] = {
+        "opt_level": opt_level,
+        "device_name": device,
+        "target": kind,
+        "assume": dict(_assumption(one) for text in assumptions for one in _each(text)),
+        "dry_run": dry_run,
+        "report": report,
+    }
+    checked(source, target, fusion_rules=names_in(rules), **asked)
     from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 
     with progress_shown() as say:
@@ -100,15 +97,10 @@ def fuse(
             source,
             target,
             fusion_rules=rules_named(rules),
-            opt_level=opt_level,
-            device_name=device,
-            target=kind,
-            assume=sizes,
-            dry_run=dry_run,
             verify=verify,
             debug=debug,
-            report=report,
             progress=say,
+            **asked,
         )
     click.echo(_sentence(ledger, None if dry_run else target))
     for note in ledger.notes:
