@@ -1,7 +1,7 @@
-"""``infer_dtype`` and ``infer_shape`` of a class made an operator: called, put into one form, and held to.
+"""Calls ``infer_dtype`` and ``infer_shape`` of an operator's class and holds ``forward`` to them.
 
-A dtype that a class infers is the dtype of the result: `forward` computes in the wider of it and its inputs, and what it makes
-is cast. A shape that it infers has to be the one that `forward` makes.
+An inferred dtype is the dtype of the result: `forward` computes in the wider of it and its inputs,
+and its result is cast. An inferred shape has to equal the shape that `forward` makes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def dtypes_by(
 def shapes_by(
     function: Callable[..., Any], name: str, outputs: Sequence[str], place: str
 ) -> Callable[..., Shapes]:
-    """A class's ``infer_shape`` that always gives one tuple for each output; a bare shape is that of the only one.
+    """A class's ``infer_shape`` that always gives one tuple for each output.
+
+    A bare shape is that of the only output.
 
     Raises, when it is called:
         InputError: the function raised, gave another number of shapes, or what is no shape.
@@ -63,7 +65,10 @@ def shapes_by(
 
 
 def forward_with(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Compute:
-    """`compute` with results in the dtypes that `infer` gives: narrower floats are widened before, results cast after."""
+    """`compute` with results in the dtypes that `infer` gives.
+
+    Narrower floats are widened before, results are cast after.
+    """
 
     def computed(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         wanted = infer(*(tensor.dtype for tensor in tensors), **attributes)
