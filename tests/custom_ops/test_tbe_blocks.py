@@ -115,7 +115,9 @@ def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
     for size in (32, 128):
         monkeypatch.setattr(attention_steps, "KEYS", size)
         monkeypatch.setattr(linear_cross_entropy_steps, "ROWS", size)
-        held = held_by(ascend.called(spec, {}), spec, tmp_path, cases[name])
+        place = tmp_path / f"{name}_{size}"
+        place.mkdir()
+        held = held_by(ascend.called(spec, {}), spec, place, cases[name])
         counts.append(held.count(b"CustomOpsProductWithRows"))
     assert counts[0] > counts[1] > 0
 
