@@ -55,15 +55,21 @@ def repository() -> Path:
     return ROOT
 
 
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether everything is asked for, or what `make test` runs."""
+    return bool(request.config.getoption("--full"))
+
+
 @pytest.fixture(autouse=True)
-def mode_restored(request: pytest.FixtureRequest) -> Iterator[None]:
+def mode_restored(full: bool) -> Iterator[None]:
     """MindSpore's mode is what it was, whatever a test chose.
 
     In ``make test`` PyNative runs each operator before the next: waiting threads take most of the
     processor time otherwise.
     """
     mindspore = sys.modules.get("mindspore")
-    if hasattr(mindspore, "set_context") and not request.config.getoption("--full"):
+    if hasattr(mindspore, "set_context") and not full:
         mindspore.set_context(pynative_synchronize=True)
     before = mindspore.get_context("mode") if hasattr(mindspore, "get_context") else 1
     yield

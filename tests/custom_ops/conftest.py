@@ -26,13 +26,13 @@ def _missing(*_: Any, **__: Any) -> NoReturn:
 
 
 @pytest.fixture
-def compiled_in_full(request: pytest.FixtureRequest) -> Iterator[None]:
+def compiled_in_full(full: bool) -> Iterator[None]:
     """`make test` computes by the NumPy back end here, as on a machine without a C compiler.
 
     MindSpore calls no kernel then.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if not request.config.getoption("--full"):
+        if not full:
             Swish()  # compiles the entry points for MindSpore, which all operators share
             patch.setattr(compiler, "build", _missing)
             patch.setattr("custom_ops.in_row._run", _missing)

@@ -56,7 +56,7 @@ LEVELS = [("O1", "float16"), ("O2", "float16"), ("O2", "bfloat16"), ("O3", "bflo
     ],
     sample=3,
 )
-def test_levels(spec, level, dtype, tmp_path, monkeypatch, request):
+def test_levels(spec, level, dtype, tmp_path, monkeypatch, full):
     """float32 goes in and comes out; its gradient too.
 
     In graph mode; ``make test`` takes PyNative, which compiles no graphs.
@@ -64,7 +64,6 @@ def test_levels(spec, level, dtype, tmp_path, monkeypatch, request):
     from tests.custom_ops.nets import Net
 
     monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites
-    full = request.config.getoption("--full")
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     # numbers that the narrow dtype holds, since one step may decide what is chosen
     arrays = [

@@ -221,9 +221,9 @@ TRAINED = [
 
 @pytest.mark.mindspore
 @cases("case, name, how", TRAINED)
-def test_as_mindspore_has_it(case, name, how, request):
+def test_as_mindspore_has_it(case, name, how, full):
     """After four steps; in ``make test`` after two, and `test_a_net_trains` has an optimizer in a graph."""
-    steps = 4 if request.config.getoption("--full") else 2
+    steps = 4 if full else 2
     whole, mode = HOW[how]
     set_mode(mode)
     want = of_mindspore(case, name, steps)
@@ -302,9 +302,8 @@ def test_momentum_of_nesterov(mode):
 
 @pytest.mark.mindspore
 @cases("mode", ["graph", pytest.param("pynative", marks=FULL)])
-def test_a_net_trains(mode, request):
+def test_a_net_trains(mode, full):
     """Twenty steps; ten in ``make test``, which computes MindSpore's own in PyNative."""
-    full = request.config.getoption("--full")
     steps = 20 if full else 10
 
     def losses(kind):

@@ -206,9 +206,8 @@ def test_calls_of_kernels_are_counted(mode):
 
 
 @cases("mode", GRAPH_IN_FULL)
-def test_fifty_batch_sizes_are_few_kernels(mode, request):
+def test_fifty_batch_sizes_are_few_kernels(mode, full):
     """``make test`` takes twenty, with gradients of seven."""
-    full = request.config.getoption("--full")
     last, last_with_gradient = (51, 8 if mode == "graph" else 16) if full else (21, 8)
     set_mode(mode)
     rows_sum = OpSpec(
@@ -271,13 +270,13 @@ def test_a_second_derivative_that_does_not_exist_says_what_to_do(mode):
 
 
 @cases("mode", GRAPH_IN_FULL)
-def test_second_derivatives_of_operators_with_hidden_outputs(mode, request):
+def test_second_derivatives_of_operators_with_hidden_outputs(mode, full):
     """``make test`` takes the second operator alone."""
     set_mode(mode)
     from custom_ops import LayerNorm, RMSNorm
 
     x = Tensor(floats(3, 4))
-    for make in (LayerNorm, RMSNorm) if request.config.getoption("--full") else (RMSNorm,):
+    for make in (LayerNorm, RMSNorm) if full else (RMSNorm,):
         weights = Tensor(floats(3, 4) ** 2)
         got, want = (
             second_of(Weighted(make((4,), route=route), weights), x)

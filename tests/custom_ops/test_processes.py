@@ -124,12 +124,12 @@ def test_forked_children_compute(tmp_path):
 
 
 @pytest.mark.mindspore
-def test_the_interpreter_ends_while_operators_run(tmp_path, request):
+def test_the_interpreter_ends_while_operators_run(tmp_path, full):
     """``make test`` compiles the kernels of one operator.
 
     In a new interpreter: only there the program's own names are cleared at its end.
     """
-    arguments = [] if request.config.getoption("--full") else ["quick"]
+    arguments = [] if full else ["quick"]
     pytest.importorskip("mindspore")
     said = finished("ends_while_operators_run.py", tmp_path, *arguments, fresh=True)
     assert "well" in said.splitlines()

@@ -145,9 +145,9 @@ def check_numbers(spec, given, shapes, dtype, backend):
 
 
 @cases("spec, given, shapes, dtype, backend", DIFFERENTIATED)
-def test_gradients_by_finite_differences(spec, given, shapes, dtype, backend, request):
+def test_gradients_by_finite_differences(spec, given, shapes, dtype, backend, full):
     """Of twelve numbers of each input; ``make test`` takes six."""
-    count = 12 if request.config.getoption("--full") else 6
+    count = 12 if full else 6
     given_arrays = arrays_of(spec, shapes, dtype, seed=1)
     arrays = in_float64(spec, given_arrays)
     rng = np.random.default_rng(2)
@@ -256,9 +256,9 @@ SPECIALS = [
 
 
 @cases("spec, given, shapes, dtype, backend", SPECIALS)
-def test_special_values(spec, given, shapes, dtype, backend, subtests, request):
+def test_special_values(spec, given, shapes, dtype, backend, subtests, full):
     """NaN and infinities are where the formula has them, and zeros have its sign. ``make test`` has half of the tries."""
-    for seed in range(8 if request.config.getoption("--full") else 4):
+    for seed in range(8 if full else 4):
         with subtests.test(seed=seed):
             arrays = _with_special_values(spec, shapes, dtype, seed)
             with np.errstate(all="ignore"):

@@ -132,9 +132,9 @@ def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_rounds_of_suppression(class_aware, dtype, request):
+def test_rounds_of_suppression(class_aware, dtype, full):
     """More rounds than boxes, equal scores, boxes with NaN and without area. ``make test`` compiles nothing."""
-    backend = "cpu" if request.config.getoption("--full") else "numpy"
+    backend = "cpu" if full else "numpy"
     spec = SPECS["NMS"]
     given = spec.with_defaults({"class_aware": class_aware, "max_output": 40})
     boxes, scores = (one[:, :20] for one in detections(3, dtype))

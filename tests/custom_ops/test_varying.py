@@ -48,9 +48,9 @@ def test_fifty_batch_sizes_are_few_kernels():
 
 
 @pytest.fixture
-def _traced_alone(request, compiled_in_full, monkeypatch):
+def _traced_alone(full, compiled_in_full, monkeypatch):
     """`make test` makes kernels here, but compiles none: they are quick enough, it is told."""
-    if not request.config.getoption("--full"):
+    if not full:
         monkeypatch.setattr(Computation, "_is_quick", lambda *_: True)
 
 

@@ -184,10 +184,10 @@ def test_without_mindspore_dumps_are_read(place: Path) -> None:
 )
 @pytest.mark.usefixtures("shared_cache")
 def test_explain_prints_the_ledger_and_writes_what_was_asked_for(
-    place: Path, more: list[str], capfd: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+    place: Path, more: list[str], capfd: pytest.CaptureFixture[str], full: bool
 ) -> None:  # fmt: skip
     """In `make test` the command runs in this process, which has imported what it needs."""
-    started = program if request.config.getoption("--full") else functools.partial(here, capfd)
+    started = program if full else functools.partial(here, capfd)
     for name in ("a.html", "a.json"):
         Path(name).unlink(missing_ok=True)
     done = started(

@@ -37,9 +37,9 @@ def test_short_sums_groups_and_narrow_numbers_are_not_parted() -> None:
 
 
 @pytest.mark.skipif(bool(why_missing()) or "avx2" not in cpu_features(), reason="oneDNN with AVX2 is not there")  # fmt: skip
-def test_pieces_are_right_and_nearer_than_one_sum(request: pytest.FixtureRequest) -> None:
+def test_pieces_are_right_and_nearer_than_one_sum(full: bool) -> None:
     """Of all that can follow; ``make test`` takes every fifth."""
-    step = 1 if request.config.getoption("--full") else 5
+    step = 1 if full else 5
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}
     command = [sys.executable, "-m", "tests.custom_ops.onednn.channels_in_pieces_child", str(step)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)

@@ -100,9 +100,9 @@ def test_forward(case: str, dtype: str, lowering: str) -> None:
 @cases("dtype", DTYPES, sample=24, per_item=60)
 @cases("case", CASES)
 @cases("lowering", LOWERINGS)
-def test_backward(case: str, dtype: str, lowering: str, request: pytest.FixtureRequest) -> None:
+def test_backward(case: str, dtype: str, lowering: str, full: bool) -> None:
     """Along four directions; ``make test`` takes two."""
-    seeds = range(4 if request.config.getoption("--full") else 2)
+    seeds = range(4 if full else 2)
     # the convolution is linear in x and in weight: ⟨conv(u, weight), grad⟩ = ⟨u, grad_x⟩ for every u
     x_shape, weight_shape, given = CASES[case]
     x, weight = arrays(2, x_shape, weight_shape, dtype=DTYPES[dtype])
@@ -123,9 +123,9 @@ def test_backward(case: str, dtype: str, lowering: str, request: pytest.FixtureR
 
 @cases("case", ["1x1 stride 2", "unlike on all sides", "depthwise times 2", "dilation unlike"], sample=4)  # fmt: skip
 @cases("lowering", LOWERINGS)
-def test_every_value_of_the_gradients(case: str, lowering: str, request: pytest.FixtureRequest) -> None:  # fmt: skip
+def test_every_value_of_the_gradients(case: str, lowering: str, full: bool) -> None:  # fmt: skip
     """Every third value; ``make test`` takes every eleventh."""
-    step = 3 if request.config.getoption("--full") else 11
+    step = 3 if full else 11
     # differences of a linear function are exact: unit by unit
     x_shape, weight_shape, given = CASES[case]
     x_shape = (1, *x_shape[1:])

@@ -37,7 +37,7 @@ def test_numbers(float16_inside, version):
 @pytest.mark.usefixtures("compiled_in_full")
 @cases("version", ["v3", pytest.param("v5", marks=FULL)])
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-def test_inside_mindspore(mode, version, request):
+def test_inside_mindspore(mode, version, full):
     """``make test`` has basic operators alone: this kernel takes seconds to compile."""
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
@@ -46,7 +46,7 @@ def test_inside_mindspore(mode, version, request):
     found = BoxDecode(ANCHORS, 16, version, False, route="composite")(ms.Tensor(x))
     for right, one in zip(want, found, strict=True):
         np.testing.assert_allclose(one.asnumpy(), right, rtol=2e-3, atol=0.1)
-    if not request.config.getoption("--full"):
+    if not full:
         return
     native = BoxDecode(ANCHORS, 16, version)(ms.Tensor(x))
     for right, one in zip(want, native, strict=True):

@@ -199,9 +199,8 @@ def test_fold_of_cells(has_bias):
 
 
 @pytest.mark.mindspore
-def test_a_new_one_trains(request):
+def test_a_new_one_trains(full):
     """Ten steps in graph mode; ``make test`` takes five in PyNative, which compiles no graph."""
-    full = request.config.getoption("--full")
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     net = custom_ops.ConvBNReLU(3, 4, 3)
     names = [one.name for one in net.get_parameters()]

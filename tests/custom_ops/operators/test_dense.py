@@ -43,7 +43,7 @@ def gradients(net, *inputs):
 
 
 @cases("name, mode", mostly_pynative(ACTIVATIONS, []), per_item=9)
-def test_dense_is_that_of_mindspore(name, mode, request):
+def test_dense_is_that_of_mindspore(name, mode, full):
     """In training and not; ``make test`` takes the two by turns."""
     turn = list(ACTIVATIONS).index(name) % 2 == 0
     ms.set_context(mode=mode)
@@ -53,7 +53,7 @@ def test_dense_is_that_of_mindspore(name, mode, request):
     assert [one.name for one in ours.get_parameters()] == names
     assert list(ours.parameters_dict()) == list(theirs.parameters_dict())
     x = ms.Tensor(X)
-    for training in (False, True) if request.config.getoption("--full") else (turn,):
+    for training in (False, True) if full else (turn,):
         theirs.set_train(training)
         ours.set_train(training)
         for got, want in zip(gradients(ours, x), gradients(theirs, x), strict=True):

@@ -114,7 +114,7 @@ def test_overlaps_at_the_edges():
 
 
 @pytest.mark.mindspore
-def test_the_functions(request):
+def test_the_functions(full):
     """``make test`` decodes boxes by basic operators: that kernel takes seconds to compile."""
     ms = pytest.importorskip("mindspore")
     from custom_ops import functional
@@ -128,6 +128,6 @@ def test_the_functions(request):
         overlaps = functional.iou(ms.Tensor(boxes[1]), ms.Tensor(boxes[1]), route=route).asnumpy()
         np.testing.assert_allclose(overlaps, IoU().forward(boxes[1], boxes[1]), rtol=1e-6)
     zeros = ms.Tensor(np.zeros((1, 2, 2, 1, 6), np.float32))
-    route = "native" if request.config.getoption("--full") else "composite"
+    route = "native" if full else "composite"
     made, _ = functional.box_decode(zeros, [(8, 8)], 8, route=route)
     np.testing.assert_array_equal(made.asnumpy()[0, 3], [8, 8, 16, 16])

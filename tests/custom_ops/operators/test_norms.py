@@ -98,12 +98,12 @@ def named(spec, arrays, attributes):
 
 
 @cases("spec, arrays, attributes", [named(*case) for case in CASES])
-def test_arguments(spec, arrays, attributes, request):
+def test_arguments(spec, arrays, attributes, full):
     """``make test`` computes by the NumPy back end, which compiles no kernels."""
-    backend = "cpu" if request.config.getoption("--full") else "numpy"
-    full = spec.with_defaults(attributes)
+    backend = "cpu" if full else "numpy"
+    given = spec.with_defaults(attributes)
     made = run_by(backend, spec, attributes, *arrays)
-    want = several(spec.formula(*arrays, **full))
+    want = several(spec.formula(*arrays, **given))
     for got, one in zip(made[: len(want)], want, strict=True):
         np.testing.assert_allclose(got, one, rtol=1e-12, atol=1e-12)
     grads = [RNG.standard_normal(np.shape(one)) for one in want]
@@ -113,7 +113,7 @@ def test_arguments(spec, arrays, attributes, request):
     found = run_by(backend, gradient, attributes, *saved, *grads)
 
     def loss(changed):
-        outputs = several(spec.formula(*changed, **full))
+        outputs = several(spec.formula(*changed, **given))
         return sum(float(np.sum(one * grad)) for one, grad in zip(outputs, grads, strict=True))
 
     for place, got in zip(spec.differentiable, found, strict=True):

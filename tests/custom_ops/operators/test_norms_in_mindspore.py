@@ -97,9 +97,8 @@ def test_checkpoints_load(theirs, ours):
 
 
 @cases("dtype", ["float16", pytest.param("bfloat16", marks=FULL)])
-def test_weights_of_float32_beside_narrow_inputs(dtype, request):
+def test_weights_of_float32_beside_narrow_inputs(dtype, full):
     """In graph mode; ``make test`` takes PyNative, which compiles no graphs."""
-    full = request.config.getoption("--full")
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     cell = own_weights(custom_ops.LayerNorm((32,)))
     x = tensor(4, 32)
@@ -113,12 +112,11 @@ def test_weights_of_float32_beside_narrow_inputs(dtype, request):
 
 
 @cases("reduction", [pytest.param("none", marks=FULL), "mean", pytest.param("sum", marks=FULL)])
-def test_cross_entropy_as_mindspore_has_it(reduction, request):
+def test_cross_entropy_as_mindspore_has_it(reduction, full):
     """In graph mode; ``make test`` takes PyNative, which compiles no graphs.
 
     It takes numbers of classes alone.
     """
-    full = request.config.getoption("--full")
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     logits, shares = tensor(6, 7), ms.Tensor(RNG.uniform(0, 1, (6, 7)).astype(np.float32))
     labels = ms.Tensor(np.array([1, -100, 0, 6, 3, -100], np.int32))

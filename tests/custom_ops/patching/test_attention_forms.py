@@ -89,12 +89,12 @@ def tensors(arrays):
     ],
     per_item=8,
 )  # fmt: skip
-def test_forms(name, masks, request):
+def test_forms(name, masks, full):
     """Found, checked, listed; in graph mode and PyNative, with other numbers; undone.
 
     ``make test`` compiles the graphs of some only: each takes a second.
     """
-    in_graph = name in IN_GRAPH or request.config.getoption("--full")
+    in_graph = name in IN_GRAPH or full
     modes = (ms.GRAPH_MODE, ms.PYNATIVE_MODE) if in_graph else (ms.PYNATIVE_MODE,)
     ms.set_context(mode=modes[0])
     # fixed weights: with some others the results differ by more than is allowed

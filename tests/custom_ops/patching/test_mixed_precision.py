@@ -74,7 +74,7 @@ def near(got, want):
         pytest.param("O3", "pynative", marks=FULL),
     ],
 )
-def test_levels_on_a_patched_net(level, mode, request):
+def test_levels_on_a_patched_net(level, mode, full):
     """In float16: MindSpore's own dense layers lack bfloat16 on CPU. ``make test`` has no gradients."""
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     net = Block()
@@ -83,7 +83,7 @@ def test_levels_on_a_patched_net(level, mode, request):
     assert len(record.replaced) == 3 and not record.refused
     net = ms.amp.auto_mixed_precision(net, level)
     near(net(IMAGE), want)
-    if not request.config.getoption("--full"):
+    if not full:
         return
     net.set_train()
     weights = net.trainable_params()

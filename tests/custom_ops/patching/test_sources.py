@@ -167,9 +167,9 @@ def trained(name, *, mode=None, steps):
     "name, mode",
     [pytest.param("resnet", ms.GRAPH_MODE, marks=FULL), pytest.param("darknet", ms.PYNATIVE_MODE, marks=FULL), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
 )  # fmt: skip
-def test_nets_train_with_an_optimizer_that_was_there(name, mode, request):
+def test_nets_train_with_an_optimizer_that_was_there(name, mode, full):
     """Three steps; two in ``make test``."""
-    steps = 3 if request.config.getoption("--full") else 2
+    steps = 3 if full else 2
     ms.set_context(mode=ms.PYNATIVE_MODE)
     want, got = trained(name, steps=steps), trained(name, mode=mode, steps=steps)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4)

@@ -187,8 +187,8 @@ def test_a_right_kernel(several):
     check_right(several["right"])
 
 
-def test_a_right_kernel_of_the_other_generator(build, tmp_path, monkeypatch, request):
-    if not request.config.getoption("--full"):
+def test_a_right_kernel_of_the_other_generator(build, tmp_path, monkeypatch, full):
+    if not full:
         # MindSpore's operators beside a kernel are looked at above: `make test` does not start them here
         monkeypatch.setattr(certificates, "WORKER", "no_such_module")
     kernel = build(RIGHT, V2)

@@ -36,14 +36,13 @@ def seen():
 
 
 @pytest.fixture
-def here(monkeypatch, seen, request):
+def here(monkeypatch, seen, full):
     """`assert_fused` looks once at each kind of net; in `make test` in this process."""
-    isolate = request.config.getoption("--full")
 
     def looked(net, *inputs, **asked):
         question = (type(net), str(inputs), *sorted(asked.items()))
         if question not in seen:
-            seen[question] = explain(net, *inputs, isolate=isolate, **asked)
+            seen[question] = explain(net, *inputs, isolate=full, **asked)
         return seen[question]
 
     monkeypatch.setattr(front, "explain", looked)

@@ -56,9 +56,8 @@ def test_what_was_measured_of_a_group_is_found(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.mindspore
-def test_a_small_net_is_measured_once_and_remembered(tmp_path: Path, request: pytest.FixtureRequest) -> None:  # fmt: skip
-    own = request.config.getoption("--full")
-    seen = run(PROGRAMS / "tuned_in_this_process.py", tmp_path / "work", own_cache=own).result
+def test_a_small_net_is_measured_once_and_remembered(tmp_path: Path, full: bool) -> None:
+    seen = run(PROGRAMS / "tuned_in_this_process.py", tmp_path / "work", own_cache=full).result
     assert seen["variants"] == [["everything", True, True]] and seen["kernels"] == []
     assert seen["built"] == 1 and seen["known"]
     assert seen["table"].startswith("net: tuned in")

@@ -56,8 +56,8 @@ SPELLED_OUT = ("test_range_",)
 
 
 @pytest.fixture(scope="module")
-def models(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return {one.name: one for one in all_cases(full=request.config.getoption("--full"))}
+def models(full: bool) -> dict[str, Any]:
+    return {one.name: one for one in all_cases(full=full)}
 
 
 def all_cases(*, full: bool = True) -> list[Any]:

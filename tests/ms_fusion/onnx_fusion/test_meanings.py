@@ -207,10 +207,7 @@ def ways(op: str, *, full: bool) -> tuple[bool, Sequence[str]]:
 
 
 @pytest.fixture
-def operators_made(
-    case_group: list[Row], native: Native, tmp_path: Path, request: pytest.FixtureRequest
-) -> Compiled:
-    full = request.config.getoption("--full")
+def operators_made(case_group: list[Row], native: Native, tmp_path: Path, full: bool) -> Compiled:
     models = {row.arguments["op"]: of_operator(row.arguments["op"]) for row in case_group}
     in_c = {op: one for op, one in models.items() if ways(op, full=full)[0]}
     made = dict(compiled(in_c, native, tmp_path / "all.onnx"))
@@ -226,9 +223,9 @@ def test_an_operator_is_what_onnx_runtime_says(
     operators_made: Compiled,
     native: Native,
     tmp_path: Path,
-    request: pytest.FixtureRequest,
+    full: bool,
 ) -> None:
-    in_c, chips = ways(op, full=request.config.getoption("--full"))
+    in_c, chips = ways(op, full=full)
     agrees(*operators_made[op], native, tmp_path, chips, in_c)
 
 

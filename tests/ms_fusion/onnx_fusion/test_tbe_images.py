@@ -70,10 +70,10 @@ QUICK = {
     + list(QUICK.items()),
 )  # fmt: skip
 def test_a_file_computes_what_the_kernel_does(
-    name: str, chips: tuple[str, ...], native: Native, tmp_path: Path, request: pytest.FixtureRequest
+    name: str, chips: tuple[str, ...], native: Native, tmp_path: Path, full: bool
 ) -> None:  # fmt: skip
     """In `make test` the file is computed as it is defined, word by word: nothing of it is compiled."""
-    backend = "cpu" if request.config.getoption("--full") else "numpy"
+    backend = "cpu" if full else "numpy"
     shape, made = CASES[name]
     b = Builder({"x": shape})
     kernel = group_of(b, native, tmp_path / "one.onnx", b.add("Relu", made(b)))

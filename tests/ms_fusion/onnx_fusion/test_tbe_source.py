@@ -55,10 +55,10 @@ def group_of(b: Builder, native: Native, path: Path, *outputs: str) -> GroupKern
     ],
 )
 def test_files_of_a_layer_compute_what_its_kernels_do(
-    dtype: str, allowed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    dtype: str, allowed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:  # fmt: skip
     """In `make test` a file is computed as it is defined, word by word: nothing of it is compiled."""
-    backend = "cpu" if request.config.getoption("--full") else "numpy"
+    backend = "cpu" if full else "numpy"
     # those kernels agree with ONNX Runtime, else they would not be there
     made: dict[str, GroupKernel] = {}
     whole = deciding.build_all

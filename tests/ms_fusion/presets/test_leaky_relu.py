@@ -18,13 +18,13 @@ SLOPES = {False: (0.1,), True: (0.1, 0.01, 1, 1.0, 2.5, 0, 0.0, -0.5, 1e-8)}
 
 
 @pytest.fixture(scope="module")
-def found(request, tmp_path_factory):
-    slopes = SLOPES[request.config.getoption("--full")]
+def found(full, tmp_path_factory):
+    slopes = SLOPES[full]
     place = tmp_path_factory.mktemp("leaky") / "work"
     return run(PROGRAMS / "leaky_relu.py", place, json.dumps(slopes)).result
 
 
-def test_gradients_are_those_of_mindspore(request, found):
+def test_gradients_are_those_of_mindspore(full, found):
     assert found["attributes"] == [False, False]
     # MindSpore finds alpha · x equal to x there
     assert found["infinite"] == pytest.approx([3.0, 1.2])
@@ -33,7 +33,7 @@ def test_gradients_are_those_of_mindspore(request, found):
         for name, one in found.items()
         if name not in ("attributes", "infinite", "operators")
     }
-    assert len(compared) == len(SLOPES[request.config.getoption("--full")]) + 4
+    assert len(compared) == len(SLOPES[full]) + 4
     for name, (dtype, expected, distance, same_nan) in compared.items():
         assert dtype == expected, name
         assert same_nan, name

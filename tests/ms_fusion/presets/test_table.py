@@ -151,9 +151,9 @@ def test_yaml_holds_a_context_and_says_where_it_does_nothing(preset: str, device
 
 
 @pytest.fixture(scope="module")
-def precise(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def precise(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What pairs of a dtype give: an eighth of the pairs, of fewer elements, where not everything is run."""
-    step, elements = (1, 500_000) if request.config.getoption("--full") else (8, 50_000)
+    step, elements = (1, 500_000) if full else (8, 50_000)
 
     @cache
     def found(dtype: str) -> dict[str, Any]:
@@ -166,9 +166,9 @@ def precise(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.mindspore
 @pytest.mark.timeout(900)
 @cases("dtype", ["float32", pytest.param("float16", marks=FULL)], per_item=1)
-def test_precise_is_bit_equal_for_each_pair(request: pytest.FixtureRequest, precise: Any, dtype: str) -> None:  # fmt: skip
+def test_precise_is_bit_equal_for_each_pair(full: bool, precise: Any, dtype: str) -> None:  # fmt: skip
     found = precise(dtype)
-    assert found["pairs"] >= (80 if request.config.getoption("--full") else 12)
+    assert found["pairs"] >= (80 if full else 12)
     assert found["different"] == []
     # MindSpore computes these of float16 in float32, which takes them out of the kernel
     whole = {"Abs", "Floor"} if dtype == "float16" else set()

@@ -221,13 +221,10 @@ class Driver:
 
 
 @pytest.fixture(scope="module")
-def drivers(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Driver]:
+def drivers(full: bool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Driver]:
     """The driver of every variant, compiled side by side."""
     if COMPILER is None:
         pytest.skip("no C compiler")
-    full = request.config.getoption("--full")
     place = tmp_path_factory.mktemp("vector_math")
     running = {}
     for name in VARIANTS if full else QUICK_VARIANTS:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tbe_impl.cache import KernelCache
-from tests.tbe_impl.backends.cpu.conftest import full, little_optimization
+from tests.tbe_impl.backends.cpu.conftest import little_optimization
 
-__all__ = ["full", "little_optimization"]
+__all__ = ["little_optimization"]
 
 
 @pytest.fixture(scope="session")

@@ -17,23 +17,15 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def little_optimization(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
+def little_optimization(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """`make test` compiles kernels with ``-O1``: GCC takes three quarters of the time.
 
     Caches of single tests have the headers that GCC has read in common: reading them takes longer than a small kernel.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if not request.config.getoption("--full"):
+        if not full:
             flags = tuple("-O1" if flag == "-O3" else flag for flag in compiler.FLAGS)
             patch.setattr(compiler, "FLAGS", flags)
             find, headers = precompiled.find, KernelCache(tmp_path_factory.mktemp("headers"))
             patch.setattr(precompiled, "find", lambda *given: find(*given[:-1], headers))
         yield
-
-
-@pytest.fixture(scope="session")
-def full(request: pytest.FixtureRequest) -> bool:
-    """Whether everything is asked for, or what `make test` runs."""
-    return bool(request.config.getoption("--full"))
