@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ms_fusion.kernel_server.stubs import by_name_of_akg, told
+from ms_fusion.kernel_server.stubs import by_name_of_akg, subnormals, told
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.backends.cpu.nests import may_overwrite
 from tbe_impl.backends.cpu.program import Layout, Program
@@ -42,16 +42,21 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         "(void)callback; (void)offered;",
         noted,
         *made,
+        "const unsigned long floats = keep_subnormals();",
         f"void *buffers[] = {{{', '.join([*inputs, *outputs])}}};",
         f"if ({' || '.join([*missing, ''])}{program.symbol}(buffers, 0, {threads})) {{",
         f'fprintf(stderr, "ms_fusion: {group.name} ran out of memory\\n"); abort(); }}',
+        "restore_subnormals(floats);",
         *after,
         *frees,
         "}",
         *by_name_of_akg(group.name),
     ]
     return (
-        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(lines) + "\n"
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+        + subnormals()
+        + "\n".join(lines)
+        + "\n"
     )
 
 

@@ -40,5 +40,8 @@ void NAME(void *callback, int *threads, void **buffers) {
     }
     pthread_mutex_unlock(&preparing);
   }
-  if (hosted.function(hosted.state, buffers)) give_up("failed");
+  const unsigned long floats = keep_subnormals();
+  const int failed = hosted.function(hosted.state, buffers);
+  restore_subnormals(floats);
+  if (failed) give_up("failed");
 }

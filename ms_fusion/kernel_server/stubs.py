@@ -9,7 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 UNKNOWN = 0
-STUB, OWN = (Path(__file__).with_name(name) for name in ("stub.c", "own.c"))
+STUB, OWN, SUBNORMALS = (
+    Path(__file__).with_name(name) for name in ("stub.c", "own.c", "subnormals.h")
+)
 
 
 def stub(name: str, buffers: int) -> str:
@@ -36,4 +38,11 @@ def told(name: str, buffers: int) -> list[str]:
 
 
 def _stub(name: str, buffers: int) -> str:
-    return f"#define NAME {name}\n#define COUNT {buffers}\n{STUB.read_text('utf-8')}\n"
+    return (
+        f"#define NAME {name}\n#define COUNT {buffers}\n{subnormals()}{STUB.read_text('utf-8')}\n"
+    )
+
+
+def subnormals() -> str:
+    """The C of `keep_subnormals` and `restore_subnormals`."""
+    return SUBNORMALS.read_text("utf-8")

@@ -1,0 +1,89 @@
+"""A kernel keeps subnormal numbers whichever thread calls it, and float64 stays float64."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.kernel_server import host
+from ms_fusion.kernel_server.driver import build
+from tbe_impl import machine
+from tbe_impl.backends.cpu import compiler
+from tests.fork_server import run_program
+from tests.ms_fusion.kernel_server.composites import Text, called, run
+from tests.ms_fusion.kernel_server.test_library_groups import needs_onednn
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests" / "programs" / "trials" / "subnormals.py"
+SMALL = np.array([[-1e-40, 1e-40, 1.0, -1e-45]], np.float32)
+MODE = """
+unsigned mode(void) { return __builtin_ia32_stmxcsr(); }
+void set_mode(unsigned given) { __builtin_ia32_ldmxcsr(given); }
+"""
+FLUSH = 0x8040
+
+needs_sse = pytest.mark.skipif(
+    "sse2" not in machine.cpu_features(), reason="sets a register of x86"
+)
+
+
+@contextmanager
+def flushed() -> Iterator[None]:
+    """This thread takes subnormal numbers for zero, as threads of MindSpore do."""
+    loaded = ctypes.CDLL(str(compiler.build(MODE, symbols=("mode", "set_mode"))))
+    before = loaded.mode()
+    loaded.set_mode(before | FLUSH)
+    try:
+        assert not (np.float32(1e-40) * np.ones(1, np.float32)).any()
+        yield
+        assert loaded.mode() & FLUSH, "the kernel changed the thread of its caller"
+    finally:
+        loaded.set_mode(before)
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    """To one subnormal unit."""
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1.5e-45)
+
+
+@needs_sse
+def test_a_kernel_keeps_subnormals_in_any_thread() -> None:
+    text = Text("Fused_subnormals")
+    x = text.input(SMALL.shape, "float32")
+    kernel = text.kernel(text.step("Log1p", [x], SMALL.shape, "float32"))
+    wanted = np.log1p(SMALL.astype(np.float64))
+    with flushed():
+        (found,) = run(kernel, {x: SMALL}).values()
+    close(found, wanted)
+    (again,) = run(kernel, {x: SMALL}).values()
+    assert np.array_equal(found, again)
+
+
+@needs_sse
+@needs_onednn
+def test_a_row_of_kernels_keeps_them_too(tmp_path: Path) -> None:
+    text = Text("Fused_subnormal_row")
+    x, one = text.input((4, 1), "float32"), text.input((1, 1), "float32")
+    product = text.step("MatMul", [x, one], (4, 1), "float32")
+    kernel = text.kernel(text.step("Log1p", [product], (4, 1), "float32"))
+    given = {x: SMALL.reshape(4, 1), one: np.ones((1, 1), np.float32)}
+    description = text.text(*kernel.graph.outputs)
+    (tmp_path / f"{kernel.name}.info").write_text(description)
+    build(description, tmp_path)
+    host.Host(tmp_path).install()
+    with flushed():
+        (found,) = called(kernel, tmp_path / f"{kernel.name}.so", given).values()
+    close(found, np.log1p(SMALL.astype(np.float64).reshape(4, 1)))
+
+
+def test_a_net_does_not_depend_on_how_often_it_was_called(tmp_path: Path) -> None:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_program(PROGRAM, cwd=tmp_path, environment=variables)
+    assert done.returncode == 0, done.output
+    assert "calls: the same" in done.output.splitlines(), done.output
