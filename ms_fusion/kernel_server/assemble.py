@@ -13,6 +13,7 @@ from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Value
 from ms_fusion.kernel_server import choose
 from ms_fusion.kernel_server.answers import Library, OwnKernel, Place, Row
+from ms_fusion.kernel_server.broadcast_operands import without_broadcasts
 from ms_fusion.kernel_server.channels_last import channels_last
 from ms_fusion.kernel_server.onednn_call import OnednnCall
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
@@ -147,7 +148,7 @@ def _members(kernel: Composite, ready: Graph) -> list[_Member]:
 
 def _ready(graph: Graph) -> Graph:
     """The graph as it is laid out in a row of kernels."""
-    graph = transposed_by_products(channels_last(graph))
+    graph = transposed_by_products(without_broadcasts(channels_last(graph)))
     return stored(graph, [part for part in parts(graph) if isinstance(part, LibraryStep)])
 
 

@@ -10,6 +10,7 @@ from custom_ops.onednn import why_missing
 from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.broadcast_operands import flattened
 from ms_fusion.kernel_server.following import following
 from ms_fusion.kernel_server.onednn_call import OnednnCall, Plain
 
@@ -69,15 +70,17 @@ _Found = tuple[tuple[str, ...], bool, Callable[..., OnednnCall]]
 
 def _product(node: Node, graph: Graph) -> _Found:
     given = graph.inputs_of(node)
+    ways = {name: node.attr(name) for name in ("transpose_y", "heads_third") if node.attr(name)}
+    plain = not ways and not node.attr("transpose_a", False)
+    shapes = flattened(*given[:2]) if plain else tuple(map(_shape, given[:2]))
     told: dict[str, Plain] = {
-        "a_shape": _shape(given[0]),
-        "b_shape": _shape(given[1]),
+        "a_shape": shapes[0],
+        "b_shape": shapes[1],
         "dtype": given[0].dtype,
         "operator": node.op,
         "transpose_a": bool(node.attr("transpose_a", False)),
         "transpose_b": bool(node.attr("transpose_b", False)),
     }
-    ways = {name: node.attr(name) for name in ("transpose_y", "heads_third") if node.attr(name)}
     return tuple(node.inputs), not ways, lambda **more: OnednnCall("prepare_matmul", told | ways | more)  # fmt: skip
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from ms_fusion.graph import Graph, Node
 
 PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
-BEFORE, BEHIND = "transposes_before", "transposes_behind"
-"""Attributes of a product: how many transposes it does."""
+BEFORE, BEHIND = "done_before", "done_behind"
+"""Attributes of a product: the operators that it does, by type."""
 HEADS = (0, 2, 1, 3)
 
 
@@ -46,15 +46,16 @@ def transposed_by_products(graph: Graph) -> Graph:
 def _operands(node: Node, graph: Graph) -> Node:
     """The product, reading its operands as they lie before they are transposed."""
     known = READ if _has_heads(node, graph) else {}
-    inputs, told, heads, before = list(node.inputs), {}, [], 0
+    inputs, told, heads = list(node.inputs), {}, []
+    before = [*node.attr(BEFORE, ())]
     for at, name in enumerate("ab"):
         found = _last(_sources(inputs[at], graph), known)
         if found is not None:
             inputs[at] = found.name
             told[f"transpose_{name}"] = bool(node.attr(f"transpose_{name}", False)) != found.way.turned  # fmt: skip
             heads += [name] * found.way.heads_third
-            before += found.steps
-    return _told(replace(node, inputs=tuple(inputs)), {**told, "heads_third": tuple(heads), BEFORE: before})  # fmt: skip
+            before += ["Transpose"] * found.steps
+    return _told(replace(node, inputs=tuple(inputs)), {**told, "heads_third": tuple(heads), BEFORE: tuple(before)})  # fmt: skip
 
 
 def _result(node: Node, graph: Graph) -> Node:
@@ -63,7 +64,7 @@ def _result(node: Node, graph: Graph) -> Node:
     if found is None:
         return node
     heads = (*node.attr("heads_third", ()), *["y"] * found.way.heads_third)
-    return _told(replace(node, outputs=(found.name,)), {"transpose_y": found.way.turned, "heads_third": heads, BEHIND: found.steps})  # fmt: skip
+    return _told(replace(node, outputs=(found.name,)), {"transpose_y": found.way.turned, "heads_third": heads, BEHIND: ("Transpose",) * found.steps})  # fmt: skip
 
 
 class _Found(NamedTuple):
@@ -142,4 +143,4 @@ def _needed(graph: Graph) -> tuple[Node, ...]:
 
 def done_by(node: Node) -> tuple[str, ...]:
     """The operators that a node stands for."""
-    return (*["Transpose"] * node.attr(BEFORE, 0), node.op, *["Transpose"] * node.attr(BEHIND, 0))
+    return (*node.attr(BEFORE, ()), node.op, *node.attr(BEHIND, ()))

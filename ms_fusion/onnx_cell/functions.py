@@ -8,6 +8,9 @@ from typing import Any
 import mindspore
 from mindspore import ops
 
+from ms_fusion.generator_limits import generator_of
+from ms_fusion.presets.mindspore_state import FLAGS_VARIABLE, variable
+
 LOWEST = {
     "float16": -65504.0,
     "float32": -3.4028234663852886e38,
@@ -29,6 +32,21 @@ def gemm(a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, 
     if c is not None:
         found = found + (c if beta == 1.0 else c * beta)
     return ops.cast(found, dtype)
+
+
+@ops.constexpr
+def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether MindSpore makes no copies of a matrix b for batches of a; with our generator it is read where it lies."""
+    is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
+    return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """a · b; where MindSpore would copy a matrix b for each batch of a, one product of all rows."""
+    if is_read_once(a.shape, b.shape):
+        return ops.matmul(a, b)
+    rows = ops.matmul(ops.reshape(a, (-1, a.shape[-1])), b)
+    return ops.reshape(rows, (*a.shape[:-1], b.shape[1]))
 
 
 def wide(x: Any) -> Any:

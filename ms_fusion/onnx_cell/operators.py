@@ -457,7 +457,7 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "ScatterND": places.scatter_nd, "TopK": places.top, "Compress": places.compress, "ReverseSequence": places.reverse_sequence, "EyeLike": places.diagonal,
         "NonZero": lambda use: f"places.not_zero({use.text()})", "Unique": distinct.unique, "TensorScatter": places.write, "BitCast": bits.bit_cast,
         # products, images, sequences
-        "MatMul": _call("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
+        "MatMul": _own("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
         "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized, "GridSample": sampling.grid_sample,
         "RoiAlign": regions.align, "DeformConv": regions.bent_convolution, "Col2Im": images.put_together, "MaxUnpool": images.unpooled, "DFT": spectra.transform, "STFT": spectra.windowed_transform,
         "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn, "Scan": _uncounted,

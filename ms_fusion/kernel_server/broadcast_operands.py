@@ -1,0 +1,72 @@
+"""Products read a matrix that all batches share where it lies, not a copy of it for each batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.transposes import BEFORE, PRODUCTS
+
+
+def without_broadcasts(graph: Graph) -> Graph:
+    """The graph without the `BroadcastTo` of matrices that only its products read.
+
+    `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) is a BroadcastTo of w to (64, 512, 512)
+    and a BatchMatMul: 64 times the bytes of the weight are written and read again.
+    """
+    changed = {node.name: _read_once(node, graph) for node in graph if node.op in PRODUCTS}
+    if all(changed[node.name] is node for node in graph if node.op in PRODUCTS):
+        return graph
+    nodes = [changed.get(node.name, node) for node in graph]
+    read = {*graph.outputs, *(name for node in nodes for name in node.inputs)}
+    unread = [node for node in nodes if node.op == "BroadcastTo" and node.outputs[0] not in read]
+    return replace(graph, nodes=tuple(node for node in nodes if node not in unread))
+
+
+def flattened(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shapes of two operands; the rows of all batches of a are one matrix where b is one."""
+    rows, columns = _shape(a), _shape(b)
+    if len(rows) > 2 and math.prod(columns[:-2]) == 1:
+        return (math.prod(rows[:-1]), rows[-1]), columns[-2:]
+    return rows, columns
+
+
+def _read_once(node: Node, graph: Graph) -> Node:
+    """The product with operands as they lie before they are broadcast, if its result stays the same."""
+    operands = [graph.values[name] for name in node.inputs[:2]]
+    result = graph.outputs_of(node)[0]
+    if any(value.is_dynamic for value in (*operands, result)):
+        return node
+    for at in (1, 0):
+        maker = graph.producers.get(operands[at].name)
+        if maker is None or maker.op != "BroadcastTo":
+            continue
+        source = graph.values[maker.inputs[0]]
+        if source.kind == "constant" or not _is_one_matrix(source, operands[at]):
+            continue
+        batches = _shape(source)[:-2], _shape(operands[1 - at])[:-2]
+        if np.broadcast_shapes(*batches) == result.shape[:-2]:
+            operands[at] = source
+            node = _reading(node, [value.name for value in operands])
+    return node
+
+
+def _is_one_matrix(source: Value, repeated: Value) -> bool:
+    """Whether all batches of an array are the same matrix."""
+    shape = _shape(source)
+    return len(shape) > 1 and shape[-2:] == repeated.shape[-2:] and math.prod(shape[:-2]) == 1
+
+
+def _reading(node: Node, operands: Sequence[str]) -> Node:
+    """The product of other operands, which does the work of a BroadcastTo."""
+    attrs = {**dict(node.attrs), BEFORE: (*node.attr(BEFORE, ()), "BroadcastTo")}
+    inputs = (*operands, *node.inputs[len(operands) :])
+    return replace(node, inputs=inputs, attrs=tuple(sorted(attrs.items())))
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    return tuple(map(int, value.shape))
