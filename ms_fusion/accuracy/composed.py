@@ -96,6 +96,7 @@ COMPOSED: Mapping[str, Of] = MappingProxyType(
     {
         # gradients: of (y, dy), of (x, dy) for inverse functions of angles
         "LogSoftmaxGrad": _log_softmax_gradient,
+        "SqrtGrad": of_all(lambda y, dy: dy / (y + y)),
         "RsqrtGrad": of_all(lambda y, dy: dy * -0.5 * (y * y * y)),
         "AcoshGrad": of_all(lambda y, dy: dy / np.sinh(y)),
         "AsinhGrad": of_all(lambda y, dy: dy / np.cosh(y)),

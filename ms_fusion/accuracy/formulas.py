@@ -347,8 +347,28 @@ def _gelu(x: Array) -> Array:
 def _bias_add(call: Call) -> Array:
     """The bias runs along axis 1, or along the last one for channels last."""
     source, bias = call.inputs[:2]
-    last = source.ndim <= 2 or "NHWC" in str(call.node.attr("data_format"))
-    return source + (bias if last else bias.reshape((-1,) + (1,) * (source.ndim - 2)))
+    behind = source.ndim - 1 - _bias_axis(call.node, source.ndim)
+    return source + (bias.reshape((-1,) + (1,) * behind) if behind else bias)
+
+
+def _bias_axis(node: Node, ndim: int) -> int:
+    return ndim - 1 if ndim <= 2 or "NHWC" in str(node.attr("data_format")) else 1
+
+
+def _bias_add_grad(call: Call) -> Array:
+    """The gradient of the bias: a sum over all axes but the one that the bias runs along."""
+    gradient = call.inputs[0]
+    return np.sum(gradient, axis=bias_gradient_axes(call.node, gradient.ndim))
+
+
+def bias_gradient_axes(node: Node, ndim: int) -> tuple[int, ...]:
+    """The axes that BiasAddGrad sums over: all but axis 1, or but the last one for channels last.
+
+    Args:
+        ndim: rank of the gradient.
+    """
+    kept = _bias_axis(node, ndim)
+    return tuple(axis for axis in range(ndim) if axis != kept)
 
 
 def _same(call: Call) -> Array:
@@ -489,6 +509,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         # composites that a generator may be handed whole
         "AddN": lambda call: sum(call.inputs[1:], call.inputs[0]),
         "BiasAdd": _bias_add,
+        "BiasAddGrad": _bias_add_grad,
         "Sigmoid": _unary(sigmoid),
         "SiLU": _unary(lambda x: x * sigmoid(x)),
         "Softplus": _unary(softplus),

@@ -23,9 +23,9 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
 ELEMENTWISE = frozenset(
     """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Log Tanh Erf Sigmoid Cast Add Sub Mul Div RealDiv Pow Maximum Minimum
     SquaredDifference Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot Select
-    SiLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad Mish""".split()
+    SqrtGrad SiLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad Mish""".split()
 )
-REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin".split())
+REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin BiasAddGrad".split())
 LARGEST = frozenset({"MaxPool", "MaxPoolGrad"})
 MEANS = frozenset({"AvgPool", "AvgPoolGrad"})
 """Behind their images stand window, strides, kind of padding and order of axes."""
@@ -111,6 +111,9 @@ class _Rewriter:
         return True
 
     def _reduction(self, node: Node) -> bool:
+        if node.op == "BiasAddGrad":
+            self._add(node, (self.last[node.inputs[0]],), node.outputs[0], data_format="NHWC")
+            return True
         given = self.graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("axis")  # fmt: skip
         axes = {axis % 4 for axis in ((given,) if isinstance(given, int) else given or range(4))}
         keep = bool(node.attr("keep_dims", False))

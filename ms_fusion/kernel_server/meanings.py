@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ms_fusion.accuracy.activations import gelu_gradient
-from ms_fusion.accuracy.formulas import FORMULAS, Call
+from ms_fusion.accuracy.formulas import FORMULAS, Call, bias_gradient_axes
 from ms_fusion.kernel_server import pooling, resizing
 from tbe_impl import dsl
 from tbe_impl.dsl.traced import Traced, tensor_of
@@ -43,6 +43,12 @@ def _reduction(word: Any) -> Meaning:
         return Traced(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
 
     return meaning
+
+
+def _bias_gradient(call: Call) -> Any:
+    x = tensor_of(call.inputs[0])
+    axes = bias_gradient_axes(call.node, x.ndim)
+    return Traced(dsl.reduce_sum(x, list(axes))) if axes else call.inputs[0]
 
 
 def _mean(call: Call) -> Any:
@@ -118,6 +124,7 @@ _OWN: Mapping[str, Meaning] = {
     "ReverseV2": _reversed,
     "Cast": _cast,
     "Div": _quotient,
+    "BiasAddGrad": _bias_gradient,
     "ReduceSum": _reduction(dsl.reduce_sum),
     "ReduceMax": _reduction(dsl.reduce_max),
     "ReduceMin": _reduction(dsl.reduce_min),

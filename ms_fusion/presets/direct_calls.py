@@ -37,7 +37,7 @@ PURE = operators.CPU_CLUSTERED | frozenset(served.CLUSTERED)
 SPELLED_OUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Adds": ("Add",), "Subs": ("Sub",), "Muls": ("Mul",), "Divs": ("Div",), "Pows": ("Pow",), "BiasAdd": ("Add",),
-        "ReLU": ("Maximum",), "Square": ("Mul",), "SiLU": ("Sigmoid", "Mul"), "SumExt": ("ReduceSum",),
+        "ReLU": ("Maximum",), "SiLU": ("Sigmoid", "Mul"), "SumExt": ("ReduceSum",),
         "Softmax": ("ReduceMax", "Sub", "Exp", "ReduceSum", "RealDiv"),
         "LayerNorm": ("ReduceSum", "Mul", "Sub", "Mul", "ReduceSum", "Mul", "Add", "Rsqrt", "Mul", "Mul", "Add"),
     }

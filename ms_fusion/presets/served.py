@@ -15,8 +15,12 @@ WHOLE = "split.graph_kernel_splitter"
 REWRITING = "highlevelopt1.arithmetic_simplify"
 """The pass that rewrites formulas: `x + -x` of integers becomes a float. Our compiler finds what is the same by itself."""
 
-NOT_EXPANDED = tuple("GeLU GeLUGrad Softplus SoftplusGrad".split())
-"""Spelled out by MindSpore unless it is told not to."""
+NOT_EXPANDED = tuple("BiasAddGrad GeLU GeLUGrad Softplus SoftplusGrad SqrtGrad Square".split())
+"""Spelled out by MindSpore unless it is told not to.
+
+MindSpore computes them in float32. When they are expanded, the last basic operator is float32, and a net of float16 that has
+several results hands out float32.
+"""
 
 WHOLE_OPERATORS = frozenset(
     ("FastGeLU", "HSigmoid", "HSwish", "LogSoftmax", "ReduceMean", "SiLU", "Sigmoid", *NOT_EXPANDED)

@@ -146,6 +146,8 @@ CASES = [
     ("BatchMatMul", [x, y, c(True, B), c(False, B)], (F, (3, 3)), X.T @ Y),
     ("AddN", [x, y, x], (F, x.shape), X + Y + X),
     ("BiasAdd", [x, p], (F, x.shape), X + P),
+    ("BiasAddGrad", [x], (F, (3,)), X.sum(0)),
+    ("BiasAddGrad", [np.stack([x, y])[..., None]], (F, (2,)), [X[0].sum() + Y[0].sum(), X[1].sum() + Y[1].sum()]),
     ("ReLU", [np.float32([-1, 2, np.nan])], (F, (3,)), [0, 2, np.nan]),
     ("Sigmoid", [p], (F, p.shape), [1 / (1 + math.exp(-v)) for v in P]),
     ("SiLU", [p], (F, p.shape), [v / (1 + math.exp(-v)) for v in P]),
@@ -175,7 +177,7 @@ def gelu(v):
 
 
 GRADIENTS = [
-    ("RsqrtGrad", lambda v: v**-0.5, "y"), ("AcoshGrad", np.arccosh, "y"), ("AsinhGrad", np.arcsinh, "y"),
+    ("SqrtGrad", np.sqrt, "y"), ("RsqrtGrad", lambda v: v**-0.5, "y"), ("AcoshGrad", np.arccosh, "y"), ("AsinhGrad", np.arcsinh, "y"),
     ("ACosGrad", np.arccos, "x"), ("AsinGrad", np.arcsin, "x"), ("AtanGrad", np.arctan, "x"),
     ("FastGeLUGrad", lambda v: v * special.expit(1.702 * v), "dy"), ("GeLUGrad", gelu, "dy"),
     ("SoftplusGrad", lambda v: np.logaddexp(v, 0), "dy"),

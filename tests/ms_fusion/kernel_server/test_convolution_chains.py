@@ -150,13 +150,15 @@ def test_their_gradients_between_gradients_of_convolutions() -> None:
     assert moves(kernel.graph) == 0
 
 
-def test_gradients_in_a_row() -> None:
+@cases("bias", ["ReduceSum", "BiasAddGrad"])
+def test_gradients_in_a_row(bias: str) -> None:
     net, shape = Net("Fused_backwards"), (2, 4, 8, 8)
     x, gradient, weight, earlier = (net.array(*item) for item in (shape, shape, (4, 4, 3, 3), (4, 4, 3, 3)))  # fmt: skip
     whole = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)]  # fmt: skip
     back = net.step("Conv2DBackpropInput", [gradient, weight, whole[0]], shape, F, **CONVOLUTION)
     through = net.step("Select", [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)], shape, F)  # fmt: skip
-    sums = net.step("ReduceSum", [through, net.constant([0, 2, 3], "int64")], (4,), F, keep_dims=False)  # fmt: skip
+    told = [net.constant([0, 2, 3], "int64")] if bias == "ReduceSum" else []
+    sums = net.step(bias, [through, *told], (4,), F)
     level = net.step("ReduceSum", [through, net.constant([1], "int64")], (2, 1, 8, 8), F, keep_dims=True)  # fmt: skip
     of_weight = net.step("Conv2DBackpropFilter", [through, x, whole[1]], (4, 4, 3, 3), F, **CONVOLUTION)  # fmt: skip
     last = net.step("Conv2DBackpropInput", [through, earlier, whole[2]], shape, F, **CONVOLUTION)

@@ -1,0 +1,25 @@
+"""A net of float16 hands out float16, fused as well as unfused, also where it has several results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.fork_server import run_program
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests" / "programs" / "trials" / "dtypes_of_results.py"
+QUICK = ("SqrtGrad", "Square", "Square, thrice", "BiasAddGrad", "BiasAddGrad, image", "Sort")
+"""MindSpore computes these in float32; all others run in the long tests."""
+
+
+def test_results_have_the_dtypes_of_the_unfused_net(tmp_path: Path, full: bool) -> None:
+    names = () if full else QUICK
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_program(PROGRAM, "ms_fusion", *names, cwd=tmp_path, environment=variables)
+    assert done.returncode == 0, done.output
+    rows = [line.split("; ") for line in done.output.splitlines() if line.count("; ") == 3]
+    assert len(rows) >= len(QUICK)
+    for name, plain, fused, apart in rows:
+        assert fused == plain, name
+        assert float(apart) < 0.005, name
