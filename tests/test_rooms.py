@@ -54,7 +54,7 @@ ORDER = {
         ("patching",),
     ),
     "ms_fusion": (
-        ("graph", "operators", "disjoint", "progress"),
+        ("graph", "operators", "disjoint", "progress", "mindspore_faults"),
         ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
@@ -125,6 +125,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/demo_block.py",
     "ms_fusion/presets/batch_norm.py",
     "ms_fusion/presets/leaky_relu.py",
+    "ms_fusion/presets/padding.py",
     "ms_fusion/presets/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/bprops.py",

@@ -9,8 +9,7 @@ it inside of functions.
 from __future__ import annotations
 
 import contextlib
-import importlib
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
@@ -19,10 +18,10 @@ from mindspore.nn.layer import normalization
 from mindspore.ops import functional as F
 from mindspore.ops.function import nn_func
 
+from ms_fusion.presets.parser_table import taken_for
+
 OWNER = normalization._BatchNorm
 _original = OWNER.construct
-RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resources")
-"""Where MindSpore's parser has its table of objects that it takes for others, by version."""
 # as their names are known to the parser, under which it must not meet the functions that are replaced
 _batch_norm_of_mindspore = ops.BatchNorm
 _batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
@@ -115,27 +114,14 @@ def _replaced() -> dict[Any, Any]:
     return {getattr(nn_func, name): own for name, own in pairs.items() if hasattr(nn_func, name)}
 
 
-def _taken_for_others() -> MutableMapping[Any, Any]:
-    """The parser's table; an empty one where this version has none that we know of."""
-    for name in RESOURCES:
-        with contextlib.suppress(ImportError, AttributeError):
-            found: MutableMapping[Any, Any] = importlib.import_module(name).convert_object_map
-            return found
-    return {}
-
-
 @contextlib.contextmanager
 def spelling_out() -> Iterator[None]:
     """Inside, what is compiled has the basic operators; one inside of another changes nothing."""
-    table, own = _taken_for_others(), _replaced()
-    construct, before = OWNER.construct, {name: table[name] for name in own if name in table}
+    construct = OWNER.construct
     OWNER.construct_of_mindspore = _original
     OWNER.construct = in_nn
-    table.update(own)
     try:
-        yield
+        with taken_for(_replaced()):
+            yield
     finally:
         OWNER.construct = construct
-        for name in own:
-            table.pop(name, None)
-        table.update(before)

@@ -100,7 +100,11 @@ def _suited(flags: str) -> Iterator[None]:
     if not fuses(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
         yield
         return
-    from ms_fusion.presets import batch_norm, leaky_relu
+    from ms_fusion.presets import batch_norm, leaky_relu, padding
 
-    with batch_norm.spelling_out(), leaky_relu.differentiated_by_result():
+    with (
+        batch_norm.spelling_out(),
+        leaky_relu.differentiated_by_result(),
+        padding.with_right_gradient(),
+    ):
         yield

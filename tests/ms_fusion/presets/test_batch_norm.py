@@ -8,9 +8,9 @@ pytestmark = pytest.mark.mindspore
 
 
 def test_one_inside_of_another_changes_nothing() -> None:
-    from ms_fusion.presets import batch_norm
+    from ms_fusion.presets import batch_norm, parser_table
 
-    table, own = batch_norm._taken_for_others(), batch_norm._replaced()
+    table, own = parser_table._table(), batch_norm._replaced()
     original = batch_norm.OWNER.construct
     (first, *_) = own
     table[first] = original

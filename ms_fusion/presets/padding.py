@@ -1,0 +1,94 @@
+"""Padding with a constant, whose gradient is right in each call, while MindSpore compiles a net for our generator.
+
+The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings, and MindSpore 2.10's kernel for CPU
+cuts off more in each call: of the gradient of ``ops.pad(x, (1, 2))`` the second call has 4 of 7 numbers, the third one.
+Here it is the operator Pad, whose gradient is a Slice. This file imports MindSpore: import it inside of functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import ops
+from mindspore.ops import functional as F
+from mindspore.ops.function import nn_func
+
+from ms_fusion.presets.parser_table import taken_for
+
+FLOATS = (ms.float16, ms.float32, ms.float64)
+_pad = nn_func.pad
+# the same under a name at which the parser does not meet the one that is replaced
+_pad_of_mindspore = FunctionType(
+    _pad.__code__, _pad.__globals__, "pad_of_mindspore", _pad.__defaults__
+)
+
+
+def padded(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Any:
+    """`mindspore.ops.pad`."""
+    if mode != "constant" or not isinstance(padding, (tuple, list)) or input_x.dtype not in FLOATS:
+        return _pad_of_mindspore(input_x, padding, mode, value)
+    if not F.isconstant(padding) or F.is_sequence_value_unknown(input_x.shape):
+        return _pad_of_mindspore(input_x, padding, mode, value)
+    if not can_be_told(padding, input_x.shape):
+        return _pad_of_mindspore(input_x, padding, mode, value)
+    begin, size, around = steps(padding, input_x.shape)
+    y = ops.Pad(around)(ops.slice(input_x, begin, size))
+    if value is None or (isinstance(value, (int, float)) and value == 0):
+        return y
+    filling = ops.cast(value, y.dtype)
+    for inside in insides(around, size):
+        y = ops.select(ops.broadcast_to(inside, y.shape), y, ops.broadcast_to(filling, y.shape))
+    return y
+
+
+@ops.constexpr
+def can_be_told(padding: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether MindSpore would take these paddings, and something is left of x."""
+    if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
+        return False
+    if not all(type(size) is int for size in padding):
+        return False
+    around, kept = _pairs(padding, len(shape)), shape
+    return all(
+        min(before, 0) + min(behind, 0) + size > 0
+        for (before, behind), size in zip(around, kept, strict=True)
+    )
+
+
+@ops.constexpr
+def steps(padding: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any, Any]:
+    """What is kept of x (first places and sizes), and how much comes around it, by axes."""
+    pairs = _pairs(padding, len(shape))
+    begin = tuple(max(-before, 0) for before, _ in pairs)
+    cut = (max(-before, 0) + max(-behind, 0) for before, behind in pairs)
+    size = tuple(whole - less for whole, less in zip(shape, cut, strict=True))
+    return begin, size, tuple((max(before, 0), max(behind, 0)) for before, behind in pairs)
+
+
+@ops.constexpr
+def insides(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
+    """For each axis that is padded, which places are not."""
+    made = []
+    for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):
+        if before or behind:
+            row = np.pad(np.ones(kept, bool), (before, behind))
+            made.append(
+                ms.Tensor(row.reshape([-1 if at == axis else 1 for at in range(len(size))]))
+            )
+    return tuple(made)
+
+
+def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
+    """(before, behind) of each axis; MindSpore names those of the last axis first."""
+    told = [(padding[at], padding[at + 1]) for at in range(0, len(padding), 2)]
+    return (*[(0, 0)] * (rank - len(told)), *reversed(told))
+
+
+def with_right_gradient() -> contextlib.AbstractContextManager[None]:
+    """Inside, what is compiled pads so."""
+    return taken_for({_pad: padded})
