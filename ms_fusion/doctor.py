@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
+from ms_fusion.mindspore_faults import FAULTS
 from ms_fusion.presets.table import VERSIONS
 from ms_fusion.target import INSTALL
 from tbe_impl import environment, machine
@@ -378,6 +379,15 @@ def check_kernel_directory() -> Check:
     return Check("kernel directory", "ok", f"{name}={text}")
 
 
+def check_mindspore_faults() -> Check:
+    found = version_of("mindspore")
+    if found is None:
+        return Check("known faults", "ok", "MindSpore is not installed")
+    calls = "; ".join(fault.call for fault in FAULTS)
+    what = f"{len(FAULTS)} calls that MindSpore computes wrongly on CPU, fused or not: {calls}"
+    return Check("known faults", "ok", what, "docs/presets.md says what to write instead.")
+
+
 def check_convolution() -> Check:
     name = "ONEDNN_MAX_CPU_ISA"
     text = os.environ.get(name)
@@ -496,6 +506,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     check_flags,
     check_kernel_directory,
     check_convolution,
+    check_mindspore_faults,
     check_generator,
     check_fusion,
 )

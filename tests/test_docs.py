@@ -24,6 +24,7 @@ from ms_fusion import flag_lint, flags, generator_limits, operators
 from ms_fusion.capture import child
 from ms_fusion.cli import cli, run
 from ms_fusion.formats import onnx_file, onnx_place
+from ms_fusion.mindspore_faults import FAULTS
 from ms_fusion.onnx_fusion import native, native_worker
 from ms_fusion.presets import generators, handshake, mindspore_state, record, table
 from ms_fusion.why_not.reasons import REASONS
@@ -104,6 +105,13 @@ def test_every_operator_of_the_presets_is_explained(
 ) -> None:
     lines = section_of("docs/presets.md", heading).splitlines()
     rows = [f"| `{name}` | {reason} |" for name, reason in entries.items()]
+    assert [line for line in lines if line.startswith("| `")] == rows
+
+
+def test_every_known_fault_of_mindspore_is_told() -> None:
+    heading = "What MindSpore itself computes wrongly on CPU"
+    lines = section_of("docs/presets.md", heading).splitlines()
+    rows = [f"| `{call}` | {what} | {instead} |" for call, what, instead in FAULTS]
     assert [line for line in lines if line.startswith("| `")] == rows
 
 

@@ -21,6 +21,20 @@ class Larger(nn.Cell):
         return ops.sum(ops.square(ops.fmax(x, x * 0.5)) * 0.1)
 
 
+class Padded(nn.Cell):
+    def construct(self, x):
+        return ops.sum(ops.pad(x, (1, 2)))
+
+
+class Slope(nn.Cell):
+    def __init__(self, net):
+        super().__init__()
+        self.gradient = ops.GradOperation()(net)
+
+    def construct(self, x):
+        return self.gradient(x)
+
+
 def changes(make, size):
     parameter = ms.Parameter(Tensor(np.zeros(size, np.float32)), name="p")
     step = make([parameter])
@@ -38,6 +52,8 @@ for way, flags in (("unfused", "--opt_level=0"), ("fused", served(2).render())):
         RESULT[f"larger {way}"] = (
             ms.grad(Larger())(Tensor(np.array([0.3, 0.7, 1.1]))).asnumpy().tolist()
         )
+        slope, row = Slope(Padded()), Tensor(np.ones(7, np.float32))
+        RESULT[f"padding {way}"] = [slope(row).asnumpy().tolist() for _ in range(3)]
         RESULT[f"nesterov {way}"] = changes(
             lambda one: nn.Momentum(one, 0.1, 0.5, use_nesterov=True), 4
         )
