@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tests.cases import cases
 from tests.fork_server import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,10 +14,13 @@ QUICK = ("SqrtGrad", "Square", "Square, thrice", "BiasAddGrad", "BiasAddGrad, im
 """MindSpore computes these in float32; all others run in the long tests."""
 
 
-def test_results_have_the_dtypes_of_the_unfused_net(tmp_path: Path, full: bool) -> None:
+@cases("generator", ["ms_fusion", "mindspore"])
+def test_results_have_the_dtypes_of_the_unfused_net(
+    generator: str, tmp_path: Path, full: bool
+) -> None:
     names = () if full else QUICK
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = run_program(PROGRAM, "ms_fusion", *names, cwd=tmp_path, environment=variables)
+    done = run_program(PROGRAM, generator, *names, cwd=tmp_path, environment=variables)
     assert done.returncode == 0, done.output
     rows = [line.split("; ") for line in done.output.splitlines() if line.count("; ") == 3]
     assert len(rows) >= len(QUICK)
