@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ms_fusion import operators
-from ms_fusion.flags import FLAGS, convert, split_flags
+from ms_fusion.flags import FLAGS, NOTHING, convert, split_flags
 from ms_fusion.generator_limits import KEPT_OUT, generator_of
 from ms_fusion.spelling import near_names
 from ms_fusion.vocabulary import Vocabulary, vocabulary
@@ -146,7 +146,12 @@ FALSE = ("false", "0", "no", "off", "n", "f", "none")
 
 
 def lint(
-    text: str, *, device: str = "CPU", generator: str | None = None, version: str | None = None
+    text: str,
+    *,
+    device: str = "CPU",
+    generator: str | None = None,
+    version: str | None = None,
+    base: str = "",
 ) -> tuple[Finding, ...]:
     """Everything wrong in a flag string, in the order of its columns.
 
@@ -155,8 +160,10 @@ def lint(
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: who builds the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default what the flags say.
         version: of the MindSpore whose names count; by default the installed one, else the newest that is known.
+        base: flags that these are merged into, as by `enable`.
     """
-    where = _Where(device, generator or generator_of(text), vocabulary(version))
+    builds = generator or generator_of(f"{base} {text}")
+    where = _Where(device, builds, vocabulary(version), _expanded(f"{base} {text}"))
     return tuple(sorted(_findings(text, where), key=lambda item: item.column))
 
 
@@ -167,6 +174,16 @@ class _Where:
     device: str
     generator: str
     known: Vocabulary
+    expanded: frozenset[str]
+
+
+def _expanded(text: str) -> frozenset[str]:
+    """The operators that are spelled out on CPU under these flags."""
+    lists: dict[str, set[str]] = {}
+    for _, key, value in split_flags(text):
+        lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))
+    asked, out = lists.get("enable_expand_ops", set()), lists.get("disable_expand_ops", set())
+    return frozenset(lists.get("enable_expand_ops_only") or (operators.CPU_EXPANDED | asked) - out)
 
 
 def _findings(text: str, where: _Where) -> Iterator[Finding]:
@@ -298,11 +315,10 @@ def _meant(key: str, value: str) -> tuple[str, ...]:
 def _name_findings(key: str, name: str, column: int, where: _Where) -> Iterator[Finding]:
     kind = FLAGS[key].metadata["names"]
     if kind == "operator":
-        # MindSpore's own name for an empty list: nothing is called None
-        if name != "None" and name not in where.known.operators:
+        if name != NOTHING and name not in where.known.operators:
             yield _unknown("operator", name, where.known.operators, column, where)
         elif where.device == "CPU" and key in ("enable_cluster_ops", "enable_cluster_ops_only"):
-            yield from _cluster_findings(name, column, where.generator)
+            yield from _cluster_findings(name, column, where)
     elif kind == "pattern":
         if name not in PATTERNS:
             yield _unknown("fusion pattern", name, PATTERNS, column, where)
@@ -323,8 +339,10 @@ def _name_findings(key: str, name: str, column: int, where: _Where) -> Iterator[
         )
 
 
-def _cluster_findings(name: str, column: int, generator: str) -> Iterator[Finding]:
-    own = generator == "mindspore"
+def _cluster_findings(name: str, column: int, where: _Where) -> Iterator[Finding]:
+    own = where.generator == "mindspore"
+    # MindSpore's own cannot build whole what can be spelled out; ours is handed what is not
+    expanded = operators.CPU_EXPANDABLE | operators.CPU_EXPANDED if own else where.expanded
     if not own and name in KEPT_OUT:
         yield Finding("warning", "kept-out", f"`{name}` stays out of the groups: {KEPT_OUT[name]}.", column)  # fmt: skip
     elif own and name in operators.CRASHES and operators.CRASHES[name] is None:
@@ -348,7 +366,7 @@ def _cluster_findings(name: str, column: int, generator: str) -> Iterator[Findin
             remedy="Leave it out.",
         )
     elif (
-        name in operators.CPU_EXPANDABLE | operators.CPU_EXPANDED
+        name in expanded
         and name not in operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE
     ):
         if name in operators.CPU_CLUSTERED:

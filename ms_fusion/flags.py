@@ -7,7 +7,8 @@ wrong in such a string is found by `ms_fusion.flag_lint.lint`, since MindSpore i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tbe_impl.errors import InputError
@@ -355,8 +356,31 @@ class GraphKernelFlags:
         return cls.parse(flags) if isinstance(flags, str) else flags or cls()
 
     def merge(self, other: GraphKernelFlags) -> GraphKernelFlags:
-        """These flags with every flag set in `other` put in their place."""
-        return replace(self, **other.set_flags())
+        """These flags with those of `other` over them, as `merge_values` says."""
+        return GraphKernelFlags(**merge_values(self.set_flags(), other.set_flags()))
+
+    def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
+        """What differs from `base`: ``+Reshape``, ``−Sub``, ``+expand:Softmax``, else a flag with its value.
+
+        >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
+        ...     GraphKernelFlags(enable_cluster_ops=("Div",))
+        ... )
+        ('+Reshape',)
+        """
+        found: list[str] = []
+        for name in FLAGS:
+            value, was = (flags.set_flags().get(name, ()) for flags in (self, base))
+            way, _, family = name.partition("_")
+            if family not in _SHOWN_BY_NAME:
+                if value != was:
+                    flag = GraphKernelFlags(**{name: value}).render() if value != () else ""
+                    found.append(flag or f"no --{name}")
+            elif not getattr(self, f"enable_{family}_only"):
+                more, less = ("+", "−") if way == "enable" else ("−", "+")
+                mark = _SHOWN_BY_NAME[family]
+                found += [f"{more}{mark}{one}" for one in value if one not in was]
+                found += [f"{less}{mark}{one}" for one in was if one not in value]
+        return tuple(dict.fromkeys(found))
 
     def set_flags(self) -> dict[str, Any]:
         """Names and values of the flags that are set."""
@@ -369,6 +393,62 @@ class GraphKernelFlags:
 
 FLAGS = {item.name: item for item in fields(GraphKernelFlags)}
 """Every flag by name, with its metadata."""
+
+_SHOWN_BY_NAME = {"cluster_ops": "", "expand_ops": "expand:"}
+"""Families of lists whose names are shown one by one, each behind this."""
+_FAMILIES = dict.fromkeys(
+    name.partition("_")[2].removesuffix("_only")
+    for name, item in FLAGS.items()
+    if item.metadata["kind"] == "list"
+)
+"""``cluster_ops`` for ``enable_cluster_ops``, ``disable_cluster_ops`` and ``enable_cluster_ops_only``, and so on."""
+
+NOTHING = "None"
+"""What a list of the only ones holds that is to be empty: MindSpore takes an empty one for none."""
+
+
+def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags with others over them: a value replaces, the names of a list join it and leave the opposite list.
+
+    Where a list of the only ones is in force, names join and leave that; a new one replaces all lists of its family.
+
+    >>> merge_values({"disable_cluster_ops": ("Exp", "Log")}, {"enable_cluster_ops": ("Exp",)})
+    {'disable_cluster_ops': ('Log',), 'enable_cluster_ops': ('Exp',)}
+    """
+    found = {**base, **over}
+    for family in _FAMILIES:
+        enable, disable, only = f"enable_{family}", f"disable_{family}", f"enable_{family}_only"
+        names = (enable, disable, only)
+        if over.get(only):
+            merged = dict(over)
+        elif any(over.get(name) for name in names):
+            more, less = over.get(enable) or (), over.get(disable) or ()
+            merged = {
+                enable: _joined(more, base.get(enable), less),
+                disable: _joined(less, base.get(disable), more),
+            }
+            if base.get(only):
+                merged = {only: _joined(more, base[only], (*less, NOTHING)) or (NOTHING,)}
+        else:
+            continue
+        for name in names:
+            if merged.get(name):
+                found[name] = merged[name]
+            else:
+                found.pop(name, None)
+    return found
+
+
+def _joined(
+    more: Sequence[str], known: Sequence[str] | None, gone: Sequence[str]
+) -> tuple[str, ...]:
+    """Names joined to those that are known, without those that are gone."""
+    return tuple(dict.fromkeys((*more, *(name for name in known or () if name not in gone))))
+
+
+def is_list(name: str) -> bool:
+    """Whether a flag of this name holds names."""
+    return name in FLAGS and FLAGS[name].metadata["kind"] == "list"
 
 
 def describe(name: str) -> str:

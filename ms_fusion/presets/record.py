@@ -45,17 +45,20 @@ class InForce:
     step: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
+        from ms_fusion.presets.table import shown_flags  # not for who only enables
+
         state = "fusion on" if self.fused else "fusion off"
         name = f"preset {self.preset}" if self.preset else "no preset"
         lines = [
             f"{state}: {name}, {self.device}, MindSpore {self.version}, {self.mode} mode, scope {self.scope}, by {self.route}",
-            f"flags: {self.flags or '(none)'}",
         ]
         if self.generator:
-            lines.insert(1, f"kernels built by {self.generator}")
+            lines.append(f"kernels built by {self.generator}")
         lines += [f"warning: {text}" for text in self.warnings]
         if self.remedy and not any(self.remedy in text for text in self.warnings):
             lines.append(f"to do: {self.remedy}")
+        flags = shown_flags(self.flags, self.preset, device=self.device, version=self.version)
+        lines.append(f"flags: {flags or '(none)'}")
         return "\n".join(lines)
 
 
@@ -80,3 +83,6 @@ PYNATIVE = f"PyNative mode, in which MindSpore fuses nothing. {PYNATIVE_REMEDY}"
 
 O1_ON_CPU = 'jit_level="O1" switches no fusion on on CPU, and MindSpore does not say so. Call `ms_fusion.enable()`.'
 """Said when the setting that MindSpore recommends is the only one made."""
+
+NO_LEVEL = "The flags hold no `--opt_level`, so MindSpore fuses nothing."
+NO_LEVEL_REMEDY = "Add `--opt_level=2`."

@@ -44,6 +44,8 @@ from ms_fusion.presets.mindspore_state import (
     where_kernels_are,
 )
 from ms_fusion.presets.record import (
+    NO_LEVEL,
+    NO_LEVEL_REMEDY,
     O1_ON_CPU,
     PYNATIVE,
     PYNATIVE_REMEDY,
@@ -108,7 +110,7 @@ def enable(
         preset: a name in `ms_fusion.presets.table.PRESETS`.
         step: a function or Cell that does one step; the record's `step` is the same, compiled and so fused, also in
             PyNative mode: ``train_step = mf.enable(step=train_step).step``.
-        flags: explicit flags, put over those of the preset.
+        flags: explicit flags, merged into those of the preset: names join the lists and leave the opposite ones.
         generator: who builds the kernels: ``ms_fusion`` or ``mindspore``. By default, on CPU, ours, which proves itself first,
             once on a machine in some seconds; where it cannot be used MindSpore's own does, and a warning says why.
 
@@ -242,8 +244,8 @@ def in_force(net: Any = None) -> InForce:
     if not fused and scope == "none":
         remedy = "Call `ms_fusion.enable()`."
     elif not fused and "--opt_level=0" not in text.split():
-        remarks.append("The flags hold no `--opt_level`, so MindSpore fuses nothing.")
-        remedy = "Add `--opt_level=2`."
+        remarks.append(NO_LEVEL)
+        remedy = NO_LEVEL_REMEDY
     graph_mode = is_graph_mode()
     if fused and not graph_mode and not (scope == "Cell" and "construct" in vars(net)):
         fused, remedy = False, PYNATIVE_REMEDY
@@ -355,9 +357,10 @@ def _setting(
     if isinstance(flags, str):
         from ms_fusion.flag_lint import lint
 
+        base = resolve(preset, device=device, version=version(), generator=chosen).render()
         found = tuple(
             item
-            for item in lint(flags, device=device, generator=chosen)
+            for item in lint(flags, device=device, generator=chosen, base=base)
             if item.code not in ("off", "fatal")
         )
         wrong = [item for item in found if item.severity == "error"]
@@ -386,13 +389,18 @@ def named_generator() -> str | None:
     return around.asked if around else None
 
 
-def flags_of(preset: str, *, generator: str | None = None) -> tuple[str, tuple[Finding, ...]]:
-    """The flags of a preset here and now, and what is to be said of them; nothing is put in force.
+def flags_of(
+    preset: str,
+    *,
+    flags: GraphKernelFlags | str | None = None,
+    generator: str | None = None,
+) -> tuple[str, tuple[Finding, ...]]:
+    """The flags of a preset here and now, explicit ones merged in, and what is to be said of them; nothing is put in force.
 
     Raises:
         as `enable`.
     """
-    setting, found = _setting(preset, None, generator)
+    setting, found = _setting(preset, flags, generator)
     return setting.flags, found
 
 

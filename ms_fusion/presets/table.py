@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.flags import NOTHING, GraphKernelFlags
+from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets.served import served
 from tbe_impl.errors import InputError
 
@@ -199,7 +200,7 @@ def resolve(
         preset: a name in `PRESETS`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
         version: MindSpore's version.
-        flags: explicit flags, put over those of the preset.
+        flags: explicit flags, put over those of the preset (`ms_fusion.flags.merge_values`).
         generator: ``ms_fusion``, which `enable` chooses on CPU where it can: the kernels are built by
             `ms_fusion.kernel_server`, so that what is wrong in MindSpore's own generator need not be kept out; for `auto`,
             `basic`, `aggressive` and `expert`.
@@ -217,15 +218,22 @@ def resolve(
     own = _on_cpu(preset, number) if device == "CPU" else _elsewhere(preset)
     if generator == "ms_fusion" and device == "CPU" and is_served(preset):
         own = served(_SERVED_LEVELS[preset])
-    if explicit.enable_cluster_ops_only is not None:
-        own = GraphKernelFlags(
-            **{name: value for name, value in own.set_flags().items() if "cluster_ops" not in name}
-        )
-    if explicit.enable_expand_ops_only is not None:
-        own = GraphKernelFlags(
-            **{name: value for name, value in own.set_flags().items() if "expand_ops" not in name}
-        )
     return own.merge(explicit)
+
+
+def shown_flags(text: str, preset: str, *, device: str = "CPU", version: str = "2.10.0") -> str:
+    """A flag string as the name of the preset that it came from, and what differs: ``auto +Reshape``.
+
+    The string itself where no preset is known, or where that is shorter.
+    """
+    if not (text and preset):
+        return text
+    try:
+        flags = GraphKernelFlags.parse(text)
+        own = resolve(preset, device=device, version=version, generator=generator_of(text))
+    except InputError:
+        return text
+    return min(" ".join((preset, *flags.changes(own))), text, key=len)
 
 
 _SERVED_LEVELS = {"basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
@@ -272,8 +280,7 @@ def _on_cpu(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
         return GraphKernelFlags(
             opt_level=2,
             enable_cluster_ops_only=PRECISE_ON_CPU,
-            # MindSpore takes an empty list for none given; no operator has this name
-            enable_expand_ops_only=("None",),
+            enable_expand_ops_only=(NOTHING,),
             disable_pass=("highlevelopt1.arithmetic_simplify",),
             exact_precision_mode=exact,
         )
@@ -298,7 +305,7 @@ def _elsewhere(preset: str) -> GraphKernelFlags:
         return GraphKernelFlags(
             opt_level=2,
             enable_cluster_ops_only=PRECISE_ELSEWHERE,
-            enable_expand_ops_only=("None",),
+            enable_expand_ops_only=(NOTHING,),
             disable_pass=("highlevelopt1.arithmetic_simplify",),
         )
     levels = {"off": 0, "basic": 1, "auto": 2, "aggressive": 2, "expert": 3}

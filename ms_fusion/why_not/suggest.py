@@ -7,10 +7,11 @@ before, fused after, and right within 1e-3 of float64. The tests carry all of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ms_fusion import operators
+from ms_fusion.flags import is_list, merge_values
 from ms_fusion.generator_limits import KEPT_OUT, node_refusal
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Suggestion
@@ -147,7 +148,7 @@ def suggest(
     if consumer is None or blocked:
         return None
     if given.generator != "mindspore":
-        return _together_or_none([_for_ours(one, given) for one in refused], given)
+        return _together_or_none([_for_ours(one, given) for one in refused])
     if producer.subgraph in unsafe:
         return None
     if any(node_refusal(node, graph) for node in (producer, consumer)):
@@ -156,24 +157,32 @@ def suggest(
         safe = _harmless(producer, graph) and _harmless(consumer, graph)
         return Suggestion("flag", "turn fusion on", TURN_ON) if safe else None
     steps = [_steps(one, graph, producer, consumer, given) for one in refused]
-    return _together_or_none(steps, given)
+    return _together_or_none(steps)
 
 
 def with_flags(flags: str, added: str) -> str:
     """The flag string with the flags of a suggestion in it.
 
-    A flag that stands there already is replaced; one whose list ends up empty is left out.
+    They are merged as `ms_fusion.flags.merge_values` does it, names that MindSpore does not know, too.
 
-    >>> with_flags("--opt_level=2 --enable_cluster_ops=Div", "--enable_cluster_ops=Div,Sin")
-    '--opt_level=2 --enable_cluster_ops=Div,Sin'
-    >>> with_flags("--opt_level=2 --disable_cluster_ops=Sub", "--disable_cluster_ops=")
-    '--opt_level=2'
+    >>> with_flags("--opt_level=2 --enable_cluster_ops=Div", "--enable_cluster_ops=Sin")
+    '--opt_level=2 --enable_cluster_ops=Sin,Div'
+    >>> with_flags("--opt_level=2 --disable_cluster_ops=Sub", "--enable_cluster_ops=Sub")
+    '--opt_level=2 --enable_cluster_ops=Sub'
     """
-    merged = read_flags(flags) | read_flags(added)
-    for word in added.split():
-        if word.endswith("="):
-            del merged[word.strip("-=")]
-    return " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in merged.items())
+    merged = merge_values(_values(flags), _values(added))
+    texts = (
+        (name, ",".join(one) if isinstance(one, tuple) else one) for name, one in merged.items()
+    )
+    return " ".join(f"--{name}={text}" if text else f"--{name}" for name, text in texts)
+
+
+def _values(flags: str) -> dict[str, str | tuple[str, ...]]:
+    """The flags of a string, lists as tuples."""
+    return {
+        name: tuple(filter(None, text.split(","))) if is_list(name) else text
+        for name, text in read_flags(flags).items()
+    }
 
 
 _BY_DEFAULT: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -183,13 +192,12 @@ _BY_DEFAULT: Mapping[str, frozenset[str]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class _Step:
-    """A name put into or taken from a flag, or a change of code."""
+    """A name put into a flag, or a change of code."""
 
     kind: str
     text: str
     flag: str = ""
     name: str = ""
-    remove: bool = False
 
 
 def _steps(
@@ -200,7 +208,7 @@ def _steps(
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)
     if code == "not-built":
-        return () if op in (producer.op, consumer.op) else (_keep_out(op, given),)
+        return () if op in (producer.op, consumer.op) else (_keep_out(op),)
     if code == "dtype":
         return _in_float32(one.node, graph, given)
     if code == "disabled-by-flag":
@@ -223,7 +231,7 @@ def _steps(
 
 
 def _for_ours(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """The same where our own generator builds the kernels: it builds whatever MindSpore can be asked to hand over."""
+    """The same where our own generator builds the kernels: what its presets ask for, which the tests build."""
     op, code = one.node.op, one.code
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)
@@ -231,7 +239,7 @@ def _for_ours(one: Refusal, given: Settings) -> tuple[_Step, ...]:
         clustered = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE  # fmt: skip
         for name, known in (
             ("cluster_ops", clustered - KEPT_OUT.keys()),
-            ("expand_ops", operators.CPU_EXPANDED | operators.CPU_EXPANDABLE),
+            ("expand_ops", operators.CPU_EXPANDED | operators.CPU_EXPANDED_FOR_OURS),
         ):
             if op in known:
                 return _let_in(op, name, given, cautious=False)
@@ -248,27 +256,23 @@ def _let_in(
     """
     words = CAUTION.get(op, caution) if cautious else ""
     words = f" ({words})" if words else ""
-    only, disabled, enabled = f"enable_{name}_only", f"disable_{name}", f"enable_{name}"
-    if given.listed(only):
-        return (_Step("flag", f"let {op} in{words}", only, op),)
+    disabled, enabled = f"disable_{name}", f"enable_{name}"
+    let_in = _Step("flag", f"let {op} in{words}", enabled, op)
+    if given.listed(f"enable_{name}_only"):
+        return (let_in,)
     steps = []
     if op in given.listed(disabled):
-        text = f"take {op} out of --{disabled}{words}"
-        steps.append(_Step("flag", text, disabled, op, remove=True))
+        steps.append(replace(let_in, text=f"take {op} out of --{disabled}{words}"))
     by_default = _BY_DEFAULT[name]
     if given.generator == "ms_fusion":
         by_default -= operators.NOT_FOR_ANOTHER_GENERATOR
     if op not in by_default and op not in given.listed(enabled):
-        steps.append(_Step("flag", f"let {op} in{words}", enabled, op))
+        steps.append(let_in)
     return tuple(steps)
 
 
-def _keep_out(op: str, given: Settings) -> _Step:
-    text = f"keep {op} out, so that the rest is built"
-    only = "enable_cluster_ops_only"
-    if op in given.listed(only):
-        return _Step("flag", text, only, op, remove=True)
-    return _Step("flag", text, "disable_cluster_ops", op)
+def _keep_out(op: str) -> _Step:
+    return _Step("flag", f"keep {op} out, so that the rest is built", "disable_cluster_ops", op)
 
 
 def _applies(verified: Verified, node: Node, graph: Graph, producer: Node, consumer: Node) -> bool:
@@ -324,21 +328,19 @@ def _harmless(node: Node, graph: Graph) -> bool:
     return node.op not in NEVER_ENABLE and _dtypes(node, graph) <= ALL
 
 
-def _together_or_none(steps: Sequence[tuple[_Step, ...]], given: Settings) -> Suggestion | None:
+def _together_or_none(steps: Sequence[tuple[_Step, ...]]) -> Suggestion | None:
     """All steps as one suggestion; None when there are none, or nothing is known for one of the refusals."""
     if not steps or not all(steps):
         return None
-    return _together([step for some in steps for step in some], given)
+    return _together([step for some in steps for step in some])
 
 
-def _together(steps: Sequence[_Step], given: Settings) -> Suggestion:
-    """One suggestion of all steps, each flag with its whole new value."""
-    lists: dict[str, list[str]] = {}
+def _together(steps: Sequence[_Step]) -> Suggestion:
+    """One suggestion of all steps, with what is to be merged into the flags."""
+    lists: dict[str, dict[str, None]] = {}
     for step in steps:
         if step.flag:
-            before = lists.get(step.flag, given.listed(step.flag))
-            others = [name for name in before if name != step.name]
-            lists[step.flag] = others if step.remove else [*others, step.name]
+            lists.setdefault(step.flag, {})[step.name] = None
     return Suggestion(
         min((step.kind for step in steps), key=("code", "composite", "flag").index),
         "; ".join(dict.fromkeys(step.text for step in steps)),
