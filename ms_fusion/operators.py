@@ -12,7 +12,7 @@ CPU_CLUSTERED = frozenset(
 """Clustered on CPU by default."""
 
 NOT_FOR_ANOTHER_GENERATOR = frozenset({"Reshape"})
-"""Of these, what is clustered only when asked where it is not MindSpore's own generator that builds (each tried alone)."""
+"""Of these, what is clustered only when asked where it is not MindSpore's own generator that builds: our presets ask for it."""
 
 CPU_EXPANDED = frozenset(
     """AddN AssignAdd ExpandDims GeLU GeLUGrad SqrtGrad Square Tile OnesLike BiasAdd BiasAddGrad ReLU MaximumGrad
@@ -44,6 +44,11 @@ CPU_EXPANDABLE = frozenset(
     Erfc SiLU HSigmoid HSwish Sinh Cosh Erf Tanh SquareSumAll FastGeLU AdamWeightDecay""".split()
 )
 """Expanded into basic operators on CPU when asked (`--enable_expand_ops`)."""
+
+CPU_EXPANDED_FOR_OURS = frozenset(
+    "AdamWeightDecay LayerNorm LayerNormGrad ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split()
+)
+"""Of these, what the presets have expanded for our generator."""
 
 ASCEND_CLUSTERED = frozenset(
     """Abs Add BroadcastTo Cast Exp Log Maximum Minimum Mul Neg Pow Div RealDiv Reciprocal Rsqrt Sqrt Sub Equal NotEqual
@@ -92,6 +97,9 @@ RANDOM = frozenset(
     UniformReal""".split()
 )
 """Operators that draw other numbers in each run."""
+
+VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
+"""Operators that only change the shape: alone they move no byte and launch nothing."""
 
 BOOKKEEPING = frozenset(
     """Load Depend UpdateState MakeTuple TupleGetItem Return TensorMove StopGradient RealMakeTuple RealTupleGetItem""".split()

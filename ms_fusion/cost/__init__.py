@@ -14,15 +14,15 @@ What a fusion saves is `benefit`: one number in µs, with its terms.
 
 from __future__ import annotations
 
-from ms_fusion.cost.arithmetic import VIEWS
 from ms_fusion.cost.benefit import POOLINGS, Benefit, benefit
 from ms_fusion.cost.tiling import CAPACITY_SHARE, REDUCING
 from ms_fusion.cost.times import bound, predicted_saving_us, stages
-from ms_fusion.cost.totals import peak_memory_bytes, summarise
+from ms_fusion.cost.totals import known_beforehand, peak_memory_bytes, summarise
 from ms_fusion.cost.work import has_rule, is_matrix_product, work_of
 from ms_fusion.devices import DEVICES, Device, device, measure_cpu
+from ms_fusion.operators import VIEWS
 
 __all__ = [
     "CAPACITY_SHARE", "DEVICES", "POOLINGS", "REDUCING", "VIEWS", "Benefit", "Device", "benefit", "bound", "device", "has_rule",
-    "is_matrix_product", "measure_cpu", "peak_memory_bytes", "predicted_saving_us", "stages", "summarise", "work_of",
+    "is_matrix_product", "known_beforehand", "measure_cpu", "peak_memory_bytes", "predicted_saving_us", "stages", "summarise", "work_of",
 ]  # fmt: skip

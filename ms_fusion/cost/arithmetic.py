@@ -34,7 +34,6 @@ FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
 )  # fmt: skip
 """FLOPs for each output element: 1 for what one instruction does, 4 for a division or root, 10 for exp and its kin."""
 
-VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
 CONTROL = frozenset("call Call Partial Switch SwitchLayer SwitchCase".split())
 REDUCED = MappingProxyType(
     dict.fromkeys(

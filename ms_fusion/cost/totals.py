@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from ms_fusion.cost.arithmetic import OPTIMISERS, VIEWS
+from collections.abc import Container
+
+from ms_fusion.cost.arithmetic import OPTIMISERS
 from ms_fusion.cost.work import work_of
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import Summary, Work
-from ms_fusion.operators import BOOKKEEPING
+from ms_fusion.operators import BOOKKEEPING, RANDOM, VIEWS
 
 
-def summarise(graph: Graph) -> Summary:
-    """The whole graph in numbers, fused kernels counted as one node each."""
+def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
+    """The whole graph in numbers, fused kernels counted as one node each.
+
+    Args:
+        graph: the graph.
+        beforehand: nodes that run once, before the first call: they do no work.
+    """
     total = Work()
     for node in graph.nodes:
-        total += work_of(node, graph)
+        if node.name not in beforehand:
+            total += work_of(node, graph)
     return Summary(
         graph=graph,
         nodes=len(graph.nodes),
@@ -23,6 +31,20 @@ def summarise(graph: Graph) -> Summary:
         peak_memory_bytes=peak_memory_bytes(graph),
         flops=total.flops,
     )
+
+
+def known_beforehand(graph: Graph) -> frozenset[str]:
+    """The nodes that compute with parameters and constants alone, as long as nobody trains."""
+    known = {
+        name for name, value in graph.values.items() if value.kind in ("parameter", "constant")
+    }
+    found: set[str] = set()
+    for node in graph.nodes:
+        draws = node.op in RANDOM or node.op.startswith("Random")
+        if node.inputs and not draws and known.issuperset(node.inputs):
+            found.add(node.name)
+            known.update(node.outputs)
+    return frozenset(found)
 
 
 def peak_memory_bytes(graph: Graph) -> int:
@@ -44,7 +66,13 @@ def peak_memory_bytes(graph: Graph) -> int:
         last_use[storage.get(name, name)] = len(graph.nodes)
 
     own = {name for name, root in storage.items() if name == root}
-    alive = peak = sum(value.bytes for name, value in graph.values.items() if name not in storage)
+    # a result that no node makes or reads is one inside of a fused kernel
+    held = {*graph.inputs, *graph.consumers}
+    alive = peak = sum(
+        value.bytes
+        for name, value in graph.values.items()
+        if name not in storage and (name in held or value.kind != "result")
+    )
     ending: dict[int, int] = {}
     for step, node in enumerate(graph.nodes):
         for name in node.outputs:

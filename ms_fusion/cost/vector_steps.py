@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ms_fusion.cost.arithmetic import CONTROL, REDUCED, VIEWS
+from ms_fusion.cost.arithmetic import CONTROL, REDUCED
 from ms_fusion.devices import ROOT_STEPS
 from ms_fusion.graph import Graph, Node
-from ms_fusion.operators import BOOKKEEPING
+from ms_fusion.operators import BOOKKEEPING, VIEWS
 
 STEPS: Mapping[str, int] = MappingProxyType(
     dict.fromkeys("Div RealDiv Reciprocal Inv DivNoNan Softsign".split(), 12)

@@ -12,11 +12,10 @@ from ms_fusion.cost.arithmetic import (
     OPTIMISERS,
     PER_INPUT_ELEMENT,
     REDUCED,
-    VIEWS,
 )
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Work
-from ms_fusion.operators import BOOKKEEPING
+from ms_fusion.operators import BOOKKEEPING, VIEWS
 
 
 def has_rule(op: str) -> bool:

@@ -29,7 +29,12 @@ WHOLE_OPERATORS = frozenset(
 
 CLUSTERED = tuple(
     sorted(
-        (operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE | WHOLE_OPERATORS)
+        (
+            operators.CPU_CLUSTERABLE
+            | operators.CPU_CLUSTERABLE_ELSEWHERE
+            | operators.NOT_FOR_ANOTHER_GENERATOR
+            | WHOLE_OPERATORS
+        )
         - KEPT_OUT.keys()
     )
 )
@@ -38,9 +43,7 @@ CLUSTERED = tuple(
 TAKEN_OUT = ("ReduceAll",)
 """Of what is kept out, what MindSpore clusters by itself when it is not its own generator that builds."""
 
-EXPANDED = tuple(
-    "AdamWeightDecay LayerNorm LayerNormGrad ReluGrad SigmoidGrad Softmax SquaredDifference Squeeze".split()
-)
+EXPANDED = tuple(sorted(operators.CPU_EXPANDED_FOR_OURS))
 """Added to what MindSpore spells out in basic operators by itself."""
 
 

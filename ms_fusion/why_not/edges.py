@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,10 +11,10 @@ from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
+from ms_fusion.operators import VIEWS
 from ms_fusion.why_not.clusters import form_clusters
 from ms_fusion.why_not.fusability import (
     IN_PLACE,
-    VIEWS,
     Refusal,
     Settings,
     refusal,
@@ -41,6 +41,7 @@ def explain_edges(
     programs: Mapping[str, int] | None = None,
     control: ControlFlow = NO_CONTROL,
     after: Graph | None = None,
+    kept_out: Container[str] = (),
 ) -> tuple[UnfusedEdge, ...]:
     """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
 
@@ -54,11 +55,12 @@ def explain_edges(
         programs: sub-graph → number of its program; nothing goes from one program to another.
         control: which sub-graphs make the program's results, and which are cut by a branch.
         after: what was built, where it is known.
+        kept_out: operators that were measured to be better kept out: nothing is suggested that lets them in.
 
     An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
     consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
     """
-    known = _Known(before, placement, cluster, settings(flags, device), after)
+    known = _Known(before, placement, cluster, settings(flags, device), after, kept_out)
     found = [
         *known.between(),
         *known.inside(internal or {}),
@@ -77,9 +79,10 @@ class _Known:
         cluster: Mapping[str, str],
         given: Settings,
         after: Graph | None,
+        kept_out: Container[str],
     ):
         self.graph, self.placement, self.cluster = graph, placement, cluster
-        self.given, self.after = given, after
+        self.given, self.after, self.kept_out = given, after, kept_out
         self._prospects: dict[str, Prospect] = {}
 
     @cached_property
@@ -297,6 +300,8 @@ class _Known:
         self, producer: Node, consumer: Node, value: Value, code: str, refused: Sequence[Refusal]
     ) -> Suggestion | None:
         """The smallest change that surely fuses the edge."""
+        if any(one.node.op in self.kept_out for one in refused):
+            return None
         found = suggest(
             self.graph, producer, consumer, value, code, refused, self.given,
             blocked=self._would_be_cut(producer, consumer, value, code), unsafe=self.unsafe,

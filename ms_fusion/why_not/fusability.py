@@ -23,9 +23,6 @@ LIBRARY = frozenset(
 )
 """Operators computed by a library or a kernel that fusion cannot open."""
 
-VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
-"""Operators that only change the shape; alone they move no byte."""
-
 IN_PLACE = frozenset("Adam AdamWeightDecay AssignAdd Assign AssignSub".split())
 """Expanded or clustered, they still stay alone: they overwrite an input."""
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.why_not.fusability import VIEWS, Settings
+from ms_fusion.operators import VIEWS
+from ms_fusion.why_not.fusability import Settings
 from ms_fusion.why_not.reasons import sentence
 
 REDUCING = frozenset(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ms_fusion.generator_limits import Refusal, kernel_refusal
+from ms_fusion.generator_limits import Refusal, kernel_refusal, only_views
 from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.compile_server.part_of_package import import_alone
 from ms_fusion.presets.compile_server.workers import Ended, build_apart
@@ -86,7 +86,10 @@ def _compile_guarded(builder: Any) -> bool:
     waiting, stand_ins = kernels, set()
     try:
         generator = _generator(processor, builder.attrs)
-        waiting = [text for text in kernels if not generator.answered(text)]
+        # a kernel that is missing is taken back, and its operators run as they are
+        waiting = [
+            text for text in kernels if not only_views(text) and not generator.answered(text)
+        ]
         limits = {"workers": processor.process_num, "seconds": processor.wait_time}
         failed = build_apart(waiting, generator.builder(), **limits) if waiting else {}
         for text, ended in failed.items():

@@ -28,7 +28,7 @@ def test_what_mindspore_clusters_by_itself_for_another_generator(seen: dict[str,
 @FULL
 @pytest.mark.mindspore
 def test_the_reason_says_so_and_the_suggestion_fuses_both_edges(seen: dict[str, Any]) -> None:
-    edges, error = seen["as it is"]
-    assert [reason for reason, _ in edges] == ["not-in-cluster-list"] * 2
+    edges, error = seen["kept out"]
+    assert [reason for reason, _ in edges] == ["disabled-by-flag"] * 2
     assert len({flags for _, flags in edges}) == 1 and error < 1e-5
     assert seen["as suggested"][0] == [] and seen["as suggested"][1] < 1e-5
