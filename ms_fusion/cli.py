@@ -105,7 +105,8 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="One for each input: 64x128:float32, :int32 (a scalar) or file.npy.",
 )
 @click.option("--preset", default="auto", show_default=True, help="See `ms-fusion presets`.")
-@click.option("--flags", help="Graph kernel flags instead of the preset's own.")
+@click.option("--flags", help="Graph kernel flags, merged into the preset's.")
+@click.option("--only-flags", help="Graph kernel flags instead of a preset's.")
 @click.option(
     "--generator",
     type=click.Choice(["ms_fusion", "mindspore"]),
@@ -119,6 +120,7 @@ def explain(
     inputs: tuple[str, ...],
     preset: str,
     flags: str | None,
+    only_flags: str | None,
     generator: str | None,
     measure: bool,
     accuracy: bool,
@@ -133,7 +135,7 @@ def explain(
     from ms_fusion.capture.arguments import check_arguments
 
     check_places(html_file, json_file)
-    check_arguments(target, inputs, preset=preset, flags=flags)
+    check_arguments(target, inputs, preset=preset, flags=flags, only_flags=only_flags)
     from ms_fusion.capture.front import explain_target
 
     with progress_shown() as say:
@@ -142,6 +144,7 @@ def explain(
             inputs,
             preset=preset,
             flags=flags,
+            only_flags=only_flags,
             generator=generator,
             measure=measure,
             accuracy=accuracy,

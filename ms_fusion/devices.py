@@ -49,6 +49,20 @@ class Device:
             else self.vector_flops_per_s
         )
 
+    def peak(self, *, matrix: bool) -> float:
+        """FLOP per second of all cores together, by the same unit."""
+        shared = not matrix and self.vector_flops_per_s is not None
+        return self.rate(matrix=matrix) * (self.cores if shared else 1)
+
+    @property
+    def roofs(self) -> dict[str, float]:
+        """The roofs of the device as a report shows them."""
+        return {
+            "bandwidth_gb_per_s": round(self.bandwidth_bytes_per_s / 1e9, 1),
+            "matrix_gflop_per_s": round(self.peak(matrix=True) / 1e9, 1),
+            "vector_gflop_per_s": round(self.peak(matrix=False) / 1e9, 1),
+        }
+
 
 SIZES = (3 << 19, 2 << 20, 4 << 20, 8 << 20, 16 << 20)
 """Bytes that a kernel moves, for which a rate is measured."""

@@ -5,6 +5,7 @@ Only records live here; `ms_fusion.capture.join` fills them. All of it is frozen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -68,7 +69,8 @@ class Accuracy:
     """One fused kernel against float64, beside its unfused operators against the same float64.
 
     `inputs` says what it was fed: ``captured`` (what it received in this run), ``seeded`` or ``edges`` (with NaN, ±inf, ±0).
-    ULP are of the output's dtype.
+    ULP are of the output's dtype; near 0 they say little. `fused_max_rel` and `unfused_max_rel` are relative to the largest
+    magnitude of the output.
     """
 
     inputs: str
@@ -77,6 +79,8 @@ class Accuracy:
     unfused_max_ulp: float | None = None
     unfused_max_abs: float | None = None
     note: str = ""
+    fused_max_rel: float | None = None
+    unfused_max_rel: float | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,8 @@ class FusedKernel:
         stages: its four stages; `stages_unfused`: those of each operator apart, in order.
         bound: ``memory`` or ``compute``: the roof that bounds it.
         launches: how often it ran in this capture (the receipt); None when nothing ran.
-        time_us, unfused_time_us: measured, per call; None when not measured.
+        time_us, unfused_time_us: measured, per call, medians; None when not measured.
+        time_spread_us, unfused_time_spread_us: half the distance between their quartiles.
         predicted_saving_us: from the model; measured_saving_us: unfused − fused.
         accuracy: against float64, one entry for each kind of inputs.
         generator: who built it: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for operators of its own.
@@ -156,6 +161,15 @@ class FusedKernel:
     generator: str = "mindspore"
     build: Build | None = None
     subgraph: str = ""
+    time_spread_us: float | None = None
+    unfused_time_spread_us: float | None = None
+
+    @property
+    def saving_spread_us(self) -> float | None:
+        """How far `measured_saving_us` spreads; a saving that is smaller is none."""
+        if self.time_spread_us is None or self.unfused_time_spread_us is None:
+            return None
+        return math.hypot(self.time_spread_us, self.unfused_time_spread_us)
 
     @property
     def measured_saving_us(self) -> float | None:
@@ -215,7 +229,7 @@ class RejectedCandidate:
 class Suggestion:
     """The smallest change that would make an edge fuse.
 
-    `kind` is ``flag`` (then `flags` holds the new values of flags; one with nothing behind ``=`` is to be left out),
+    `kind` is ``flag`` (then `flags` holds what is to be merged into the flags in force, as ``flags=`` of `enable` does),
     ``composite`` or ``code``.
     """
 
@@ -254,7 +268,10 @@ class UnfusedEdge:
 
 @dataclass(frozen=True)
 class HotSpot:
-    """An operator that takes a large share of the time, with what bounds it and what helps."""
+    """An operator or fused kernel that takes a large share of the time, with what bounds it and what helps.
+
+    `time_us` is the median of its runs, for one call; `spread_us` half the distance between the quartiles.
+    """
 
     node: str
     op: str
@@ -263,11 +280,15 @@ class HotSpot:
     detail: str
     remedy: str = ""
     source: Source | None = None
+    spread_us: float | None = None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A whole graph in numbers; `graph` is the graph itself."""
+    """A whole graph in numbers; `graph` is the graph itself.
+
+    `time_us` is the median of whole calls, `time_spread_us` half the distance between their quartiles.
+    """
 
     graph: Graph
     nodes: int
@@ -277,6 +298,7 @@ class Summary:
     peak_memory_bytes: int
     flops: int
     time_us: float | None = None
+    time_spread_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -319,6 +341,10 @@ class SeenShape:
 class Ledger:
     """Everything that is known of one net's fusion.
 
+    `warnings` is what must be known before the numbers are read: each form of the report begins with it.
+    `output_max_abs`, `output_max_ulp` and `output_max_rel` (of the largest magnitude) say how far outputs are from the unfused
+    run's.
+
     `kernels` holds fusions only: two or more operators in the body. A generated kernel with one operator stands in
     `single_operator_kernels`, and what the net brought along in `carried`.
     """
@@ -339,6 +365,8 @@ class Ledger:
     output_max_abs: float | None = None
     shapes: tuple[SeenShape, ...] = ()
     rejected: tuple[RejectedCandidate, ...] = ()
+    output_max_rel: float | None = None
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", _frozen(self.environment))

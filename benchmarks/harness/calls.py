@@ -90,12 +90,12 @@ def _in_mindspore(who: str, workload: str, *, train: bool) -> Contestant:
     net.compile(*inputs)
 
     def receipts() -> Mapping[str, int]:
-        from ms_fusion.capture.profiler import profile_operators
+        from ms_fusion.capture.profiler import profile_operators, times_of
 
         with tempfile.TemporaryDirectory() as place:
-            ran = profile_operators(net, inputs, Path(place), [])
-        fused = {name: runs for name, (runs, _) in ran.items() if name.rpartition("/")[2].startswith(KERNEL)}  # fmt: skip
-        return {"launches": round(sum(runs for runs, _ in ran.values())), "fused": round(sum(fused.values())), "libraries": _libraries()}  # fmt: skip
+            ran = times_of([profile_operators(net, inputs, Path(place), [])])
+        fused = {name: runs for name, (runs, *_) in ran.items() if name.rpartition("/")[2].startswith(KERNEL)}  # fmt: skip
+        return {"launches": round(sum(runs for runs, *_ in ran.values())), "fused": round(sum(fused.values())), "libraries": _libraries()}  # fmt: skip
 
     return Contestant(lambda: net(*inputs), receipts)
 

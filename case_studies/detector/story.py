@@ -111,14 +111,15 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
 
     design = scale.learner
     net, x = Detection(detector(design), design, fused=False), ms.Tensor(drawn(1, design.size, seed=0).pixels)  # fmt: skip
-    ledger = mf.explain(net, x, generator="ms_fusion", accuracy=False)
+    apart = mf.explain(net, x, preset="off", accuracy=False)
+    ledger = mf.explain(net, x, generator="ms_fusion", measure=False, accuracy=False)
     shares: dict[str, float] = {}
-    for spot in ledger.hot_spots:
+    for spot in apart.hot_spots:
         shares[spot.op] = shares.get(spot.op, 0.0) + spot.share
     before, after = ledger.before, ledger.after
     _say("\nHot spots of MindSpore as it comes, by its profiler:")
     for op, share in sorted(shares.items(), key=lambda item: -item[1])[:4]:
-        spot = next(spot for spot in ledger.hot_spots if spot.op == op)
+        spot = next(spot for spot in apart.hot_spots if spot.op == op)
         _say(f"  {op:<12} {share:6.1%} in its slowest places alone; {spot.detail}")
     _say(f"  {before.nodes} operators become {after.nodes}, {before.launches} launches {after.launches}, {before.bytes_moved / 2**20:.1f} MiB moved {after.bytes_moved / 2**20:.1f} MiB")  # fmt: skip
     numbers = {"nodes": (before.nodes, after.nodes), "launches": (before.launches, after.launches), "bytes_moved": (before.bytes_moved, after.bytes_moved)}  # fmt: skip

@@ -18,7 +18,7 @@ from case_studies.language_model.stages import (
     arrays,
 )
 from case_studies.language_model.training import Trained
-from ms_fusion.report.text import operators_text
+from ms_fusion.report.wording import operators_text
 from tbe_impl import environment
 from tbe_impl.tuned import processor
 

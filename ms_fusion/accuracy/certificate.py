@@ -264,6 +264,8 @@ def _compare(kind: str, files: Compiled, inputs: Mapping[str, Array], bench: _Be
         unfused_max_ulp=None if apart is None else apart.max_ulp,
         unfused_max_abs=None if apart is None else apart.max_abs,
         note="; ".join(filter(None, notes)),
+        fused_max_rel=difference.max_rel,
+        unfused_max_rel=None if apart is None else apart.max_rel,
     )
 
 

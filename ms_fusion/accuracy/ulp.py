@@ -24,6 +24,7 @@ class Difference:
     Attributes:
         max_ulp: in units of the output dtype's spacing at the reference; for integers and bools the plain difference.
         max_abs: absolute difference.
+        max_rel: the same divided by the largest finite magnitude of the reference, where that is not 0.
         mismatched: elements that are NaN or inf on one side only (or inf of the other sign).
         elements: elements compared.
     """
@@ -32,6 +33,7 @@ class Difference:
     max_abs: float
     mismatched: int = 0
     elements: int = 0
+    max_rel: float = 0.0
 
 
 def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
@@ -73,7 +75,10 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
     ulp = np.where(same, 0.0, np.where(lost, np.inf, ulp))
     absolute = np.where(same, 0.0, np.where(np.isnan(absolute), np.inf, absolute))
     mismatched = ~same & ~(np.isfinite(x) & np.isfinite(rounded))
-    return Difference(float(ulp.max()), float(absolute.max()), int(mismatched.sum()), int(got.size))
+    largest = float(absolute.max())
+    return Difference(
+        float(ulp.max()), largest, int(mismatched.sum()), int(got.size), largest / _magnitude(y)
+    )
 
 
 def _exact(got: Array, wanted: Array) -> Difference:
@@ -83,7 +88,13 @@ def _exact(got: Array, wanted: Array) -> Difference:
     apart = float(
         np.abs(got[different].astype(np.float64) - wanted[different].astype(np.float64)).max()
     )
-    return Difference(max(apart, 1.0), max(apart, 1.0), 0, int(got.size))
+    apart = max(apart, 1.0)
+    return Difference(apart, apart, 0, int(got.size), apart / _magnitude(wanted.astype(np.float64)))
+
+
+def _magnitude(values: Array) -> float:
+    """The largest finite magnitude; 1 where that is 0."""
+    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
 
 
 def worst(differences: tuple[Difference, ...]) -> Difference:
@@ -93,4 +104,5 @@ def worst(differences: tuple[Difference, ...]) -> Difference:
         max((one.max_abs for one in differences), default=0.0),
         sum(one.mismatched for one in differences),
         sum(one.elements for one in differences),
+        max((one.max_rel for one in differences), default=0.0),
     )

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets.table import check_preset
 from ms_fusion.target import parse_input, require_mindspore, split_target
+from tbe_impl.errors import InputError
 
 
 def check_arguments(
-    target: str, input_specs: Sequence[str], *, preset: str = "auto", flags: str | None = None
+    target: str,
+    input_specs: Sequence[str],
+    *,
+    preset: str = "auto",
+    flags: str | None = None,
+    only_flags: str | None = None,
 ) -> None:
     """Raises what `explain_target` would, where the arguments alone are enough to know it.
 
@@ -23,4 +29,18 @@ def check_arguments(
         parse_input(text)
     require_mindspore()
     check_preset(preset)
+    check_flags(flags, only_flags)
+
+
+def check_flags(flags: str | None, only_flags: str | None) -> None:
+    """Raises `InputError` for flags that are none, and where both are given."""
+    if flags is not None and only_flags is not None:
+        raise InputError(
+            "flags are merged into the preset's or take their place",
+            place="only_flags",
+            expected="flags or only_flags",
+            got="both",
+            remedy="Put all of them into only_flags.",
+        )
     GraphKernelFlags.of(flags)
+    GraphKernelFlags.of(only_flags)

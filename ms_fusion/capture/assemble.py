@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +15,8 @@ from ms_fusion.graph import Graph, Node, Source
 from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger, Work
 from ms_fusion.why_not import explain_edges, hot_spots
 
-Times = Mapping[str, tuple[float, float]]
-"""Full name → (runs in one call, µs of one run)."""
+Times = Mapping[str, tuple[float, float, float]]
+"""Full name → (runs in one call, median µs of a run, spread µs)."""
 
 
 def assemble(
@@ -28,13 +29,17 @@ def assemble(
     preset: str = "",
     generator: str = "mindspore",
     builds: Mapping[str, Build] | None = None,
+    kept_out: Sequence[str] = (),
     times_before: Times | None = None,
     times_after: Times | None = None,
     step_before_us: float | None = None,
     step_after_us: float | None = None,
+    step_before_spread_us: float | None = None,
+    step_after_spread_us: float | None = None,
     environment: Mapping[str, object] | None = None,
     output_max_abs: float | None = None,
     output_max_ulp: float | None = None,
+    output_max_rel: float | None = None,
     notes: Sequence[str] = (),
 ) -> Ledger:
     """Builds the ledger of one net.
@@ -43,20 +48,22 @@ def assemble(
         joined: the original operators, the kernels, and what connects them.
         generator: who built the kernels.
         builds: name of a kernel → how ours built it.
+        kept_out: operators that were measured to be better kept out of the clusters.
         device: whose bandwidth and launch cost the predictions use.
         times_before, times_after: measured times of the original operators and of what was built.
-        step_before_us, step_after_us: measured times of a whole call.
+        step_before_us, step_after_us: measured times of a whole call, medians; with their spreads.
     """
     times_before, times_after = times_before or {}, times_after or {}
     builds = builds if builds and generator == "ms_fusion" else {}
     builder = _KernelBuilder(joined, device, generator, builds, times_before, times_after)
     built = tuple(builder.kernel(node) for node in joined.after if node.is_fused_kernel)
+    ran, times = (joined.after, times_after) if times_after else (joined.before, times_before)
     return Ledger(
         title=title,
         kernels=tuple(kernel for kernel in built if len(kernel.body) > 1),
         single_operator_kernels=tuple(kernel for kernel in built if len(kernel.body) < 2),
         carried=tuple(
-            _carried(node, joined, times_after or {}) for node in joined.after if node.brought_by
+            _carried(node, joined, times_after) for node in joined.after if node.brought_by
         ),
         unfused=explain_edges(
             joined.before,
@@ -68,12 +75,21 @@ def assemble(
             programs=joined.programs,
             control=joined.control,
             after=joined.after,
+            kept_out=kept_out,
         ),
-        before=replace(cost.summarise(joined.before), time_us=step_before_us),
-        after=replace(cost.summarise(joined.after), time_us=step_after_us),
+        before=replace(
+            cost.summarise(joined.before),
+            time_us=step_before_us,
+            time_spread_us=step_before_spread_us,
+        ),
+        after=replace(
+            cost.summarise(joined.after), time_us=step_after_us, time_spread_us=step_after_spread_us
+        ),
         hot_spots=hot_spots(
-            joined.before,
-            {name: runs * time_us for name, (runs, time_us) in times_before.items()},
+            ran,
+            {name: runs * time_us for name, (runs, time_us, _) in times.items()},
+            spreads_us={name: runs * spread_us for name, (runs, _, spread_us) in times.items()},
+            kernels={kernel.full_name: kernel for kernel in built},
             device=device_target,
             generator=generator,
             roofs=device,
@@ -84,6 +100,7 @@ def assemble(
         notes=tuple(notes),
         output_max_abs=output_max_abs,
         output_max_ulp=output_max_ulp,
+        output_max_rel=output_max_rel,
     )
 
 
@@ -114,8 +131,8 @@ class _KernelBuilder:
             cost.stages(one, self.device, matrix=_on_matrix_unit((member,)))
             for one, member in zip(apart, members, strict=True)
         )
-        runs, time_us = self.times_after.get(node.name, (None, None))
-        unfused_us = self._unfused_us(members)
+        runs, time_us, spread_us = self.times_after.get(node.name, (None, None, None))
+        unfused_us, unfused_spread_us = self._unfused_us(members)
         name = str(node.attr("info_name") or node.name)
         return FusedKernel(
             name=name,
@@ -140,28 +157,31 @@ class _KernelBuilder:
             generator=self.generator,
             build=self.builds.get(name),
             subgraph=node.subgraph,
+            time_spread_us=spread_us,
+            unfused_time_spread_us=unfused_spread_us,
         )
 
     def _pieces(self, member: Node) -> int:
         return max(1, len(self.joined.placement.get(member.name, ())))
 
-    def _unfused_us(self, members: Sequence[Node]) -> float | None:
-        """Sum of the operators' own times; one that went into several kernels counts its share in each."""
-        total = 0.0
+    def _unfused_us(self, members: Sequence[Node]) -> tuple[float | None, float | None]:
+        """Sum of the operators' own times, with its spread; one that went into several kernels counts its share in each."""
+        total, spreads = 0.0, list[float]()
         for member in members:
             launched = cost.work_of(member, self.joined.before).launches > 0
-            runs, time_us = self.times_before.get(
-                member.name, (None, 0.0) if launched else (0.0, 0.0)
+            runs, time_us, spread_us = self.times_before.get(
+                member.name, (None, 0.0, 0.0) if launched else (0.0, 0.0, 0.0)
             )
             if runs is None:
-                return None
+                return None, None
             total += runs * time_us / self._pieces(member)
-        return total if members else None
+            spreads.append(runs * spread_us / self._pieces(member))
+        return (total, math.hypot(*spreads)) if members else (None, None)
 
 
 def _carried(node: Node, joined: Joined, times: Times) -> CarriedKernel:
     """A custom operator; its place in the code is told by the graph before fusion."""
-    runs, time_us = times.get(node.name, (None, None))
+    runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
         name=node.op,
         full_name=node.name,

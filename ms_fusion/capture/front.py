@@ -20,19 +20,21 @@ import msgspec
 from ms_fusion import cost, operators, presets
 from ms_fusion.accuracy import certificate
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump
-from ms_fusion.capture.arguments import check_arguments
+from ms_fusion.capture.arguments import check_arguments, check_flags
 from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
 from ms_fusion.capture.child import RECEIVED, CaptureRequest, run_child
 from ms_fusion.capture.groups import check_group
 from ms_fusion.capture.join import Joined, join
 from ms_fusion.capture.parcel import NotCarriedError, pack
 from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
+from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server import records
 from ms_fusion.ledger import Ledger, SeenShape
 from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
+from ms_fusion.presets.record import NO_LEVEL, NO_LEVEL_REMEDY
 from ms_fusion.specializing import Specialized
 from ms_fusion.target import require_mindspore
 from tbe_impl.environment import temporary_directory
@@ -49,6 +51,7 @@ def explain(
     *inputs: Any,
     preset: str | None = None,
     flags: str | None = None,
+    only_flags: str | None = None,
     generator: str | None = None,
     measure: bool = True,
     accuracy: bool = True,
@@ -65,7 +68,8 @@ def explain(
         inputs: what it is called with (Tensors).
         preset: name of a preset; see ``ms-fusion presets``. By default what is in force here (`enable`, `fusion`, `patch`,
             the user's own variable) if that fuses, else ``auto``.
-        flags: explicit graph kernel flags instead of the preset's own; they say who builds the kernels.
+        flags: explicit graph kernel flags, merged into those of the preset as by `enable`.
+        only_flags: explicit graph kernel flags instead of a preset's; they say who builds the kernels.
         generator: who builds the preset's kernels, as for `enable`; by default the one named there, else ours on CPU.
         measure: also time whole calls and profile each operator (a second or two).
         accuracy: also compare each fused kernel with float64.
@@ -94,15 +98,18 @@ def explain(
     seen: tuple[SeenShape, ...] = ()
     if isinstance(net, Specialized):
         title, seen, net = title_of(net.net), net.seen, net.for_one_shape()
-    known = net_choices.recall(net, inputs) if preset is None and flags is None else None
-    preset, flags = _wanted(net, preset, flags, generator)
-    if known is not None and flags is not None:
-        remarks += known.notes(flags)
-        flags = known.over(flags)
+    check_flags(flags, only_flags)
+    asked = (preset, flags, only_flags)
+    known = net_choices.recall(net, inputs) if asked == (None, None, None) else None
+    preset, flags, only_flags = _wanted(net, *asked, generator)
+    if known is not None and only_flags is not None:
+        remarks += known.notes(only_flags)
+        only_flags = known.over(only_flags)
     order = CaptureOrder(
         title=title,
         preset=preset,
         flags=flags,
+        only_flags=only_flags,
         generator=generator or presets.named_generator(),
         measure=measure,
         accuracy=accuracy,
@@ -150,21 +157,26 @@ def captured(
 
 def _compiling(what: str, order: CaptureOrder) -> str:
     """What is going on, in a few words."""
-    trying = order.flags is None and order.generator != "mindspore" and handshake.is_due()
+    trying = order.only_flags is None and order.generator != "mindspore" and handshake.is_due()
     first = "; before that our generator is tried on this machine, once" if trying else ""
     return f"compiling{what} without and with fusion{first}"
 
 
 def _wanted(
-    net: Any, preset: str | None, flags: str | None, generator: str | None
-) -> tuple[str, str | None]:
-    """Name of the preset, and explicit flags if there are any: what was asked for, or what is in force, or ``auto``."""
-    if preset is not None or flags is not None:
-        return preset or "", flags
-    if generator is not None:
-        return presets.in_force(net).preset or "auto", None
+    net: Any, preset: str | None, flags: str | None, only_flags: str | None, generator: str | None
+) -> tuple[str, str | None, str | None]:
+    """Name of the preset, flags to merge into it, and flags instead of it: those that were asked for, or that are in force."""
+    if preset is not None or only_flags is not None:
+        return ("" if only_flags is not None else preset or ""), flags, only_flags
     now = presets.in_force(net)
-    return (now.preset, now.flags) if presets.fuses(now.flags) else ("auto", None)
+    explicit = GraphKernelFlags.of(flags)
+    if generator is not None or explicit.kernel_generator is not None:
+        return now.preset or "auto", flags, None
+    if not presets.fuses(now.flags):
+        return "auto", flags, None
+    if flags is None:
+        return now.preset, None, now.flags
+    return now.preset, None, GraphKernelFlags.parse(now.flags).merge(explicit).render()
 
 
 def explain_target(
@@ -173,6 +185,7 @@ def explain_target(
     *,
     preset: str = "auto",
     flags: str | None = None,
+    only_flags: str | None = None,
     generator: str | None = None,
     measure: bool = True,
     accuracy: bool = True,
@@ -187,12 +200,13 @@ def explain_target(
     Raises:
         InputError: `target` names no net, an input text or flags are none, or the preset does not exist.
     """
-    check_arguments(target, input_specs, preset=preset, flags=flags)
+    check_arguments(target, input_specs, preset=preset, flags=flags, only_flags=only_flags)
     say = progress or (lambda text: None)
     order = CaptureOrder(
         title=target.rpartition(":")[2],
-        preset=preset,
+        preset=preset if only_flags is None else "",
         flags=flags,
+        only_flags=only_flags,
         generator=generator,
         measure=measure,
         accuracy=accuracy,
@@ -270,27 +284,33 @@ def ledger_of(
     joined = join(fused)
     random = any(node.op in operators.RANDOM for node in joined.before)
     generator = generator_of(seen.flags)
+    device = cost.device(seen.device)
     ledger = assemble(
         joined,
         title=seen.title,
-        device=cost.device(seen.device),
+        device=device,
         device_target=seen.device,
         flags=seen.flags,
         preset=seen.preset,
         generator=generator,
+        kept_out=seen.kept_out,
         builds=records.read(Path(seen.kernel_directory) / KERNELS),
         times_before=_times_by_original(joined, unfused, seen.operators_unfused),
         times_after=seen.operators_fused,
         step_before_us=seen.step_unfused_us,
         step_after_us=seen.step_fused_us,
+        step_before_spread_us=seen.step_unfused_spread_us,
+        step_after_spread_us=seen.step_fused_spread_us,
         environment={
             "device": seen.device,
             "mindspore": seen.version,
             "compile_unfused_s": round(seen.compile_unfused_s, 3),
             "compile_fused_s": round(seen.compile_fused_s, 3),
+            **device.roofs,
         },
         output_max_abs=None if random else seen.output_max_abs,
         output_max_ulp=None if random else seen.output_max_ulp,
+        output_max_rel=None if random else seen.output_max_rel,
         notes=(
             *seen.notes,
             *(f"The generator was asked for a kernel in vain: {reason}" for reason in seen.refused),
@@ -298,6 +318,8 @@ def ledger_of(
             *map(str, presets.findings_of_graph(joined.before, seen.flags, seen.device)),
         ),
     )
+    if not presets.fuses(seen.flags) and "--opt_level=0" not in seen.flags.split():
+        ledger = replace(ledger, warnings=(f"{NO_LEVEL} {NO_LEVEL_REMEDY}",))
     if not accuracy or not ledger.kernels:
         return ledger
     if progress:
@@ -328,8 +350,8 @@ def _notes_of(joined: Joined) -> Iterator[str]:
 
 
 def _times_by_original(
-    joined: Joined, unfused: Dumps, measured: dict[str, tuple[float, float]]
-) -> dict[str, tuple[float, float]]:
+    joined: Joined, unfused: Dumps, measured: dict[str, tuple[float, float, float]]
+) -> dict[str, tuple[float, float, float]]:
     places = same_places(joined.before, join(unfused).after)
     return {name: measured[other] for name, other in places.items() if other in measured}
 
@@ -357,6 +379,7 @@ def assert_fused(
     *,
     preset: str | None = None,
     flags: str | None = None,
+    only_flags: str | None = None,
     generator: str | None = None,
 ) -> Ledger:
     """Raises unless each group of operators lies inside one fused kernel, in any order.
@@ -365,7 +388,7 @@ def assert_fused(
         net: as for `explain`.
         inputs: a tuple of what it is called with.
         groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; an operator named twice is meant twice.
-        preset, flags, generator: as for `explain`.
+        preset, flags, only_flags, generator: as for `explain`.
 
     Returns:
         The ledger (without times), for further questions.
@@ -386,6 +409,7 @@ def assert_fused(
         *_as_tuple(inputs),
         preset=preset,
         flags=flags,
+        only_flags=only_flags,
         generator=generator,
         measure=False,
         accuracy=False,

@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import shutil
-import statistics
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ms_fusion.capture.outputs import arrays_of
+from ms_fusion.capture.spread import median_and_spread
 
 CALLS_PROFILED = 5
+SESSIONS = 3
+"""So often is each variant of a net profiled, in turns with the others."""
+
+
+def profile_in_turns(
+    callables: Mapping[str, Callable[..., Any]],
+    inputs: Sequence[Any],
+    directory: Path,
+    notes: list[str],
+) -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Variant → full name → (runs in one call, median µs of a run, spread µs), from MindSpore's own profiler.
+
+    The variants are profiled in turns, so that a busy machine is shared fairly.
+    """
+    found: dict[str, list[dict[str, list[float]]]] = {kind: [] for kind in callables}
+    for _ in range(SESSIONS):
+        for kind, function in callables.items():
+            launches = profile_operators(function, inputs, directory / f"{kind}.profile", notes)
+            if not launches:
+                return {kind: {} for kind in callables}
+            found[kind].append(launches)
+    return {kind: times_of(sessions) for kind, sessions in found.items()}
 
 
 def profile_operators(
     function: Callable[..., Any], inputs: Sequence[Any], directory: Path, notes: list[str]
-) -> dict[str, tuple[float, float]]:
-    """Full name → (runs in one call, µs of one run), from MindSpore's own profiler."""
+) -> dict[str, list[float]]:
+    """Full name → µs of each run in `CALLS_PROFILED` calls; empty, with a note, where the profiler fails."""
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
     try:
@@ -38,16 +61,31 @@ def profile_operators(
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def read_profile(table: Path) -> dict[str, tuple[float, float]]:
-    """Reads MindSpore's ``cpu_op_execute_timestamp``: full name → (runs in one call, µs of one run).
+def read_profile(table: Path) -> dict[str, list[float]]:
+    """Reads MindSpore's ``cpu_op_execute_timestamp``: full name → µs of each run.
 
-    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``. The median is taken: one run that the
-    system interrupted for a few milliseconds says nothing about an operator of microseconds.
+    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``.
     """
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, list[float]] = {}
     for line in table.read_text("utf-8").splitlines():
         name, _, launches = line.rsplit(";", 2)
         times_us = [float(launch.split(",")[1]) * 1e3 for launch in launches.split()]
         if times_us:
-            found[name] = len(times_us) / CALLS_PROFILED, statistics.median(times_us)
+            found[name] = times_us
     return found
+
+
+def times_of(
+    sessions: Sequence[Mapping[str, Sequence[float]]],
+) -> dict[str, tuple[float, float, float]]:
+    """Full name → (runs in one call, median µs of a run, spread µs) over all sessions.
+
+    The median is taken: one run that the system interrupted for a few milliseconds says nothing about an operator of
+    microseconds.
+    """
+    runs: dict[str, list[float]] = defaultdict(list)
+    for session in sessions:
+        for name, times_us in session.items():
+            runs[name] += times_us
+    calls = CALLS_PROFILED * len(sessions)
+    return {name: (len(some) / calls, *median_and_spread(some)) for name, some in runs.items()}

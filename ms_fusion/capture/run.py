@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import statistics
 import sys
 import textwrap
 import time
@@ -23,7 +22,8 @@ import numpy as np
 from ms_fusion import presets
 from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.capture.outputs import arrays_of
-from ms_fusion.capture.profiler import profile_operators
+from ms_fusion.capture.profiler import profile_in_turns
+from ms_fusion.capture.spread import median_and_spread
 from ms_fusion.capture.twin import fresh_function, state_kept
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets import net_choices
@@ -32,6 +32,8 @@ from ms_fusion.presets.mindspore_state import quiet
 from tbe_impl.errors import CaptureError
 
 CALLS_TIMED = 7
+MORE_CALLS, MORE_S = 31, 1.0
+"""Quick nets are called so often, or for so long."""
 
 
 class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,8 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         title: name for the ledger.
         preset: name of the preset of the fused run.
-        flags: explicit graph kernel flags instead of the preset's own.
+        flags: explicit graph kernel flags, merged into the preset's.
+        only_flags: explicit graph kernel flags instead of a preset's.
         generator: who builds the preset's kernels, ``ms_fusion`` or ``mindspore``; by default as `enable` chooses.
         measure: also time both runs.
         profile: also time each of their operators, with MindSpore's profiler; only what is measured can be profiled.
@@ -50,6 +53,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     preset: str = "auto"
     flags: str | None = None
+    only_flags: str | None = None
     generator: str | None = None
     measure: bool = True
     profile: bool = True
@@ -67,9 +71,13 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         kernel_directory: where the fused kernels' files are.
         compile_unfused_s, compile_fused_s: first call, s.
         step_unfused_us, step_fused_us: median of whole calls, taken in turns, µs; None when not measured.
-        operators_unfused, operators_fused: full name → (runs in one call, µs of one run), from MindSpore's profiler.
+        step_unfused_spread_us, step_fused_spread_us: half the distance between their quartiles.
+        operators_unfused, operators_fused: full name → (runs in one call, median µs of a run, spread µs), from MindSpore's
+            profiler.
         refused: what the fused run's generator could not or must not build, a sentence each.
-        output_max_abs, output_max_ulp: largest difference between an output with and without fusion; ULP of its dtype.
+        output_max_abs, output_max_ulp, output_max_rel: largest difference between an output with and without fusion; ULP of
+            its dtype; relative to its largest magnitude.
+        kept_out: operators that tuning measured to be better kept out of the clusters.
         notes: what a reader of the ledger should know.
     """
 
@@ -83,11 +91,15 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
     compile_fused_s: float = 0.0
     step_unfused_us: float | None = None
     step_fused_us: float | None = None
-    operators_unfused: dict[str, tuple[float, float]] = {}
-    operators_fused: dict[str, tuple[float, float]] = {}
+    step_unfused_spread_us: float | None = None
+    step_fused_spread_us: float | None = None
+    operators_unfused: dict[str, tuple[float, float, float]] = {}
+    operators_fused: dict[str, tuple[float, float, float]] = {}
     refused: tuple[str, ...] = ()
     output_max_abs: float | None = None
     output_max_ulp: float | None = None
+    output_max_rel: float | None = None
+    kept_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -142,15 +154,12 @@ def run_capture(
             compile_s[kind] = time.perf_counter() - started
             outputs[kind] = arrays_of(result)
             put_back()
-        steps: dict[str, float | None] = dict.fromkeys(variants)
-        profiles: dict[str, dict[str, tuple[float, float]]] = {kind: {} for kind in variants}
+        steps: dict[str, tuple[float | None, float | None]] = dict.fromkeys(variants, (None, None))
+        profiles: dict[str, dict[str, tuple[float, float, float]]] = {kind: {} for kind in variants}
         if order.measure:
             steps.update(_time_in_turns(callables, inputs))
         if order.measure and order.profile:
-            for kind in variants:
-                profiles[kind] = profile_operators(
-                    callables[kind], inputs, directory / f"{kind}.profile", notes
-                )
+            profiles = profile_in_turns(callables, inputs, directory, notes)
     not_built = refusals.since(presets.kernel_directory(), first_refusal)
     notes += [f"Left to MindSpore's own operators: {one.reason}" for one in not_built if one.left]
     found = Measurements(
@@ -162,13 +171,17 @@ def run_capture(
         kernel_directory=str(presets.kernel_directory()),
         compile_unfused_s=compile_s["unfused"],
         compile_fused_s=compile_s["fused"],
-        step_unfused_us=steps["unfused"],
-        step_fused_us=steps["fused"],
+        step_unfused_us=steps["unfused"][0],
+        step_fused_us=steps["fused"][0],
+        step_unfused_spread_us=steps["unfused"][1],
+        step_fused_spread_us=steps["fused"][1],
         operators_unfused=profiles["unfused"],
         operators_fused=profiles["fused"],
         refused=tuple(one.reason for one in not_built if not one.left),
         output_max_abs=_worst(outputs, "max_abs"),
         output_max_ulp=_worst(outputs, "max_ulp"),
+        output_max_rel=_worst(outputs, "max_rel"),
+        kept_out=_kept_out(net, inputs, flags),
         notes=tuple(notes),
     )
     (directory / "capture.json").write_bytes(msgspec.json.encode(found))
@@ -178,16 +191,23 @@ def run_capture(
 def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
     """The flags of the fused run, refused here if they are known to kill the process; what is to be said goes to `notes`."""
     presets.prepare()
-    if order.flags is not None:
-        presets.refuse(GraphKernelFlags.parse(order.flags), presets.device_target())
-        return order.flags
-    flags, found = presets.flags_of(order.preset, generator=order.generator)
+    if order.only_flags is not None:
+        presets.refuse(GraphKernelFlags.parse(order.only_flags), presets.device_target())
+        return order.only_flags
+    flags, found = presets.flags_of(order.preset, flags=order.flags, generator=order.generator)
     notes += map(str, found)
     tuned = net_choices.recall(net, inputs)
     if tuned is None:
         return flags
     notes += tuned.notes(flags)
     return tuned.over(flags)
+
+
+def _kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
+    """The operators that these flags keep out because tuning said so."""
+    tuned = net_choices.recall(net, inputs)
+    out = GraphKernelFlags.parse(flags).disable_cluster_ops or ()
+    return tuple(name for name in tuned.kept_out if name in out) if tuned else ()
 
 
 def _restart_random() -> None:
@@ -266,12 +286,15 @@ def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float |
 
 def _time_in_turns(
     callables: Mapping[str, Callable[..., Any]], inputs: Sequence[Any]
-) -> dict[str, float]:
-    """Median µs of a whole call of each, measured in turns so that a busy machine is shared fairly."""
+) -> dict[str, tuple[float, float]]:
+    """Median and spread, µs, of whole calls of each, measured in turns so that a busy machine is shared fairly."""
     times: dict[str, list[float]] = {kind: [] for kind in callables}
-    for _ in range(CALLS_TIMED):
+    began = time.perf_counter()
+    for number in range(MORE_CALLS):
+        if number >= CALLS_TIMED and time.perf_counter() - began > MORE_S:
+            break
         for kind, function in callables.items():
             started = time.perf_counter()
             arrays_of(function(*inputs))
             times[kind].append((time.perf_counter() - started) * 1e6)
-    return {kind: statistics.median(values) for kind, values in times.items()}
+    return {kind: median_and_spread(values) for kind, values in times.items()}

@@ -81,7 +81,7 @@ def tune(
         clock = _Clock(started, started + seconds, show)
 
         def measured(flags: str, name: str) -> tuple[Measurements, list[Composite]]:
-            order = CaptureOrder(title=title, flags=flags, profile=False, accuracy=False)
+            order = CaptureOrder(title=title, only_flags=flags, profile=False, accuracy=False)
             with clock.whole(name), captured(net, inputs, order, progress=lambda text: None) as (directory, _):  # fmt: skip
                 seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)  # fmt: skip
                 return seen, list(_descriptions(Path(seen.kernel_directory) / KERNELS))

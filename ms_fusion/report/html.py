@@ -18,13 +18,19 @@ from ms_fusion.report import units
 from ms_fusion.report.predictions import predictions
 from ms_fusion.report.printable import printable, scope_of
 from ms_fusion.report.roofline import roofline
-from ms_fusion.report.text import (
+from ms_fusion.report.view import build_view
+from ms_fusion.report.wording import (
     difference_text,
     environment_text,
+    flags_text,
     fused_operators,
+    operators_text,
+    rejected_by_reason,
+    spread_text,
+    summary_numbers,
     summary_rows,
+    times_text,
 )
-from ms_fusion.report.view import build_view
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "graph.js", "bars.js", "details.js", "tables.js", "search.js", "main.js")
@@ -51,6 +57,8 @@ def environment() -> Environment:
     )
     made.filters["show"] = lambda value: printable(str(value))
     made.filters["scope"] = scope_of
+    made.filters["operators_text"] = operators_text
+    made.filters["times_text"] = times_text
     made.filters["count_text"] = units.count_text
     made.filters["time_text"] = units.time_text
     made.filters["share_text"] = units.share_text
@@ -103,6 +111,9 @@ def to_html(ledger: Ledger) -> str:
             summary=metrics(ledger),
             fused_operators=fused_operators(ledger),
             difference=difference_text(ledger),
+            spread=spread_text(ledger),
+            rejected=rejected_by_reason(ledger.rejected),
+            flags=flags_text(ledger),
             facts=_facts(ledger),
             plot=roofline(ledger),
             promised=predictions(ledger),
@@ -116,14 +127,10 @@ def to_html(ledger: Ledger) -> str:
 
 def metrics(ledger: Ledger) -> list[dict[str, Any]]:
     """Each row of the summary with the length of its bar."""
-    before, after = ledger.before, ledger.after
-    pairs = [
-        (before.nodes, after.nodes), (before.edges, after.edges), (before.launches, after.launches),
-        (before.bytes_moved, after.bytes_moved), (before.peak_memory_bytes, after.peak_memory_bytes),
-        (before.time_us, after.time_us),
-    ]  # fmt: skip
     rows = []
-    for (name, old, new, change), (first, second) in zip(summary_rows(ledger), pairs, strict=True):
+    for (name, old, new, change), (_, first, second, _) in zip(
+        summary_rows(ledger), summary_numbers(ledger), strict=True
+    ):
         bars = None
         if first is not None and second is not None and 0 < max(first, second) < math.inf:
             bars = [round(100 * part / max(first, second), 2) for part in (first, second)]

@@ -5,15 +5,18 @@ from __future__ import annotations
 from ms_fusion.ledger import FusedKernel, Ledger, UnfusedEdge
 from ms_fusion.report.html import environment, metrics
 from ms_fusion.report.printable import printable
-from ms_fusion.report.text import (
+from ms_fusion.report.units import ABSENT, bytes_text, time_text
+from ms_fusion.report.wording import (
+    alike,
+    at_stake,
     bytes_saved,
     carried_text,
     environment_text,
+    error_texts,
     fused_operators,
     operators_text,
-    worst,
+    times_text,
 )
-from ms_fusion.report.units import ABSENT, bytes_text, time_text, ulp_text
 
 KERNELS_SHOWN = 15
 UNFUSED_SHOWN = 10
@@ -23,7 +26,7 @@ NAME_LIMIT = 160
 def to_static_html(ledger: Ledger) -> str:
     """Bars before and after, the kernels that save most, the edges with most at stake."""
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
-    unfused = sorted(ledger.unfused, key=lambda edge: -edge.bytes_at_stake)
+    unfused, groups = at_stake(ledger.unfused), alike(kernels)
     return (
         environment()
         .get_template("notebook.html")
@@ -33,8 +36,8 @@ def to_static_html(ledger: Ledger) -> str:
             subtitle=_show(environment_text(ledger)),
             fused_operators=fused_operators(ledger),
             summary=metrics(ledger),
-            kernels=[_kernel(kernel) for kernel in kernels[:KERNELS_SHOWN]],
-            more_kernels=max(0, len(kernels) - KERNELS_SHOWN),
+            kernels=[_kernel(kernels[some[0]], len(some)) for some in groups[:KERNELS_SHOWN]],
+            more_kernels=sum(map(len, groups[KERNELS_SHOWN:])),
             carried=_show(carried_text(ledger)),
             unfused=[_edge(edge) for edge in unfused[:UNFUSED_SHOWN]],
             more_unfused=max(0, len(unfused) - UNFUSED_SHOWN),
@@ -46,15 +49,15 @@ def _show(text: object) -> str:
     return printable(str(text), limit=NAME_LIMIT)
 
 
-def _kernel(kernel: FusedKernel) -> dict[str, str]:
-    error = worst(kernel.accuracy)
+def _kernel(kernel: FusedKernel, count: int) -> dict[str, str]:
+    error, remark, _ = error_texts(kernel)
     return {
-        "operators": _show(operators_text(kernel.operators)),
+        "operators": _show(operators_text(kernel.operators)) + times_text(count),
         "saved": bytes_text(bytes_saved(kernel)),
         "before": time_text(kernel.unfused_time_us),
         "after": time_text(kernel.time_us),
         "runs": ABSENT if kernel.launches is None else f"{kernel.launches:,}×",
-        "ulp": ulp_text(error.fused_max_ulp if error else None),
+        "error": f"{error} ({remark})" if remark else error,
         "source": _show(kernel.sources[0]) if kernel.sources else ABSENT,
     }
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ms_fusion.ledger import Ledger
 from ms_fusion.report.printable import printable
-from ms_fusion.report.text import operators_text
 from ms_fusion.report.units import time_text
+from ms_fusion.report.wording import operators_text
 
 LEFT, TOP, WIDTH, HEIGHT, RUG = 56.0, 14.0, 500.0, 290.0, 12.0
 

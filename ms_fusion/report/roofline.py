@@ -1,21 +1,24 @@
 """The roofline of the fused kernels: arithmetic intensity against speed, on logarithmic axes.
 
-The roofs are those that the model used: they follow from the stages (bytes ÷ µs of reading and writing, FLOP ÷ µs of
-computing). A speed is measured where the kernel was timed, else modelled.
+Matrix products and all other arithmetic have a roof each. They are those of the device where the ledger names them, else they
+follow from the stages (bytes ÷ µs of reading and writing, FLOP ÷ µs of computing); a kernel that was measured to be quicker raises
+its roof. A speed is measured where the kernel was timed, else modelled.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ms_fusion.ledger import Ledger
+from ms_fusion.cost import is_matrix_product
+from ms_fusion.ledger import FusedKernel, Ledger
 from ms_fusion.report.printable import printable
-from ms_fusion.report.text import operators_text
+from ms_fusion.report.wording import operators_text
 
 LEFT, TOP, WIDTH, HEIGHT = 56.0, 14.0, 500.0, 290.0
+KINDS = {True: "matrix products", False: "other arithmetic"}
 
 
 @dataclass(frozen=True)
@@ -30,47 +33,58 @@ class Dot:
 
 
 @dataclass(frozen=True)
+class Roof:
+    """One unit: what it computes, its peak, where it meets the bandwidth, whether a kernel raised it, its line."""
+
+    name: str
+    peak: str
+    ridge: str
+    raised: bool
+    line: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
 class Roofline:
     """Everything that the drawing needs, in its own units; ticks are (place, label)."""
 
     dots: tuple[Dot, ...]
     ticks_x: tuple[tuple[float, str], ...]
     ticks_y: tuple[tuple[float, str], ...]
-    roof: tuple[tuple[float, float], ...]
-    ridge: str
+    roofs: tuple[Roof, ...]
     bandwidth: str
-    peak: str
     left: float = LEFT
     top: float = TOP
     right: float = LEFT + WIDTH
     bottom: float = TOP + HEIGHT
 
 
+@dataclass(frozen=True)
+class _Point:
+    """A kernel: FLOP/B, GFLOP/s, whether that was measured, and whether it multiplies matrices."""
+
+    kernel: int
+    intensity: float
+    speed: float
+    measured: bool
+    matrix: bool
+
+
 def roofline(ledger: Ledger) -> Roofline | None:
     """The plot, or None when no kernel has both work and a time or stages."""
-    points = []
-    for number, kernel in enumerate(ledger.kernels):
-        time_us = kernel.time_us or (kernel.stages.total_us if kernel.stages else None)
-        if (
-            time_us
-            and math.isfinite(time_us)
-            and time_us > 0
-            and kernel.work.flops > 0
-            and kernel.work.bytes > 0
-        ):
-            speed = kernel.work.flops / time_us / 1e3
-            points.append(
-                (number, kernel.work.arithmetic_intensity, speed, kernel.time_us is not None)
-            )
+    points = [*_points(ledger)]
     if not points:
         return None
-    bandwidth, peak = _roofs(ledger)
-    lines = [peak] if peak else []
-    ridge = peak / bandwidth if peak and bandwidth else None
-    low_x, high_x = _range(
-        [intensity for _, intensity, _, _ in points] + ([ridge] if ridge else [])
-    )
-    low_y, high_y = _range([speed for _, _, speed, _ in points] + lines)
+    bandwidth = _known(ledger, "bandwidth_gb_per_s") or _bandwidth(ledger)
+    kinds = sorted({point.matrix for point in points}, reverse=True)
+    modelled = {matrix: _peak(ledger, matrix) for matrix in kinds}
+    peaks = {
+        matrix: max([peak, *(one.speed for one in points if one.measured and one.matrix == matrix)])
+        for matrix, peak in modelled.items()
+        if peak
+    }
+    ridges = {matrix: peak / bandwidth for matrix, peak in peaks.items()} if bandwidth else {}
+    low_x, high_x = _range([point.intensity for point in points] + [*ridges.values()])
+    low_y, high_y = _range([point.speed for point in points] + [*peaks.values()])
 
     def at_x(intensity: float) -> float:
         return round(LEFT + WIDTH * (math.log10(intensity) - low_x) / (high_x - low_x), 1)
@@ -78,50 +92,80 @@ def roofline(ledger: Ledger) -> Roofline | None:
     def at_y(speed: float) -> float:
         return round(TOP + HEIGHT * (1 - (math.log10(speed) - low_y) / (high_y - low_y)), 1)
 
-    roof: list[tuple[float, float]] = []
-    if bandwidth and peak and ridge:
-        start = max(10**low_x, 10**low_y / bandwidth)
-        roof = [
-            (at_x(start), at_y(start * bandwidth)),
+    def roof(matrix: bool, ridge: float, slope: float) -> Roof:
+        peak = peaks[matrix]
+        start = max(10**low_x, 10**low_y / slope)
+        line = (
+            (at_x(start), at_y(start * slope)),
             (at_x(ridge), at_y(peak)),
             (LEFT + WIDTH, at_y(peak)),
-        ]
+        )
+        raised = peak > (modelled[matrix] or peak)
+        return Roof(KINDS[matrix], f"{peak:,.3g} GFLOP/s", f"{ridge:.3g} FLOP/B", raised, line)
+
     return Roofline(
         tuple(
             Dot(
-                number,
-                at_x(intensity),
-                at_y(speed),
-                measured,
+                point.kernel,
+                at_x(point.intensity),
+                at_y(point.speed),
+                point.measured,
                 printable(
-                    f"{operators_text(ledger.kernels[number].operators)}: {intensity:.3g} FLOP/B, {speed:.3g} GFLOP/s"
-                    + ("" if measured else " (modelled)"),
+                    f"{operators_text(ledger.kernels[point.kernel].operators)}: {point.intensity:.3g} FLOP/B, "
+                    f"{point.speed:.3g} GFLOP/s" + ("" if point.measured else " (modelled)"),
                     limit=300,
                 ),
             )
-            for number, intensity, speed, measured in points
+            for point in points
         ),
         tuple((at_x(10.0**power), _power(power)) for power in range(low_x, high_x + 1)),
         tuple((at_y(10.0**power), _power(power)) for power in range(low_y, high_y + 1)),
-        tuple(roof),
-        f"{ridge:.3g} FLOP/B" if ridge else "",
+        tuple(roof(matrix, ridge, bandwidth or 1.0) for matrix, ridge in ridges.items()),
         f"{bandwidth:.3g} GB/s" if bandwidth else "",
-        f"{peak:,.3g} GFLOP/s" if peak else "",
     )
 
 
-def _roofs(ledger: Ledger) -> tuple[float | None, float | None]:
-    """GB/s and GFLOP/s that the model used."""
-    bandwidths, peaks = [], []
-    for kernel in ledger.kernels:
-        if kernel.stages is None:
-            continue
-        moving = kernel.stages.read_us + kernel.stages.write_us
-        if moving > 0 and kernel.work.bytes > 0:
-            bandwidths.append(kernel.work.bytes / moving / 1e3)
-        if kernel.stages.compute_us > 0 and kernel.work.flops > 0:
-            peaks.append(kernel.work.flops / kernel.stages.compute_us / 1e3)
-    return _middle(bandwidths), _middle(peaks)
+def _points(ledger: Ledger) -> Iterable[_Point]:
+    for number, kernel in enumerate(ledger.kernels):
+        time_us = kernel.time_us or (kernel.stages.total_us if kernel.stages else None)
+        work = kernel.work
+        if time_us and math.isfinite(time_us) and time_us > 0 < min(work.flops, work.bytes):
+            speed = work.flops / time_us / 1e3
+            if math.isfinite(speed):
+                measured = kernel.time_us is not None
+                yield _Point(
+                    number, work.arithmetic_intensity, speed, measured, _multiplies(kernel)
+                )
+
+
+def _multiplies(kernel: FusedKernel) -> bool:
+    return any(map(is_matrix_product, kernel.body))
+
+
+def _known(ledger: Ledger, name: str) -> float | None:
+    """A roof that the ledger names, where it is a number above 0."""
+    value = ledger.environment.get(name)
+    if not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        return None
+    return float(value)
+
+
+def _bandwidth(ledger: Ledger) -> float | None:
+    """GB/s that the model used."""
+    return _middle(
+        kernel.work.bytes / (kernel.stages.read_us + kernel.stages.write_us) / 1e3
+        for kernel in ledger.kernels
+        if kernel.stages and kernel.stages.read_us + kernel.stages.write_us > 0
+    )
+
+
+def _peak(ledger: Ledger, matrix: bool) -> float | None:
+    """GFLOP/s of the unit that computes matrix products, or of that for everything else."""
+    return _known(ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s") or _middle(
+        kernel.work.flops / kernel.stages.compute_us / 1e3
+        for kernel in ledger.kernels
+        if kernel.stages and kernel.stages.compute_us > 0 and _multiplies(kernel) == matrix
+    )
 
 
 def _middle(values: Iterable[float]) -> float | None:
@@ -129,7 +173,7 @@ def _middle(values: Iterable[float]) -> float | None:
     return median(good) if good else None
 
 
-def _range(values: list[float]) -> tuple[int, int]:
+def _range(values: Sequence[float]) -> tuple[int, int]:
     """Whole powers of ten around the values, at most 12 of them."""
     low = math.floor(min(map(math.log10, values)) - 0.05)
     high = math.ceil(max(map(math.log10, values)) + 0.05)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
-from math import isnan
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -14,28 +13,41 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ms_fusion.ledger import (
-    Accuracy,
     CarriedKernel,
     FusedKernel,
     Ledger,
     RejectedCandidate,
-    Suggestion,
     UnfusedEdge,
 )
 from ms_fusion.report.printable import printable, scope_of
-from ms_fusion.report.units import (
-    ABSENT,
-    bytes_text,
-    count_text,
-    percent_text,
-    share_text,
-    time_text,
-    ulp_text,
+from ms_fusion.report.units import ABSENT, bytes_text, share_text, time_text
+from ms_fusion.report.verdicts import saving_is_clear
+from ms_fusion.report.wording import (
+    alike,
+    at_stake,
+    build_text,
+    bytes_saved,
+    difference_text,
+    environment_text,
+    error_texts,
+    flags_text,
+    fused_operators,
+    generators_text,
+    operators_text,
+    plural,
+    rejected_by_reason,
+    saving_spread_text,
+    shorten,
+    spread_text,
+    suggestions,
+    summary_rows,
+    times_text,
 )
 
 UNFUSED_SHOWN = 10
-STEPS_SHOWN = 6
 KERNELS_SHOWN = 40
+REJECTED_SHOWN = 5
+"""Candidates of one reason."""
 TEXT_WIDTH = 100
 COLUMN_GAP = 2
 """Cells between two columns of a table."""
@@ -107,6 +119,9 @@ def render_text(ledger: Ledger, console: Console) -> None:
             if not number:
                 write.heading(title)
             _hanging(write, "· ", line)
+    if ledger.flags:
+        write.console.print()
+        _hanging(write, "flags: ", flags_text(ledger), "dim")
 
 
 def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
@@ -129,38 +144,13 @@ def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
-def environment_text(ledger: Ledger) -> str:
-    """Device, version and preset in one line."""
-    environment = ledger.environment
-    parts = [str(environment[key]) for key in ("device", "processor") if environment.get(key)]
-    if environment.get("mindspore"):
-        parts.append(f"MindSpore {environment['mindspore']}")
-    if ledger.preset:
-        parts.append(f"preset {ledger.preset}")
-    return " · ".join(parts)
-
-
-def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
-    """What changed, as (name, before, after, change)."""
-    before, after = ledger.before, ledger.after
-    rows: list[tuple[str, Any, Any, Any]] = [
-        ("nodes", before.nodes, after.nodes, count_text),
-        ("edges", before.edges, after.edges, count_text),
-        ("launches", before.launches, after.launches, count_text),
-        ("bytes moved", before.bytes_moved, after.bytes_moved, bytes_text),
-        ("peak memory", before.peak_memory_bytes, after.peak_memory_bytes, bytes_text),
-        ("time", before.time_us, after.time_us, time_text),
-    ]
-    return [(name, show(old), show(new), percent_text(new, old)) for name, old, new, show in rows]
-
-
 def _header(ledger: Ledger, write: Writer) -> None:
     write.put(f"Fusion ledger: {ledger.title}" if ledger.title else "Fusion ledger", "bold")
     line = environment_text(ledger)
     if line:
         write.put(line)
-    if ledger.flags:
-        _hanging(write, "flags: ", ledger.flags, "dim")
+    for warning in ledger.warnings:
+        _hanging(write, "Warning: ", warning, "yellow")
 
 
 def _summary(ledger: Ledger, write: Writer) -> None:
@@ -172,82 +162,13 @@ def _summary(ledger: Ledger, write: Writer) -> None:
             write.text(name), write.text(before), write.text(after), write.text(change, style)
         )
     write.console.print(table)
-    line = f"{fused_operators(ledger):,} of {ledger.before.nodes:,} operators run in {_plural(len(ledger.kernels), 'fused kernel')}"
+    line = f"{fused_operators(ledger):,} of {ledger.before.nodes:,} operators run in {plural(len(ledger.kernels), 'fused kernel')}"
     if ledger.single_operator_kernels:
         count = len(ledger.single_operator_kernels)
-        line += f"; {_plural(count, 'generated kernel')} of one operator {'is' if count == 1 else 'are'} no fusion"
+        line += f"; {plural(count, 'generated kernel')} of one operator {'is' if count == 1 else 'are'} no fusion"
     write.put(line + ".")
-    if difference := difference_text(ledger):
-        write.put(difference)
-
-
-def difference_text(ledger: Ledger) -> str:
-    """How far outputs are from the unfused run's, in the units that were measured; empty where nothing was."""
-    ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
-    if ulp is None and absolute is None:
-        return ""
-    if not ulp and not absolute:
-        return "Outputs do not differ from the unfused run."
-    if ulp is None:
-        return f"Outputs differ from the unfused run by at most {ulp_text(absolute)} (absolute)."
-    rest = "" if absolute is None else f" ({ulp_text(absolute)} absolute)"
-    return f"Outputs differ from the unfused run by at most {ulp_text(ulp)} ULP{rest}."
-
-
-def fused_operators(ledger: Ledger) -> int:
-    """How many of the operators before fusion run in a fused kernel; one that was split over two counts once."""
-    return len(
-        {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
-    )
-
-
-def bytes_saved(kernel: FusedKernel) -> int | None:
-    """Bytes that the kernel does not move and its operators apart did; None when no work was counted."""
-    return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
-
-
-def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
-    """The entry with the largest error in ULP on inputs without special values, else the first."""
-    entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
-    usual = [entry for entry in entries if entry.inputs != "edges"] or entries
-    return max(usual, key=lambda entry: entry.fused_max_ulp, default=None)
-
-
-def operators_text(operators: Sequence[str]) -> str:
-    """``Mul + Add``; long rows of the same operator are counted."""
-    parts: list[tuple[str, int]] = []
-    for operator in operators:
-        if parts and parts[-1][0] == operator:
-            parts[-1] = (operator, parts[-1][1] + 1)
-        else:
-            parts.append((operator, 1))
-    return " + ".join(f"{count}×{name}" if count > 1 else name for name, count in parts)
-
-
-def build_text(kernel: FusedKernel) -> str:
-    """How our generator built a kernel, in one line; empty for another's."""
-    build = kernel.build
-    if build is None:
-        return ""
-    if build.why:
-        return f"by ms_fusion: not built, computed by its formulas in NumPy ({build.why})"
-    steps = [
-        f"{operators_text(step.operators)} by oneDNN"
-        if step.by == "onednn"
-        else _plural(step.nests, "loop nest")
-        for step in build.steps[:STEPS_SHOWN]
-    ]
-    if len(build.steps) > STEPS_SHOWN:
-        steps.append(f"{_plural(len(build.steps) - STEPS_SHOWN, 'step')} more")
-    took = "from the cache" if build.cached else f"built in {build.seconds:.2f} s"
-    return f"by ms_fusion: {', '.join(steps)}; {took}"
-
-
-def generators_text(ledger: Ledger) -> str:
-    """Who built the kernels, ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``."""
-    named = {"mindspore": "MindSpore", "onnxruntime": "ONNX Runtime"}
-    found = sorted({kernel.generator for kernel in ledger.kernels})
-    return " and ".join(named.get(one, one) for one in found)
+    for sentence in filter(None, (difference_text(ledger), spread_text(ledger))):
+        write.put(sentence)
 
 
 def _kernels(ledger: Ledger, write: Writer) -> None:
@@ -260,16 +181,18 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
         f"{len(kernels):,}, built by {generators_text(ledger)}, most bytes saved first",
     )
     table = write.table(
-        ("operators, kernel, source", "wide"), ("body", "right"), ("saved", "right"), ("time", "right"),
-        ("saving", "right"), ("runs", "right"), ("max ULP", "right"),
+        ("operators, kernel, source", "wide"), ("time", "right"), ("saving", "right"), ("runs", "right"), ("saved", "right"),
+        ("body", "right"), ("error", "right"),
     )  # fmt: skip
-    shown = kernels[:KERNELS_SHOWN]
-    numbers = [_kernel_numbers(kernel, write) for kernel in shown]
+    groups = alike(kernels)
+    shown = groups[:KERNELS_SHOWN]
+    numbers = [_kernel_numbers(kernels[places[0]], write) for places in shown]
     room = max(20, write.console.width - _width(table.columns[1:], numbers))
-    for kernel, cells in zip(shown, numbers, strict=True):
+    for places, cells in zip(shown, numbers, strict=True):
+        kernel = kernels[places[0]]
         table.add_row(
             write.lines(
-                (operators_text(kernel.operators), "bold"),
+                (operators_text(kernel.operators) + times_text(len(places)), "bold"),
                 (shorten(kernel.name, room), "dim"),
                 (build_text(kernel), "dim" if kernel.build and not kernel.build.why else "yellow"),
                 (_short_source(kernel, room), "cyan"),
@@ -277,17 +200,9 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
             *cells,
         )
     write.console.print(table)
-    if len(kernels) > KERNELS_SHOWN:
-        write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
-
-
-def carried_text(ledger: Ledger) -> str:
-    """``2×AddReLU + Swish (custom_ops)``: what the net brings along, by whose it is."""
-    whose = dict.fromkeys(kernel.by for kernel in ledger.carried)
-    return ", ".join(
-        f"{operators_text([one.name for one in ledger.carried if one.by == by])} ({by})"
-        for by in whose
-    )
+    left = sum(map(len, groups[KERNELS_SHOWN:]))
+    if left:
+        write.put(f"… and {left:,} more", "dim")
 
 
 def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
@@ -317,30 +232,39 @@ def _rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
     if not candidates:
         return
     write.heading("Fusions not made", f"{len(candidates):,}")
-    table = write.table(("operators, reason", "wide"), ("found by", "left"), ("would save", "right"))  # fmt: skip
-    for one in sorted(candidates, key=lambda one: -one.saving_us)[:KERNELS_SHOWN]:
-        table.add_row(
-            write.lines((operators_text(one.operators), "bold"), (one.reason, "dim")),
-            write.text(one.rule),
-            write.text(time_text(one.saving_us)),
-        )
+    table = write.table(("reason, operators", "wide"), ("found by", "left"), ("would save", "right"))  # fmt: skip
+    rows = seen = 0
+    for reason, groups in rejected_by_reason(candidates):
+        if rows >= KERNELS_SHOWN:
+            break
+        table.add_row(write.text(reason, "dim"), "", "")
+        for some in groups[:REJECTED_SHOWN]:
+            one = some[0]
+            table.add_row(
+                write.text(f"  {operators_text(one.operators)}{times_text(len(some))}", "bold"),
+                write.text(one.rule),
+                write.text(time_text(one.saving_us)),
+            )
+        left = sum(map(len, groups[REJECTED_SHOWN:]))
+        if left:
+            table.add_row(write.text(f"  … and {left:,} more", "dim"), "", "")
+        rows += len(groups[:REJECTED_SHOWN])
+        seen += sum(map(len, groups))
     write.console.print(table)
-    if len(candidates) > KERNELS_SHOWN:
-        write.put(f"… and {len(candidates) - KERNELS_SHOWN:,} more", "dim")
+    if len(candidates) > seen:
+        write.put(f"… and {len(candidates) - seen:,} more", "dim")
 
 
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
-    """Body, bytes saved, times, savings, runs and error of one kernel: a cell each."""
-    error, saved = worst(kernel.accuracy), bytes_saved(kernel)
+    """Times, savings, runs, bytes saved, body and error of one kernel: a cell each."""
+    saved, (error, remark, good) = bytes_saved(kernel), error_texts(kernel)
     return (
-        write.text(f"{len(kernel.body)} ops"),
-        write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
         _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
         _savings(write, kernel),
         write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
-        _pair(write, ulp_text(error.unfused_max_ulp), ulp_text(error.fused_max_ulp), "→ ")
-        if error
-        else write.text(ABSENT),
+        write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
+        write.text(f"{len(kernel.body)} ops"),
+        write.lines((error, ""), (remark, "dim" if good else "yellow")),
     )
 
 
@@ -363,19 +287,12 @@ def _savings(write: Writer, kernel: FusedKernel) -> Text:
     predicted, measured = kernel.predicted_saving_us, kernel.measured_saving_us
     if predicted is None and measured is None:
         return write.text(ABSENT)
-    style = "red" if measured is not None and measured < 0 else ""
+    style = "red" if measured is not None and measured < 0 and saving_is_clear(kernel) else ""
     return write.lines(
         (f"model {time_text(predicted)}", "dim"),
         ("" if measured is None else f"real {time_text(measured)}", style),
+        (saving_spread_text(kernel), "dim"),
     )
-
-
-def shorten(text: str, width: int) -> str:
-    """The text with … in its middle where it is too long; the end, which tells names apart, stays longer."""
-    if len(text) <= width:
-        return text
-    head = max(0, (width - 1) // 3)
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
 def _short_source(kernel: FusedKernel | CarriedKernel, room: int) -> str:
@@ -389,7 +306,7 @@ def _unfused(edges: Sequence[UnfusedEdge], write: Writer) -> None:
     if not edges:
         write.heading("Edges not fused", "none")
         return
-    ordered = sorted(edges, key=lambda edge: -edge.bytes_at_stake)
+    ordered = at_stake(edges)
     write.heading("Edges not fused", f"{len(edges):,}, most bytes at stake first")
     table = write.table(("edge", "wide"), ("at stake", "right"), ("why", "wide"))
     room = max(20, (write.console.width - 16) // 2)
@@ -404,19 +321,12 @@ def _unfused(edges: Sequence[UnfusedEdge], write: Writer) -> None:
             write.text(bytes_text(edge.bytes_at_stake)),
             write.lines((edge.reason, "yellow"), (edge.detail, "")),
         )
-    write.console.print(table)
+    if ordered:
+        write.console.print(table)
     if len(ordered) > UNFUSED_SHOWN:
         write.put(f"… and {len(ordered) - UNFUSED_SHOWN:,} more", "dim")
-
-
-def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
-    """Each suggestion once, with the edges it would fuse and the bytes at stake on them, most bytes first."""
-    found: dict[Suggestion, list[int]] = {}
-    for edge in edges:
-        if edge.suggestion is not None:
-            found.setdefault(edge.suggestion, []).append(edge.bytes_at_stake)
-    rows = [(suggestion, len(stakes), sum(stakes)) for suggestion, stakes in found.items()]
-    return sorted(rows, key=lambda row: -row[2])
+    if len(edges) > len(ordered):
+        write.put(f"{len(edges) - len(ordered):,} with no bytes at stake are left out.", "dim")
 
 
 def _suggestions(edges: Sequence[UnfusedEdge], write: Writer) -> None:
@@ -425,8 +335,8 @@ def _suggestions(edges: Sequence[UnfusedEdge], write: Writer) -> None:
         return
     write.heading("Suggestions")
     for suggestion, count, stake in rows:
-        at_stake = f" ({_plural(count, 'edge')}, {bytes_text(stake)} at stake)"
-        _hanging(write, f"{suggestion.kind}: ", suggestion.text + at_stake)
+        aside = f" ({plural(count, 'edge')}, {bytes_text(stake)} at stake)"
+        _hanging(write, f"{suggestion.kind}: ", suggestion.text + aside)
         if suggestion.flags:
             _hanging(write, "  add ", suggestion.flags, "cyan")
 
@@ -446,7 +356,10 @@ def _hot_spots(ledger: Ledger, write: Writer) -> None:
                 (shorten(scope_of(spot.node) or spot.node, room), "dim"),
                 (shorten(str(spot.source), room) if spot.source else "", "cyan"),
             ),
-            write.text(time_text(spot.time_us)),
+            write.lines(
+                (time_text(spot.time_us), ""),
+                ("" if spot.spread_us is None else f"±{time_text(spot.spread_us)}", "dim"),
+            ),
             write.text(share_text(spot.share)),
             write.lines(
                 (spot.detail, ""), (f"Remedy: {spot.remedy}" if spot.remedy else "", "green")
@@ -478,7 +391,3 @@ def _broken(content: str, room: int) -> str:
                 lines.append("")
             lines[-1] += piece
     return "\n".join(lines[1:])
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

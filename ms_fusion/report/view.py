@@ -13,8 +13,19 @@ from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Suggestion, UnfusedEdge, Work
 from ms_fusion.report.overlay import Overlay, groups_of, lay_out
 from ms_fusion.report.printable import printable, scope_of
-from ms_fusion.report.text import build_text, bytes_saved, operators_text, suggestions, worst
 from ms_fusion.report.units import bytes_text, flops_text, time_text, ulp_text
+from ms_fusion.report.verdicts import accuracy_verdict, saving_is_clear
+from ms_fusion.report.wording import (
+    alike,
+    build_text,
+    bytes_saved,
+    error_texts,
+    operators_text,
+    relative_text,
+    saving_spread_text,
+    suggestions,
+    worst,
+)
 
 NAME_LIMIT = 300
 LABEL_LIMIT = 26
@@ -108,6 +119,7 @@ def build_view(ledger: Ledger) -> dict[str, Any]:
             _kernel(kernel, held, place, sources)
             for kernel, held in zip(ledger.kernels, members, strict=True)
         ],
+        "alike": alike(ledger.kernels),
         "unfused": unfused,
         "suggestions": [_suggestion(*row) for row in ranked],
         "sources": sources.table(),
@@ -255,9 +267,12 @@ def _work(work: Work) -> list[str]:
     return [bytes_text(work.bytes_read), bytes_text(work.bytes_written), flops_text(work.flops), intensity, f"{work.launches:,}"]  # fmt: skip
 
 
-def _accuracy(entry: Accuracy) -> list[str]:
+def _accuracy(entry: Accuracy, kernel: FusedKernel) -> list[str]:
     return [
         show(entry.inputs),
+        relative_text(entry.unfused_max_rel),
+        relative_text(entry.fused_max_rel),
+        accuracy_verdict(entry, kernel),
         ulp_text(entry.unfused_max_ulp),
         ulp_text(entry.fused_max_ulp),
         ulp_text(entry.unfused_max_abs),
@@ -275,7 +290,8 @@ def _kernel(
         for op, name in zip(kernel.operators, kernel.nodes, strict=False)
         if name not in place
     ]
-    saved, error = bytes_saved(kernel), worst(kernel.accuracy)
+    saved, entry = bytes_saved(kernel), worst(kernel.accuracy)
+    error, remark, good = error_texts(kernel)
     counted = kernel.work.bytes or kernel.work.flops
     return {
         "name": show(kernel.name),
@@ -304,13 +320,24 @@ def _kernel(
         "predictedText": time_text(kernel.predicted_saving_us),
         "measured": _number(kernel.measured_saving_us),
         "measuredText": time_text(kernel.measured_saving_us),
-        "ulp": _number(error.fused_max_ulp) if error else None,
-        "ulpText": ulp_text(error.fused_max_ulp if error else None),
-        "accuracy": [_accuracy(entry) for entry in kernel.accuracy],
+        "spreadText": saving_spread_text(kernel),
+        "clear": saving_is_clear(kernel),
+        "error": _error(entry),
+        "errorText": error,
+        "errorRemark": remark,
+        "errorGood": good,
+        "accuracy": [_accuracy(one, kernel) for one in kernel.accuracy],
         "generator": show(kernel.generator),
         "build": show(build_text(kernel)),
         "subgraph": show(kernel.subgraph),
     }
+
+
+def _error(entry: Accuracy | None) -> float | None:
+    """What errors are sorted by."""
+    if entry is None:
+        return None
+    return _number(entry.fused_max_ulp if entry.fused_max_rel is None else entry.fused_max_rel)
 
 
 def _unfused(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
 from ms_fusion import cost
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
-from ms_fusion.ledger import HotSpot, Work
+from ms_fusion.ledger import FusedKernel, HotSpot, Work
 
 CONVOLUTIONS = frozenset("Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
 REFERENCE_GFLOPS = 10.0
 """Below this a convolution with a window larger than 1×1 runs oneDNN's reference code (measured: 1.1–1.3 on AVX-512)."""
+KINDS_SHOWN = 4
+"""Of the operators of a fused kernel, those that it has most of."""
 
 ISA_REMEDY = (
     "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at 86–150 GFLOP/s, "
@@ -22,19 +25,23 @@ ISA_REMEDY = (
 
 
 def hot_spots(
-    before: Graph,
+    graph: Graph,
     times_us: Mapping[str, float],
     *,
+    spreads_us: Mapping[str, float] | None = None,
+    kernels: Mapping[str, FusedKernel] | None = None,
     count: int = 10,
     device: str = "CPU",
     generator: str = "mindspore",
     roofs: Device | None = None,
 ) -> tuple[HotSpot, ...]:
-    """The operators that take the largest share of the time, largest first.
+    """What takes the largest share of the time, largest first: operators, and fused kernels as a whole.
 
     Args:
-        before: the original operators.
-        times_us: full name of an operator → µs in one call; names that are not in the graph count in the total only.
+        graph: what ran.
+        times_us: full name of an operator or kernel → µs in one call; names that are not in the graph count in the total only.
+        spreads_us: how far each of these spreads.
+        kernels: the fused kernels among them, by full name.
         count: how many to name.
         device: where the times were taken; MindSpore's own convolution is judged on CPU only.
         generator: who builds the fused kernels.
@@ -42,30 +49,49 @@ def hot_spots(
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
-    known = [node for node in before if node.name in measured]
+    known = [node for node in graph if node.name in measured]
     known.sort(key=lambda node: -measured[node.name])
-    return tuple(
-        _spot(node, before, measured[node.name], total, device, generator, roofs)
-        for node in known[:count]
-    )
+    found = []
+    for node in known[:count]:
+        time_us, kernel = measured[node.name], (kernels or {}).get(node.name)
+        detail, remedy = _judged(node, graph, time_us, device, generator, roofs)
+        sources = kernel.sources[:1] if kernel is not None else node.sources[-1:]
+        found.append(
+            HotSpot(
+                node=node.name,
+                op=node.op if kernel is None else _title(kernel.operators),
+                time_us=time_us,
+                share=time_us / total,
+                detail=detail,
+                remedy=remedy,
+                source=sources[0] if sources else None,
+                spread_us=(spreads_us or {}).get(node.name),
+            )
+        )
+    return tuple(found)
 
 
-def _spot(
-    node: Node,
-    graph: Graph,
-    time_us: float,
-    total_us: float,
-    device: str,
-    generator: str,
-    roofs: Device | None,
-) -> HotSpot:
+def _title(operators: Sequence[str]) -> str:
+    """The operators of a fused kernel, those that it has most of.
+
+    >>> _title(["Mul", "Add", "Mul", "Exp", "Sub", "Neg"])
+    '2×Mul + Add + Exp + Sub + …'
+    """
+    counted = Counter(operators).most_common()
+    parts = [f"{count}×{op}" if count > 1 else op for op, count in counted[:KINDS_SHOWN]]
+    return " + ".join([*parts, "…"] if len(counted) > KINDS_SHOWN else parts)
+
+
+def _judged(
+    node: Node, graph: Graph, time_us: float, device: str, generator: str, roofs: Device | None
+) -> tuple[str, str]:
+    """What bounds it, in a sentence, and what helps."""
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
     if roofs is not None:
         detail = f"{_roof(node, work, time_us, roofs)}: {detail}"
-    remedy = ""
-    if not cost.has_rule(node.op):
+    if node.body is None and not cost.has_rule(node.op):
         detail += " (one FLOP for each element of its output assumed)"
     if (
         node.op in CONVOLUTIONS
@@ -75,23 +101,17 @@ def _spot(
     ):
         detail += ": MindSpore's own reference convolution, not a fast one"
         if generator == "mindspore":
-            remedy = ISA_REMEDY
-        else:
-            detail += "; in groups built by ms_fusion another takes its place"
-    return HotSpot(
-        node=node.name,
-        op=node.op,
-        time_us=time_us,
-        share=time_us / total_us,
-        detail=detail,
-        remedy=remedy,
-        source=node.sources[-1] if node.sources else None,
-    )
+            return detail, ISA_REMEDY
+        detail += "; in groups built by ms_fusion another takes its place"
+    return detail, ""
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
     """The roof that bounds it, and how much of that roof it reaches."""
-    parts = cost.stages(replace(work, launches=0), roofs, matrix=cost.is_matrix_product(node.op))
+    operators = node.body.nodes if node.body is not None else (node,)
+    matrix = any(cost.is_matrix_product(one.op) for one in operators)
+    ceiling = replace(roofs, vector_flops_per_s=roofs.peak(matrix=False))
+    parts = cost.stages(replace(work, launches=0), ceiling, matrix=matrix)
     bound, share = cost.bound(parts), parts.total_us / time_us
     if share > 1:
         return f"{bound}, at the roof" + (" (served from cache)" if bound == "memory" else "")

@@ -49,14 +49,16 @@ function workTable(kernel) {
 
 function accuracyTable(rows) {
   if (!rows.length) return null;
+  const cell = (relative, ulp, absolute) => el("td", { class: "number" }, twoLines(relative, `${ulp} ULP, ${absolute} absolute`));
   return [
     heading("Accuracy against float64"),
     el("table", { class: "small" },
-      el("thead", null, el("tr", null, ["fed with", "max ULP unfused", "fused", "max abs unfused", "fused"].map((name, place) => el("th", { scope: "col", class: place ? "number" : null }, name)))),
-      el("tbody", null, rows.flatMap((row) => [
-        el("tr", null, el("th", { scope: "row" }, row[0]), row.slice(1, 5).map((value) => el("td", { class: "number" }, value))),
-        row[5] ? el("tr", { class: "remark" }, el("td", { colspan: 5 }, row[5])) : null,
+      el("thead", null, el("tr", null, ["fed with", "relative error unfused", "fused", "verdict"].map((name, place) => el("th", { scope: "col", class: place ? "number" : null }, name)))),
+      el("tbody", null, rows.flatMap(([inputs, apart, fused, verdict, apartUlp, fusedUlp, apartAbs, fusedAbs, note]) => [
+        el("tr", null, el("th", { scope: "row" }, inputs), cell(apart, apartUlp, apartAbs), cell(fused, fusedUlp, fusedAbs), el("td", { class: "number" }, verdict || "–")),
+        note ? el("tr", { class: "remark" }, el("td", { colspan: 4 }, note)) : null,
       ].filter(Boolean)))),
+    el("p", { class: "muted" }, "Relative to the largest value of the output."),
   ];
 }
 
@@ -64,13 +66,14 @@ function kernelDetails(number) {
   const kernel = data.kernels[number];
   const held = kernel.nodes || [];
   const bars = stageBars(kernel);
+  const alike = data.alike.find((group) => group.includes(number)) || [number];
   return [
     el("p", { class: "eyebrow" }, "Fused kernel"),
     el("h2", null, kernel.ops),
     el("p", { class: "where" }, kernel.name),
     kernel.saved !== null || kernel.measured !== null
       ? el("dl", { class: "key" },
-          [["bytes saved", kernel.savedText], ["time saved", kernel.measuredText], ["predicted", kernel.predictedText],
+          [["bytes saved", kernel.savedText], ["time saved", kernel.spreadText ? `${kernel.measuredText} ${kernel.spreadText}` : kernel.measuredText], ["predicted", kernel.predictedText],
            ["ran", kernel.runs === null ? "–" : `${kernel.runs.toLocaleString("en")}×`]].map(([name, value]) =>
             el("div", null, el("dt", null, name), el("dd", null, value))))
       : null,
@@ -83,6 +86,7 @@ function kernelDetails(number) {
     tensors("Writes", kernel.out),
     workTable(kernel),
     accuracyTable(kernel.accuracy),
+    alike.length > 1 ? [heading("Kernels like this", alike.length), el("ol", { class: "operators" }, alike.map((one) => el("li", null, link("kernel", one, data.kernels[one].full))))] : null,
     heading("Kernel"),
     facts([
       ["time", kernel.time === null && kernel.timeBefore === null ? "" : `${kernel.timeText}, before ${kernel.timeBeforeText}`],

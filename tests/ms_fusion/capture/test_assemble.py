@@ -69,7 +69,7 @@ def test_a_slow_convolution_has_a_remedy_on_cpu_only(device: str, remedy: bool) 
         title="Conv2D",
         device=cost.device("Ascend"),
         device_target=device,
-        times_before={"Conv2D-op0": (1.0, 1e6)},
+        times_before={"Conv2D-op0": (1.0, 1e6, 0.0)},
     )
     (spot,) = ledger.hot_spots
     assert bool(spot.remedy) == remedy

@@ -24,7 +24,7 @@ from tests.cases import FULL, cases  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
 
-QUICK = {"flags": "--opt_level=2", "measure": False, "accuracy": False}
+QUICK = {"only_flags": "--opt_level=2", "measure": False, "accuracy": False}
 HERE = QUICK | {"isolate": False}
 """In this process: a child that imports MindSpore takes four seconds of processor time."""
 
@@ -245,7 +245,7 @@ def test_what_mindspore_moves_behind_its_reader_is_said():
         def construct(self, x):
             return ops.ReduceSum()(ops.neg(ops.floor(x)), 1)
 
-    asked = HERE | {"flags": None, "preset": "auto", "generator": "mindspore"}
+    asked = HERE | {"only_flags": None, "preset": "auto", "generator": "mindspore"}
     ledger = explain(Moved(), nets.floats(64, 128), **asked)
     reasons = {(edge.producer_op, edge.consumer_op): edge.reason for edge in ledger.unfused}
     assert reasons[("Neg", "ReduceSum")] == "moved"
@@ -263,7 +263,9 @@ def test_random_states_of_python_and_numpy_are_left_alone():
 def test_operators_are_profiled_where_that_is_wanted(tmp_path, profile):
     from ms_fusion.capture.run import CaptureOrder, run_capture
 
-    order = CaptureOrder(title="MyNet", flags=QUICK["flags"], profile=profile, accuracy=False)
+    order = CaptureOrder(
+        title="MyNet", only_flags=QUICK["only_flags"], profile=profile, accuracy=False
+    )
     place = tmp_path / f"profile_{profile}"
     place.mkdir()
     inputs = (nets.floats(64, 128),)
@@ -285,7 +287,10 @@ def test_dumps_are_read_without_mindspore(tmp_path):
     captured.mkdir()
     net, inputs = nets.make_case("Block")
     run_capture(
-        net, inputs, captured, CaptureOrder(title="Block", flags=QUICK["flags"], measure=False)
+        net,
+        inputs,
+        captured,
+        CaptureOrder(title="Block", only_flags=QUICK["only_flags"], measure=False),
     )
     brought_home = tmp_path / "home"
     shutil.copytree(captured / "fused", brought_home)
@@ -353,13 +358,13 @@ class Integers(nn.Cell):
 
 def test_a_kernel_not_built_is_explained_and_mended():
     inputs = [ms.Tensor(np.arange(4096).reshape(64, 64) % 7, ms.int32) for _ in range(2)]
-    asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=FloorDiv"}
+    asked = QUICK | {"only_flags": "--opt_level=2 --enable_cluster_ops=FloorDiv"}
     before = explain(Integers(), *inputs, isolate=False, **asked)
     assert not before.kernels
     assert {edge.reason for edge in before.unfused} == {"not-built"}
     assert "a division of integers by 0 ends the process" in before.unfused[0].detail
     (flags,) = {edge.suggestion.flags for edge in before.unfused if edge.suggestion}
-    mended = QUICK | {"flags": with_flags(asked["flags"], flags)}
+    mended = QUICK | {"only_flags": with_flags(asked["only_flags"], flags)}
     after = explain(Integers(), *inputs, isolate=False, **mended)
     assert [kernel.operators for kernel in after.kernels] == [("Add", "Mul", "Sub")]
     assert after.output_max_abs == 0
@@ -376,7 +381,7 @@ class DividedByNothing(nn.Cell):
 @FULL
 def test_a_kernel_that_kills_the_generator_is_left_out():
     inputs = [nets.floats(32, 1), nets.floats(32, 64)]
-    asked = QUICK | {"flags": "--opt_level=2 --enable_cluster_ops=Div"}
+    asked = QUICK | {"only_flags": "--opt_level=2 --enable_cluster_ops=Div"}
     ledger = explain(DividedByNothing(), *inputs, **asked)
     assert [kernel.operators for kernel in ledger.kernels] == [("Abs", "Neg")]
     assert {edge.reason for edge in ledger.unfused} == {"generator-failed"}
@@ -450,9 +455,9 @@ def test_suggestion_of_several_steps_mends_its_edge(flags, edge):
     target = Divided() if edge[0] == "Div" else net
     inputs = [nets.floats(64, 128, seed=seed) for seed in range(2)]
     asked = {"measure": False, "accuracy": False, "isolate": False}
-    before = explain(target, *inputs, flags=flags, **asked)
+    before = explain(target, *inputs, only_flags=flags, **asked)
     (found,) = [one for one in before.unfused if (one.producer_op, one.consumer_op) == edge]
     assert found.suggestion is not None and found.suggestion.kind == "flag"
-    after = explain(target, *inputs, flags=with_flags(flags, found.suggestion.flags), **asked)
+    after = explain(target, *inputs, only_flags=with_flags(flags, found.suggestion.flags), **asked)
     assert check_group(after, edge)
     assert after.output_max_abs <= 1e-5

@@ -46,5 +46,7 @@ def test_ledger_is_the_golden_one(name, golden):
     net, inputs = nets.make_case(name)
     golden(
         f"ledgers/{name}.txt",
-        outline(explain(net, *inputs, flags=FLAGS, measure=False, accuracy=False, isolate=False)),
+        outline(
+            explain(net, *inputs, only_flags=FLAGS, measure=False, accuracy=False, isolate=False)
+        ),
     )

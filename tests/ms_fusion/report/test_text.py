@@ -14,15 +14,9 @@ from ms_fusion.graph import Source
 from ms_fusion.ledger import Ledger
 from ms_fusion.report.html import to_html
 from ms_fusion.report.printable import printable
-from ms_fusion.report.text import (
-    difference_text,
-    fused_operators,
-    render_text,
-    shorten,
-    suggestions,
-    to_text,
-)
+from ms_fusion.report.text import render_text, to_text
 from ms_fusion.report.units import bytes_text, flops_text, percent_text, time_text
+from ms_fusion.report.wording import difference_text, fused_operators, shorten, suggestions
 from tests.cases import cases
 from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transformer_ledger
 

@@ -1,0 +1,20 @@
+"""The median of some times, and how far they spread around it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+
+def median_and_spread(times: Sequence[float]) -> tuple[float, float]:
+    """The median, and half the distance between the quartiles: half of the times lie within about so much of the median.
+
+    >>> median_and_spread([4.0, 1.0, 2.0, 3.0, 100.0])
+    (3.0, 1.0)
+    >>> median_and_spread([5.0])
+    (5.0, 0.0)
+    """
+    if len(times) < 2:
+        return statistics.median(times), 0.0
+    first, middle, last = statistics.quantiles(times, n=4, method="inclusive")
+    return middle, (last - first) / 2

@@ -1,0 +1,75 @@
+"""What measured numbers say: whether an error is rounding, and whether a time differs by more than it spreads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ms_fusion.graph import Value
+from ms_fusion.ledger import Accuracy, FusedKernel, Ledger
+from tbe_impl.comparing import TOLERANCE
+
+AS_UNFUSED = 2.0
+"""So many times the unfused operators' error still counts as the same."""
+
+
+def is_good(verdict: str) -> bool:
+    """Whether a verdict on an error needs nobody's attention."""
+    return verdict in ("", "exact", "as unfused", "rounding")
+
+
+def tolerance_of(values: Iterable[Value]) -> float:
+    """The tolerance of the coarsest dtype among the values; 0 where none is a floating one."""
+    return max((TOLERANCE.get(value.dtype, 0.0) for value in values), default=0.0)
+
+
+def error_verdict(relative: float, tolerance: float, unfused: float | None = None) -> str:
+    """A relative error in a word or two.
+
+    >>> error_verdict(3e-7, 2e-5), error_verdict(1e-4, 2e-5, 9e-5), error_verdict(1e-4, 2e-5, 1e-6)
+    ('rounding', 'as unfused', '100× worse')
+    >>> error_verdict(0.0, 2e-5), error_verdict(math.inf, 2e-5), error_verdict(1e-4, 2e-5)
+    ('exact', 'NaN differs', 'too large')
+    """
+    if relative == 0:
+        return "exact"
+    if unfused is not None and relative <= AS_UNFUSED * unfused:
+        return "as unfused"
+    if not math.isfinite(relative):
+        return "NaN differs"
+    if relative <= tolerance:
+        return "rounding"
+    return f"{relative / unfused:.3g}× worse" if unfused else "too large"
+
+
+def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
+    """What the error of a kernel says; empty where it is not known relatively."""
+    if math.isnan(entry.fused_max_ulp):
+        return "not run"
+    if entry.fused_max_rel is None:
+        return ""
+    return error_verdict(entry.fused_max_rel, tolerance_of(kernel.outputs), entry.unfused_max_rel)
+
+
+def output_verdict(ledger: Ledger) -> str:
+    """What the difference of the outputs from the unfused run's says; empty where it is not known relatively."""
+    if ledger.output_max_rel is None:
+        return ""
+    graph = ledger.before.graph
+    outputs = (graph.values[name] for name in graph.outputs if name in graph.values)
+    return error_verdict(ledger.output_max_rel, tolerance_of(outputs))
+
+
+def saving_is_clear(kernel: FusedKernel) -> bool:
+    """Whether the measured saving is larger than its spread; so it counts where none is known."""
+    saving, spread = kernel.measured_saving_us, kernel.saving_spread_us
+    return saving is None or spread is None or abs(saving) > spread
+
+
+def times_are_clear(ledger: Ledger) -> bool:
+    """Whether the times of whole calls lie further apart than they spread; so it counts where no spread is known."""
+    before, after = ledger.before, ledger.after
+    if None in (before.time_us, after.time_us, before.time_spread_us, after.time_spread_us):
+        return True
+    apart = abs((after.time_us or 0.0) - (before.time_us or 0.0))
+    return apart > math.hypot(before.time_spread_us or 0.0, after.time_spread_us or 0.0)

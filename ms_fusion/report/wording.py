@@ -1,0 +1,250 @@
+"""What all forms of the report say of a ledger: sentences, counts, and what a table shows once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isnan
+from typing import Any
+
+from ms_fusion.ledger import (
+    Accuracy,
+    FusedKernel,
+    Ledger,
+    RejectedCandidate,
+    Suggestion,
+    UnfusedEdge,
+)
+from ms_fusion.presets.table import shown_flags
+from ms_fusion.report.units import (
+    ABSENT,
+    bytes_text,
+    count_text,
+    percent_text,
+    time_text,
+    ulp_text,
+)
+from ms_fusion.report.verdicts import accuracy_verdict, is_good, output_verdict, times_are_clear
+
+STEPS_SHOWN = 6
+
+
+def environment_text(ledger: Ledger) -> str:
+    """Device, version and preset in one line."""
+    environment = ledger.environment
+    parts = [str(environment[key]) for key in ("device", "processor") if environment.get(key)]
+    if environment.get("mindspore"):
+        parts.append(f"MindSpore {environment['mindspore']}")
+    if ledger.preset:
+        parts.append(f"preset {ledger.preset}")
+    return " · ".join(parts)
+
+
+def flags_text(ledger: Ledger) -> str:
+    """The flags as those of the preset and what differs from them."""
+    environment = ledger.environment
+    return shown_flags(
+        ledger.flags,
+        ledger.preset,
+        device=str(environment.get("device") or "CPU"),
+        version=str(environment.get("mindspore") or "2.10.0"),
+    )
+
+
+def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
+    """What changed, as (name, before, after, what shows it); what matters most first."""
+    before, after = ledger.before, ledger.after
+    return [
+        ("time", before.time_us, after.time_us, time_text),
+        ("launches", before.launches, after.launches, count_text),
+        ("bytes moved", before.bytes_moved, after.bytes_moved, bytes_text),
+        ("peak memory", before.peak_memory_bytes, after.peak_memory_bytes, bytes_text),
+        ("nodes", before.nodes, after.nodes, count_text),
+        ("edges", before.edges, after.edges, count_text),
+    ]
+
+
+def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
+    """What changed, as (name, before, after, change)."""
+    clear = times_are_clear(ledger)
+    return [
+        (name, show(old), show(new), percent_text(new, old) if clear or name != "time" else ABSENT)
+        for name, old, new, show in summary_numbers(ledger)
+    ]
+
+
+def spread_text(ledger: Ledger) -> str:
+    """How the times of whole calls were taken, and how far they spread; empty where that is not known."""
+    spreads = ledger.before.time_spread_us, ledger.after.time_spread_us
+    if None in spreads:
+        return ""
+    before, after = map(time_text, spreads)
+    text = f"Times are medians of calls in turns; half of the calls lie within ±{before} before and ±{after} after"
+    return text + ("." if times_are_clear(ledger) else ": the two differ by no more than that.")
+
+
+def difference_text(ledger: Ledger) -> str:
+    """How far outputs are from the unfused run's, in the units that were measured; empty where nothing was."""
+    ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
+    if ulp is None and absolute is None:
+        return ""
+    if not ulp and not absolute:
+        return "Outputs do not differ from the unfused run."
+    if verdict := output_verdict(ledger):
+        relative = f"{relative_text(ledger.output_max_rel)} of their largest value"
+        return f"Outputs differ from the unfused run by at most {relative} ({ulp_text(absolute)} absolute): {verdict}."
+    if ulp is None:
+        return f"Outputs differ from the unfused run by at most {ulp_text(absolute)} (absolute)."
+    rest = "" if absolute is None else f" ({ulp_text(absolute)} absolute)"
+    return f"Outputs differ from the unfused run by at most {ulp_text(ulp)} ULP{rest}."
+
+
+def fused_operators(ledger: Ledger) -> int:
+    """How many of the operators before fusion run in a fused kernel; one that was split over two counts once."""
+    return len(
+        {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
+    )
+
+
+def bytes_saved(kernel: FusedKernel) -> int | None:
+    """Bytes that the kernel does not move and its operators apart did; None when no work was counted."""
+    return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
+
+
+def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
+    """The entry with the largest error on inputs without special values, else the first; relatively where that is known."""
+    entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
+    usual = [entry for entry in entries if entry.inputs != "edges"] or entries
+    known = [entry for entry in usual if entry.fused_max_rel is not None]
+    if known:
+        return max(known, key=lambda entry: entry.fused_max_rel or 0.0)
+    return max(usual, key=lambda entry: entry.fused_max_ulp, default=None)
+
+
+def operators_text(operators: Sequence[str]) -> str:
+    """``Mul + Add``; long rows of the same operator are counted."""
+    parts: list[tuple[str, int]] = []
+    for operator in operators:
+        if parts and parts[-1][0] == operator:
+            parts[-1] = (operator, parts[-1][1] + 1)
+        else:
+            parts.append((operator, 1))
+    return " + ".join(f"{count}×{name}" if count > 1 else name for name, count in parts)
+
+
+def build_text(kernel: FusedKernel) -> str:
+    """How our generator built a kernel, in one line; empty for another's."""
+    build = kernel.build
+    if build is None:
+        return ""
+    if build.why:
+        return f"by ms_fusion: not built, computed by its formulas in NumPy ({build.why})"
+    steps = [
+        f"{operators_text(step.operators)} by oneDNN"
+        if step.by == "onednn"
+        else plural(step.nests, "loop nest")
+        for step in build.steps[:STEPS_SHOWN]
+    ]
+    if len(build.steps) > STEPS_SHOWN:
+        steps.append(f"{plural(len(build.steps) - STEPS_SHOWN, 'step')} more")
+    took = "from the cache" if build.cached else f"built in {build.seconds:.2f} s"
+    return f"by ms_fusion: {', '.join(steps)}; {took}"
+
+
+def generators_text(ledger: Ledger) -> str:
+    """Who built the kernels, ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``."""
+    named = {"mindspore": "MindSpore", "onnxruntime": "ONNX Runtime"}
+    found = sorted({kernel.generator for kernel in ledger.kernels})
+    return " and ".join(named.get(one, one) for one in found)
+
+
+def appearance(kernel: FusedKernel) -> tuple[object, ...]:
+    """All that a table shows of a kernel."""
+    return (
+        kernel.operators, kernel.name, build_text(kernel), kernel.sources, len(kernel.body), bytes_saved(kernel),
+        kernel.unfused_time_us, kernel.time_us, kernel.predicted_saving_us, kernel.launches, error_texts(kernel),
+    )  # fmt: skip
+
+
+def alike(kernels: Iterable[FusedKernel]) -> list[list[int]]:
+    """Places of kernels that a table cannot tell apart, together, in the order of the first of each."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for place, kernel in enumerate(kernels):
+        found.setdefault(appearance(kernel), []).append(place)
+    return list(found.values())
+
+
+def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
+    """The largest error of a kernel, relative or else in ULP, a remark on it, and whether it needs nobody's attention."""
+    entry = worst(kernel.accuracy)
+    if entry is None:
+        return ABSENT, "", True
+    if entry.fused_max_rel is not None:
+        verdict = accuracy_verdict(entry, kernel)
+        return relative_text(entry.fused_max_rel), verdict, is_good(verdict)
+    unfused = entry.unfused_max_ulp
+    was = "" if unfused is None else f"was {ulp_text(unfused)}"
+    return f"{ulp_text(entry.fused_max_ulp)} ULP", was, True
+
+
+def relative_text(error: float | None) -> str:
+    """A relative error in two digits."""
+    return ABSENT if error is None else f"{error:.1e}" if error else "0"
+
+
+def times_text(count: int) -> str:
+    """`` ×43``; empty for one."""
+    return f" ×{count:,}" if count > 1 else ""
+
+
+def carried_text(ledger: Ledger) -> str:
+    """``2×AddReLU + Swish (custom_ops)``: what the net brings along, by whose it is."""
+    whose = dict.fromkeys(kernel.by for kernel in ledger.carried)
+    return ", ".join(
+        f"{operators_text([one.name for one in ledger.carried if one.by == by])} ({by})"
+        for by in whose
+    )
+
+
+def saving_spread_text(kernel: FusedKernel) -> str:
+    """How far the measured saving spreads; empty where that is not known."""
+    spread = kernel.saving_spread_us
+    return "" if spread is None else f"±{time_text(spread)}"
+
+
+def rejected_by_reason(
+    candidates: Iterable[RejectedCandidate],
+) -> list[tuple[str, list[list[RejectedCandidate]]]]:
+    """Each reason once with its candidates, those of the same operators together; what would save most first."""
+    found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
+    for one in sorted(candidates, key=lambda one: -one.saving_us):
+        found.setdefault(one.reason, {}).setdefault((one.operators, one.rule), []).append(one)
+    return [(reason, list(groups.values())) for reason, groups in found.items()]
+
+
+def at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
+    """The edges on which bytes are at stake, most first."""
+    return sorted(
+        (edge for edge in edges if edge.bytes_at_stake), key=lambda edge: -edge.bytes_at_stake
+    )
+
+
+def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
+    """Each suggestion once, with the edges it would fuse and the bytes at stake on them, most bytes first."""
+    found: dict[Suggestion, list[int]] = {}
+    for edge in edges:
+        if edge.suggestion is not None:
+            found.setdefault(edge.suggestion, []).append(edge.bytes_at_stake)
+    rows = [(suggestion, len(stakes), sum(stakes)) for suggestion, stakes in found.items()]
+    return sorted(rows, key=lambda row: -row[2])
+
+
+def shorten(text: str, width: int) -> str:
+    """The text with … in its middle where it is too long; the end, which tells names apart, stays longer."""
+    if len(text) <= width:
+        return text
+    head = max(0, (width - 1) // 3)
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,95 @@
+"""A Reshape joins the groups on both sides of it; nothing is suggested that was tried and did not help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ms_fusion import operators
+from ms_fusion.flags import GraphKernelFlags
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.presets.served import EXPANDED
+from ms_fusion.presets.table import resolve
+from ms_fusion.why_not import explain_edges
+from tests.cases import cases
+from tests.ms_fusion.presets.mindspore_child import ROOT, run
+
+PROGRAM = ROOT / "tests" / "programs" / "trials" / "reshapes.py"
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    place: Path = tmp_path_factory.mktemp("reshapes")
+    return run(PROGRAM, place / "work").result
+
+
+@pytest.mark.mindspore
+def test_a_block_becomes_a_few_kernels(seen: dict[str, Any]) -> None:
+    apart, joined = seen["block"]
+    assert joined[0] <= 3 < 10 <= apart[0]
+    assert joined[1] < apart[1] and joined[2] < 1e-5
+    assert joined[3] == [], "nothing is left to suggest"
+
+
+@pytest.mark.mindspore
+def test_what_lies_around_a_reshape_is_one_kernel(seen: dict[str, Any]) -> None:
+    apart, joined = seen["between"]
+    assert (apart[0], joined[0]) == (2, 1) and joined[2] < 1e-5
+
+
+@pytest.mark.mindspore
+@cases(
+    "name, more_bytes",
+    [("alone", 0), ("of_an_input", 0), ("at_the_end", 0), ("behind_a_library", 0), ("beside_its_source", 2048)],
+)  # fmt: skip
+def test_a_reshape_alone_stays_a_view(seen: dict[str, Any], name: str, more_bytes: int) -> None:
+    """Where what is reshaped is a result as well, both are written."""
+    apart, joined = seen[name]
+    assert joined[0] <= apart[0] and joined[1] <= apart[1] + more_bytes, (name, apart, joined)
+    assert joined[2] < 1e-5
+
+
+@cases("preset", ["auto", "basic", "aggressive", "expert"])
+def test_the_presets_ask_for_it(preset: str) -> None:
+    flags = resolve(preset, generator="ms_fusion")
+    assert {*operators.NOT_FOR_ANOTHER_GENERATOR} <= {*(flags.enable_cluster_ops or ())}
+    assert {*(flags.enable_expand_ops or ())} == {*EXPANDED} == operators.CPU_EXPANDED_FOR_OURS
+
+
+def edges_of(op: str, flags: str, **more: Any) -> list[str | None]:
+    """The flags that are suggested for both edges of an operator between two that are fused."""
+    values = {name: Value(name, (8, 8), "float32", "input" if name == "x" else "result") for name in "xabc"}  # fmt: skip
+    nodes = (Node("a", "Exp", ("x",), ("a",)), Node("b", op, ("a",), ("b",)), Node("c", "Neg", ("b",), ("c",)))  # fmt: skip
+    graph = Graph("g", nodes, values, ("x",), ("c",))
+    placement = {"a": ("first",), "c": ("last",)}
+    found = explain_edges(graph, placement, {"a": "1", "c": "2"}, flags=flags, **more)
+    return [edge.suggestion.flags if edge.suggestion else None for edge in found]
+
+
+@cases(
+    "op, kept_out, suggested",
+    [
+        ("Tanh", (), "--enable_cluster_ops=Tanh"),
+        ("Tanh", ("Tanh",), None),
+        ("Tanh", ("Sin",), "--enable_cluster_ops=Tanh"),
+        ("SquareSumAll", (), None),
+    ],
+)
+def test_only_what_was_tried_is_suggested(
+    op: str, kept_out: tuple[str, ...], suggested: str | None
+) -> None:
+    """Not what tuning measured to be better kept out, and not what our generator was never asked for."""
+    flags = resolve("auto", flags=f"--disable_cluster_ops={op}", generator="ms_fusion").render()
+    assert edges_of(op, flags, kept_out=kept_out) == [suggested] * 2
+
+
+@cases("op", sorted(operators.CPU_EXPANDABLE - operators.CPU_CLUSTERED))
+def test_what_the_presets_have_not_is_not_suggested(op: str) -> None:
+    flags = resolve("auto", generator="ms_fusion")
+    asked = {*(flags.enable_cluster_ops or ()), *(flags.enable_expand_ops or ())}
+    for suggested in edges_of(op, flags.render()):
+        if suggested:
+            added = GraphKernelFlags.parse(suggested)
+            assert {*(added.enable_cluster_ops or ()), *(added.enable_expand_ops or ())} <= asked
