@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ms_fusion.cli_shared import check_places, debugging, progress_shown
+from ms_fusion.report.printable import printable
 
 if TYPE_CHECKING:
     from ms_fusion.ledger import Ledger
@@ -91,6 +92,7 @@ def fuse(
     }
     checked(source, target, fusion_rules=names_in(rules), **asked)
     from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+    from ms_fusion.onnx_fusion.telling import RUNS_AS_BEFORE
 
     with progress_shown() as say:
         ledger = auto_fuse(
@@ -102,6 +104,9 @@ def fuse(
             progress=say,
             **asked,
         )
+    for warning in ledger.warnings:
+        if warning != RUNS_AS_BEFORE:  # which the sentence says
+            click.echo(f"[WARNING] {printable(warning)}", err=True)
     click.echo(_sentence(ledger, None if dry_run else target))
     for note in ledger.notes:
         click.echo(f"[INFO] {note}")
@@ -135,4 +140,9 @@ def _sentence(ledger: Ledger, written: Path | None) -> str:
         done = (
             f"{sum(mapped.values())} groups are ONNX Runtime's operators{': ' * bool(names)}{names}"
         )
-    return f"[INFO] {told['operators']} operators, {told['candidates']} candidates. Estimated: {estimate}. {done}. {place}"
+    where = (
+        "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`. "
+        if ledger.kernels and mapped is None
+        else ""
+    )
+    return f"[INFO] {told['operators']} operators, {told['candidates']} candidates. {where}Estimated: {estimate}. {done}. {place}"

@@ -9,6 +9,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from ms_fusion import __version__
+from ms_fusion.cost import known_beforehand
 from ms_fusion.formats.onnx_graph import assumed, project
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.deciding import rejected
@@ -59,8 +60,8 @@ def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[.
                 found = compared.with_fused(made)
         functions.mark(made, {}, __version__)
         sized = assumed(projection.graph, task.sizes)
-        worth = worth_of(mapped, sized, task.device)
-        kernels = [kernel_of(one.candidate, sized, task.device, worth[one.candidate], _name(one), "onnxruntime", time_us=one.tried.us, unfused_time_us=one.tried.before_us) for one in mapped]  # fmt: skip
+        worth, beforehand = worth_of(mapped, sized, task.device), known_beforehand(sized)
+        kernels = [kernel_of(one.candidate, sized, task.device, worth[one.candidate], _name(one), "onnxruntime", beforehand, time_us=one.tried.us, unfused_time_us=one.tried.before_us) for one in mapped]  # fmt: skip
         told = {"candidates": decided.candidates, "operators of ONNX Runtime": _counted(mapped)}
         ledger = ledger_of_kernels(task.source, sized, task.device, replace(task.cleaned, notes=(*task.cleaned.notes, *notes)), worth, kernels, decided.rejected, task.sizes, projection, told)  # fmt: skip
         return Done(made, ledger, found=found)

@@ -21,7 +21,7 @@ from ms_fusion.onnx_fusion.cleaning import Cleaned, clean, untouched
 from ms_fusion.onnx_fusion.kept_kernels import REPRODUCERS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.task import Progress, Task
-from ms_fusion.onnx_fusion.telling import with_errors
+from ms_fusion.onnx_fusion.telling import unknown_sizes, with_errors
 from ms_fusion.onnx_fusion.verification import Comparison, agree
 from ms_fusion.onnx_fusion.written import (
     KERNELS,
@@ -98,6 +98,7 @@ def auto_fuse(
         model, cleaned = _cleaned(
             model, source, target_device.name, sizes, defaults, native, verify=verify
         )
+        unknown = unknown_sizes(project(model).graph, sizes)
         if defaults:
             cleaned = replace(cleaned, notes=(*cleaned.notes, _noted(defaults)))
         task = Task(source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say)  # fmt: skip
@@ -111,6 +112,7 @@ def auto_fuse(
         [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if place is not None else []
     )
     ledger = with_errors(done.ledger, done.found, places)
+    ledger = replace(ledger, warnings=(*ledger.warnings, *unknown))
     if report is not None:
         ledger.to_html(report)
     return ledger

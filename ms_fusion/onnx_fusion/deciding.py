@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.cost import Benefit, benefit, work_of
+from ms_fusion.cost import Benefit, benefit, known_beforehand, work_of
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
@@ -83,7 +83,8 @@ def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], 
 def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], kinds: Sequence[str]) -> list[Candidate]:  # fmt: skip
     """Every set of operators that may become one kernel, each once, under the first name that found it.
 
-    At least two of them are launched where they stand apart: what only changes a shape saves nothing.
+    At least two of them are launched in each call where they stand apart: what only changes a shape saves nothing, and what
+    computes with weights alone (their transpose) runs once.
     """
     order = order_of(graph)
     may = {node.name for node in graph.nodes if has_meaning(node, graph)}
@@ -93,7 +94,7 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
         found += SEARCHES[name](graph, is_one)
     if searches:
         found += [with_layouts(one, graph, is_one) for one in found]
-    launched = {node.name for node in graph.nodes if work_of(node, graph).launches}
+    launched = {node.name for node in graph.nodes if work_of(node, graph).launches} - known_beforehand(graph)  # fmt: skip
     distinct: dict[tuple[str, ...], Candidate] = {}
     for one in found:
         if one.kind in kinds and len(launched.intersection(one.nodes)) > 1:
@@ -115,11 +116,11 @@ def refused_in(graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candid
 
 
 def worth_of(candidates: Iterable[Candidate], graph: Graph, device: Device) -> dict[Candidate, Benefit]:  # fmt: skip
-    """What each candidate saves; those that are alike save the same."""
+    """What each candidate saves in each call; those that are alike save the same."""
     known: dict[str, Benefit] = {}
-    worth = {}
+    worth, beforehand = {}, known_beforehand(graph)
     for one in candidates:
-        node = fused_node(graph, one.nodes, one.rule)
+        node = fused_node(graph, [name for name in one.nodes if name not in beforehand], one.rule)
         key = signature(_body(node))
         if key not in known:
             known[key] = judged(node, graph, device)

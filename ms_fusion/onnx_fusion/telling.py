@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 from ms_fusion import cost
 from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
-from ms_fusion.formats.onnx_graph import Projection
+from ms_fusion.formats.onnx_graph import UNKNOWN_RANK, Projection
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import FusedKernel, Ledger, RejectedCandidate, Work
 from ms_fusion.onnx_fusion.cleaning import Cleaned
@@ -23,6 +23,10 @@ from ms_fusion.rewrite import Candidate
 
 MADE_UP = "unk__"
 """How the names of sizes begin that shape inference gives, and nobody knows."""
+RUNS_AS_BEFORE = "ONNX Runtime runs the fused model as before, operator by operator. What is saved is saved where its kernels run: in `ms_fusion.from_onnx`."  # fmt: skip
+"""Of a model whose groups are functions of its own."""
+NAMED = 3
+"""So many of a kind are named."""
 
 
 def ledger_of(
@@ -38,16 +42,21 @@ def ledger_of(
     times: Mapping[str, tuple[float, float]],
 ) -> Ledger:
     """What was fused, and with numbers and reasons what was not; `times`: kernel → µs of its operators apart, and fused."""
-    kernels = []
+    kernels, beforehand = list[FusedKernel](), cost.known_beforehand(graph)
     for one in selection.chosen:
         name = outcome.kernels[one].name
         apart_us, us = times.get(name, (None, None))
-        kernels.append(kernel_of(one, graph, device, worth[one], f"{one.rule}_{name}", "ms_fusion", time_us=us, unfused_time_us=apart_us))  # fmt: skip
+        kernels.append(kernel_of(one, graph, device, worth[one], f"{one.rule}_{name}", "ms_fusion", beforehand, time_us=us, unfused_time_us=apart_us))  # fmt: skip
     how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
     saved = {one: worth[one] for one in selection.chosen}
     told = {"candidates": len(worth), "selection": how}
     ledger = ledger_of_kernels(source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told)  # fmt: skip
-    return replace(ledger, notes=(*ledger.notes, *outcome.notes))
+    elsewhere = (RUNS_AS_BEFORE,) if kernels else ()
+    return replace(
+        ledger,
+        notes=(*ledger.notes, *outcome.notes),
+        warnings=(*elsewhere, *ledger.warnings),
+    )
 
 
 def ledger_of_kernels(
@@ -71,7 +80,10 @@ def ledger_of_kernels(
             nodes.append(node)
         elif node.name == held.nodes[-1]:
             nodes.append(fused_node(graph, held.nodes, held.rule, f"{held.rule}:{node.name}"))
-    after = Graph(graph.name, tuple(nodes), graph.values, graph.inputs, graph.outputs)
+    made = {value for node in nodes for value in node.outputs}
+    hidden = {value for name in inside for value in graph.node(name).outputs} - made
+    values = {name: value for name, value in graph.values.items() if name not in hidden}
+    after = Graph(graph.name, tuple(nodes), values, graph.inputs, graph.outputs)
     met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
     follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
     told_of = [symbol for symbol in projection.symbols if symbol not in follows or not symbol.startswith(MADE_UP)]  # fmt: skip
@@ -80,13 +92,16 @@ def ledger_of_kernels(
     if unknown:
         own = ", ".join(symbol for symbol in projection.symbols if symbol in met)
         assumptions.append(f"no size of the model is called {', '.join(unknown)}; those of its inputs are {own or 'all known'}")  # fmt: skip
+    beforehand = cost.known_beforehand(graph)
+    if beforehand:
+        assumptions.append(f"{len(beforehand)} operators compute with weights alone, so they run once and count nothing: {_some([node.name for node in graph.nodes if node.name in beforehand])}")  # fmt: skip
     steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
     return Ledger(
         source.name,
         tuple(one for one in kernels if len(one.nodes) > 1),
         (),
-        cost.summarise(graph),
-        cost.summarise(after),
+        cost.summarise(graph, beforehand),
+        cost.summarise(after, beforehand),
         environment={
             "device": device.name,
             "device source": device.source,
@@ -102,13 +117,34 @@ def ledger_of_kernels(
     )
 
 
+def unknown_sizes(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """A warning where sizes of inputs are not known and nobody says what they are taken for; it asks for that."""
+    unknown: dict[str, list[str]] = {}
+    for name in graph.inputs:
+        shape = graph.values[name].shape
+        symbols = [size for size in shape if isinstance(size, str) and size not in sizes]
+        symbols += ["one without a name"] * any(size == -1 for size in shape)
+        if symbols and shape != UNKNOWN_RANK:
+            unknown[name] = list(dict.fromkeys(symbols))
+    if not unknown:
+        return ()
+    inputs = "; ".join(f"{name}: {', '.join(some)}" for name, some in unknown.items())
+    named = dict.fromkeys(size for some in unknown.values() for size in some if " " not in size)
+    ask = f" Give them: --assume {','.join(f'{size}=…' for size in named)}." if named else ""
+    return (f"Sizes of inputs that are not known count as 1, and the estimate with them ({inputs}).{ask}",)  # fmt: skip
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:NAMED], *(["…"] if len(names) > NAMED else [])])
+
+
 def kernel_of(
-    one: Candidate, graph: Graph, device: Device, found: Benefit, name: str, generator: str, *, time_us: float | None = None, unfused_time_us: float | None = None
+    one: Candidate, graph: Graph, device: Device, found: Benefit, name: str, generator: str, beforehand: Container[str], *, time_us: float | None = None, unfused_time_us: float | None = None
 ) -> FusedKernel:  # fmt: skip
-    """A group of the graph as what the ledger knows of a kernel."""
+    """A group of the graph as what the ledger knows of a kernel; what runs `beforehand` costs nothing apart."""
     node = fused_node(graph, one.nodes, one.rule)
     assert node.body is not None
-    apart = [cost.work_of(inner, node.body) for inner in node.body.nodes]
+    apart = [Work() if inner.name in beforehand else cost.work_of(inner, node.body) for inner in node.body.nodes]  # fmt: skip
     parts = tuple(cost.stages(work, device, matrix=cost.is_matrix_product(inner.op)) for work, inner in zip(apart, node.body.nodes, strict=True))  # fmt: skip
     work = cost.work_of(node, graph)
     has_product = any(cost.is_matrix_product(inner.op) for inner in node.body.nodes)

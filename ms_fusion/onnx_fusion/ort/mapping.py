@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from ms_fusion.cost import Benefit, benefit
+from ms_fusion.cost import Benefit, benefit, known_beforehand
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.graph import Graph, Node
@@ -198,5 +198,10 @@ def applied(model: ir.Model, mapped: Sequence[Mapped]) -> ir.Model:
 
 
 def worth_of(mapped: Sequence[Mapped], graph: Graph, device: Device) -> dict[Candidate, Benefit]:
-    """What the model of costs says of each as one kernel."""
-    return {one.candidate: benefit(fused_node(graph, one.candidate.nodes, one.candidate.rule), graph, device) for one in mapped}  # fmt: skip
+    """What the model of costs says of each as one kernel, in each call."""
+    beforehand = known_beforehand(graph)
+    found = {}
+    for one in (item.candidate for item in mapped):
+        names = [name for name in one.nodes if name not in beforehand] or one.nodes
+        found[one] = benefit(fused_node(graph, names, one.rule), graph, device)
+    return found
