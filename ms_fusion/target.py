@@ -119,6 +119,21 @@ def require_mindspore() -> None:
         )
 
 
+def check_tensors(inputs: Any, place: str = "input") -> None:
+    """Raises `InputError` for an array of NumPy among the inputs of a net, at any depth: MindSpore takes Tensors."""
+    for number, one in enumerate(inputs):
+        if isinstance(one, (tuple, list)):
+            check_tensors(one, f"{place} {number},")
+        elif type(one).__module__ == "numpy" and hasattr(one, "dtype"):
+            raise InputError(
+                "this is no Tensor",
+                place=f"{place} {number}",
+                expected="mindspore.Tensor",
+                got=f"numpy.{type(one).__name__} of {one.dtype} {one.shape}",
+                remedy="Wrap it: mindspore.Tensor(array)",
+            )
+
+
 def load_target(
     target: str, *, inputs: Sequence[str] = ()
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -156,27 +171,29 @@ def run_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _as_script(path: Path) -> Iterator[None]:
-    """Find modules as `python FILE.py` would, and write no bytecode beside the user's files."""
-    wrote = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
+    """Find modules as `python FILE.py` would; their bytecode goes to our cache, not beside them."""
+    from tbe_impl.bytecode import cached_bytecode
+
+    place = str(path.resolve().parent)
+    # It stays on the path: a net may import its neighbours when it is first called.
+    sys.path.insert(0, place)
+    with cached_bytecode(place):
         yield
-    finally:
-        # The directory stays on the path: a net may import its neighbours when it is first called.
-        sys.dont_write_bytecode = wrote
 
 
 def _load(path: Path) -> ModuleType:
+    from tbe_impl.bytecode import CachedLoader
+
     name = path.stem
     if name in sys.modules or name in sys.stdlib_module_names or not name.isidentifier():
         name = "ms_fusion_target_" + re.sub(r"\W", "_", name)
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    assert spec is not None and spec.loader is not None
+    loader = CachedLoader(name, str(path.resolve()))
+    spec = importlib.util.spec_from_file_location(name, path.resolve(), loader=loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         raise InputError(

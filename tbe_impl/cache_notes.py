@@ -16,7 +16,7 @@ from tbe_impl.cache_entry import check_owner, open_directory, read_file
 from tbe_impl.errors import CacheError
 
 SUFFIX = ".note"
-BYTES_MAX = 1 << 18
+BYTES_MAX = 1 << 20
 _DIGITS = 64
 
 

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -132,7 +132,8 @@ def build(request: Request) -> Built:
     if request.backend not in BACKENDS:
         raise InputError("unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend))  # fmt: skip
     outside = here().file
-    with _aside():
+    # what operator files print goes to standard error
+    with contextlib.redirect_stdout(sys.stderr):
         operator = load_operator(file, name, search_path=request.search_path or _tree_of(file))
         call = call_of(
             operator.function,
@@ -410,17 +411,6 @@ def _line_of(operator: Operator) -> int | str:
 def _tree_of(file: Path) -> tuple[str, ...]:
     """The directory from which a file in a tree of operators imports its neighbours as ``impl.…``."""
     return tuple(str(place.parent) for place in file.absolute().parents if place.name == "impl")[:1]
-
-
-@contextlib.contextmanager
-def _aside() -> Iterator[None]:
-    """What operator files print goes to standard error, and no bytecode is written beside them."""
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        sys.dont_write_bytecode = written
 
 
 def _timed(kernel: Kernel, arrays: Sequence[np.ndarray], backend: str) -> float:

@@ -15,18 +15,20 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tbe_impl import compat, tuned
 from tbe_impl.backends import cann
+from tbe_impl.bytecode import CachedLoader
 from tbe_impl.compat import Registration
 from tbe_impl.compat.modules import ROOTS
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.late import LateKernel
 from tbe_impl.module_places import modules_below
+from tbe_impl.operator_errors import failed_call, failed_import
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, declared_shapes, described, kernel_of
 from tbe_impl.specialising import Specialised
@@ -36,6 +38,8 @@ OPTIONS = ("inplace", "threads", "vector_bits")
 
 _numbers = itertools.count()
 _importing = threading.RLock()
+BEGINNINGS = 32
+"""At how many modules of a circle of imports it is tried to begin."""
 
 
 class Operator:
@@ -98,12 +102,14 @@ class Operator:
         with compat.installed(soc=soc) as session, _in_place(self._modules, self._search_path):
             try:
                 self.function(*arguments, **keywords)
+                kernel = kernel_of(called, session, declared)
+                check_schedule(kernel)
             except FusionError:
                 raise
             except (Exception, SystemExit) as error:
-                raise _explained(error, self) from error
-            kernel = kernel_of(called, session, declared)
-            check_schedule(kernel)
+                raise failed_call(
+                    error, self.name, self.file, self._parameters, arguments, keywords
+                ) from error
         return kernel
 
     def build_for_device(
@@ -169,55 +175,77 @@ def load_operator(
 
 def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
     name = _module_name(file, search_path)
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         return _import_alone(name, file)
     except FusionError:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an operator's file raises
-        failure = error
-        if isinstance(error, ImportError) and "partially initialized" in str(error):
-            # files that import each other in a circle; their packages, imported whole, know where to begin
-            with suppress(Exception):
-                return _import_with_packages(name, file, search_path)
-        line = _line_in(failure, file)
-        raise InputError(
-            f"the operator's file fails while it is imported: {_said_by(failure)}",
-            place=f"{file}:{line}" if line else str(file),
-            remedy="Name the parent directory of its helper packages in search_path"
-            if isinstance(failure, ImportError)
-            else _exit_remedy(failure),
-        ) from failure
-    finally:
-        sys.dont_write_bytecode = written
+    except (Exception, SystemExit) as error:
+        found = None
+        if "partially initialized" in str(error):
+            found = _import_in_a_circle(name, file, search_path, error)
+        if found is None:
+            raise failed_import(error, file) from error
+        return found
 
 
 def _import_alone(name: str, file: Path) -> types.ModuleType:
+    _make_packages(name, file)
+    loader = CachedLoader(name, str(file))
+    specification = importlib.util.spec_from_file_location(name, file, loader=loader)
+    assert specification is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    # as Python has it while it imports: who asks a module for what is not there yet is told so
+    vars(specification)["_initializing"] = True
+    try:
+        loader.exec_module(module)
+    finally:
+        vars(specification)["_initializing"] = False
+    return module
+
+
+def _make_packages(name: str, file: Path) -> None:
+    """The packages that a file stands in, without running them: they may import every operator there is."""
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
-            # its __init__ may import every operator there is; this one needs its neighbours only
             package = types.ModuleType(parent)
             package.__path__ = [str(place)]
             hand_on(package, homes_of(str(place / "__init__.py"), parent))
             sys.modules[parent] = package
-    specification = importlib.util.spec_from_file_location(name, file)
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    specification.loader.exec_module(module)
-    return module
 
 
-def _import_with_packages(name: str, file: Path, search_path: Sequence[str]) -> types.ModuleType:
-    for key in _theirs(dict(sys.modules), search_path):
-        del sys.modules[key]
-    lazy = [item for item in sys.meta_path if isinstance(item, LazyPackages)]
-    for item in lazy:
-        item.places = ()
-    importlib.import_module(name.rpartition(".")[0])
-    found = sys.modules.get(name)
-    # a package may hold a function under the name of its module
-    return found if found is not None else importlib.import_module(name)
+def _import_in_a_circle(
+    name: str, file: Path, search_path: Sequence[str], error: BaseException
+) -> types.ModuleType | None:
+    """A file that imports what imports it: from whichever module of the circle it can be begun at, None where at none."""
+    tried: set[str] = set()
+    waiting = _under_way(error)
+    while waiting and len(tried) < BEGINNINGS:
+        beginning = waiting.pop()
+        if beginning in tried:
+            continue
+        tried.add(beginning)
+        for key in _theirs(dict(sys.modules), search_path):
+            del sys.modules[key]
+        _make_packages(name, file)
+        try:
+            importlib.import_module(beginning)
+            return sys.modules.get(name) or _import_alone(name, file)
+        except Exception as another:  # noqa: BLE001 - whatever an operator's file raises
+            waiting += _under_way(another)
+    return None
+
+
+def _under_way(error: BaseException) -> list[str]:
+    """The modules whose import was under way when it failed, below the first, the outermost first."""
+    found: dict[str, None] = {}
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_name == "<module>":
+            found[str(frame.f_globals["__name__"])] = None
+        trace = trace.tb_next
+    return list(found)[1:]
 
 
 def _module_name(file: Path, search_path: Sequence[str]) -> str:
@@ -343,55 +371,3 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
         return inspect.signature(inspect.unwrap(function)).parameters
     except (TypeError, ValueError):
         return {}
-
-
-def _explained(error: BaseException, operator: Operator) -> InputError:
-    """What went wrong inside an operator, at the operator's own line."""
-    line = _line_in(error, operator.file) if operator.file else None
-    return InputError(
-        f"{operator.name} fails: {_said_by(error)}",
-        place=f"{operator.file}:{line}" if line else str(operator.file or operator.name),
-        remedy=_missing_import(error) or _exit_remedy(error),
-    )
-
-
-def _said_by(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
-
-
-def _exit_remedy(error: BaseException) -> str | None:
-    """An operator that ends the program would end the user's."""
-    return "Take the call of sys.exit out of the file" if isinstance(error, SystemExit) else None
-
-
-_IMPORTS = {
-    "tvm": "from te import tvm",
-    "te": "import te.lang.cce",
-    "tbe": "import te.lang.cce as tbe, or from tbe import dsl as tbe",
-    "dsl": "from tbe import dsl",
-    "generic": "from topi import generic",
-    "util": "from topi.cce import util",
-    "fusion_manager": "from te.platform.fusion_manager import fusion_manager",
-    "para_check": "from tbe.common.utils import para_check",
-    "shape_util": "from tbe.common.utils import shape_util",
-    "reduce": "from functools import reduce",
-    "np": "import numpy as np",
-}
-"""Names that operators are copied with, without the lines above them."""
-
-
-def _missing_import(error: BaseException) -> str | None:
-    line = (
-        _IMPORTS.get(getattr(error, "name", None) or "") if isinstance(error, NameError) else None
-    )
-    return f"The file lacks a line: {line}" if line else None
-
-
-def _line_in(error: BaseException, file: Path) -> int | None:
-    """The innermost line of a file in a traceback."""
-    found, trace = None, error.__traceback__
-    while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename) == file:
-            found = trace.tb_lineno
-        trace = trace.tb_next
-    return found

@@ -9,19 +9,20 @@ import ast
 import importlib
 import importlib.abc
 import importlib.machinery
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tbe_impl.bytecode import CachedFinder
+
 MANY = 8
 """From how many imports on a package counts as one that only hands names on."""
 
 
-class LazyPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds packages below some directories whose ``__init__`` does nothing but import.
+class LazyPackages(CachedFinder, importlib.abc.Loader):
+    """Finds modules below some directories; a package whose ``__init__`` does nothing but import is not run.
 
     Args:
         places: the directories.
@@ -29,7 +30,7 @@ class LazyPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """
 
     def __init__(self, places: Sequence[str], roots: Sequence[str] = ()):
-        self.places = tuple(f"{place.rstrip(os.sep)}{os.sep}" for place in places)
+        super().__init__(places)
         self.roots = frozenset(roots)
 
     def find_spec(
@@ -37,11 +38,11 @@ class LazyPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname.partition(".")[0] in self.roots:
             return None
-        found = importlib.machinery.PathFinder.find_spec(fullname, path)
-        if found is None or not found.submodule_search_locations or not found.origin:
-            return None
-        if not found.origin.startswith(self.places) or not homes_of(found.origin, fullname):
-            return None
+        found = super().find_spec(fullname, path, target)
+        if found is None or not found.submodule_search_locations:
+            return found
+        if not homes_of(str(found.origin), fullname):
+            return found
         lazy = importlib.machinery.ModuleSpec(fullname, self, origin=found.origin, is_package=True)
         lazy.submodule_search_locations = list(found.submodule_search_locations)
         lazy.has_location = True
