@@ -19,6 +19,8 @@ Shape = tuple[int, ...]
 Values = tuple[tuple[int, ...] | None, ...]
 MANY = 64
 """From how many elements on an input is no list of axes or sizes."""
+CHECKS = "E80"
+"""How the codes of checks begin; those of what the toolkit, or we, cannot build begin otherwise."""
 SIZE = 16
 """What stands for an unknown size where only the operator's opinion on the rest is asked."""
 
@@ -61,7 +63,14 @@ class Specialised:
         return any(size < 0 for item in found for size in item["shape"])
 
     def may_come(self, problem: FusionError) -> bool:
-        """Whether the operator has another opinion where sizes, or the numbers in small inputs, are known."""
+        """Whether the operator has another opinion where sizes, or the numbers in small inputs, are known.
+
+        Where ranks are known it has not, if one of its own checks refuses what it was called with.
+        """
+        given = list(_descriptions([*self._arguments, *self._keywords.values()]))
+        code = str(getattr(problem, "info", {}).get("errCode"))
+        if code.startswith(CHECKS) and not any(map(_any_rank, given)):
+            return False
         for values in (False, True):
             arguments, keywords = deepcopy((self._arguments, self._keywords))
             found = list(_descriptions([*arguments, *keywords.values()]))

@@ -11,8 +11,15 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from tbe_impl.compat.classify_checks import (
+    check_broadcast,
+    check_call,
+    check_concat,
+    check_elementwise,
+)
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.merged_axes import gather_nd_variant, gather_variant
+from tbe_impl.compat.shape_util import wrap_axes_to_positive
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
 REDUCE_MODES = frozenset({"reduce", "tuple_reduce"})
@@ -36,21 +43,23 @@ def classify(
             each variant, as the toolkit has it.
 
     Raises:
-        OperatorError: the rank is unknown, or reduced axes are.
+        OperatorError: the rank or the reduced axes are not known, or the toolkit would refuse the inputs.
     """
     if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
         # operators look for theirs in each variant, where the toolkit has merged axes before them
         cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [list(extra_params["disable_fuse_axes"])]  # fmt: skip
+    pattern, extra = str(mode).lower(), extra_params or {}
     inputs = [_described(item) for item in ins]
-    if str(mode).lower() == "gather":
+    check_call(pattern, inputs, extra)
+    if pattern == "gather":
         return [_gather(ins, inputs)]
-    if str(mode).lower() == "scatter_nd" and (extra_params or {}).get("op_name") == "scatter_nd":
+    if pattern == "scatter_nd" and extra.get("op_name") == "scatter_nd":
         return [_scatter_nd(inputs)]
-    if str(mode).lower() == "gather_nd":
+    if pattern == "gather_nd":
         return [gather_nd_variant(*_as_declared(ins, inputs), ins[2] if len(ins) > 2 else 0)]
     tensors = [item for item in _flat(inputs) if _role(item) != "axis"]
     rank = max((len(item["shape"]) for item in tensors), default=0)
-    if str(mode).lower() in BROADCAST_MODES:
+    if pattern in BROADCAST_MODES:
         for item in tensors:
             missing = rank - len(item["shape"])
             item["shape"] = [1] * missing + list(item["shape"])
@@ -60,22 +69,27 @@ def classify(
         if isinstance(item, dict) and _role(item) == "axis":
             item["value"] = _axes(item, rank)
             item["shape"] = [len(item["value"])]
-        elif str(mode).lower() in ("norm", "tuple_reduce") and index == len(inputs) - 1:
+        elif pattern in ("norm", "tuple_reduce") and index == len(inputs) - 1:
             inputs[index] = _axes(item, rank)
-    if str(mode).lower() in ("sort", "topk"):
-        by_tensor = (extra_params or {}).get("op_mode") == "topkv2"
+    if pattern == "elewise":
+        check_elementwise(tensors)
+    if pattern == "broadcast":
+        check_broadcast(tensors)
+    if pattern in ("sort", "topk"):
+        by_tensor = extra.get("op_mode") == "topkv2"
         return [[inputs[0], inputs[2]]] if by_tensor else [inputs[:1]]
-    if str(mode).lower() == "pooling":
-        return [_pooling(inputs, extra_params or {})]
-    if str(mode).lower() == "pooling_with_arg":
-        return [[inputs[0], *_windows(extra_params or {})]]
-    if str(mode).lower() == "concat":
-        axis = int((extra_params or {}).get("axis", 0))
-        return [[inputs[0], axis % max(rank, 1)]]
-    if str(mode).lower() == "transpose":
-        return [[inputs[0], [int(axis) % max(rank, 1) for axis in (extra_params or {})["axes"]]]]
-    if str(mode).lower() == "split":
-        return [[inputs[0], *_split(inputs, extra_params or {})]]
+    if pattern == "pooling":
+        return [_pooling(inputs, extra)]
+    if pattern == "pooling_with_arg":
+        return [[inputs[0], *_windows(extra)]]
+    if pattern == "concat":
+        (axis,) = wrap_axes_to_positive(extra["axis"], max(rank, 1))
+        check_concat(tensors, axis)
+        return [[inputs[0], axis]]
+    if pattern == "transpose":
+        return [[inputs[0], wrap_axes_to_positive(extra["axes"], max(rank, 1))]]
+    if pattern == "split":
+        return [[inputs[0], *_split(inputs, extra)]]
     return [inputs]
 
 
@@ -152,8 +166,8 @@ def _windows(extra: Mapping[str, Any]) -> list[Any]:
 
 def _split(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
     """Axis and sizes of a split; the sizes are None where they are equal parts of an unknown size."""
-    axis = _number(inputs[1])
     shape = inputs[0]["shape"]
+    (axis,) = wrap_axes_to_positive(_number(inputs[1]), len(shape))
     if extra.get("avg_split"):
         parts, size = int(extra["num_split"]), shape[axis]
         return axis, None if size < 0 else [size // parts] * parts
@@ -233,4 +247,4 @@ def _axes(item: Any, rank: int) -> list[int]:
         listed = list(given.tolist())
     if not listed and isinstance(item, dict):
         listed = list(range(rank))
-    return sorted({int(axis) % max(rank, 1) for axis in listed})
+    return sorted(set(wrap_axes_to_positive(listed, max(rank, 1))))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tbe_impl.compat.error_manager import CUBE
 from tbe_impl.compat.para_check import check_kernel_name
-from tbe_impl.compat.shape_util import shape_to_list
+from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -209,7 +209,7 @@ CUBE_UTILITIES: Mapping[str, Any] = {
 
 FORWARD_UTILITIES: Mapping[str, Any] = {
     "BIT_RATIO_MAP": {"float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int4": 0.5},
-    "ceil_div": lambda a, b: -(-a // b),
+    "ceil_div": ceil_div,
     **{
         question: lambda *_, **__: False
         for question in (

@@ -135,9 +135,9 @@ _UTIL_EXTRA = {
     "get_const": lambda value: getattr(value, "value", value),
     "get_type_bits": platform.get_bit_len,
     "get_bit_len": platform.get_bit_len,
-    "int_ceil_div": lambda a, b: (a + b - 1) // b,
-    "align": lambda a, b: (a + b - 1) // b * b,
-    "ceil": lambda a, b: (a + b - 1) // b,
+    "int_ceil_div": shape_util.ceil_div,
+    "align": shape_util.align,
+    "ceil": shape_util.ceil_div,
     "is_cast_support": lambda source, target: families.converts(source, target),
     "get_align_factor": platform.get_align_factor,
     "reuse_input_as_output": building.reuse_input_as_output,
@@ -145,7 +145,7 @@ _UTIL_EXTRA = {
         name: max(platform.get_bit_len(name) // 8, 1) for name in para_check.ALL_DTYPE_LIST
     },
     "CCE_AXIS": SimpleNamespace(),
-    "check_input_tensor_shape": lambda *_: None,
+    "check_input_tensor_shape": shape_util.check_input_tensor_shape,
     "NAME_INDEX": [0],
 }
 _TVM_FUNCTIONS = {

@@ -12,6 +12,9 @@ from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import session
 from tbe_impl.dsl.expr import Const, Expr, Var
 
+INPUTS = {"slice": 3, "transdata": 3, "transpose": 1, "concat": 1, "split": 2}
+"""Pattern → from how many inputs `variable_shape` makes its shapes."""
+
 
 class Variable:
     """What ``get_te_var`` gives back."""
@@ -216,9 +219,22 @@ def variable_shape(
         inputs: descriptions.
         op_mode: a pattern of the toolkit; in files of 2020 the next argument.
         support_broadcast: all shapes get as many axes as the longest, ones in front.
+
+    Raises:
+        OperatorError: the pattern takes another number of inputs.
     """
     if op_mode is True or support_broadcast:
+        if len(inputs) != 2:
+            raise fault(
+                "E80027",
+                f"two inputs broadcast, but got {len(inputs)}",
+                op_name=session().operator_type,
+            )
         return _shapes(_with_equal_ranks(inputs))
+    wanted = INPUTS.get(str(op_mode), len(inputs))
+    if len(inputs) != wanted:
+        cause = f"{op_mode} takes {wanted} inputs, but got {len(inputs)}"
+        raise fault("E90001", cause, detailed_cause=cause)
     if op_mode == "slice":
         return [_shapes(inputs[:1])[0], *(list(item["const_value"]) for item in inputs[1:3])]
     if op_mode == "transdata":

@@ -9,6 +9,7 @@ from typing import Any
 from tbe_impl.compat.classify import WINDOWS, classify
 from tbe_impl.compat.registering import register_op_compute
 from tbe_impl.compat.session import has_unknown_size
+from tbe_impl.compat.shape_util import align, ceil_div
 
 PATTERNS = SimpleNamespace(
     NONE="", GATHER="gather", ELEWISE="elewise", ELEWISE_WITH_BROADCAST="broadcast", REDUCE="reduce", TRANSDATA="transdata",
@@ -96,7 +97,7 @@ def _adapter(load: Callable[[str], Any]) -> Mapping[str, Any]:
 
 _COMMON = {
     "is_unknown": is_unknown, "is_unknown_rank_input": is_unknown_rank_input, "is_dynamic_input": is_dynamic_input,
-    "is_unknown_shape_input": is_unknown, "ceil": lambda a, b: -(-a // b), "align": lambda a, b: -(-a // b) * b,
+    "is_unknown_shape_input": is_unknown, "ceil": ceil_div, "align": align,
 }  # fmt: skip
 _CONSTANTS = {
     "DATA_TYPE_FP16": "float16", "DATA_TYPE_FP32": "float32", "DATA_TYPE_INT32": "int32", "DATA_TYPE_INT8": "int8",

@@ -71,9 +71,9 @@ _INPUTS = (REQUIRED_INPUT, OPTION_INPUT, DYNAMIC_INPUT)
 _OUTPUTS = (REQUIRED_OUTPUT, OPTION_OUTPUT, DYNAMIC_OUTPUT)
 _TYPES: dict[str, tuple[type, ...]] = {
     "INT": (int,),
-    "FLOAT": (int, float),
+    "FLOAT": (float,),
     "STR": (str,),
-    "BOOL": (bool, int),
+    "BOOL": (bool,),
 }
 
 
@@ -171,14 +171,15 @@ def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> No
 def _check_description(value: Any, name: str, operator: str) -> None:
     if not isinstance(value, dict):
         raise _wrong_type(operator, name, "dict", value)
-    dynamic = in_dynamic()
+    # as it was declared; blocks of it may be known
+    unknown = in_dynamic() and -1 in _sizes(value.get("ori_shape"))
     for key in (
         "shape",
         "format",
         "ori_shape",
         "ori_format",
         "dtype",
-        *(["range"] if dynamic else []),
+        *(["range"] if unknown else []),
     ):
         if key not in value:
             raise fault(
@@ -190,8 +191,8 @@ def _check_description(value: Any, name: str, operator: str) -> None:
             )
     check_shape(value["shape"], param_name=name, op_name=operator)
     check_shape(value["ori_shape"], param_name=name, op_name=operator)
-    if dynamic:
-        check_range(value["shape"], value["range"], param_name=name)
+    if unknown and -2 not in value["shape"]:
+        check_range(value["shape"], value["range"], param_name=name, op_name=operator)
     for key, code in (("format", "E80015"), ("ori_format", "E80014")):
         if value[key] not in ALL_FORMAT_LIST:
             raise fault(
@@ -207,6 +208,10 @@ def _check_description(value: Any, name: str, operator: str) -> None:
         raise _wrong_type(operator, name, "str", dtype)
     if dtype.lower() not in ALL_DTYPE_LIST and not (session().soc.unlimited and dtype == "float64"):
         raise _wrong_dtype(operator, name, ALL_DTYPE_LIST, dtype)
+
+
+def _sizes(shape: Any) -> Sequence[Any]:
+    return shape if isinstance(shape, (list, tuple)) else ()
 
 
 def _wrong_dtype(operator: str, name: str, known: Sequence[str], dtype: str) -> Any:
@@ -320,32 +325,40 @@ def check_shape(
         )
 
 
-def check_range(shape: Any, shape_range: Any, *_: Any, param_name: str = "", **__: Any) -> None:
+def check_range(
+    shape: Any, shape_range: Any, *_: Any, param_name: str = "", op_name: str = "", **__: Any
+) -> None:
     """Raises unless there is a pair of least and greatest size for each size of `shape`."""
     if not isinstance(shape_range, (tuple, list)):
-        raise _wrong_type("", param_name, "list or tuple", shape_range)
+        raise _wrong_type(op_name, param_name, "list or tuple", shape_range)
     if len(shape_range) != len(shape) and -2 not in shape:
         raise fault(
             "E80021",
             f"{param_name}: shape has {len(shape)} sizes, range {len(shape_range)}",
-            op_name="",
+            op_name=op_name,
             param_name=param_name,
             shape_len=len(shape),
             range_len=len(shape_range),
         )
     for pair in shape_range:
-        if len(pair) != 2:
-            raise fault(
-                "E80023",
-                f"{param_name}: a range is a pair of least and greatest size, but is {pair}",
-                op_name="",
-                param_name=param_name,
-            )
+        _check_pair(pair, param_name, op_name)
         low, high = pair
         if not isinstance(low, int) or not isinstance(high, (int, NONE_TYPE)):
-            raise _wrong_type("", param_name, "int", low if not isinstance(low, int) else high)
-        if low < 0 or (high is not None and not low <= high):
-            raise _out_of_range("E80022", "", f"range of {param_name}", 0, SHAPE_SIZE_LIMIT, pair)
+            raise _wrong_type(op_name, param_name, "int", low if not isinstance(low, int) else high)
+        if not 0 <= low <= (low if high is None else high) <= DIM_LIMIT_INT64:
+            raise _out_of_range(
+                "E80022", op_name, f"range of {param_name}", 0, DIM_LIMIT_INT64, pair
+            )
+
+
+def _check_pair(pair: Sequence[Any], param_name: str, op_name: str = "") -> None:
+    if len(pair) != 2:
+        raise fault(
+            "E80023",
+            f"{param_name}: a range is a pair of least and greatest size, but is {pair}",
+            op_name=op_name,
+            param_name=param_name,
+        )
 
 
 def _listed(names: Any) -> list[str]:
@@ -387,7 +400,9 @@ def check_format(
 
 
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
-    """Raises unless the ranges of each two neighbours have sizes in common."""
+    """Raises unless the ranges of each two neighbours have sizes in common; of known shapes nothing is asked."""
+    if not in_dynamic() or len(inputs) < 2:
+        return
     for given in inputs:
         if not isinstance(given, dict):
             raise _wrong_type("", "input", "dict", given)
@@ -397,9 +412,12 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
                     "E80004", f"an input lacks the item {key!r}", op_name="", param_name="", key=key
                 )
     for one, other in zip(inputs, list(inputs)[1:], strict=False):
+        sizes = zip(reversed(one["shape"]), reversed(other["shape"]), strict=False)
         pairs = zip(reversed(one["range"]), reversed(other["range"]), strict=False)
-        for first, second in pairs:
-            if support_broadcast and (first[0] <= 1 or second[0] <= 1):
+        for two, (first, second) in zip(sizes, pairs, strict=False):
+            for pair in (first, second):
+                _check_pair(pair, "")
+            if support_broadcast and (1 in two or first[0] <= 1 or second[0] <= 1):
                 continue
             ends = [
                 pair[1] if pair[1] is not None else SHAPE_SIZE_LIMIT for pair in (first, second)

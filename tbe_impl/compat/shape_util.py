@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl.compat.faults import fault
-from tbe_impl.compat.operation import variable_shape
+from tbe_impl.compat.operation import in_dynamic, variable_shape
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.expr import cast as cast_scalar
 from tbe_impl.dsl.tensor import Tensor, compute
@@ -62,8 +62,18 @@ def axis_check(shape_len: int, axis: Any) -> Any:
     [0, 3]
     """
     if not hasattr(axis, "__iter__"):
-        return _axis(int(axis), shape_len)
-    return sorted(set(wrap_axes_to_positive(list(axis), shape_len)))
+        return _whole_axis(axis, shape_len)
+    return sorted({_whole_axis(one, shape_len) for one in axis})
+
+
+def _whole_axis(axis: Any, rank: int) -> int:
+    if type(axis) is not int:
+        raise fault(
+            "E90001",
+            f"an axis has to be an int, but is {type(axis).__name__}",
+            detailed_cause="type of axis value should be int",
+        )
+    return _axis(axis, rank)
 
 
 def axis_transform_5d(axis: int, data_format: str) -> int:
@@ -266,6 +276,32 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
             param_name1="first",
             param_name2="second",
         )
+
+
+def check_input_tensor_shape(shape: Any) -> None:
+    """Raises `OperatorError` where a known size of a tensor, or of a shape, is negative, or zero while all are known."""
+    least = 0 if in_dynamic() else 1
+    for size in shape_to_list(getattr(shape, "shape", shape)):
+        if not (in_dynamic() and isinstance(size, Expr)) and not (
+            isinstance(size, int) and size >= least
+        ):
+            raise fault(
+                "E90001",
+                f"a size of a tensor has to be an int of at least {least}, but is {size}",
+                detailed_cause=f"input shape value {size}",
+            )
+
+
+def ceil_div(value: Any, factor: Any) -> Any:
+    """The quotient, rounded up; raises `OperatorError` for a factor of zero."""
+    if isinstance(factor, int) and factor == 0:
+        raise fault("E90001", f"{value} is divided by zero", detailed_cause="division by zero")
+    return (value + factor - 1) // factor
+
+
+def align(value: Any, factor: Any) -> Any:
+    """The next multiple; raises as `ceil_div`."""
+    return ceil_div(value, factor) * factor
 
 
 def cast(x: Any, dtype: str) -> Any:

@@ -17,7 +17,11 @@ def windowed_output_size_dilated(
 
     >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME"), windowed_output_size_dilated(7, 3, 2, 2, "VALID")
     ((4, 1, 1), (2, 0, 0))
+
+    Raises:
+        OperatorError: a stride or dilation is less than 1, or the padding another.
     """
+    _check_steps(stride, dilation)
     reach = (window - 1) * dilation + 1
     if padding == "VALID":
         return (size - reach + stride) // stride, 0, 0
@@ -56,6 +60,7 @@ def caffe_output_size(
 def _caffe(
     ceil_mode: int, size: int, window: int, stride: int, dilation: int, before: int, after: int
 ) -> tuple[int, int]:
+    _check_steps(stride, dilation)
     reach = (window - 1) * dilation + 1
     free = size + before + after - reach
     count = (-(-free // stride) if ceil_mode == 0 else free // stride) + 1
@@ -63,6 +68,12 @@ def _caffe(
         # no window may begin in the padding behind the image
         count -= 1
     return count, max((count - 1) * stride + reach - size - before, 0)
+
+
+def _check_steps(stride: int, dilation: int) -> None:
+    for name, step in (("stride", stride), ("dilation", dilation)):
+        if isinstance(step, int) and step < 1:
+            raise fault("E90001", f"the {name} of a window has to be at least 1, but is {step}", detailed_cause=name)  # fmt: skip
 
 
 FUNCTIONS = {

@@ -11,7 +11,7 @@ def paired_dynamic(xs, y, kernel_name="paired_dynamic"):
     schedules, tensors = [], []
     for listed, axis in dsl.classify([xs], "concat", {"axis": 0}):
         with dsl.compute():
-            shapes = shape_util.variable_shape([listed, axis], "concat")
+            shapes = shape_util.variable_shape([listed], "concat")
             data = [tvm.placeholder(shape, xs[0]["dtype"], "data") for shape in shapes]
             res = dsl.concat(data, axis)
         tensors.append([*data, res])

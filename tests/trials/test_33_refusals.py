@@ -1,0 +1,257 @@
+"""Each rule of the checks and helpers that operators call: a call that is accepted, and one that is refused, with its code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tbe_impl import compat
+from tbe_impl.compat import classify, operation, para_check, shape_util, window_sizes
+from tbe_impl.compat.modules import names_of
+from tbe_impl.compat.session import running
+from tests.cases import cases
+from tests.trials.operators import described
+
+X = described((2, 3))
+UNKNOWN = described((-1, 3))
+LONG = "x" * 201
+
+
+def without(key: str, given: dict[str, Any] = X) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != key}
+
+
+@pytest.fixture(autouse=True)
+def names() -> Iterator[None]:
+    with compat.installed(soc="Ascend910A"):
+        yield
+
+
+def checked(kind: str, value: Any) -> None:
+    """An operator of one parameter, under ``check_op_params``."""
+
+    def operator(given: Any) -> None:
+        pass
+
+    para_check.check_op_params(getattr(para_check, kind))(operator)(value)
+
+
+# kind | accepted | refused | code
+KINDS: list[tuple[str, Any, Any, str]] = [
+    ("REQUIRED_INPUT", X, None, "E80001"),
+    ("REQUIRED_INPUT", X, [X], "E80003"),
+    ("REQUIRED_INPUT", X, without("shape"), "E80004"),
+    ("REQUIRED_INPUT", X, without("dtype"), "E80004"),
+    ("REQUIRED_INPUT", X, without("format"), "E80004"),
+    ("REQUIRED_INPUT", X, without("ori_shape"), "E80004"),
+    ("REQUIRED_INPUT", X, without("ori_format"), "E80004"),
+    ("REQUIRED_INPUT", UNKNOWN, without("range", UNKNOWN), "E80004"),
+    ("REQUIRED_INPUT", {**X, "shape": [2]}, {**X, "shape": 2}, "E80003"),
+    ("REQUIRED_INPUT", {**X, "shape": (0,)}, {**X, "shape": (2.0,)}, "E80003"),
+    ("REQUIRED_INPUT", {**X, "shape": (1,) * 8}, {**X, "shape": (1,) * 9}, "E80012"),
+    ("REQUIRED_INPUT", {**X, "ori_shape": (1,) * 8}, {**X, "ori_shape": (1,) * 9}, "E80012"),
+    ("REQUIRED_INPUT", UNKNOWN, {**UNKNOWN, "shape": (-1, -3)}, "E80002"),
+    ("REQUIRED_INPUT", UNKNOWN, {**UNKNOWN, "range": [(1, None)]}, "E80021"),
+    ("REQUIRED_INPUT", UNKNOWN, {**UNKNOWN, "range": [(5, 2), (3, 3)]}, "E80022"),
+    ("REQUIRED_INPUT", UNKNOWN, {**UNKNOWN, "range": [(1, None, 2), (3, 3)]}, "E80023"),
+    ("REQUIRED_INPUT", UNKNOWN, {**UNKNOWN, "range": None}, "E80003"),
+    ("REQUIRED_INPUT", {**X, "format": "NC1HWC0"}, {**X, "format": "NC1HWC1"}, "E80015"),
+    ("REQUIRED_INPUT", {**X, "ori_format": "NHWC"}, {**X, "ori_format": "HNWC"}, "E80014"),
+    ("REQUIRED_INPUT", {**X, "dtype": "INT8"}, {**X, "dtype": "int9"}, "E80008"),
+    ("REQUIRED_INPUT", X, {**X, "dtype": None}, "E80003"),
+    ("OPTION_INPUT", None, 3, "E80003"),
+    ("DYNAMIC_INPUT", [X], [], "E80001"),
+    ("DYNAMIC_INPUT", (X, X), X, "E80003"),
+    ("DYNAMIC_INPUT", [X], [X, None], "E80003"),
+    ("REQUIRED_OUTPUT", X, None, "E80001"),
+    ("OPTION_OUTPUT", None, [X], "E80003"),
+    ("DYNAMIC_OUTPUT", [X], (), "E80001"),
+    ("REQUIRED_ATTR_INT", 3, None, "E80001"),
+    ("REQUIRED_ATTR_INT", 3, 3.0, "E80003"),
+    ("OPTION_ATTR_INT", None, "3", "E80003"),
+    ("REQUIRED_ATTR_FLOAT", 3.0, None, "E80001"),
+    ("REQUIRED_ATTR_FLOAT", 3.0, 3, "E80003"),
+    ("OPTION_ATTR_FLOAT", 0, True, "E80003"),
+    ("OPTION_ATTR_FLOAT", 1e38, float("nan"), "E80000"),
+    ("OPTION_ATTR_FLOAT", -1e38, float("-inf"), "E80000"),
+    ("REQUIRED_ATTR_STR", "sum", 3, "E80003"),
+    ("REQUIRED_ATTR_BOOL", True, 1, "E80003"),
+    ("OPTION_ATTR_BOOL", False, "true", "E80003"),
+    ("OPTION_ATTR_TYPE", "float16", "half", "E80008"),
+    ("REQUIRED_ATTR_LIST_INT", [1, -1], 1, "E80003"),
+    ("REQUIRED_ATTR_LIST_INT", (1, 2), (1, 2.0), "E80003"),
+    ("REQUIRED_ATTR_LIST_INT", [1], None, "E80001"),
+    ("OPTION_ATTR_LIST_FLOAT", [1.0], [1], "E80003"),
+    ("OPTION_ATTR_LIST_FLOAT", [1.0], [float("inf")], "E80000"),
+    ("OPTION_ATTR_LIST_BOOL", [True], [1], "E80003"),
+    ("OPTION_ATTR_LIST_LIST_INT", [[1], (2, 3)], [1], "E80003"),
+    ("OPTION_ATTR_LIST_LIST_INT", [[1]], [[1.0]], "E80003"),
+    ("KERNEL_NAME", "_add_1", "add-1", "E80020"),
+    ("KERNEL_NAME", None, "1add", "E80020"),
+    ("KERNEL_NAME", LONG[1:], LONG, "E80002"),
+    ("KERNEL_NAME", "add", 1, "E80003"),
+]
+
+
+@cases("kind, accepted, refused, code", KINDS)
+def test_parameters(kind: str, accepted: Any, refused: Any, code: str) -> None:
+    checked(kind, accepted)
+    with pytest.raises(RuntimeError) as caught:
+        checked(kind, refused)
+    assert caught.value.args[0]["errCode"] == code
+    assert caught.value.args[0]["op_name"] == "operator" or code == "E80021"
+
+
+TENSOR = {"shape": (2, -1), "range": [(2, 2), (1, 9)]}
+PARAMETERS = {"checks": para_check, "shapes": shape_util, "windows": window_sizes}
+# module.function | accepted | refused | code
+CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
+    ("checks.check_shape", ((2, 3),), ("23",), "E80003"),
+    ("checks.check_shape", ((2, 3),), ((2, None),), "E80003"),
+    ("checks.check_shape", ((0,),), ((-1,),), "E80002"),
+    ("checks.check_shape", ((2,), 2), ((1,), 2), "E80002"),
+    ("checks.check_shape", ((2,), 0, 9, 1), ((), 0, 9, 1), "E80012"),
+    ("checks.check_shape", ((2,), 0, 9, 1, 2), ((2, 2, 2), 0, 9, 1, 2), "E80012"),
+    ("checks.check_shape", ((2, 3), 0, 9, 0, 8, 6), ((2, 2), 0, 9, 0, 8, 6), "E80011"),
+    ("checks.check_range", ((2,), [(2, 2)]), ((2,), [(2, 2), (3, 3)]), "E80021"),
+    ("checks.check_range", ((-1,), [(0, None)]), ((-1,), [(-1, None)]), "E80022"),
+    ("checks.check_range", ((-1,), [(1, 2**63 - 1)]), ((-1,), [(1, 2**63)]), "E80022"),
+    ("checks.check_range", ((-1,), [(1, None)]), ((-1,), [(None, 1)]), "E80003"),
+    ("checks.check_dtype", ("Float16", ("float16",)), ("float32", ("float16",)), "E80008"),
+    ("checks.check_dtype", ("float32", "float32"), (None, "float32"), "E80007"),
+    ("checks.check_dtype", ("int8",), (8,), "E80003"),
+    ("checks.check_format", ("ND",), ("DN",), "E80015"),
+    ("checks.check_format", ("NHWC", ["NHWC"]), ("ND", ["NHWC"]), "E80015"),
+    ("checks.check_format", ("NHWC", "NHWC"), (None, "NHWC"), "E80017"),
+    ("checks.check_elewise_shape_range", ([TENSOR],), ([TENSOR, 3],), "E80003"),
+    ("checks.check_elewise_shape_range", ([TENSOR, TENSOR],), ([TENSOR, without("range", TENSOR)],), "E80004"),
+    ("checks.check_elewise_shape_range", ([TENSOR, {"shape": (9,), "range": [(9, 9)]}],),
+        ([TENSOR, {"shape": (10,), "range": [(10, 10)]}],), "E80024"),
+    ("checks.check_elewise_shape_range", ([TENSOR, {"shape": (3, 1), "range": [(2, 2), (5, 5)]}], True),
+        ([TENSOR, {"shape": (3, 5), "range": [(3, 3), (5, 5)]}], True), "E80024"),
+    ("checks.check_elewise_shape_range", ([TENSOR, TENSOR],), ([TENSOR, {"shape": (1,), "range": [(1,)]}],), "E80023"),
+    ("checks.check_dtype_rule", ("INT8", ("int8",)), (None, ("int8",)), "E60038"),
+    ("checks.check_dtype_rule", ("int8", ("int8",)), ("int32", ("int8",)), "E60038"),
+    ("checks.check_dtype_rule", ("int8", ("int8",), "x"), ("int32", ("int8",), "x"), "E60005"),
+    ("checks.check_shape_rule", ([2, 3],), ("23",), "E60037"),
+    ("checks.check_shape_rule", ((1,) * 8,), ((1,) * 9,), "E60011"),
+    ("checks.check_shape_rule", ((2, 2), 2, 3), ((2,), 2, 3), "E60011"),
+    ("checks.check_shape_rule", ((2,),), ((True,),), "E60037"),
+    ("checks.check_shape_rule", ((2,),), ((0,),), "E60039"),
+    ("checks.check_kernel_name", (None,), ("a b",), "E60038"),
+    ("checks.check_kernel_name", (LONG[1:],), (LONG,), "E60039"),
+    ("checks.check_shape_size", ((2, 3), 7), ((2, 3), 6), "E60039"),
+    ("checks.check_reduce_shape_rule", ((200, 1000, 1000),), ((201, 1000, 1000),), "E60039"),
+    ("checks.check_and_init_5hdc_reduce_support", ({**X, "format": "NC1HWC0"}, (1, 4)),
+        ({**without("ori_shape"), "format": "NC1HWC0"}, (1, 4)), "E60040"),
+    ("shapes.wrap_axes_to_positive", ([-1, 2], 3), ([3], 3), "E90001"),
+    ("shapes.wrap_axes_to_positive", (-3, 3), (-4, 3), "E90001"),
+    ("shapes.axis_check", (3, [-1, 0]), (3, [-4, 0]), "E90001"),
+    ("shapes.axis_check", (3, 2), (3, 2.0), "E90001"),
+    ("shapes.axis_check", (3, (0, 1)), (3, (0, True)), "E90001"),
+    ("shapes.refine_shape_axes", ((2, 3), [-2]), ((2, 3), [2]), "E90001"),
+    ("shapes.simplify_axis_shape", ([2, 3], [-2]), ([2, 3], [-3]), "E90001"),
+    ("shapes.shape_refine", ((2, 3), [1]), ((2, 3), [2]), "E90001"),
+    ("shapes.broadcast_shapes", ((2, 1), (3,)), ((2, 2), (3,)), "E80013"),
+    ("shapes.produce_shapes", ((2, 1), (3,)), ((2, 2), (3,)), "E80013"),
+    ("shapes.unify_broadcast_shapes", ([(2, 1), (3,), ()],), ([(2, 1), (3,), (4,)],), "E80013"),
+    ("shapes.compare_tensor_dict_key", (X, {"shape": [2, 3]}, "shape"), (X, {"shape": [3, 2]}, "shape"), "E80017"),
+    ("shapes.compare_tensor_dict_key", (X, {"dtype": "FLOAT16"}, "dtype"), (X, {"dtype": "int8"}, "dtype"), "E80018"),
+    ("shapes.compare_tensor_dict_key", (X, X, "dtype"), (X, {}, "dtype"), "E80004"),
+    ("shapes.compare_tensor_dict_key", (X, X, "dtype"), (3, X, "dtype"), "E80004"),
+    ("shapes.check_input_tensor_shape", ((2, 3),), ((2, 0),), "E90001"),
+    ("shapes.check_input_tensor_shape", ([1],), ([1.0],), "E90001"),
+    ("shapes.ceil_div", (7, 2), (7, 0), "E90001"),
+    ("shapes.align", (7, 2), (7, 0), "E90001"),
+    ("windows.windowed_output_size", (7, 3, 2, "SAME"), (7, 3, 2, "EXPLICIT"), "E90001"),
+    ("windows.windowed_output_size", (7, 3, 2, "SAME"), (7, 3, 0, "SAME"), "E90001"),
+    ("windows.windowed_output_size_dilated", (7, 3, 1, 2, "VALID"), (7, 3, 0, 2, "VALID"), "E90001"),
+    ("windows.caffe_output_size", (0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0), (0, 8, 8, 3, 3, 0, 2, 1, 1, 0, 0, 0, 0), "E90001"),
+]  # fmt: skip
+
+
+@cases("name, accepted, refused, code", CALLS)
+def test_helpers(name: str, accepted: Any, refused: Any, code: str) -> None:
+    module, _, function = name.partition(".")
+    call = getattr(PARAMETERS[module], function)
+    with running([UNKNOWN] if "elewise" in name else [X]):
+        call(*accepted)
+        with pytest.raises(RuntimeError) as caught:
+            call(*refused)
+    assert caught.value.args[0]["errCode"] == code
+
+
+@cases(
+    "module, name", [("te.lang.cce.te_compute.util", "check_input_tensor_shape"), ("tbe.dsl.compute.util", "align"),
+                     ("te.lang.cce.te_compute.util", "int_ceil_div"), ("te.utils.para_check", "check_shape"),
+                     ("tbe.common.utils.shape_util", "axis_check"), ("topi.cce.util", "check_shape_rule")],
+)  # fmt: skip
+def test_helpers_stand_in_the_modules_of_the_toolkit(module: str, name: str) -> None:
+    found = names_of(module)[name]
+    assert found.__module__.startswith("tbe_impl.compat."), found
+    assert found.__name__ != "<lambda>"
+
+
+def of(*shape: int, **more: Any) -> dict[str, Any]:
+    return described(shape, **more)
+
+
+# pattern | accepted | refused; each: inputs, extra parameters
+PATTERNS: list[tuple[str, tuple[Any, Any], tuple[Any, Any]]] = [
+    ("elewise", ([of(2, 3), of(2, 3)], None), ([of(2, 3), of(2, 4)], None)),
+    ("elewise", ([of(-1, 3), of(2, -1)], None), ([of(-1, 3), of(-1, 4)], None)),
+    ("elewise", ([of(2, 3), of(2, 3)], None), ([of(2, 3), of(3)], None)),
+    ("elewise", ([of(2)], {}), ([of(2)], {"disable_optimization": True})),
+    ("broadcast", ([of(2, 1), of(3)], None), ([of(2, 2), of(3)], None)),
+    ("broadcast", ([of(-1), of(3)], None), ([of(-1, range=[(4, 9)]), of(3)], None)),
+    ("broadcast", ([of(-1, range=[(1, 2)]), of(3)], None), ([of(-1, range=[(2, 2)]), of(3)], None)),
+    ("norm", ([of(2, 3), [-1]], None), ([of(2, 3), [2]], None)),
+    ("tuple_reduce", ([of(2, 3), of(2, 3), [1]], None), ([of(2, 3), of(2, 3), [-3]], None)),
+    ("reduce", ([of(2, 3), {"shape": (1,), "value": [1], "rel_pos_to_reduce": "axis"}], None),
+        ([of(2, 3), {"shape": (1,), "value": [2], "rel_pos_to_reduce": "axis"}], None)),
+    ("concat", ([[of(2, 3), of(2, 4)]], {"axis": -1}), ([[of(2, 3), of(2, 4)]], {"axis": 0})),
+    ("concat", ([[of(2, 3)]], {"axis": 1}), ([[of(2, 3)]], {"axis": 2})),
+    ("concat", ([[of(2)]], {"axis": 0}), ([[of(2)]], None)),
+    ("concat", ([[of(2)] * 63], {"axis": 0}), ([[of(2)] * 64], {"axis": 0})),
+    ("concat", ([[of(2)]], {"axis": 0}), ([[]], {"axis": 0})),
+    ("split", ([of(4), 0, [1, 3]], {"num_split": 2}), ([of(4), 0, [1, 3]], None)),
+    ("split", ([of(4), 0], {"num_split": 2, "avg_split": True}), ([of(4), 1], {"num_split": 2, "avg_split": True})),
+    ("split", ([of(4), 0, [1, 3]], {"num_split": 2}), ([of(4)], {"num_split": 2})),
+    ("transpose", ([of(2, 3)], {"axes": [1, 0]}), ([of(2, 3)], {"axes": [1, 2]})),
+    ("transpose", ([of(2, 3)], {"axes": [1, 0]}), ([of(2, 3)], None)),
+    ("transpose", ([of(2, 3)], {"axes": [1, 0]}), ([of(2, 3), of(2)], {"axes": [1, 0]})),
+    ("slice", ([of(4), {"shape": (1,), "const_value": [0]}, {"shape": (1,), "const_value": [2]}], None), ([of(4)], None)),
+    ("gather", ([of(4, 3), of(2), 0, 0], None), ([of(4, 3), of(2), 2, 0], None)),
+    ("gather_nd", ([of(4, 3), of(5, 2), 0], None), ([of(4, 3), of(5, 3), 0], None)),
+    ("scatter_nd", ([of(2, 1), of(2), {"shape": (1,), "const_value": [4]}], {"op_name": "scatter_nd"}),
+        ([of(2, 1), of(2), {"shape": (1,)}], {"op_name": "scatter_nd"})),
+]  # fmt: skip
+
+
+@cases("pattern, accepted, refused", PATTERNS)
+def test_classifiers(pattern: str, accepted: Any, refused: Any) -> None:
+    inputs, extra = accepted
+    assert len(classify.classify(inputs, pattern, extra)) == 1
+    inputs, extra = refused
+    with pytest.raises(RuntimeError) as caught:
+        classify.classify(inputs, pattern, extra)
+    assert caught.value.args[0]["errCode"] == "E90001"
+
+
+@cases(
+    "pattern, accepted, refused, code",
+    [
+        (True, [of(2, 3), of(3)], [of(2, 3)], "E80027"),
+        ("transpose", [of(2, 3)], [of(2, 3), of(2, 3)], "E90001"),
+        ("concat", [[of(2), of(3)]], [of(2), of(3)], "E90001"),
+        ("split", [of(2), [1, 1]], [of(2)], "E90001"),
+        ("elewise", [of(2)], [of(-2)], "E90001"),
+    ],
+)
+def test_shapes_of_variants(pattern: Any, accepted: Any, refused: Any, code: str) -> None:
+    operation.variable_shape(accepted, pattern)
+    with pytest.raises(RuntimeError) as caught:
+        operation.variable_shape(refused, pattern)
+    assert caught.value.args[0]["errCode"] == code
