@@ -6,12 +6,11 @@ imports a framework: MindSpore is tried in a child process, with a time limit, b
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import importlib.util
 import json
 import os
 import platform
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,8 +24,9 @@ from ms_fusion.presets.table import VERSIONS
 from ms_fusion.target import INSTALL
 from tbe_impl import environment, machine
 from tbe_impl.backends.cpu.compiler import find_compiler
-from tbe_impl.cache import KernelCache, check_place
+from tbe_impl.cache import OWN_PLACE, KernelCache, check_place
 from tbe_impl.errors import CacheError, InputError, MissingError
+from tbe_impl.process_group import child_group
 
 EXIT_CODES = {"ok": 0, "hint": 0, "warning": 1, "broken": 2}
 PYTHONS = ((3, 10), (3, 12))
@@ -79,7 +79,10 @@ def _made(check: Callable[[], Check]) -> Check:
         return check()
     except Exception as error:  # noqa: BLE001 a diagnosis must not die of what it looks for
         name = check.__name__.removeprefix("check_").replace("_", " ")
-        return Check(name, "broken", f"the check itself failed: {type(error).__name__}: {error}")
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = f"Free some space in {tempfile.gettempdir()}, or set TMPDIR." if full else ""
+        what = f"the check itself failed: {type(error).__name__}: {error}"
+        return Check(name, "broken", what, remedy)
 
 
 def version_of(package: str) -> str | None:
@@ -258,8 +261,8 @@ def check_compiler() -> Check:
         return Check(
             "C compiler",
             "warning",
-            f"{error.what}: only MindSpore's own kernels can be built",
-            remedy,
+            f"{error.sentence.rstrip('.')}: only MindSpore's own kernels can be built",
+            f"{error.remedy}." if error.place else remedy,
         )
     with tempfile.TemporaryDirectory(prefix="ms_fusion-") as directory:
         source = Path(directory) / "probe.c"
@@ -299,15 +302,13 @@ def last_line(text: str) -> str:
 
 def check_cache() -> Check:
     cache = KernelCache()
-    remedy = (
-        f"Set {environment.CACHE_DIR.name} to a directory of your own that is not mounted noexec."
-    )
     if cache.root.is_symlink():
-        return Check("kernel cache", "warning", f"{cache.root} is a link", remedy)
+        return Check("kernel cache", "warning", f"{cache.root} is a link", f"{OWN_PLACE}.")
     try:
         check_place(cache.root)
     except CacheError as error:
-        return Check("kernel cache", "warning", f"kernels are not kept: {error}", remedy)
+        remedy = f"{(error.remedy or OWN_PLACE).rstrip('.')}."
+        return Check("kernel cache", "warning", f"kernels are not kept: {error.sentence}", remedy)
     wrong = cache.verify()
     if wrong:
         what = f"{len(wrong)} entries are damaged or foreign (never used): {wrong[0][1]}"
@@ -375,7 +376,9 @@ def check_kernel_directory() -> Check:
             raise CacheError("is not a directory that exists; MindSpore ignores it")
         check_place(path)
     except CacheError as error:
-        return Check("kernel directory", "warning", f"{name}={text}: {error}", f"Unset {name}.")
+        return Check(
+            "kernel directory", "warning", f"{name}={text}: {error.sentence}", f"Unset {name}."
+        )
     return Check("kernel directory", "ok", f"{name}={text}")
 
 
@@ -469,20 +472,16 @@ def run_trial(directory: Path, timeout_s: float) -> str:
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "ms_fusion.doctor_net", str(directory)]
     log = directory / "log"
-    with log.open("wb") as out:
-        child = subprocess.Popen(
-            command, cwd=directory, env=variables, stdout=out, stderr=out,
-            stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        try:
+    options = {"cwd": directory, "env": variables, "stdin": subprocess.DEVNULL}
+    try:
+        # the compile server is a child of the child
+        with (
+            log.open("wb") as out,
+            child_group(command, stdout=out, stderr=out, **options) as child,
+        ):
             code = child.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return f"not done within {timeout_s:g} s"
-        finally:
-            # The compile server is a child of the child: the whole session goes.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+    except subprocess.TimeoutExpired:
+        return f"not done within {timeout_s:g} s"
     if code:
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         return f"{last_line(log.read_text('utf-8', errors='replace'))} ({ended})"

@@ -43,6 +43,10 @@ KEPT_SHARE = 0.9
 """Of the limit, when something has to go: many kernels are stored before it has to again."""
 FREE_BYTES_MIN = 16 << 20
 LOCK_TIMEOUT_S = 120.0
+OWN_PLACE = f"Set {environment.CACHE_DIR.name} to a directory of your own"
+FREE_SPACE = (
+    f"Free some space there, or set {environment.CACHE_DIR.name} to a directory on another disk"
+)
 IN_USE_S = 60.0
 """How long an entry counts as in use after it was asked for; from then on it does while a process has it in memory."""
 LEFTOVER_S = 3600.0
@@ -137,19 +141,32 @@ def check_place(root: Path) -> None:
         status = root.stat()
     except OSError as error:
         raise CacheError(
-            "the cache directory cannot be made", place=str(root), got=error.strerror
+            "the cache directory cannot be made",
+            place=str(root),
+            got=error.strerror,
+            remedy=FREE_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else OWN_PLACE,
         ) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise CacheError("the cache directory is not a directory", place=str(root))
+        raise CacheError(
+            "the cache directory is not a directory", place=str(root), remedy=OWN_PLACE
+        )
     check_owner(status, root)
     if machine.is_noexec(root):
-        raise CacheError("the cache directory is mounted noexec", place=str(root))
+        raise CacheError(
+            "the cache directory is mounted noexec",
+            place=str(root),
+            remedy=f"{OWN_PLACE} that is not mounted noexec",
+        )
     if not _can_write(root):
-        raise CacheError("the cache directory cannot be written", place=str(root))
+        raise CacheError("the cache directory cannot be written", place=str(root), remedy=OWN_PLACE)
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_MIN:
         raise CacheError(
-            "the disk of the cache directory is full", place=str(root), got=f"{free} bytes free"
+            "the disk of the cache directory is full",
+            place=str(root),
+            expected=f"at least {FREE_BYTES_MIN} bytes free",
+            got=f"{free}",
+            remedy=FREE_SPACE,
         )
 
 
@@ -178,7 +195,7 @@ def _private_place() -> Path:
             continue
     raise CacheError(
         "there is no directory from which a compiled kernel could be loaded",
-        remedy=f"Set {environment.CACHE_DIR.name} to a directory of yours that is not mounted noexec",
+        remedy=f"{OWN_PLACE} that is not mounted noexec",
     )
 
 
@@ -450,8 +467,8 @@ class KernelCache:
         try:
             check_place(self.root)
         except CacheError as problem:
-            return str(problem)
-        return str(error) if isinstance(error, CacheError) else None
+            return problem.sentence
+        return error.sentence if isinstance(error, CacheError) else None
 
     def _leave(self, reason: str) -> None:
         self._fallback = KernelCache(_private_place(), limit_bytes=self.limit_bytes)

@@ -38,7 +38,9 @@ class FusionError(Exception):
         )
         super().__init__(what)
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What is wrong, where, what was expected and what came, without the remedy."""
         named = not self.place or self.what.startswith((f"{self.place}:", f"{self.place} "))
         text = self.what if named else f"{self.place}: {self.what}"
         if self.expected is not None and self.got is not None:
@@ -47,7 +49,10 @@ class FusionError(Exception):
             text += f"; expected {self.expected}"
         elif self.got is not None:
             text += f"; got {self.got}"
-        return f"{text}. {self.remedy}" if self.remedy else f"{text}."
+        return f"{text}."
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.remedy}" if self.remedy else self.sentence
 
 
 class InputError(FusionError):

@@ -17,8 +17,9 @@ import msgspec
 
 from ms_fusion.accuracy import tensor_dump
 from ms_fusion.capture.parcel import unpack
-from ms_fusion.capture.run import CaptureOrder, run_capture
+from ms_fusion.capture.run import CaptureOrder, run_capture, title_of
 from tbe_impl.errors import CaptureError, FusionError
+from tbe_impl.process_group import child_group, end_with_parent
 
 TIME_LIMIT_S = 1800.0
 RECEIVED = "received"
@@ -74,15 +75,12 @@ def run_child(request: CaptureRequest) -> None:
         variables[tensor_dump.VARIABLE] = str(
             tensor_dump.write_dump_configuration(directory / RECEIVED)
         )
+    command = [sys.executable, "-X", "faulthandler", "-m", "ms_fusion.capture.child", str(question)]
+    options = {"env": variables, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    said_to = directory / "child.log"
     try:
-        done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", "-m", "ms_fusion.capture.child", str(question)],
-            env=variables,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIME_LIMIT_S,
-        )
+        with said_to.open("wb") as log, child_group(command, stderr=log, **options) as process:
+            code = process.wait(TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
         raise CaptureError(
             f"{title} was not compiled and run within {TIME_LIMIT_S:g} s",
@@ -90,11 +88,9 @@ def run_child(request: CaptureRequest) -> None:
         ) from None
     if failure.exists():
         raise _as_error(msgspec.json.decode(failure.read_bytes(), type=CaptureFailure))
-    if done.returncode:
-        ended = (
-            f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        )
-        said, place = last_words(done.stderr)
+    if code:
+        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+        said, place = last_words(said_to.read_text("utf-8", errors="replace"))
         raise CaptureError(
             f"the process that compiled {title} died ({ended}): {said or 'it left no message'}",
             place=place,
@@ -143,10 +139,13 @@ def main(request_file: str) -> int:
     directory = Path(request.directory)
     scratch = directory / "scratch"
     scratch.mkdir()
+    end_with_parent()
     try:
         net, inputs = _load(request)
         os.chdir(scratch)  # MindSpore drops logs and failed graphs where it stands
-        run_capture(net, inputs, directory, request.order)
+        # a name in a file may be that of a function which makes the net
+        title = title_of(net) if request.target else request.order.title
+        run_capture(net, inputs, directory, msgspec.structs.replace(request.order, title=title))
     except FusionError as error:
         told = CaptureFailure(
             code=error.code,

@@ -26,7 +26,7 @@ from ms_fusion.capture.child import RECEIVED, CaptureRequest, run_child
 from ms_fusion.capture.groups import check_group
 from ms_fusion.capture.join import Joined, join
 from ms_fusion.capture.parcel import NotCarriedError, pack
-from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture
+from ms_fusion.capture.run import CaptureOrder, Measurements, run_capture, title_of
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.generator_limits import generator_of
@@ -36,7 +36,7 @@ from ms_fusion.presets import handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.presets.record import NO_LEVEL, NO_LEVEL_REMEDY
 from ms_fusion.specializing import Specialized
-from ms_fusion.target import require_mindspore
+from ms_fusion.target import check_tensors, require_mindspore
 from tbe_impl.environment import temporary_directory
 from tbe_impl.errors import InputError
 
@@ -81,7 +81,7 @@ def explain(
         The `Ledger`.
 
     Raises:
-        InputError: `net` cannot be called with `inputs`, or the preset does not exist.
+        InputError: `net` cannot be called with `inputs` (Tensors, not arrays of NumPy), or the preset does not exist.
         UnsafeError: the flags are known to kill the process on this net.
         CaptureError: MindSpore could not compile or run it.
     """
@@ -93,6 +93,7 @@ def explain(
             remedy="Pass the net itself, made with its arguments: Net(…).",
         )
     require_mindspore()
+    check_tensors(inputs)
     say = progress or (lambda text: None)
     title, remarks = title_of(net), list[str]()
     seen: tuple[SeenShape, ...] = ()
@@ -421,14 +422,6 @@ def assert_fused(
 
 def _as_tuple(inputs: Any) -> tuple[Any, ...]:
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-
-
-def title_of(net: Any) -> str:
-    return (
-        type(net).__name__
-        if hasattr(net, "construct")
-        else getattr(net, "__name__", type(net).__name__)
-    )
 
 
 @contextmanager

@@ -188,6 +188,13 @@ def run_capture(
     return found
 
 
+def title_of(net: Any) -> str:
+    """What a net is called in reports: the class of a Cell, the name of a function."""
+    if hasattr(net, "construct"):
+        return type(net).__name__
+    return str(getattr(net, "__name__", type(net).__name__))
+
+
 def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
     """The flags of the fused run, refused here if they are known to kill the process; what is to be said goes to `notes`."""
     presets.prepare()

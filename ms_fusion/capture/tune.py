@@ -14,8 +14,8 @@ import msgspec
 
 import tbe_impl
 from ms_fusion import presets
-from ms_fusion.capture.front import captured, title_of
-from ms_fusion.capture.run import CaptureOrder, Measurements
+from ms_fusion.capture.front import captured
+from ms_fusion.capture.run import CaptureOrder, Measurements, title_of
 from ms_fusion.capture.tuned_net import TunedKernel, TunedNet, Variant
 from ms_fusion.cost import work_of
 from ms_fusion.formats.composite import Composite, parse_kernel
@@ -26,7 +26,7 @@ from ms_fusion.kernel_server.plan import each_apart, numbers, planned
 from ms_fusion.kernel_server.translate import Group
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.mindspore_state import KERNELS
-from ms_fusion.target import require_mindspore
+from ms_fusion.target import check_tensors, require_mindspore
 from tbe_impl import tuned
 from tbe_impl.environment import is_off
 from tbe_impl.errors import FusionError, InputError, MissingError
@@ -71,6 +71,7 @@ def tune(
     if is_off():
         raise InputError("nothing is tuned while ms_fusion is off", place="MS_FUSION", expected="on", got="'off'", remedy="Unset it")  # fmt: skip
     require_mindspore()
+    check_tensors(inputs)
     started = time.perf_counter()
     with presets.fusion("auto", generator="ms_fusion") as now:
         flags = now.flags

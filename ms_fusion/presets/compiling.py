@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import again, first_compile, mindspore_state, net_choices
+from ms_fusion.presets.held_signals import signals_held_back
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     device_target,
@@ -38,7 +39,7 @@ def compiled(
     """
 
     def once(attempt: again.Attempt) -> Result:
-        with kernels_in_place(), _as_set(net, inputs, attempt, flags):
+        with kernels_in_place(), _as_set(net, inputs, attempt, flags), signals_held_back():
             return compile()
 
     return again.until_compiled(once, net)

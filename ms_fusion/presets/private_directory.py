@@ -38,7 +38,7 @@ def make(parent: Path | None = None) -> Path:
         _sweep(parent)
         place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
     except (OSError, CacheError) as error:
-        say_not_kept(parent, str(error))
+        say_not_kept(parent, error.sentence if isinstance(error, CacheError) else str(error))
         place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-", dir=temporary_directory()))
     place = place.resolve()
     # locked before it has the name that `_sweep` looks for

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -34,6 +35,8 @@ def serve(messager: str) -> None:
         messager: ``AkgMessager`` or ``AkgV2Messager``.
     """
     warnings.simplefilter("ignore")
+    # those that were held back where this was started
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # MindSpore's generator writes logs and looks for tuning files in the working directory: both are kept from the user's
     os.chdir(os.environ["MS_COMPILER_CACHE_PATH"])
     _print_to("compile_server.log")

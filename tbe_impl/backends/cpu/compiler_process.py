@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tbe_impl.errors import CompileError
+from tbe_impl.process_group import child_group
 
 TIME_LIMIT_S = 60.0
 MEMORY_LIMIT_BYTES = 4 << 30
@@ -45,24 +44,18 @@ def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
     command, output = [*compiler.command, *arguments], place / "output"
     if os.name == "posix":
         command = [*_LIMITED, str(MEMORY_LIMIT_BYTES >> 10), *command]
-    # its output goes to a file: of a pipe the end may be held by a process that outlives it
-    with output.open("wb") as file:
-        process = subprocess.Popen(
+    with (
+        output.open("wb") as file,
+        child_group(
             command,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
             cwd=place,
             env={**os.environ, "TMPDIR": str(place)},
-        )
-    try:
+        ) as process,
+    ):
         process.wait(TIME_LIMIT_S)
-    finally:
-        # what it started and left behind ends with it
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
     if process.returncode:
         said = _first_errors(output)
         if any(text in said.lower() for text in _NO_MEMORY):

@@ -1,0 +1,91 @@
+"""Nothing is left of an `explain` that is interrupted or dies, and timers of the user do not disturb a compilation."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tbe_impl.process_group import child_group
+from tests.cases import cases
+from tests.fork_server import run_program
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "programs" / "trials"
+LIMIT_S = 60.0
+
+
+def wait_until(holds: object) -> bool:
+    deadline = time.monotonic() + LIMIT_S
+    while not holds():  # type: ignore[operator]
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for counts as ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.mindspore
+@cases(
+    "ends, interrupt, code",
+    [
+        ("waits", signal.SIGINT, 130),
+        ("waits", signal.SIGKILL, -signal.SIGKILL),
+        ("dies", None, 2),
+    ],
+)
+def test_nothing_is_left_of_an_explain(
+    tmp_path: Path, ends: str, interrupt: signal.Signals | None, code: int
+) -> None:
+    seen = tmp_path / f"seen-{ends}-{interrupt}"
+    command = [sys.executable, "-m", "ms_fusion", "explain", f"{PROGRAMS}/net_with_a_helper_process.py:Net", "--input", "4"]  # fmt: skip
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "MS_FUSION_CACHE_DIR": str(tmp_path / "cache"),
+        "SEEN_PROCESSES": str(seen),
+        "HOW_IT_ENDS": ends,
+    }
+    with child_group(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:  # fmt: skip
+        assert wait_until(seen.exists)
+        children = list(map(int, seen.read_text().split()))
+        if interrupt:
+            # what a terminal does
+            os.killpg(process.pid, interrupt)
+        assert process.wait(LIMIT_S) == code
+        assert wait_until(lambda: all(map(is_gone, children)))
+
+
+def test_what_a_child_started_ends_with_it() -> None:
+    program = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, flush=True)"
+    read, write = os.pipe()
+    with os.fdopen(read) as lines:
+        with child_group([sys.executable, "-c", program], stdout=write) as process:
+            os.close(write)
+            grandchild = int(lines.readline())
+            assert process.wait(LIMIT_S) == 0
+            assert not is_gone(grandchild)
+        assert wait_until(lambda: is_gone(grandchild))
+
+
+@pytest.mark.mindspore
+def test_timers_do_not_disturb_a_compilation(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_program(PROGRAMS / "timers_while_compiling.py", cwd=tmp_path, environment=environment)  # fmt: skip
+    assert done.returncode == 0, done.output
+    assert "right, timers as they were" in done.output.splitlines(), done.output
