@@ -113,7 +113,16 @@ def register_operator(
 
 
 def _cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
-    def start(self: FusedCell, *, route: str = "", **attributes: Any) -> None:
+    def start(self: FusedCell, *given: Any, route: str = "", **attributes: Any) -> None:
+        if given:
+            names = ", ".join(f"{name}=…" for name in spec.attributes) or "nothing"
+            raise InputError(
+                f"{spec.name} takes its attributes by name",
+                place=spec.place or spec.name,
+                expected=f"{spec.name}({names})",
+                got=f"{', '.join(type(one).__name__ for one in given)} without a name",
+                remedy="Name them; inputs go to the call of what this makes",
+            )
         FusedCell.__init__(self, spec, attributes, route)
 
     members = {

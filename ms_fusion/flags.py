@@ -352,8 +352,18 @@ class GraphKernelFlags:
 
     @classmethod
     def of(cls, flags: GraphKernelFlags | str | None) -> GraphKernelFlags:
-        """Flags as a caller may hand them over: as they are, as a flag string, or none at all."""
-        return cls.parse(flags) if isinstance(flags, str) else flags or cls()
+        """Flags as a caller may hand them over: as they are, as a flag string, or none at all; raises `InputError` for what is neither."""
+        if isinstance(flags, str):
+            return cls.parse(flags)
+        if flags is None or isinstance(flags, cls):
+            return flags or cls()
+        raise InputError(
+            "graph kernel flags are a text",
+            place="flags",
+            expected='such as "--opt_level=2"',
+            got=repr(flags),
+            remedy="Write them as in `ms-fusion presets auto`",
+        )
 
     def merge(self, other: GraphKernelFlags) -> GraphKernelFlags:
         """These flags with those of `other` over them, as `merge_values` says."""

@@ -144,7 +144,7 @@ class FusedKernel:
     operators: tuple[str, ...]
     nodes: tuple[str, ...]
     body: tuple[str, ...]
-    body_graph: Graph
+    body_graph: Graph = field(repr=False)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     sources: tuple[Source, ...] = ()
@@ -290,7 +290,7 @@ class Summary:
     `time_us` is the median of whole calls, `time_spread_us` half the distance between their quartiles.
     """
 
-    graph: Graph
+    graph: Graph = field(repr=False)
     nodes: int
     edges: int
     launches: int
@@ -370,6 +370,13 @@ class Ledger:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", _frozen(self.environment))
+
+    def __repr__(self) -> str:
+        """In one line; `str` has all of it."""
+        return (
+            f"Ledger({self.title!r}, {len(self.kernels)} fused kernels, {len(self.unfused)} edges not fused, "
+            f"{self.before.launches} launches unfused, {self.after.launches} fused)"
+        )
 
     def __str__(self) -> str:
         """The ledger as plain text of 100 columns."""

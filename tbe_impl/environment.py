@@ -54,7 +54,7 @@ COMPILER = Variable(
     (),
     "",
     "C compiler for kernels; by default `cc`, `gcc`, `clang`, or that of the package `ziglang`.",
-    "a command",
+    "a command without options",
 )
 THREADS = Variable(
     "MS_FUSION_THREADS",

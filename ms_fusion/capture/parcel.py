@@ -141,7 +141,13 @@ def _is_users(name: str | None) -> bool:
 
 
 def _can_be_imported(name: str) -> bool:
-    """Whether a module is found where modules are looked for; what was made from a file by hand is not."""
+    """Whether another process can import a module: it is found, and takes nothing out of ``__main__``.
+
+    What was made from a file by hand is not found; what `amp` writes for the classes of a script takes them from there.
+    """
+    held = vars(sys.modules[name]).values() if name in sys.modules else ()
+    if any(getattr(one, "__module__", None) == "__main__" for one in held):
+        return False
     top = name.partition(".")[0]
     return any(finder.find_spec(top, None) is not None for finder in sys.meta_path)
 

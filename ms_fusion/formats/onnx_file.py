@@ -303,6 +303,14 @@ def _check_external(tensor: onnx.TensorProto, wanted: int | None, directory: Pat
                 tensor, f"external data at {location!r}, which is reached by a link", path
             )
         status = os.lstat(place)
+    except FileNotFoundError as error:
+        raise InputError(
+            "the file with its weights is missing",
+            place=str(path),
+            expected=f"{location[:120]} beside the model, for tensor {tensor.name[:80]!r}",
+            got=f"no such file in {directory}",
+            remedy=f"Put {location[:120]} beside the model",
+        ) from error
     except OSError as error:
         raise _damaged(tensor, f"external data at {location!r}: {error.strerror}", path) from error
     if not stat.S_ISREG(status.st_mode):

@@ -53,7 +53,8 @@ from ms_fusion.presets.record import (
     InForce,
     fuses,
 )
-from ms_fusion.presets.table import PRESETS, resolve
+from ms_fusion.presets.table import check_preset, resolve
+from ms_fusion.target import check_tensors
 from tbe_impl.environment import is_off, is_off_and_said
 from tbe_impl.errors import InputError, UnsafeError
 
@@ -303,6 +304,7 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
     """
     from ms_fusion.presets import net_checks
 
+    check_tensors(inputs)
     now = in_force(net)
     text = now.flags if now.route != "none" else flags_of("auto")[0]
     graph = net_checks.front_end_graph(net, inputs, read_by_front_end)
@@ -346,11 +348,10 @@ def _setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
     """Flags of a preset, checked, after `prepare`; raises what `enable` raises."""
-    if preset not in PRESETS:
-        resolve(preset)  # says so before MindSpore is loaded
+    check_preset(preset)  # before MindSpore is loaded
+    explicit = flags if isinstance(flags, str) else GraphKernelFlags.of(flags).render()
     device = device_target()
     found: tuple[Finding, ...] = ()
-    explicit = flags.render() if isinstance(flags, GraphKernelFlags) else flags or ""
     asked = generator or named_generator()
     prepare()
     chosen, remarks = generators.choose(preset, device, wanted=asked, flags=explicit)

@@ -176,7 +176,7 @@ Chosen by rule; not measured, since no such device was at hand.
 
 def check_preset(name: str) -> None:
     """Raises `InputError`, with the name that was meant, unless there is such a preset."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         near = difflib.get_close_matches(str(name), PRESETS, 1)
         raise InputError(
             "there is no such preset",

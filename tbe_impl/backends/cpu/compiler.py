@@ -62,7 +62,17 @@ def find_compiler() -> Compiler:
         MissingError: there is none.
     """
     chosen = environment.COMPILER.read()
-    found = _find(chosen, os.environ.get("PATH"))
+    path = os.environ.get("PATH")
+    found = _find(chosen, path)
+    first, _, options = chosen.partition(" ")
+    if found is None and options and shutil.which(first, path=path):
+        raise MissingError(
+            "a compiler is named together with options",
+            place=environment.COMPILER.name,
+            expected="the name or path of a compiler",
+            got=repr(chosen),
+            remedy=f"Set {environment.COMPILER.name}={first}; how it is called is ours",
+        )
     if found is None:
         raise MissingError(
             f"the C compiler {chosen} is not there" if chosen else "there is no C compiler",
