@@ -395,7 +395,7 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
     for size, what in (
         (cache_entry.KERNEL_BYTES_MAX, "A library of the cache is at most 1 GiB"),
         (cache_entry.META_BYTES_MAX, "its note 1 MiB"),
-        (cache_notes.BYTES_MAX, "another note 256 KiB"),
+        (cache_notes.BYTES_MAX, "another note 1 MiB"),
         (tuned.BYTES_MAX, "a record of tuning 64 KiB"),
     ):
         unit = {"GiB": 30, "MiB": 20, "KiB": 10}[what[-3:]]

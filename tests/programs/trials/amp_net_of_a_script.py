@@ -26,6 +26,5 @@ ms.set_context(mode=ms.GRAPH_MODE)
 net = amp.auto_mixed_precision(Net(), "O1")
 x = ms.Tensor(np.ones((4, 16)), ms.float32)
 ledger = mf.explain(net, x, measure=False, accuracy=False)
-print(
-    ledger.title, len(ledger.kernels), *(note for note in ledger.notes if "child process" in note)
-)
+notes = [note for note in ledger.notes if "child process" in note]
+print("explained:", ledger.title, len(ledger.kernels), *notes)
