@@ -352,7 +352,7 @@ class GraphKernelFlags:
 
     @classmethod
     def of(cls, flags: GraphKernelFlags | str | None) -> GraphKernelFlags:
-        """Flags as a caller may hand them over: as they are, as a flag string, or none at all; raises `InputError` for what is neither."""
+        """Flags as they are, of a flag string, or none; raises `InputError` for anything else."""
         if isinstance(flags, str):
             return cls.parse(flags)
         if flags is None or isinstance(flags, cls):

@@ -374,7 +374,8 @@ class Ledger:
     def __repr__(self) -> str:
         """In one line; `str` has all of it."""
         return (
-            f"Ledger({self.title!r}, {len(self.kernels)} fused kernels, {len(self.unfused)} edges not fused, "
+            f"Ledger({self.title!r}, {len(self.kernels)} fused kernels, "
+            f"{len(self.unfused)} edges not fused, "
             f"{self.before.launches} launches unfused, {self.after.launches} fused)"
         )
 

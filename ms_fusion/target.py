@@ -120,7 +120,7 @@ def require_mindspore() -> None:
 
 
 def check_tensors(inputs: Any, place: str = "input") -> None:
-    """Raises `InputError` for an array of NumPy among the inputs of a net, at any depth: MindSpore takes Tensors."""
+    """Raises `InputError` for an array of NumPy among the inputs of a net, at any depth."""
     for number, one in enumerate(inputs):
         if isinstance(one, (tuple, list)):
             check_tensors(one, f"{place} {number},")

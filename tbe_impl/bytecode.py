@@ -1,7 +1,7 @@
 """Bytecode of the user's Python files, kept in the kernel cache and not beside them.
 
-Trees of operators are large, often read-only, and not ours to write to: with ``__pycache__`` out of the question, each process
-would compile every file anew.
+Trees of operators are large, often read-only, and not ours to write to: without ``__pycache__``
+each process would compile every file anew.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tbe_impl.backends.cpu.compiler import user_cache
 
 
 class CachedLoader(SourceFileLoader):
-    """Loads a source file; what Python has not compiled beside it is compiled once for all processes."""
+    """Loads a source file; its bytecode is taken from beside it, or from the kernel cache."""
 
     def source_to_code(self, data: Any, path: Any, **options: Any) -> CodeType:  # type: ignore[override]
-        """The code of a source text: from the cache, where the same text was compiled under the same path before."""
+        """The code of a text, compiled once for all processes that load it from the same path."""
         key = cache.make_key(
             bytecode=importlib.util.MAGIC_NUMBER,
             optimize=sys.flags.optimize,

@@ -205,7 +205,7 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 
 
 def _make_packages(name: str, file: Path) -> None:
-    """The packages that a file stands in, without running them: they may import every operator there is."""
+    """The packages of a file, without running them: they may import every operator there is."""
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
             package = types.ModuleType(parent)
@@ -217,7 +217,7 @@ def _make_packages(name: str, file: Path) -> None:
 def _import_in_a_circle(
     name: str, file: Path, search_path: Sequence[str], error: BaseException
 ) -> types.ModuleType | None:
-    """A file that imports what imports it: from whichever module of the circle it can be begun at, None where at none."""
+    """A file of an import circle, begun at another module of it; None where none can begin."""
     tried: set[str] = set()
     waiting = _under_way(error)
     while waiting and len(tried) < BEGINNINGS:
@@ -237,7 +237,7 @@ def _import_in_a_circle(
 
 
 def _under_way(error: BaseException) -> list[str]:
-    """The modules whose import was under way when it failed, below the first, the outermost first."""
+    """The modules that were being imported when it failed, but the first; outermost first."""
     found: dict[str, None] = {}
     trace = error.__traceback__
     while trace is not None:

@@ -1,4 +1,4 @@
-"""What an operator's file raises, as errors that name its line, what it was called with, and what to do."""
+"""What an operator's file raises, as errors with its line, its arguments and a remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tbe_impl.errors import InputError
 
 SLIPS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
-"""What Python raises where code was handed what it was not written for; operators that refuse arguments raise others."""
+"""What Python raises by itself; operators that refuse their arguments raise others."""
 OWN = f"{Path(__file__).parent}/"
 IMPORTS = {
     "tvm": "from te import tvm",

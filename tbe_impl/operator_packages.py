@@ -22,7 +22,7 @@ MANY = 8
 
 
 class LazyPackages(CachedFinder, importlib.abc.Loader):
-    """Finds modules below some directories; a package whose ``__init__`` does nothing but import is not run.
+    """Finds modules below some directories; an ``__init__`` that only imports is not run.
 
     Args:
         places: the directories.

@@ -1,4 +1,4 @@
-"""Child processes of which nothing is left: what a child started ends with it, however it or its parent ends."""
+"""Child processes that lead a process group: what a child started ends with it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 
 @contextlib.contextmanager
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that leads a session and process group of its own; the whole group is killed at the end of the block.
+    """A child that leads a session and process group, which is killed at the end of the block.
 
-    Ctrl-C reaches the parent alone, which ends the group on its way out. A pipe of the child may be held by what it started:
-    its output belongs into a file.
+    Ctrl-C reaches the parent alone, which ends the group on its way out. A pipe of the child may
+    be held by what it started: its output belongs into a file.
 
     Args:
         command: what to run.
@@ -33,7 +33,10 @@ def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.P
 
 
 def end_with_parent() -> None:
-    """From now on the group that this process leads ends when its parent does: a closed terminal reaches the parent only."""
+    """From now on the group that this process leads ends when its parent does.
+
+    A closed terminal reaches the parent only.
+    """
     if os.getpgrp() != os.getpid():
         return
 

@@ -63,9 +63,9 @@ class Specialised:
         return any(size < 0 for item in found for size in item["shape"])
 
     def may_come(self, problem: FusionError) -> bool:
-        """Whether the operator has another opinion where sizes, or the numbers in small inputs, are known.
+        """Whether the operator decides otherwise where sizes, or small inputs, are known.
 
-        Where ranks are known it has not, if one of its own checks refuses what it was called with.
+        Where ranks are known, what its own checks refuse is refused.
         """
         given = list(_descriptions([*self._arguments, *self._keywords.values()]))
         code = str(getattr(problem, "info", {}).get("errCode"))

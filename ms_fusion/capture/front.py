@@ -81,7 +81,7 @@ def explain(
         The `Ledger`.
 
     Raises:
-        InputError: `net` cannot be called with `inputs` (Tensors, not arrays of NumPy), or the preset does not exist.
+        InputError: `net` cannot be called with `inputs`, one is no Tensor, or the preset is unknown.
         UnsafeError: the flags are known to kill the process on this net.
         CaptureError: MindSpore could not compile or run it.
     """

@@ -141,9 +141,10 @@ def _is_users(name: str | None) -> bool:
 
 
 def _can_be_imported(name: str) -> bool:
-    """Whether another process can import a module: it is found, and takes nothing out of ``__main__``.
+    """Whether another process can import a module: it is found, and needs no ``__main__`` of ours.
 
-    What was made from a file by hand is not found; what `amp` writes for the classes of a script takes them from there.
+    What was made from a file by hand is not found; what `amp` writes for the classes of a script
+    takes them from ``__main__``.
     """
     held = vars(sys.modules[name]).values() if name in sys.modules else ()
     if any(getattr(one, "__module__", None) == "__main__" for one in held):

@@ -1,4 +1,4 @@
-"""Signals of the user's timers are held back while MindSpore talks to its kernel generator: a read that one interrupts is empty to it."""
+"""Blocks signals of timers while MindSpore reads from its kernel generator: EINTR fails there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def signals_held_back() -> Iterator[None]:
-    """Inside, no signal for which a Python function waits interrupts this thread; it comes afterwards.
+    """Inside, a signal with a handler in Python does not interrupt this thread; it comes later.
 
     Ctrl-C does, and so do signals that end the process.
     """

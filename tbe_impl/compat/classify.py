@@ -43,7 +43,7 @@ def classify(
             each variant, as the toolkit has it.
 
     Raises:
-        OperatorError: the rank or the reduced axes are not known, or the toolkit would refuse the inputs.
+        OperatorError: rank or reduced axes are not known, or the toolkit refuses the inputs.
     """
     if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
         # operators look for theirs in each variant, where the toolkit has merged axes before them

@@ -1,4 +1,4 @@
-"""What the toolkit's classifiers refuse: calls that lack what a pattern needs, and inputs that do not go together."""
+"""What the toolkit's classifiers refuse: incomplete calls, and inputs that do not go together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONCATENATED = 63
 
 
 def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) -> None:
-    """Raises where a pattern lacks an extra parameter, has one that it does not know, or another number of inputs."""
+    """Raises for missing or unknown extra parameters, and for another number of inputs."""
     needed = NEEDED.get(pattern)
     if needed and needed not in extra:
         raise refused(f"{pattern} needs {needed} in extra_params")
@@ -38,7 +38,7 @@ def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
-    """Raises unless on each axis some size lies in the ranges of all that are larger than 1; ranks are equal."""
+    """Raises unless on each axis the ranges that exclude 1 have a size in common."""
     for bounds in zip(*map(_bounds, tensors), strict=True):
         wide = [one for one in bounds if one[0] > 1]
         if wide and max(low for low, _ in wide) > min(high for _, high in wide):

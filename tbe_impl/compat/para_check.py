@@ -400,7 +400,7 @@ def check_format(
 
 
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
-    """Raises unless the ranges of each two neighbours have sizes in common; of known shapes nothing is asked."""
+    """Raises where ranges of two neighbours have no size in common, and a shape is not known."""
     if not in_dynamic() or len(inputs) < 2:
         return
     for given in inputs:

@@ -279,7 +279,7 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
 
 
 def check_input_tensor_shape(shape: Any) -> None:
-    """Raises `OperatorError` where a known size of a tensor, or of a shape, is negative, or zero while all are known."""
+    """Raises `OperatorError` for a size below 0, or below 1 in an operator of known shapes."""
     least = 0 if in_dynamic() else 1
     for size in shape_to_list(getattr(shape, "shape", shape)):
         if not (in_dynamic() and isinstance(size, Expr)) and not (

@@ -73,7 +73,11 @@ def _caffe(
 def _check_steps(stride: int, dilation: int) -> None:
     for name, step in (("stride", stride), ("dilation", dilation)):
         if isinstance(step, int) and step < 1:
-            raise fault("E90001", f"the {name} of a window has to be at least 1, but is {step}", detailed_cause=name)  # fmt: skip
+            raise fault(
+                "E90001",
+                f"the {name} of a window has to be at least 1, but is {step}",
+                detailed_cause=name,
+            )
 
 
 FUNCTIONS = {

@@ -1,4 +1,4 @@
-"""Nothing is left of an `explain` that is interrupted or dies, and timers of the user do not disturb a compilation."""
+"""Nothing is left of an interrupted `explain`, and timers do not disturb a compilation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,15 @@ def test_nothing_is_left_of_an_explain(
     tmp_path: Path, ends: str, interrupt: signal.Signals | None, code: int
 ) -> None:
     seen = tmp_path / f"seen-{ends}-{interrupt}"
-    command = [sys.executable, "-m", "ms_fusion", "explain", f"{PROGRAMS}/net_with_a_helper_process.py:Net", "--input", "4"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "ms_fusion",
+        "explain",
+        f"{PROGRAMS}/net_with_a_helper_process.py:Net",
+        "--input",
+        "4",
+    ]
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -59,9 +67,12 @@ def test_nothing_is_left_of_an_explain(
         "HOW_IT_ENDS": ends,
     }
     with child_group(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        command,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
+    ) as process:
         assert wait_until(seen.exists)
         children = list(map(int, seen.read_text().split()))
         if interrupt:
@@ -86,6 +97,8 @@ def test_what_a_child_started_ends_with_it() -> None:
 @pytest.mark.mindspore
 def test_timers_do_not_disturb_a_compilation(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = run_program(PROGRAMS / "timers_while_compiling.py", cwd=tmp_path, environment=environment)  # fmt: skip
+    done = run_program(
+        PROGRAMS / "timers_while_compiling.py", cwd=tmp_path, environment=environment
+    )
     assert done.returncode == 0, done.output
     assert "right, timers as they were" in done.output.splitlines(), done.output

@@ -1,4 +1,4 @@
-"""What was said badly: each error names the thing, the place, what was expected, what came, and what to do."""
+"""Each of these errors names the thing, the place, what was expected, what came, and a remedy."""
 
 from __future__ import annotations
 
@@ -61,19 +61,36 @@ def test_arrays_of_numpy_are_no_tensors(
     call: str, inputs: tuple[Any, ...], place: str, got: str
 ) -> None:
     given = [nets.floats(4, 8) if isinstance(one, str) else one for one in inputs]
-    refused(lambda: getattr(mf, call)(nets.MyNet(), *given), place=place, expected="Tensor", got=got, remedy="mindspore.Tensor(")  # fmt: skip
+    refused(
+        lambda: getattr(mf, call)(nets.MyNet(), *given),
+        place=place,
+        expected="Tensor",
+        got=got,
+        remedy="mindspore.Tensor(",
+    )
 
 
 def test_weights_that_lie_elsewhere(tmp_path: Path) -> None:
     weight = numpy_helper.from_array(np.ones(512, np.float32), "w")
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [512])
-    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [512])], [weight])  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [value],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [512])],
+        [weight],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     file = tmp_path / "model.onnx"
     onnx.save(model, file, save_as_external_data=True, location="weights.bin", size_threshold=0)
     open_model(file)
     (tmp_path / "weights.bin").unlink()
-    refused(lambda: open_model(file), place=str(file), expected="weights.bin beside the model", remedy="Put weights.bin beside the model")  # fmt: skip
+    refused(
+        lambda: open_model(file),
+        place=str(file),
+        expected="weights.bin beside the model",
+        remedy="Put weights.bin beside the model",
+    )
 
 
 Usage = namedtuple("Usage", "total used free")
@@ -86,11 +103,23 @@ def test_a_full_disk_is_not_one_without_execution(
     assert doctor.check_cache().status == "ok"
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(1 << 30, 1 << 30, 4096))
     found = doctor.check_cache()
-    assert found.status == "warning" and "is full; expected at least 16777216 bytes free, got 4096" in found.what  # fmt: skip
-    assert found.remedy == "Free some space there, or set MS_FUSION_CACHE_DIR to a directory on another disk."  # fmt: skip
+    assert (
+        found.status == "warning"
+        and "is full; expected at least 16777216 bytes free, got 4096" in found.what
+    )
+    assert (
+        found.remedy
+        == "Free some space there, or set MS_FUSION_CACHE_DIR to a directory on another disk."
+    )
 
 
-@cases("what, remedy", [("is mounted noexec", "not mounted noexec."), ("cannot be written", "a directory of your own.")])  # fmt: skip
+@cases(
+    "what, remedy",
+    [
+        ("is mounted noexec", "not mounted noexec."),
+        ("cannot be written", "a directory of your own."),
+    ],
+)
 def test_other_caches_have_remedies_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, remedy: str
 ) -> None:
@@ -116,9 +145,22 @@ def test_a_check_that_finds_no_space_says_where_it_is_needed() -> None:
     [{"flags": 5}, {"flags": ["--opt_level=2"]}, {"flags": True}, {"flags": b"--opt_level=2"}],
     ids=str,
 )
-@cases("call", [mf.enable, lambda **asked: mf.patch(None, **asked), lambda **asked: mf.fusion(**asked).__enter__()], ids=["enable", "patch", "fusion"])  # fmt: skip
+@cases(
+    "call",
+    [
+        mf.enable,
+        lambda **asked: mf.patch(None, **asked),
+        lambda **asked: mf.fusion(**asked).__enter__(),
+    ],
+    ids=["enable", "patch", "fusion"],
+)
 def test_flags_are_a_text(call: Callable[..., Any], keywords: dict[str, Any]) -> None:
-    refused(lambda: call(**keywords), place="flags", expected="--opt_level=2", got=repr(keywords["flags"]))  # fmt: skip
+    refused(
+        lambda: call(**keywords),
+        place="flags",
+        expected="--opt_level=2",
+        got=repr(keywords["flags"]),
+    )
 
 
 @cases("preset", [5, ["auto"], None], ids=str)
@@ -138,7 +180,13 @@ class Scaled:
 
 @cases("given, got", [((3.0,), "float"), ((np.ones(4), 1), "ndarray, int")])
 def test_attributes_of_an_operator_are_named(given: tuple[Any, ...], got: str) -> None:
-    refused(lambda: custom_ops.get("Scaled30")(*given), what="Scaled30 takes its attributes by name", place="test_30", expected="Scaled30(factor=…)", got=f"{got} without a name")  # fmt: skip
+    refused(
+        lambda: custom_ops.get("Scaled30")(*given),
+        what="Scaled30 takes its attributes by name",
+        place="test_30",
+        expected="Scaled30(factor=…)",
+        got=f"{got} without a name",
+    )
 
 
 def test_a_ledger_is_one_line_to_the_interpreter() -> None:
@@ -170,20 +218,40 @@ def test_a_compiler_is_named_without_options(
         if remedy is None:
             assert caught.value.what == f"the C compiler {value} is not there"
             return
-        refused(compiler.find_compiler, place="MS_FUSION_CC", expected="name or path", got=repr(value), remedy=remedy.format(cc=cc))  # fmt: skip
+        refused(
+            compiler.find_compiler,
+            place="MS_FUSION_CC",
+            expected="name or path",
+            got=repr(value),
+            remedy=remedy.format(cc=cc),
+        )
         found = doctor.check_compiler()
         assert value in found.what and remedy.format(cc=cc) in found.remedy
 
 
 SLIPS = [
-    ("x['shape'][axis]", (2, 3), "IndexError: tuple index out of range", "Change the arguments, or the line"),
-    ("x['shape'].rank", (2, 3), "AttributeError: 'tuple' object has no attribute 'rank'", "Change the arguments"),
+    (
+        "x['shape'][axis]",
+        (2, 3),
+        "IndexError: tuple index out of range",
+        "Change the arguments, or the line",
+    ),
+    (
+        "x['shape'].rank",
+        (2, 3),
+        "AttributeError: 'tuple' object has no attribute 'rank'",
+        "Change the arguments",
+    ),
     ("8 // x['shape'][0]", (0, 3), "ZeroDivisionError: integer", "Change the arguments"),
     ("x['size']", (2, 3), "KeyError: 'size'", "Change the arguments"),
     ("len(axis)", (2, 3), "TypeError: object of type 'int' has no len()", "Change the arguments"),
-    ("shape_util.squeeze_shape(axis)", (2, 3), "TypeError: 'int' object is not iterable",
-        "if both are right, report tbe_impl/compat/shape_util.py:"),
-]  # fmt: skip
+    (
+        "shape_util.squeeze_shape(axis)",
+        (2, 3),
+        "TypeError: 'int' object is not iterable",
+        "if both are right, report tbe_impl/compat/shape_util.py:",
+    ),
+]
 
 
 def slip_file(tmp_path: Path, statement: str) -> Path:
@@ -197,16 +265,23 @@ def slip_file(tmp_path: Path, statement: str) -> Path:
 
 @cases("statement, shape, what, remedy", SLIPS, ids=lambda row: row[0])
 def test_slips_of_operator_files(
-    tmp_path: Path, statement: str, shape: tuple[int, ...], what: str, remedy: str,
+    tmp_path: Path,
+    statement: str,
+    shape: tuple[int, ...],
+    what: str,
+    remedy: str,
     capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     file = slip_file(tmp_path, statement)
     x = described(shape)
     error = refused(
         lambda: load_operator(file).build(x, x, axis=5),
-        what=f"slip fails: {what}", place=f"{file}:4", expected="arguments that the file is written for",
-        got=f"x float16 {shape}, y float16 {shape}, axis=5, at `found = {statement}`", remedy=remedy,
-    )  # fmt: skip
+        what=f"slip fails: {what}",
+        place=f"{file}:4",
+        expected="arguments that the file is written for",
+        got=f"x float16 {shape}, y float16 {shape}, axis=5, at `found = {statement}`",
+        remedy=remedy,
+    )
     capfd.readouterr()
     sizes = "x".join(map(str, shape))
     assert run(["tbe", "run", str(file), "--input", f"{sizes}:float16", "--attr", "axis=5"]) == 2
@@ -217,7 +292,12 @@ def test_slips_of_operator_files(
 def test_a_slip_while_a_file_is_imported(tmp_path: Path) -> None:
     file = tmp_path / "early.py"
     file.write_text("SIZES = (1, 2)\nLAST = SIZES[2]\n\ndef early(x, y, kernel_name):\n    pass\n")
-    refused(lambda: load_operator(file), what="IndexError: tuple index", place=f"{file}:2", got="`LAST = SIZES[2]`")  # fmt: skip
+    refused(
+        lambda: load_operator(file),
+        what="IndexError: tuple index",
+        place=f"{file}:2",
+        got="`LAST = SIZES[2]`",
+    )
 
 
 def test_long_arguments_are_cut(tmp_path: Path) -> None:

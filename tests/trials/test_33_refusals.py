@@ -1,4 +1,4 @@
-"""Each rule of the checks and helpers that operators call: a call that is accepted, and one that is refused, with its code."""
+"""Each rule of the checks that operators call: one accepted call, one refused, and its code."""
 
 from __future__ import annotations
 
@@ -126,12 +126,30 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
     ("checks.check_format", ("NHWC", ["NHWC"]), ("ND", ["NHWC"]), "E80015"),
     ("checks.check_format", ("NHWC", "NHWC"), (None, "NHWC"), "E80017"),
     ("checks.check_elewise_shape_range", ([TENSOR],), ([TENSOR, 3],), "E80003"),
-    ("checks.check_elewise_shape_range", ([TENSOR, TENSOR],), ([TENSOR, without("range", TENSOR)],), "E80004"),
-    ("checks.check_elewise_shape_range", ([TENSOR, {"shape": (9,), "range": [(9, 9)]}],),
-        ([TENSOR, {"shape": (10,), "range": [(10, 10)]}],), "E80024"),
-    ("checks.check_elewise_shape_range", ([TENSOR, {"shape": (3, 1), "range": [(2, 2), (5, 5)]}], True),
-        ([TENSOR, {"shape": (3, 5), "range": [(3, 3), (5, 5)]}], True), "E80024"),
-    ("checks.check_elewise_shape_range", ([TENSOR, TENSOR],), ([TENSOR, {"shape": (1,), "range": [(1,)]}],), "E80023"),
+    (
+        "checks.check_elewise_shape_range",
+        ([TENSOR, TENSOR],),
+        ([TENSOR, without("range", TENSOR)],),
+        "E80004",
+    ),
+    (
+        "checks.check_elewise_shape_range",
+        ([TENSOR, {"shape": (9,), "range": [(9, 9)]}],),
+        ([TENSOR, {"shape": (10,), "range": [(10, 10)]}],),
+        "E80024",
+    ),
+    (
+        "checks.check_elewise_shape_range",
+        ([TENSOR, {"shape": (3, 1), "range": [(2, 2), (5, 5)]}], True),
+        ([TENSOR, {"shape": (3, 5), "range": [(3, 3), (5, 5)]}], True),
+        "E80024",
+    ),
+    (
+        "checks.check_elewise_shape_range",
+        ([TENSOR, TENSOR],),
+        ([TENSOR, {"shape": (1,), "range": [(1,)]}],),
+        "E80023",
+    ),
     ("checks.check_dtype_rule", ("INT8", ("int8",)), (None, ("int8",)), "E60038"),
     ("checks.check_dtype_rule", ("int8", ("int8",)), ("int32", ("int8",)), "E60038"),
     ("checks.check_dtype_rule", ("int8", ("int8",), "x"), ("int32", ("int8",), "x"), "E60005"),
@@ -144,8 +162,12 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
     ("checks.check_kernel_name", (LONG[1:],), (LONG,), "E60039"),
     ("checks.check_shape_size", ((2, 3), 7), ((2, 3), 6), "E60039"),
     ("checks.check_reduce_shape_rule", ((200, 1000, 1000),), ((201, 1000, 1000),), "E60039"),
-    ("checks.check_and_init_5hdc_reduce_support", ({**X, "format": "NC1HWC0"}, (1, 4)),
-        ({**without("ori_shape"), "format": "NC1HWC0"}, (1, 4)), "E60040"),
+    (
+        "checks.check_and_init_5hdc_reduce_support",
+        ({**X, "format": "NC1HWC0"}, (1, 4)),
+        ({**without("ori_shape"), "format": "NC1HWC0"}, (1, 4)),
+        "E60040",
+    ),
     ("shapes.wrap_axes_to_positive", ([-1, 2], 3), ([3], 3), "E90001"),
     ("shapes.wrap_axes_to_positive", (-3, 3), (-4, 3), "E90001"),
     ("shapes.axis_check", (3, [-1, 0]), (3, [-4, 0]), "E90001"),
@@ -157,8 +179,18 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
     ("shapes.broadcast_shapes", ((2, 1), (3,)), ((2, 2), (3,)), "E80013"),
     ("shapes.produce_shapes", ((2, 1), (3,)), ((2, 2), (3,)), "E80013"),
     ("shapes.unify_broadcast_shapes", ([(2, 1), (3,), ()],), ([(2, 1), (3,), (4,)],), "E80013"),
-    ("shapes.compare_tensor_dict_key", (X, {"shape": [2, 3]}, "shape"), (X, {"shape": [3, 2]}, "shape"), "E80017"),
-    ("shapes.compare_tensor_dict_key", (X, {"dtype": "FLOAT16"}, "dtype"), (X, {"dtype": "int8"}, "dtype"), "E80018"),
+    (
+        "shapes.compare_tensor_dict_key",
+        (X, {"shape": [2, 3]}, "shape"),
+        (X, {"shape": [3, 2]}, "shape"),
+        "E80017",
+    ),
+    (
+        "shapes.compare_tensor_dict_key",
+        (X, {"dtype": "FLOAT16"}, "dtype"),
+        (X, {"dtype": "int8"}, "dtype"),
+        "E80018",
+    ),
     ("shapes.compare_tensor_dict_key", (X, X, "dtype"), (X, {}, "dtype"), "E80004"),
     ("shapes.compare_tensor_dict_key", (X, X, "dtype"), (3, X, "dtype"), "E80004"),
     ("shapes.check_input_tensor_shape", ((2, 3),), ((2, 0),), "E90001"),
@@ -167,9 +199,19 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
     ("shapes.align", (7, 2), (7, 0), "E90001"),
     ("windows.windowed_output_size", (7, 3, 2, "SAME"), (7, 3, 2, "EXPLICIT"), "E90001"),
     ("windows.windowed_output_size", (7, 3, 2, "SAME"), (7, 3, 0, "SAME"), "E90001"),
-    ("windows.windowed_output_size_dilated", (7, 3, 1, 2, "VALID"), (7, 3, 0, 2, "VALID"), "E90001"),
-    ("windows.caffe_output_size", (0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0), (0, 8, 8, 3, 3, 0, 2, 1, 1, 0, 0, 0, 0), "E90001"),
-]  # fmt: skip
+    (
+        "windows.windowed_output_size_dilated",
+        (7, 3, 1, 2, "VALID"),
+        (7, 3, 0, 2, "VALID"),
+        "E90001",
+    ),
+    (
+        "windows.caffe_output_size",
+        (0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0),
+        (0, 8, 8, 3, 3, 0, 2, 1, 1, 0, 0, 0, 0),
+        "E90001",
+    ),
+]
 
 
 @cases("name, accepted, refused, code", CALLS)
@@ -184,10 +226,16 @@ def test_helpers(name: str, accepted: Any, refused: Any, code: str) -> None:
 
 
 @cases(
-    "module, name", [("te.lang.cce.te_compute.util", "check_input_tensor_shape"), ("tbe.dsl.compute.util", "align"),
-                     ("te.lang.cce.te_compute.util", "int_ceil_div"), ("te.utils.para_check", "check_shape"),
-                     ("tbe.common.utils.shape_util", "axis_check"), ("topi.cce.util", "check_shape_rule")],
-)  # fmt: skip
+    "module, name",
+    [
+        ("te.lang.cce.te_compute.util", "check_input_tensor_shape"),
+        ("tbe.dsl.compute.util", "align"),
+        ("te.lang.cce.te_compute.util", "int_ceil_div"),
+        ("te.utils.para_check", "check_shape"),
+        ("tbe.common.utils.shape_util", "axis_check"),
+        ("topi.cce.util", "check_shape_rule"),
+    ],
+)
 def test_helpers_stand_in_the_modules_of_the_toolkit(module: str, name: str) -> None:
     found = names_of(module)[name]
     assert found.__module__.startswith("tbe_impl.compat."), found
@@ -209,25 +257,39 @@ PATTERNS: list[tuple[str, tuple[Any, Any], tuple[Any, Any]]] = [
     ("broadcast", ([of(-1, range=[(1, 2)]), of(3)], None), ([of(-1, range=[(2, 2)]), of(3)], None)),
     ("norm", ([of(2, 3), [-1]], None), ([of(2, 3), [2]], None)),
     ("tuple_reduce", ([of(2, 3), of(2, 3), [1]], None), ([of(2, 3), of(2, 3), [-3]], None)),
-    ("reduce", ([of(2, 3), {"shape": (1,), "value": [1], "rel_pos_to_reduce": "axis"}], None),
-        ([of(2, 3), {"shape": (1,), "value": [2], "rel_pos_to_reduce": "axis"}], None)),
+    (
+        "reduce",
+        ([of(2, 3), {"shape": (1,), "value": [1], "rel_pos_to_reduce": "axis"}], None),
+        ([of(2, 3), {"shape": (1,), "value": [2], "rel_pos_to_reduce": "axis"}], None),
+    ),
     ("concat", ([[of(2, 3), of(2, 4)]], {"axis": -1}), ([[of(2, 3), of(2, 4)]], {"axis": 0})),
     ("concat", ([[of(2, 3)]], {"axis": 1}), ([[of(2, 3)]], {"axis": 2})),
     ("concat", ([[of(2)]], {"axis": 0}), ([[of(2)]], None)),
     ("concat", ([[of(2)] * 63], {"axis": 0}), ([[of(2)] * 64], {"axis": 0})),
     ("concat", ([[of(2)]], {"axis": 0}), ([[]], {"axis": 0})),
     ("split", ([of(4), 0, [1, 3]], {"num_split": 2}), ([of(4), 0, [1, 3]], None)),
-    ("split", ([of(4), 0], {"num_split": 2, "avg_split": True}), ([of(4), 1], {"num_split": 2, "avg_split": True})),
+    (
+        "split",
+        ([of(4), 0], {"num_split": 2, "avg_split": True}),
+        ([of(4), 1], {"num_split": 2, "avg_split": True}),
+    ),
     ("split", ([of(4), 0, [1, 3]], {"num_split": 2}), ([of(4)], {"num_split": 2})),
     ("transpose", ([of(2, 3)], {"axes": [1, 0]}), ([of(2, 3)], {"axes": [1, 2]})),
     ("transpose", ([of(2, 3)], {"axes": [1, 0]}), ([of(2, 3)], None)),
     ("transpose", ([of(2, 3)], {"axes": [1, 0]}), ([of(2, 3), of(2)], {"axes": [1, 0]})),
-    ("slice", ([of(4), {"shape": (1,), "const_value": [0]}, {"shape": (1,), "const_value": [2]}], None), ([of(4)], None)),
+    (
+        "slice",
+        ([of(4), {"shape": (1,), "const_value": [0]}, {"shape": (1,), "const_value": [2]}], None),
+        ([of(4)], None),
+    ),
     ("gather", ([of(4, 3), of(2), 0, 0], None), ([of(4, 3), of(2), 2, 0], None)),
     ("gather_nd", ([of(4, 3), of(5, 2), 0], None), ([of(4, 3), of(5, 3), 0], None)),
-    ("scatter_nd", ([of(2, 1), of(2), {"shape": (1,), "const_value": [4]}], {"op_name": "scatter_nd"}),
-        ([of(2, 1), of(2), {"shape": (1,)}], {"op_name": "scatter_nd"})),
-]  # fmt: skip
+    (
+        "scatter_nd",
+        ([of(2, 1), of(2), {"shape": (1,), "const_value": [4]}], {"op_name": "scatter_nd"}),
+        ([of(2, 1), of(2), {"shape": (1,)}], {"op_name": "scatter_nd"}),
+    ),
+]
 
 
 @cases("pattern, accepted, refused", PATTERNS)

@@ -1,4 +1,4 @@
-"""Explains a net whose classes stand in this script, after `amp` has rewritten it at level O1; prints title, kernels and notes."""
+"""Explains a net of this script that `amp` has rewritten (O1); prints title, kernels and notes."""
 
 import mindspore as ms
 import numpy as np

@@ -1,4 +1,4 @@
-"""A net whose file starts a process that Ctrl-C does not end, and waits or dies: as MindSpore's profiler, half way."""
+"""A net whose file starts a process that ignores SIGINT, as MindSpore's profiler does."""
 
 import multiprocessing
 import os

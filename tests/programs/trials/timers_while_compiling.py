@@ -1,4 +1,4 @@
-"""Compiles nets that are new to the cache while signals come every 2 ms; says whether results and timers are right."""
+"""Compiles new nets while signals come every 2 ms; checks results and timers."""
 
 import os
 import signal
