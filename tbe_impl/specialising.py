@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.compat.faults import CheckError
 from tbe_impl.errors import FusionError
 
 Shape = tuple[int, ...]
 Values = tuple[tuple[int, ...] | None, ...]
 MANY = 64
 """From how many elements on an input is no list of axes or sizes."""
-CHECKS = "E80"
-"""How the codes of checks begin; those of what the toolkit, or we, cannot build begin otherwise."""
 SIZE = 16
 """What stands for an unknown size where only the operator's opinion on the rest is asked."""
 
@@ -68,8 +67,7 @@ class Specialised:
         Where ranks are known, what its own checks refuse is refused.
         """
         given = list(_descriptions([*self._arguments, *self._keywords.values()]))
-        code = str(getattr(problem, "info", {}).get("errCode"))
-        if code.startswith(CHECKS) and not any(map(_any_rank, given)):
+        if isinstance(problem, CheckError) and not any(map(_any_rank, given)):
             return False
         for values in (False, True):
             arguments, keywords = deepcopy((self._arguments, self._keywords))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.faults import refusal
 
 NEEDED = {"concat": "axis", "split": "num_split", "transpose": "axes"}
 """Pattern → what its ``extra_params`` have to say."""
@@ -57,7 +57,7 @@ def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
 
 def refused(cause: str) -> Exception:
     """The error of a classifier."""
-    return fault("E90001", cause, detailed_cause=cause)
+    return refusal("E90001", cause, detailed_cause=cause)
 
 
 def _shapes(tensors: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:

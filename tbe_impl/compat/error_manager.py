@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from tbe_impl.compat.faults import OperatorError
+from tbe_impl.compat.faults import CheckError
 
 # name | code | arguments (an argument `a:b` is stored in the dict as b) | sentence
 _TABLE = """
@@ -74,7 +74,7 @@ def _maker(name: str, code: str, arguments: tuple[str, ...], sentence: str) -> C
         info = {**dict(zip(arguments, given, strict=False)), **keywords}
         operator = str(info.get("op_name", "")) or "operator"
         shown = {argument: info.get(argument, "?") for argument in arguments}
-        raise OperatorError(
+        raise CheckError(
             {"errCode": chosen, **info}, f"{operator}: {sentence.format(**shown)}".rstrip(".")
         )
 
@@ -102,12 +102,12 @@ def get_error_message(args: Mapping[str, Any]) -> str:
 def raise_runtime_error(args_dict: dict[str, Any], *messages: Any) -> NoReturn:
     """Raises `OperatorError` with that dict."""
     text = " ".join(map(str, messages)) or get_error_message(args_dict)
-    raise OperatorError(dict(args_dict), text.rstrip("."))
+    raise CheckError(dict(args_dict), text.rstrip("."))
 
 
 def raise_err_message_cube(*messages: Any) -> NoReturn:
     """Raises `OperatorError` E69999 with these texts."""
-    raise OperatorError({"errCode": "E69999"}, " ".join(map(str, messages)).rstrip("."))
+    raise CheckError({"errCode": "E69999"}, " ".join(map(str, messages)).rstrip("."))
 
 
 _SHARED: dict[str, Callable[..., Any]] = {

@@ -28,3 +28,12 @@ class OperatorError(InputError, RuntimeError):
 def fault(error_code: str, message: str, **info: Any) -> OperatorError:
     """An error of that code; `info` goes into its dict."""
     return OperatorError({"errCode": error_code, **info}, message.rstrip("."))
+
+
+class CheckError(OperatorError):
+    """What a check refuses, whatever the sizes turn out to be that are not known yet."""
+
+
+def refusal(error_code: str, message: str, **info: Any) -> CheckError:
+    """An error of a check; `info` goes into its dict."""
+    return CheckError({"errCode": error_code, **info}, message.rstrip("."))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import OperatorError, fault
+from tbe_impl.compat.faults import OperatorError, fault, refusal
 from tbe_impl.compat.operation import in_dynamic
 from tbe_impl.compat.session import running, session
 
@@ -78,7 +78,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _wrong_type(operator: str, name: str, expected: str, value: Any) -> Any:
-    return fault(
+    return refusal(
         "E80003",
         f"{operator or 'operator'}: parameter {name} has to be of type {expected}, but is {type(value).__name__}",
         op_name=operator,
@@ -89,7 +89,7 @@ def _wrong_type(operator: str, name: str, expected: str, value: Any) -> Any:
 
 
 def _missing(operator: str, name: str) -> Any:
-    return fault(
+    return refusal(
         "E80001",
         f"{operator or 'operator'}: the mandatory parameter {name} is missing",
         op_name=operator,
@@ -182,7 +182,7 @@ def _check_description(value: Any, name: str, operator: str) -> None:
         *(["range"] if unknown else []),
     ):
         if key not in value:
-            raise fault(
+            raise refusal(
                 "E80004",
                 f"{operator}: the description of {name} lacks the item {key!r}",
                 op_name=operator,
@@ -195,7 +195,7 @@ def _check_description(value: Any, name: str, operator: str) -> None:
         check_range(value["shape"], value["range"], param_name=name, op_name=operator)
     for key, code in (("format", "E80015"), ("ori_format", "E80014")):
         if value[key] not in ALL_FORMAT_LIST:
-            raise fault(
+            raise refusal(
                 code,
                 f"{operator}: the {key} of {name} has to be one of {', '.join(ALL_FORMAT_LIST)}, but is {value[key]!r}",
                 op_name=operator,
@@ -215,7 +215,7 @@ def _sizes(shape: Any) -> Sequence[Any]:
 
 
 def _wrong_dtype(operator: str, name: str, known: Sequence[str], dtype: str) -> Any:
-    return fault(
+    return refusal(
         "E80008",
         f"{operator or 'operator'}: {name or 'an input'} has to have one of the dtypes {', '.join(known)}, but has {dtype}",
         op_name=operator,
@@ -255,7 +255,7 @@ def _check_items(value: Any, name: str, scalar: str, depth: int, operator: str) 
         if not isinstance(value, _TYPES[scalar]):
             raise _wrong_type(operator, name, scalar.lower(), value)
         if isinstance(value, float) and not math.isfinite(value):
-            raise fault(
+            raise refusal(
                 "E80000",
                 f"{operator}: parameter {name} has to be finite, but is {value}",
                 op_name=operator,
@@ -271,7 +271,7 @@ def _check_name(value: Any, name: str, operator: str) -> None:
     if len(value) > MAX_KERNEL_NAME_LEN:
         raise _out_of_range("E80002", operator, name, 0, MAX_KERNEL_NAME_LEN, len(value))
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
-        raise fault(
+        raise refusal(
             "E80020",
             f"{operator}: kernel_name has to be made of letters, digits and underscores, beginning with no digit, "
             f"but is {value!r}",
@@ -281,7 +281,7 @@ def _check_name(value: Any, name: str, operator: str) -> None:
 
 
 def _out_of_range(code: str, operator: str, name: str, low: Any, high: Any, value: Any) -> Any:
-    return fault(
+    return refusal(
         code,
         f"{operator or 'operator'}: {name or 'a value'} has to be in [{low}, {high}], but is {value}",
         op_name=operator,
@@ -332,7 +332,7 @@ def check_range(
     if not isinstance(shape_range, (tuple, list)):
         raise _wrong_type(op_name, param_name, "list or tuple", shape_range)
     if len(shape_range) != len(shape) and -2 not in shape:
-        raise fault(
+        raise refusal(
             "E80021",
             f"{param_name}: shape has {len(shape)} sizes, range {len(shape_range)}",
             op_name=op_name,
@@ -353,7 +353,7 @@ def check_range(
 
 def _check_pair(pair: Sequence[Any], param_name: str, op_name: str = "") -> None:
     if len(pair) != 2:
-        raise fault(
+        raise refusal(
             "E80023",
             f"{param_name}: a range is a pair of least and greatest size, but is {pair}",
             op_name=op_name,
@@ -371,7 +371,7 @@ def check_dtype(
 ) -> None:
     """Raises unless `dtype` is in the list, whatever its case."""
     if dtype is None:
-        raise fault(
+        raise refusal(
             "E80007", f"the dtype of {param_name} is None", op_name="", param_name=param_name
         )
     if not isinstance(dtype, str):
@@ -389,7 +389,7 @@ def check_format(
         # one format instead of a list of them
         known = [check_list]
     if data_format not in known:
-        raise fault(
+        raise refusal(
             "E80017" if data_format is None else "E80015",
             f"the format of {param_name or 'an input'} has to be one of {', '.join(known)}, but is {data_format!r}",
             op_name="",
@@ -408,7 +408,7 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
             raise _wrong_type("", "input", "dict", given)
         for key in ("shape", "range"):
             if key not in given:
-                raise fault(
+                raise refusal(
                     "E80004", f"an input lacks the item {key!r}", op_name="", param_name="", key=key
                 )
     for one, other in zip(inputs, list(inputs)[1:], strict=False):
@@ -423,7 +423,7 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
                 pair[1] if pair[1] is not None else SHAPE_SIZE_LIMIT for pair in (first, second)
             ]
             if max(first[0], second[0]) > min(ends):
-                raise fault(
+                raise refusal(
                     "E80024",
                     f"ranges {tuple(first)} and {tuple(second)} have no size in common",
                     op_name="",
@@ -469,6 +469,7 @@ def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Ca
 
 
 def _e6(code: str, text: str, name: str = "") -> Any:
+    # those of operators of known sizes, which may be built for the sizes that come
     return fault(code, text, op_name="", param_name=name, desc=text)
 
 

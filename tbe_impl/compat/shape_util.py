@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.faults import refusal
 from tbe_impl.compat.operation import in_dynamic, variable_shape
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.expr import cast as cast_scalar
@@ -47,7 +47,7 @@ def wrap_axes_to_positive(axes: Any, rank: int) -> list[int]:
 
 def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise fault(
+        raise refusal(
             "E90001",
             f"axis {axis} is outside of a shape with {rank} dimensions",
             detailed_cause=f"axis must be in range [{-rank}, {rank - 1}], but is {axis}",
@@ -68,7 +68,7 @@ def axis_check(shape_len: int, axis: Any) -> Any:
 
 def _whole_axis(axis: Any, rank: int) -> int:
     if type(axis) is not int:
-        raise fault(
+        raise refusal(
             "E90001",
             f"an axis has to be an int, but is {type(axis).__name__}",
             detailed_cause="type of axis value should be int",
@@ -125,7 +125,7 @@ def broadcast_shapes(
     for one, other in zip(first, second, strict=True):
         known = not isinstance(one, Expr) and not isinstance(other, Expr)
         if known and one != other and 1 not in (one, other):
-            raise fault(
+            raise refusal(
                 "E80013",
                 f"{op_name or 'operator'}: shapes {tuple(shape1)} ({param_name_input1 or 'first'}) and "
                 f"{tuple(shape2)} ({param_name_input2 or 'second'}) do not broadcast",
@@ -253,7 +253,7 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
     values = []
     for which, given in (("first", dict1), ("second", dict2)):
         if not isinstance(given, dict) or dict_key not in given:
-            raise fault(
+            raise refusal(
                 "E80004",
                 f"the {which} description lacks the key {dict_key!r}",
                 key=dict_key,
@@ -269,7 +269,7 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
             else value
         )
     if values[0] != values[1]:
-        raise fault(
+        raise refusal(
             "E80018" if dict_key == "dtype" else "E80017",
             f"{dict_key} of both inputs has to be equal, but is {values[0]} and {values[1]}",
             op_name="",
@@ -285,7 +285,7 @@ def check_input_tensor_shape(shape: Any) -> None:
         if not (in_dynamic() and isinstance(size, Expr)) and not (
             isinstance(size, int) and size >= least
         ):
-            raise fault(
+            raise refusal(
                 "E90001",
                 f"a size of a tensor has to be an int of at least {least}, but is {size}",
                 detailed_cause=f"input shape value {size}",
@@ -295,7 +295,7 @@ def check_input_tensor_shape(shape: Any) -> None:
 def ceil_div(value: Any, factor: Any) -> Any:
     """The quotient, rounded up; raises `OperatorError` for a factor of zero."""
     if isinstance(factor, int) and factor == 0:
-        raise fault("E90001", f"{value} is divided by zero", detailed_cause="division by zero")
+        raise refusal("E90001", f"{value} is divided by zero", detailed_cause="division by zero")
     return (value + factor - 1) // factor
 
 
