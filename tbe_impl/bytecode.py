@@ -13,6 +13,7 @@ import importlib.util
 import marshal
 import os
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType
@@ -28,7 +29,7 @@ class CachedLoader(SourceFileLoader):
     def source_to_code(self, data: Any, path: Any, **options: Any) -> CodeType:  # type: ignore[override]
         """The code of a text, compiled once for all processes that load it from the same path."""
         key = cache.make_key(
-            bytecode=importlib.util.MAGIC_NUMBER,
+            compressed_bytecode=importlib.util.MAGIC_NUMBER,
             optimize=sys.flags.optimize,
             options=options,
             path=os.fsencode(path),
@@ -36,10 +37,10 @@ class CachedLoader(SourceFileLoader):
         )
         known = user_cache().recall(key)
         if known is not None:
-            found: CodeType = marshal.loads(known)
+            found: CodeType = marshal.loads(zlib.decompress(known))
             return found
         code: CodeType = super().source_to_code(data, path, **options)
-        user_cache().remember(key, marshal.dumps(code))
+        user_cache().remember(key, zlib.compress(marshal.dumps(code), 1))
         return code
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
