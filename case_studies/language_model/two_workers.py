@@ -127,10 +127,9 @@ def work(place: Path, size_name: str, steps: int, stages: list[str]) -> None:
     made = {}
     for name in stages:
         stage = STAGES[name]
-        stage.enable()
-        made[name] = stage.training_step(MODEL, size)
-        made[name].compile(*own(0))
-    mf.disable()
+        with mf.fusion("auto" if stage.generator else "off", generator=stage.generator or None):
+            made[name] = stage.training_step(MODEL, size)
+            made[name].compile(*own(0))
     found: dict[str, Any] = {name: {"losses": [], "seconds": []} for name in stages}
     for step in range(steps):
         inputs = own(step)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ms_fusion.presets.record import FusionWarning, InForce, fuses
     from ms_fusion.presets.scopes import (
         check,
+        compile_anew,
         disable,
         enable,
         findings_of_call,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _OF_HOME = {
     "mindspore_state": "compile_lock device_target environment_flags failed_graphs_in kernel_directory save_graphs set_mode version",
     "record": "FusionWarning InForce fuses",
-    "scopes": "check disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch prepare refuse unpatch",
+    "scopes": "check compile_anew disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch prepare refuse unpatch",
     "table": "resolve",
 }  # fmt: skip
 _HOMES = {name: home for home, names in _OF_HOME.items() for name in names.split()}
@@ -50,6 +51,7 @@ __all__ = [
     "FusionWarning",
     "InForce",
     "check",
+    "compile_anew",
     "compile_lock",
     "device_target",
     "disable",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, finalize
 
+from ms_fusion.presets.graph_keys import Scopes, held
+
 if TYPE_CHECKING:
     from ms_fusion.presets.direct_calls import Direct
 
@@ -46,6 +48,7 @@ class Last(NamedTuple):
         graph: the name of the graph that ran.
         arguments: shape and dtype of each.
         construct: the function that was compiled.
+        held: the flags, and whether a block was around.
         kernel: what the graph is, if it is only that.
     """
 
@@ -54,6 +57,7 @@ class Last(NamedTuple):
     graph: str
     arguments: tuple[tuple[Any, Any], ...]
     construct: Any
+    held: tuple[str, bool]
     kernel: Kernel
 
 
@@ -61,14 +65,15 @@ class LastCalls:
     """Of all Cells of this process.
 
     Attributes:
+        scopes: what holds.
         of: by Cell.
         kernels: by the number of a Cell, as long as that lives, those of which the graph is a kernel.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scopes: Scopes) -> None:
         from mindspore import Tensor, nn
 
-        self._tensor, self._cell = Tensor, nn.Cell
+        self.scopes, self._tensor, self._cell = scopes, Tensor, nn.Cell
         self._compiled_by = _attributes(nn.Cell, COMPILED_BY)
         self._called_by = _attributes(nn.Cell, CALLED_BY)
         self._watched: set[int] = set()
@@ -113,6 +118,7 @@ class LastCalls:
             or own.get("current_phase") != last.graph
             or last.graph not in (own.get("_compile_cache") or ())
             or len(args) != len(last.arguments)
+            or held(cell, self.scopes) != last.held
             or not self.is_as_mindspore_has_it(cell)
         ):
             return False

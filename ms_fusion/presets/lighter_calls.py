@@ -1,4 +1,4 @@
-"""A call of a compiled net costs less of Python: five methods of MindSpore's Cells that each call goes through are replaced.
+"""A call of a compiled net costs less of Python: six methods of MindSpore's Cells that calls go through are replaced.
 
 Each replacement does what MindSpore's own does, and leaves to that whatever is not the everyday case. So they come with the first
 preset and stay, as what stands around compilations does. What this version of MindSpore does not have, and what somebody else has
@@ -13,7 +13,8 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ms_fusion.presets import kernel_calls, repeated_calls
+from ms_fusion.presets import graph_keys, kernel_calls, repeated_calls
+from ms_fusion.presets.graph_keys import Scopes
 from ms_fusion.presets.last_calls import LastCalls
 
 PLAIN = frozenset((str, bool, int, float, type(None)))
@@ -23,8 +24,12 @@ OTHER_SIGNATURE = frozenset(("__wrapped__", "__signature__"))
 NOTHING: Mapping[Any, Any] = {}
 
 
-def install() -> None:
-    """From now on Cells have the lighter methods; doing it again changes nothing."""
+def install(scopes: Scopes) -> None:
+    """From now on Cells have the lighter methods; doing it again changes nothing.
+
+    Args:
+        scopes: what holds, which a call is compared with.
+    """
     from mindspore import nn
 
     cell = nn.Cell
@@ -34,9 +39,12 @@ def install() -> None:
     # what it sets by is a method of its own in the versions whose way with attributes is known
     if _is_mindspores(cell.__setattr__) and hasattr(cell, "_set_attr_for_object"):
         cell.__setattr__ = setting(cell.__setattr__)
+    predict: Any = getattr(cell, "_predict", None)
+    if _is_mindspores(predict):
+        cell._predict = graph_keys.looking_up(predict, scopes)
     run: Any = getattr(cell, "compile_and_run", None)
     if _is_mindspores(run) and repeated_calls.is_known(run):
-        calls = LastCalls()
+        calls = LastCalls(scopes)
         cell.compile_and_run = repeated_calls.repeating(run, calls)
         if _is_mindspores(cell.__call__) and kernel_calls.is_known(cell.__call__):
             cell.__call__ = kernel_calls.calling(cell.__call__, calls)

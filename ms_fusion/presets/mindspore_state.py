@@ -8,6 +8,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import inspect
 import logging
 import os
 import shutil
@@ -32,6 +33,7 @@ LEAST_FREE_BYTES = 16 << 20
 EARLIER = "MindSpore's own generator has built kernels in this process before ms_fusion was there, and MindSpore keeps them by names that ours would have"
 """Why our generator cannot take over."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
+SAVING_VARIABLES = ("MS_DEV_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH")
 FRONT_END_PHASE = "export.front_end"
 """MindSpore compiles a Cell in a phase of such a name as far as its front end, and no other that is called meanwhile."""
 FAILURES_VARIABLE = "MS_OM_PATH"
@@ -83,9 +85,32 @@ def pynative_executor() -> Any:
     return getattr(_compile_module(), "_PyNativeExecutor", None)
 
 
+def jit_executor() -> Any:
+    """MindSpore's class whose objects call what ``ms.jit`` compiled; None where there is none."""
+    module = _compile_module()
+    names = ("_JitExecutor", "_MindsporeFunctionExecutor")
+    return next((getattr(module, name) for name in names if hasattr(module, name)), None)
+
+
 def compiled_functions() -> frozenset[str]:
     """Names of what ``ms.jit`` compiled so far, and was not forgotten."""
     return frozenset(getattr(_compile_module(), "ms_compile_cache", ()))
+
+
+def is_compiled(net: Any) -> bool:
+    """Whether MindSpore has compiled this Cell or function, for whatever inputs."""
+    return bool(getattr(net, "compile_cache", None) or graphs_of(net))
+
+
+def graphs_of(net: Any) -> frozenset[str]:
+    """The names of what ``ms.jit`` compiled of a function, or of the `construct` of a Cell."""
+    function = inspect.unwrap(getattr(net, "construct", net))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return frozenset()
+    start = f"{function.__module__}.{function.__name__}.{code.co_filename}.{code.co_firstlineno}."
+    own = f".{id(net)}." if hasattr(net, "construct") else ""
+    return frozenset(one for one in compiled_functions() if one.startswith(start) and own in one)
 
 
 def forget(cell: Any, functions: Iterable[str] = ()) -> None:
@@ -354,6 +379,8 @@ def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
     mindspore = mindspore_module()
     if variable(PASSES_VARIABLE) is None:
         os.environ[PASSES_VARIABLE] = DUMPED_PASSES
+    # the user's variables would win over what is set here
+    users = {name: os.environ.pop(name, None) for name in SAVING_VARIABLES}
     saved_level = mindspore.get_context("save_graphs")
     saved_place = mindspore.get_context("save_graphs_path")
     with quiet():
@@ -363,6 +390,8 @@ def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
     finally:
         with quiet():
             mindspore.set_context(save_graphs=saved_level, save_graphs_path=saved_place or ".")
+        for name, value in users.items():
+            set_variable(name, value)
 
 
 def failed_graphs_in(directory: Path) -> contextlib.AbstractContextManager[None]:
@@ -387,6 +416,16 @@ def read_by_front_end(cell: Any, inputs: Iterable[Any], directory: Path) -> None
             cell.compile(*inputs)
         finally:
             forget(cell)
+
+
+def dump_directory() -> Path | None:
+    """Where MindSpore writes the graphs of this process, None when it writes none."""
+    level = variable(SAVING_VARIABLES[0]) or context("save_graphs")
+    if str(level or 0) in ("0", "False"):
+        return None
+    place = Path(variable(SAVING_VARIABLES[1]) or context("save_graphs_path") or ".")
+    own = place / f"rank_{variable('RANK_ID') or 0}"
+    return own if own.is_dir() else place
 
 
 @contextlib.contextmanager

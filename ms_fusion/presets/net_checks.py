@@ -12,6 +12,7 @@ from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.graph import Graph
+from ms_fusion.presets.pynative import is_jitted
 from ms_fusion.presets.record import PYNATIVE_REMEDY
 from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
@@ -21,7 +22,7 @@ TINY = 1024
 
 
 def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
-    """Findings that need no operators: already compiled, dynamic shape, mode, size.
+    """Findings that need no operators: dynamic shape, mode, size.
 
     Args:
         net: a Cell or a function.
@@ -29,17 +30,7 @@ def of_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Fi
         graph_mode: whether MindSpore's mode is graph mode.
     """
     name = getattr(net, "__name__", type(net).__name__)
-    if getattr(net, "compile_cache", None):
-        yield Finding(
-            "warning",
-            "compiled",
-            "it is compiled already, and MindSpore does not compile again because flags changed.",
-            remedy="Call `mf.patch(net)`, which drops what was compiled, or enable before the first call.",
-            place=name,
-        )
-    # a function under `@ms.jit`, or a Cell that `patch` made one
-    compiled = hasattr(net, "__wrapped__") or "construct" in getattr(net, "__dict__", {})
-    if not graph_mode and not compiled:
+    if not graph_mode and not is_jitted(net):
         yield Finding(
             "warning",
             "pynative",

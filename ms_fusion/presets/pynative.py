@@ -11,13 +11,17 @@ from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     compile_lock,
     flags_set,
+    is_graph_mode,
     kernels_in_place,
     mindspore_module,
     pynative_executor,
     variable,
 )
-from ms_fusion.presets.record import fuses
+from ms_fusion.presets.record import PYNATIVE, fuses
 from tbe_impl.errors import InputError
+
+_is_watching = False
+"""Whether `name_uncompiled` waits for a call."""
 
 
 def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,6 +44,45 @@ def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
     ):
         return step
     return mindspore.jit(step)
+
+
+def is_jitted(net: Any) -> bool:
+    """Whether MindSpore compiles this in PyNative mode too: it is under ``@ms.jit``, or patched."""
+    return hasattr(getattr(net, "construct", net), "__wrapped__")
+
+
+def name_uncompiled(fuses_now: Callable[[], bool]) -> None:
+    """The next Cell that is called is named in a warning if it is not compiled.
+
+    Before that nobody can tell whether anything runs uncompiled in PyNative mode.
+
+    Args:
+        fuses_now: whether what is compiled would be fused.
+    """
+    global _is_watching
+    from mindspore import nn
+
+    original = nn.Cell.__call__
+    if _is_watching:
+        return
+    _is_watching = True
+    is_first = True
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal is_first
+        global _is_watching
+        if is_first:
+            is_first = _is_watching = False
+            if nn.Cell.__call__ is call:
+                nn.Cell.__call__ = original
+            if not is_graph_mode() and fuses_now() and not is_jitted(self):
+                from ms_fusion.presets.first_compile import say
+
+                say(f"{type(self).__name__}: {PYNATIVE}")
+        return original(self, *args, **kwargs)
+
+    nn.Cell.__call__ = call
 
 
 def gradients_under(flags: Callable[[], str]) -> None:

@@ -23,9 +23,10 @@ class InForce:
         device, version: of MindSpore.
         mode: ``graph`` or ``pynative``.
         generator: who builds the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty elsewhere, and where nothing is fused.
-        fused: whether what runs next is fused: in PyNative mode only a wrapped step (or a ``@ms.jit`` function) is.
+        fused: whether what MindSpore compiles next is fused; of a net, whether that is. Operators of
+            PyNative mode never are.
         warnings: what does not do what one might expect.
-        remedy: the next thing to do when `fused` is False, else empty.
+        remedy: the next thing to do when `fused` is False, or nothing is compiled yet, else empty.
         kernel_directory: where MindSpore keeps the kernels that it builds.
         step: the wrapped step function, or the function as it was when nothing was to be done.
     """
@@ -47,7 +48,9 @@ class InForce:
     def __str__(self) -> str:
         from ms_fusion.presets.table import shown_flags  # not for who only enables
 
+        in_part = self.fused and self.remedy
         state = "fusion on" if self.fused else "fusion off"
+        state += " for what is compiled" if in_part else ""
         name = f"preset {self.preset}" if self.preset else "no preset"
         lines = [
             f"{state}: {name}, {self.device}, MindSpore {self.version}, {self.mode} mode, scope {self.scope}, by {self.route}",
@@ -56,7 +59,7 @@ class InForce:
             lines.append(f"kernels built by {self.generator}")
         lines += [f"warning: {text}" for text in self.warnings]
         if self.remedy and not any(self.remedy in text for text in self.warnings):
-            lines.append(f"to do: {self.remedy}")
+            lines.append(f"{'in PyNative mode' if in_part else 'to do'}: {self.remedy}")
         flags = shown_flags(self.flags, self.preset, device=self.device, version=self.version)
         lines.append(f"flags: {flags or '(none)'}")
         return "\n".join(lines)
@@ -78,8 +81,8 @@ PYNATIVE_REMEDY = (
     "Write `@ms.jit` on the step function, or `step = mf.enable(step=step).step`, "
     "or `ms.set_context(mode=ms.GRAPH_MODE)` at the start."
 )
-PYNATIVE = f"PyNative mode, in which MindSpore fuses nothing. {PYNATIVE_REMEDY}"
-"""Said when fusion is switched on in MindSpore's default mode."""
+PYNATIVE = f"PyNative mode fuses nothing. {PYNATIVE_REMEDY}"
+"""Said of what is not compiled in MindSpore's default mode."""
 
 O1_ON_CPU = 'jit_level="O1" switches no fusion on on CPU, and MindSpore does not say so. Call `ms_fusion.enable()`.'
 """Said when the setting that MindSpore recommends is the only one made."""

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from ms_fusion.presets import graph_keys
 from ms_fusion.presets.last_calls import Kernel, Last, LastCalls, is_stored, switched
 
 _log = logging.getLogger("ms_fusion")
@@ -113,6 +114,7 @@ def repeating(original: Callable[..., Any], calls: LastCalls) -> Callable[..., A
             or not all(map(calls.is_plain, args))
         ):
             return None
+        now = graph_keys.held(cell, calls.scopes)
         # what the Cell says may be of another call, from a signal's handler or of another thread, while this one ran
         broaden = getattr(cell, "enable_tuple_broaden", False)
         key = str(graphs.generate_arguments_key(cell, args, {}, broaden))
@@ -123,6 +125,6 @@ def repeating(original: Callable[..., Any], calls: LastCalls) -> Callable[..., A
             return None
         arguments = tuple((tuple(one.shape), one.dtype) for one in args)
         construct = getattr(cell.construct, "__func__", None)
-        return Last(cell.phase, key, graph, arguments, construct, Kernel())
+        return Last(cell.phase, key, graph, arguments, construct, now, Kernel())
 
     return compile_and_run

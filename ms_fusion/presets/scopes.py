@@ -3,8 +3,8 @@
 MindSpore lets the environment variable win over a Cell's JitConfig and that over the context, and reads the variable
 again at each compilation. So everything here goes through the variable, which holds the flags of process, block or patched Cell
 while something is compiled, and the user's own value else: a child process inherits no generator that it has not. The narrower
-scope wins: Cell, block, process, the user's own variable. An already compiled Cell is never compiled again by MindSpore because
-flags changed.
+scope wins: Cell, block, process, the user's own variable. A net that was compiled before is compiled
+once more at its next call, when other flags hold then (see `ms_fusion.presets.graph_keys`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import (
     generators,
+    graph_keys,
     handshake,
     lighter_calls,
     mindspore_state,
@@ -94,6 +95,16 @@ class _State:
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
     """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
 
+    @property
+    def block(self) -> Setting | None:
+        """Of the innermost block."""
+        return self.blocks[-1] if self.blocks else None
+
+    @property
+    def top(self) -> Setting | None:
+        """Of the innermost block, else of the process."""
+        return self.blocks[-1] if self.blocks else self.process
+
 
 _state = _State()
 
@@ -106,6 +117,8 @@ def enable(
     generator: str | None = None,
 ) -> InForce:
     """Turn fusion on for this process, and say what is in force.
+
+    A net that was compiled before is compiled once more at its next call.
 
     Args:
         preset: a name in `ms_fusion.presets.table.PRESETS`.
@@ -131,9 +144,8 @@ def enable(
     now = in_force()
     remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
     if wrapped is not None:
-        # what a wrapped step is for is no warning any more
-        remarks = [text for text in remarks if not text.startswith("PyNative mode")]
-        now = replace(now, fused=fuses(now.flags), remedy="", step=wrapped)
+        now = replace(now, remedy="", step=wrapped)
+    _watch(now)
     now = replace(now, warnings=tuple(dict.fromkeys(remarks)))
     for text in now.warnings:
         warnings.warn(text, FusionWarning, stacklevel=2)
@@ -156,7 +168,10 @@ def fusion(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Iterator[InForce]:
-    """What is compiled inside this block is compiled under `preset`; everything is restored at its end.
+    """What is called inside this block is compiled under `preset`; all is restored at its end.
+
+    A net that was compiled before has two graphs then, and takes the first again outside of the
+    block. One that is first compiled here keeps what is compiled here.
 
     Blocks nest; the innermost wins. A block holds for the whole process, not for one thread. Its generator is the one that
     was named around it, unless it names one.
@@ -176,6 +191,7 @@ def fusion(
         now = in_force()
         for text in (*(str(item) for item in found if item.severity != "note"), *now.warnings):
             warnings.warn(text, FusionWarning, stacklevel=3)
+        _watch(now)
         yield now
     finally:
         with compile_lock:
@@ -231,10 +247,17 @@ def unpatch(net: Net) -> Net:
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
     _state.in_pynative.pop(net, None)
-    for kept in ("compile_cache", "_phase_cache"):  # the second: what text generation goes by
-        if getattr(net, kept, None):
-            getattr(net, kept).clear()
+    compile_anew(net)
     return net
+
+
+def compile_anew(net: Any) -> None:
+    """The next call of this Cell or function compiles, whatever was compiled before."""
+    with compile_lock:
+        mindspore_state.forget(net, mindspore_state.graphs_of(net))
+        graph_keys.forget(net)
+    if getattr(net, "_phase_cache", None):  # what text generation goes by
+        net._phase_cache.clear()
 
 
 def in_force(net: Any = None) -> InForce:
@@ -248,9 +271,11 @@ def in_force(net: Any = None) -> InForce:
         remarks.append(NO_LEVEL)
         remedy = NO_LEVEL_REMEDY
     graph_mode = is_graph_mode()
-    if fused and not graph_mode and not (scope == "Cell" and "construct" in vars(net)):
-        fused, remedy = False, PYNATIVE_REMEDY
-        remarks.append(PYNATIVE)
+    if fused and not graph_mode and (net is None or not pynative.is_jitted(net)):
+        remedy = PYNATIVE_REMEDY
+        if net is not None:
+            fused = False
+            remarks.append(PYNATIVE)
     builds = device == "CPU" and fuses(text)
     return InForce(
         preset=preset,
@@ -273,7 +298,7 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
         return cell.preset, cell.flags, "Cell", "environment", []
-    value, top = users_flags(), _top()
+    value, top = users_flags(), _state.top
     if top is not None and not _is_overruled():
         return top.preset, top.flags, "block" if _state.blocks else "process", "environment", []
     if value is not None:
@@ -312,7 +337,7 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
 
 
 def findings_of_call(net: Any, inputs: Sequence[Any]) -> tuple[Finding, ...]:
-    """The findings of `check` that need no operators: compiled already, mode, dynamic shapes, size."""
+    """The findings of `check` that need no operators: mode, dynamic shapes, size."""
     from ms_fusion.presets import net_checks
 
     return tuple(net_checks.of_call(net, inputs, graph_mode=is_graph_mode()))
@@ -386,7 +411,7 @@ def _setting(
 
 def named_generator() -> str | None:
     """The generator that the user named for what holds here, None for none."""
-    around = _top()
+    around = _state.top
     return around.asked if around else None
 
 
@@ -423,10 +448,6 @@ def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None =
         )
 
 
-def _top() -> Setting | None:
-    return _state.blocks[-1] if _state.blocks else _state.process
-
-
 def _forget(setting: Setting) -> None:
     for index in range(len(_state.blocks) - 1, -1, -1):
         if _state.blocks[index] is setting:
@@ -435,7 +456,7 @@ def _forget(setting: Setting) -> None:
 
 
 def _first() -> None:
-    if _top() is None:
+    if _state.top is None:
         _state.users_flags = users_flags()
 
 
@@ -446,7 +467,7 @@ def _is_overruled() -> bool:
 
 def _in_force() -> str:
     """The flags of block or process, or what the user put over them; empty where nothing is ours."""
-    top = _top()
+    top = _state.top
     if top is None:
         return ""
     return (users_flags() or "") if _is_overruled() else top.flags
@@ -460,7 +481,7 @@ def _switch_device(own: Setting | None = None) -> None:
     """
     if device_target() != "Ascend":
         return
-    top = own or _top()
+    top = own or _state.top
     if top is not None and fuses(top.flags):
         if _state.jit_level is None:
             _state.jit_level = str((context("jit_config") or {}).get("jit_level", ""))
@@ -468,6 +489,12 @@ def _switch_device(own: Setting | None = None) -> None:
     elif _state.jit_level is not None:
         _set_jit_level(_state.jit_level or "O0")
         _state.jit_level = None
+
+
+def _watch(now: InForce) -> None:
+    """In PyNative mode a net that nobody compiled is named when it is called."""
+    if now.fused and now.remedy:
+        pynative.name_uncompiled(lambda: fuses(_in_force()))
 
 
 def _set_jit_level(level: str) -> None:
@@ -514,8 +541,11 @@ def prepare() -> None:
     for owner in mindspore_state.compilers():
         if not hasattr(owner.compile, "_ms_fusion_original"):
             owner.compile = _guarded(owner.compile)
+            keys = getattr(owner, "generate_arguments_key", None)
+            if keys is not None:
+                owner.generate_arguments_key = graph_keys.with_flags(keys, _state)
     pynative.gradients_under(_flags_of_gradients)
-    lighter_calls.install()
+    lighter_calls.install(_state)
 
 
 def _flags_of_gradients() -> str:

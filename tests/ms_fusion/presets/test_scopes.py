@@ -51,9 +51,7 @@ def test_a_copied_cell_keeps_its_preset_and_its_own_weights(scopes: dict[str, An
 
 
 def test_patch_compiles_anew(scopes: dict[str, Any]) -> None:
-    assert (
-        "compiled" in scopes["compiled"] and scopes["late"] == 1 and scopes["unpatched"] == "none"
-    )
+    assert scopes["checked"] == ["tiny"] and scopes["late"] == 1 and scopes["unpatched"] == "none"
 
 
 def test_a_call_of_what_is_compiled_looks_nothing_up(scopes: dict[str, Any]) -> None:
@@ -104,7 +102,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_pynative_mode_names_the_remedies(said: dict[str, Any]) -> None:
     fused, mode, remedy, text = said["pynative"]
-    assert (fused, mode) == (False, "pynative")
+    assert (fused, mode) == (True, "pynative") and "fusion on for what is compiled" in text
     for way in ("@ms.jit", "mf.enable(step=step)", "ms.set_context(mode=ms.GRAPH_MODE)"):
         assert way in remedy and way in text
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import warnings
 import weakref
+from types import SimpleNamespace
 
 import mindspore as ms
 import numpy as np
@@ -19,6 +20,7 @@ from tests.programs.presets.child import RESULT, answer
 ms.set_context(mode=ms.GRAPH_MODE)
 warnings.simplefilter("ignore")
 WAYS = []
+NO_SCOPES = SimpleNamespace(block=None, top=None)
 
 
 class Scaled(nn.Cell):
@@ -356,7 +358,7 @@ def seen(self, *args, **kwargs):
 
 nn.Cell.compile = seen
 RESULT["mindspore"] = walked()
-lighter_calls.install()
+lighter_calls.install(NO_SCOPES)
 RESULT["ours"] = walked()
 
 net, x = Scaled(), number(2)

@@ -1,0 +1,118 @@
+"""The flags that hold are part of the key by which MindSpore finds the compiled graph of a call.
+
+MindSpore's own key is of types and shapes, so that a net that was compiled before its flags changed
+would stay as it is. With the flags in the key it is compiled once more at its next call. Both graphs
+are kept: under the first flags the first graph is found. A block holds for what is compiled in it:
+outside of all blocks a call takes the graph of the block in which it was first made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from ms_fusion.presets import mindspore_state
+from ms_fusion.presets.marks import CELL_FLAGS, HELD
+
+GENERATING = ("prefill", "increment")
+"""Phases of Cells that generate text."""
+
+
+class HasFlags(Protocol):
+    """A preset as flags."""
+
+    @property
+    def flags(self) -> str:
+        """What MindSpore is told."""
+
+
+class Scopes(Protocol):
+    """What holds in this process."""
+
+    @property
+    def block(self) -> HasFlags | None:
+        """Of the innermost block."""
+
+    @property
+    def top(self) -> HasFlags | None:
+        """Of the innermost block, else of the process."""
+
+
+_first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
+"""By net and by MindSpore's key of a call: the flags of the block in which the call was first made.
+
+They are empty outside of blocks. None stands for a net that was compiled before ours was there.
+"""
+
+
+def forget(net: Any) -> None:
+    """The graphs of this net are gone, and so are the blocks in which they were compiled."""
+    with contextlib.suppress(TypeError):
+        _first_calls.pop(net, None)
+
+
+def with_flags(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
+    """MindSpore's ``generate_arguments_key``, to whose key the flags are added.
+
+    Args:
+        original: MindSpore's own.
+        scopes: what holds.
+    """
+
+    @functools.wraps(original)
+    def generate_arguments_key(self: Any, net: Any, *args: Any) -> Any:
+        key = original(self, net, *args)
+        flags = _flags_of(net, str(key), scopes)
+        return f"{key}.{hash(flags):x}" if flags else key
+
+    return generate_arguments_key
+
+
+def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
+    """Those whose graph a call takes; empty where nothing of ours holds."""
+    own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
+    if own is not None:
+        return str(own.flags)
+    block, top = scopes.block, scopes.top
+    try:
+        if net not in _first_calls:
+            _first_calls[net] = None if mindspore_state.is_compiled(net) else {}
+        calls = _first_calls[net]
+    except TypeError:  # a net that nothing can be remembered of
+        calls = None
+    first = "" if calls is None else calls.setdefault(key, block.flags if block else "")
+    if block:
+        return block.flags
+    return first or (top.flags if top else "")
+
+
+def held(cell: Any, scopes: Scopes) -> tuple[str, bool]:
+    """The flags that hold for a Cell, empty for none of ours, and whether a block is around."""
+    setting = cell.__dict__.get(CELL_FLAGS) or scopes.top
+    return (setting.flags if setting else ""), scopes.block is not None
+
+
+def looking_up(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
+    """``Cell._predict``, which in phases of text generation takes the Cell's last graph unseen.
+
+    When something else holds than with the last call, that graph is looked up anew.
+
+    Args:
+        original: MindSpore's own.
+        scopes: what holds.
+    """
+
+    @functools.wraps(original)
+    def predict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        phases = self.__dict__.get("_phase_cache")
+        if phases and self.phase in GENERATING:
+            now = held(self, scopes)
+            if self.__dict__.get(HELD) != now:
+                phases.clear()
+                self.__dict__[HELD] = now
+        return original(self, *args, **kwargs)
+
+    return predict
