@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import (
+    call_lock,
     generators,
     graph_keys,
     handshake,
@@ -92,6 +93,8 @@ class _State:
     users_flags: str | None = None
     """The user's own variable when the first setting came; what is put there later wins."""
     jit_level: str | None = None
+    lock: bool = False
+    """Whether calls of compiled nets wait for each other."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
     """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
 
@@ -115,6 +118,7 @@ def enable(
     step: Callable[..., Any] | None = None,
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
+    lock: bool = False,
 ) -> InForce:
     """Turn fusion on for this process, and say what is in force.
 
@@ -127,6 +131,8 @@ def enable(
         flags: explicit flags, merged into those of the preset: names join the lists and leave the opposite ones.
         generator: who builds the kernels: ``ms_fusion`` or ``mindspore``. By default, on CPU, ours, which proves itself first,
             once on a machine in some seconds; where it cannot be used MindSpore's own does, and a warning says why.
+        lock: calls of compiled nets by several threads wait for each other. MindSpore is not
+            thread-safe, fused or not: without a lock results are wrong, or the process ends.
 
     Raises:
         InputError: no such preset or generator, or flags that MindSpore does not know.
@@ -137,9 +143,12 @@ def enable(
         return _nothing(preset, step)
     setting, found = _setting(preset, flags, generator)
     wrapped = pynative.compiled(step) if step is not None else None
+    if lock:
+        call_lock.install(lambda: _state.lock)
     with compile_lock:
         _first()
         _state.process = setting
+        _state.lock = lock
         _switch_device()
     now = in_force()
     remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
@@ -157,6 +166,7 @@ def disable() -> InForce:
     if not is_off_and_said():
         with compile_lock:
             _state.process = None
+            _state.lock = False
             _switch_device()
     return in_force()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +46,8 @@ class Specialized:
 
     def __init__(self, net: Callable[..., Any], buckets: tuple[int, ...], keep: int) -> None:
         self.net, self.buckets, self.keep = net, buckets, keep
-        self._lock = threading.RLock()
+        # of all compilations and all that was specialised: MindSpore runs one graph at a time
+        self._lock = mindspore_state.compile_lock
         self._compiled: OrderedDict[Key, Compiled] = OrderedDict()
         self._ways: dict[Key, _Way] = {}
         self._seen: dict[Key, SeenShape] = {}

@@ -1,0 +1,40 @@
+"""Calls of compiled nets by several threads, one after the other: MindSpore is not thread-safe."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ms_fusion.presets.mindspore_state import compile_lock, is_graph_mode, jit_executor
+
+_installed = False
+
+
+def install(is_wanted: Callable[[], bool]) -> None:
+    """From now on calls of Cells in graph mode and of ``@ms.jit`` functions hold the lock of compilations.
+
+    Args:
+        is_wanted: asked with each call.
+    """
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    from mindspore import nn
+
+    nn.Cell.__call__ = _holding(nn.Cell.__call__, lambda: is_wanted() and is_graph_mode())
+    executor: Any = jit_executor()
+    if executor is not None:
+        executor.__call__ = _holding(executor.__call__, is_wanted)
+
+
+def _holding(original: Callable[..., Any], is_wanted: Callable[[], bool]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_wanted():
+            return original(self, *args, **kwargs)
+        with compile_lock:
+            return original(self, *args, **kwargs)
+
+    return call
