@@ -32,7 +32,7 @@ from ms_fusion.formats.dumps import Dumps, read_dumps
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server import records
 from ms_fusion.ledger import Ledger, SeenShape
-from ms_fusion.presets import handshake, net_choices, private_directory
+from ms_fusion.presets import dump_note, handshake, net_choices, private_directory
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.presets.record import NO_LEVEL, NO_LEVEL_REMEDY
 from ms_fusion.specializing import Specialized
@@ -233,8 +233,9 @@ def read(
 
     Args:
         directory: what MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
-        flags: the graph kernel flags of that run, if you know them; the reasons depend on them.
-        device: ``CPU``, ``GPU`` or ``Ascend``; guessed when left out.
+        flags: the graph kernel flags of that run; the reasons depend on them. By default those that
+            a process with ``ms_fusion`` left beside its dumps, with the preset.
+        device: ``CPU``, ``GPU`` or ``Ascend``; as it was left there, or guessed, when left out.
 
     Raises:
         InputError: no such directory, or no dumps in it.
@@ -243,14 +244,19 @@ def read(
     path = Path(directory)
     dumps = read_dumps(path)
     joined = join(dumps)
-    target = device or _guess_device(joined)
+    left = dump_note.found(dumps.directory, path, dumps.directory.parent)
+    target = device or (left.device if left else _guess_device(joined))
     notes = [f"Read from {path.name}: nothing was run here, so there are no times and no receipts."]
     count = len(set(joined.programs.values()))
     if count > 1:
         notes.append(
             f"The dumps hold {count} programs that were compiled one after the other, here counted together."
         )
-    if flags is None:
+    preset = ""
+    if flags is None and left is not None:
+        preset, flags = left.chosen.preset, left.chosen.flags
+        notes += left.remarks
+    elif flags is None:
         fused = dumps.clustered or any(node.is_fused_kernel for node in joined.after)
         flags = "--opt_level=2" if fused else "--opt_level=0"
         notes.append(
@@ -258,14 +264,18 @@ def read(
             if fused
             else "Nothing in the dumps went through graph kernel fusion: reasons assume that it was off, --opt_level=0."
         )
+    environment: dict[str, object] = {"device": target, "dumps": len(dumps.built)}
+    if left is not None:
+        environment["mindspore"] = left.mindspore
     return assemble(
         joined,
         title=path.name,
         device=cost.device(target),
         device_target=target,
         flags=flags,
+        preset=preset,
         generator=generator_of(flags),
-        environment={"device": target, "dumps": len(dumps.built)},
+        environment=environment,
         notes=notes,
     )
 

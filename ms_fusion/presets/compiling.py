@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.presets import again, first_compile, mindspore_state, net_choices
+from ms_fusion.presets import again, dump_note, first_compile, mindspore_state, net_choices
 from ms_fusion.presets.held_signals import signals_held_back
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
@@ -28,7 +28,7 @@ _said: set[str] = set()
 
 
 def compiled(
-    compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], flags: str
+    compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], flags: str, preset: str = ""
 ) -> Result:  # fmt: skip
     """What `compile` returns, under the flags that hold; where MindSpore's fusion fails, once more without what stood in the way.
 
@@ -36,10 +36,15 @@ def compiled(
         net: a Cell, a function, or the object whose method is compiled.
         inputs: what it is called with.
         flags: of ours, that hold for it; empty for none.
+        preset: that they come from; empty where the user put others over them.
     """
 
     def once(attempt: again.Attempt) -> Result:
-        with kernels_in_place(), _as_set(net, inputs, attempt, flags), signals_held_back():
+        with (
+            kernels_in_place(),
+            _as_set(net, inputs, attempt, flags, preset),
+            signals_held_back(),
+        ):
             return compile()
 
     return again.until_compiled(once, net)
@@ -47,7 +52,7 @@ def compiled(
 
 @contextlib.contextmanager
 def _as_set(
-    net: Any, inputs: tuple[Any, ...], attempt: again.Attempt, flags: str
+    net: Any, inputs: tuple[Any, ...], attempt: again.Attempt, flags: str, preset: str
 ) -> Iterator[None]:
     """Inside, the flags hold; what they did to a net is said afterwards.
 
@@ -82,6 +87,7 @@ def _as_set(
         else contextlib.nullcontext(),
     ):
         yield
+        dump_note.leave(name, preset, attempt.over(flags))
 
 
 def _buildable(flags: str, name: str) -> str:

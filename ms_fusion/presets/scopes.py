@@ -575,6 +575,7 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
         with compile_lock:
             own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
             flags = own.flags if own else _in_force()
+            setting = own or (None if _is_overruled() else _state.top)
             _switch_device(own)
             try:
                 return compiling.compiled(
@@ -582,6 +583,7 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
                     net,
                     tuple(inputs),
                     flags,
+                    setting.preset if setting else "",
                 )
             finally:
                 _switch_device()
