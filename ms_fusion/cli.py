@@ -155,11 +155,13 @@ def explain(
 
 @cli.command()
 @click.argument("directory", metavar="DUMP_DIR", type=click.Path(path_type=Path))
-@click.option("--flags", help="The graph kernel flags of that run, if known.")
+@click.option(
+    "--flags", help="The graph kernel flags of that run.  [default: as left in ms_fusion.json]"
+)
 @click.option(
     "--device",
     type=DEVICE,
-    help="Where it ran; guessed when left out.",
+    help="Where it ran.  [default: as left there, else guessed]",
 )
 @report_options
 def read(
@@ -242,14 +244,20 @@ def cache() -> None:
 
 @cache.command("ls")
 def cache_ls() -> None:
-    """List every kernel, the least recently used first."""
+    """List every kernel, the least recently used first, and what tuning stored."""
     from datetime import datetime
 
+    from ms_fusion.presets import net_choices
+    from tbe_impl import tuned
     from tbe_impl.cache import KernelCache
 
     for entry in KernelCache().entries():
         used = datetime.fromtimestamp(entry.used).isoformat(" ", "seconds")
         click.echo(f"{entry.key[:16]}  {entry.bytes:>10,} bytes  used {used}")
+    for kernel in tuned.store().records():
+        click.echo(f"{kernel.key[:16]}  tuned kernel {printable(kernel.line())}")
+    for net in net_choices.store().records():
+        click.echo(f"{net.key[:16]}  tuned net {printable(net.line())}")
 
 
 @cache.command("info")
@@ -268,11 +276,19 @@ def cache_info() -> None:
 
 
 @cache.command("clear")
-def cache_clear() -> None:
-    """Remove every kernel."""
+@click.option("--tuned", "only_tuned", is_flag=True, help="What tuning stored, and no kernel.")
+def cache_clear(only_tuned: bool) -> None:
+    """Remove every kernel; what tuning stored stays."""
     from tbe_impl.cache import KernelCache
 
-    click.echo(f"removed {KernelCache().clear()} kernels")
+    if only_tuned:
+        from ms_fusion.presets import net_choices
+        from tbe_impl import tuned
+
+        removed = tuned.store().remove() + net_choices.store().remove()
+        click.echo(f"removed {removed} records of tuning")
+    else:
+        click.echo(f"removed {KernelCache().clear()} kernels")
 
 
 @cache.command("verify")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import os
+import re
 import stat
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -30,6 +33,7 @@ NEVER = 1 << 62
 """A threshold that no size reaches."""
 
 _log = logging.getLogger("tbe_impl")
+_FILE = re.compile(r"[0-9a-f]{64}\.json\Z")
 _said: set[str] = set()
 
 Threshold = Annotated[int, msgspec.Meta(ge=0, le=NEVER)]
@@ -94,32 +98,54 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     steps: Count
     seconds: Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
 
+    def line(self) -> str:
+        """What it does, for a list of records."""
+        return f"{self.name}: {self.choice.text()}, {self.ratio:.2f} × the time of the default."
+
+
+class Keyed(Protocol):
+    """A record that says whose it is."""
+
+    @property
+    def key(self) -> str:
+        """64 hexadecimal digits."""
+
+
+Record = TypeVar("Record", bound=Keyed)
+
 
 @dataclass(frozen=True)
-class Store:
-    """A directory of records, one file for each kernel."""
+class Store(Generic[Record]):
+    """A directory of records, one file for each key.
+
+    Attributes:
+        root: the directory; it need not exist.
+        kind: what a record is.
+    """
 
     root: Path
+    kind: type[Record]
 
-    def load(self, key: str) -> Tuning | None:
-        """The record of a kernel, None when there is none that can be trusted."""
+    def load(self, key: str) -> Record | None:
+        """The record of a key, None when there is none that can be trusted."""
         path = self.root / f"{key}.json"
         try:
-            record = msgspec.json.decode(_bytes_of(path), type=Tuning)
+            record = msgspec.json.decode(_bytes_of(path), type=self.kind)
         except FileNotFoundError:
             return None
         except (OSError, CacheError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:  # fmt: skip
             _say(f"{path} is not used: {error}")
             return None
         if record.key != key:
-            _say(f"{path} is not used: it belongs to another kernel")
+            _say(f"{path} is not used: it belongs to another key")
             return None
         return record
 
-    def save(self, record: Tuning) -> None:
+    def save(self, record: Record) -> None:
         """Writes a record; a place that cannot be written is told in one warning."""
         try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for place in (self.root.parent, self.root):
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_owner(self.root.lstat(), self.root)
             handle, made = tempfile.mkstemp(prefix=".tuned-", dir=self.root)
             try:
@@ -134,14 +160,34 @@ class Store:
         except (OSError, CacheError) as error:
             _say(f"what tuning found is not kept: {error}")
 
+    def records(self) -> tuple[Record, ...]:
+        """Those that can be trusted, by key."""
+        found = (self.load(key) for key in self._keys())
+        return tuple(record for record in found if record is not None)
+
+    def remove(self, keys: Iterable[str] | None = None) -> int:
+        """Removes the records of these keys, or all, those that cannot be read too; their number."""
+        removed = 0
+        for key in self._keys() if keys is None else keys:
+            with contextlib.suppress(OSError):
+                (self.root / f"{key}.json").unlink()
+                removed += 1
+        return removed
+
     def is_empty(self) -> bool:
         """Whether there is nothing to look for."""
         return not self.root.is_dir()
 
+    def _keys(self) -> list[str]:
+        try:
+            return sorted(one[: -len(".json")] for one in os.listdir(self.root) if _FILE.match(one))
+        except OSError:
+            return []
 
-def store() -> Store:
-    """The user's."""
-    return Store(environment.cache_dir() / "tuned")
+
+def store() -> Store[Tuning]:
+    """The user's, of kernels."""
+    return Store(environment.cache_dir() / "tuned", Tuning)
 
 
 def applied(kernel: Kernel) -> Kernel:

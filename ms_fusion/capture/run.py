@@ -12,7 +12,7 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,14 @@ from ms_fusion.presets.compile_server import refusals
 from ms_fusion.presets.mindspore_state import quiet
 from tbe_impl.errors import CaptureError
 
+UNFUSED = GraphKernelFlags(opt_level=0).render()
 CALLS_TIMED = 7
 MORE_CALLS, MORE_S = 31, 1.0
 """Quick nets are called so often, or for so long."""
+CALLS_COMPARED = range(9, 2001)
+"""Turns where two ways are compared: with fewer the median of their ratios has no bounds."""
+CALLS_SETTLED = 60
+"""Turns after which MindSpore has tried how to run a net, and memory lies in large pages."""
 
 
 class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +53,8 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         measure: also time both runs.
         profile: also time each of their operators, with MindSpore's profiler; only what is measured can be profiled.
         accuracy: also keep what each kernel received (a child process only).
+        against: flags of the run that it is compared with.
+        compare_s: how long the two are compared, s, after turns to settle; 0 for a few turns.
     """
 
     title: str
@@ -58,6 +65,8 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     measure: bool = True
     profile: bool = True
     accuracy: bool = True
+    against: str = UNFUSED
+    compare_s: float = 0.0
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +81,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         compile_unfused_s, compile_fused_s: first call, s.
         step_unfused_us, step_fused_us: median of whole calls, taken in turns, µs; None when not measured.
         step_unfused_spread_us, step_fused_spread_us: half the distance between their quartiles.
+        step_pairs: those calls, fused and unfused in each turn, µs.
         operators_unfused, operators_fused: full name → (runs in one call, median µs of a run, spread µs), from MindSpore's
             profiler.
         refused: what the fused run's generator could not or must not build, a sentence each.
@@ -93,6 +103,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
     step_fused_us: float | None = None
     step_unfused_spread_us: float | None = None
     step_fused_spread_us: float | None = None
+    step_pairs: tuple[tuple[float, float], ...] = ()
     operators_unfused: dict[str, tuple[float, float, float]] = {}
     operators_fused: dict[str, tuple[float, float, float]] = {}
     refused: tuple[str, ...] = ()
@@ -127,7 +138,7 @@ def run_capture(
     compile_s: dict[str, float] = {}
     flags = _wanted_flags(order, net, inputs, notes)
     # fused first: a tensor dump is of a process's first run
-    variants = {"fused": flags, "unfused": "--opt_level=0"}
+    variants = {"fused": flags, "unfused": order.against}
     with (
         presets.compile_lock,
         state_kept(net) as put_back,
@@ -154,12 +165,14 @@ def run_capture(
             compile_s[kind] = time.perf_counter() - started
             outputs[kind] = arrays_of(result)
             put_back()
-        steps: dict[str, tuple[float | None, float | None]] = dict.fromkeys(variants, (None, None))
+        pairs: tuple[tuple[float, float], ...] = ()
         profiles: dict[str, dict[str, tuple[float, float, float]]] = {kind: {} for kind in variants}
         if order.measure:
-            steps.update(_time_in_turns(callables, inputs))
+            pairs = _timed_in_turns([*callables.values()], inputs, order.compare_s)
         if order.measure and order.profile:
             profiles = profile_in_turns(callables, inputs, directory, notes)
+    fused_us, fused_spread_us = _typical(fused for fused, _ in pairs)
+    unfused_us, unfused_spread_us = _typical(unfused for _, unfused in pairs)
     not_built = refusals.since(presets.kernel_directory(), first_refusal)
     notes += [f"Left to MindSpore's own operators: {one.reason}" for one in not_built if one.left]
     found = Measurements(
@@ -171,10 +184,11 @@ def run_capture(
         kernel_directory=str(presets.kernel_directory()),
         compile_unfused_s=compile_s["unfused"],
         compile_fused_s=compile_s["fused"],
-        step_unfused_us=steps["unfused"][0],
-        step_fused_us=steps["fused"][0],
-        step_unfused_spread_us=steps["unfused"][1],
-        step_fused_spread_us=steps["fused"][1],
+        step_unfused_us=unfused_us,
+        step_fused_us=fused_us,
+        step_unfused_spread_us=unfused_spread_us,
+        step_fused_spread_us=fused_spread_us,
+        step_pairs=pairs,
         operators_unfused=profiles["unfused"],
         operators_fused=profiles["fused"],
         refused=tuple(one.reason for one in not_built if not one.left),
@@ -291,17 +305,35 @@ def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float |
     return max(differences, default=None)
 
 
-def _time_in_turns(
-    callables: Mapping[str, Callable[..., Any]], inputs: Sequence[Any]
-) -> dict[str, tuple[float, float]]:
-    """Median and spread, µs, of whole calls of each, measured in turns so that a busy machine is shared fairly."""
-    times: dict[str, list[float]] = {kind: [] for kind in callables}
-    began = time.perf_counter()
-    for number in range(MORE_CALLS):
-        if number >= CALLS_TIMED and time.perf_counter() - began > MORE_S:
-            break
-        for kind, function in callables.items():
+def _typical(times_us: Iterable[float]) -> tuple[float | None, float | None]:
+    """Median and spread; None where nothing was measured."""
+    found = tuple(times_us)
+    return median_and_spread(found) if found else (None, None)
+
+
+def _timed_in_turns(
+    functions: Sequence[Callable[..., Any]], inputs: Sequence[Any], seconds: float
+) -> tuple[tuple[float, float], ...]:
+    """µs of a whole call of each of two, turn by turn: a busy machine is shared fairly so.
+
+    They take turns in being the first, too.
+    """
+
+    def turn(number: int) -> tuple[float, float]:
+        took = [0.0, 0.0]
+        for which in (number % 2, 1 - number % 2):
             started = time.perf_counter()
-            arrays_of(function(*inputs))
-            times[kind].append((time.perf_counter() - started) * 1e6)
-    return {kind: median_and_spread(values) for kind, values in times.items()}
+            arrays_of(functions[which](*inputs))
+            took[which] = (time.perf_counter() - started) * 1e6
+        return took[0], took[1]
+
+    settled = time.perf_counter() + seconds
+    for number in range(CALLS_SETTLED):
+        if time.perf_counter() >= settled:
+            break
+        turn(number)
+    turns = CALLS_COMPARED if seconds else range(CALLS_TIMED, MORE_CALLS)
+    ends, found = time.perf_counter() + (seconds or MORE_S), list[tuple[float, float]]()
+    while len(found) < turns.start or (time.perf_counter() < ends and len(found) in turns):
+        found.append(turn(len(found)))
+    return tuple(found)

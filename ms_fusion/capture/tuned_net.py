@@ -1,10 +1,12 @@
-"""What tuning a net found: a frozen record with a table."""
+"""What tuning found for a net: a frozen record with a table."""
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 
 from ms_fusion.presets.net_choices import NetChoice
+from tbe_impl.tuning.measuring import upper_bound
 
 MARGIN = 0.05
 """By less than this no variant of a net is better than another."""
@@ -22,6 +24,7 @@ class TunedKernel:
         choice: what differs from the default, as text.
         default_us, tuned_us: of one call, µs.
         ratio: tuned ÷ default, measured in pairs; 1 where the default stays.
+        key: of its record on disk.
     """
 
     name: str
@@ -30,6 +33,48 @@ class TunedKernel:
     default_us: float
     tuned_us: float
     ratio: float
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whole calls of a net in two ways, in turns.
+
+    Attributes:
+        pairs: µs of a call in the one way and in the other, for each turn.
+    """
+
+    pairs: tuple[tuple[float, float], ...]
+
+    @property
+    def step_us(self) -> float:
+        """Median of the one, µs."""
+        return statistics.median(one for one, _ in self.pairs)
+
+    @property
+    def other_us(self) -> float:
+        """Median of the other, µs."""
+        return statistics.median(other for _, other in self.pairs)
+
+    @property
+    def ratio(self) -> float:
+        """Median of the ratios of the turns, one ÷ other."""
+        return statistics.median(one / other for one, other in self.pairs)
+
+    @property
+    def least_ratio(self) -> float:
+        """What that lies above with 99 % confidence, or the ratio of the least times if lower.
+
+        The least times are those of moments without other work.
+        """
+        quiet = min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
+        return min(1 / upper_bound([other / one for one, other in self.pairs]), quiet)
+
+    @property
+    def most_ratio(self) -> float:
+        """The other end, in the same way."""
+        swapped = Comparison(tuple((other, one) for one, other in self.pairs)).least_ratio
+        return 1 / swapped if swapped else float("inf")
 
 
 @dataclass(frozen=True)
@@ -39,18 +84,27 @@ class Variant:
     Attributes:
         name: of the variant.
         kept_out: those operators.
-        step_us, unfused_us: medians of whole calls, taken in turns, µs.
+        calls: beside the unfused net.
     """
 
     name: str
     kept_out: tuple[str, ...]
-    step_us: float
-    unfused_us: float
+    calls: Comparison
+
+    @property
+    def step_us(self) -> float:
+        """Median of a call, µs."""
+        return self.calls.step_us
+
+    @property
+    def unfused_us(self) -> float:
+        """Median of a call of the unfused net in the same turns, µs."""
+        return self.calls.other_us
 
     @property
     def ratio(self) -> float:
-        """Its time ÷ that of the unfused net in the same run."""
-        return self.step_us / self.unfused_us
+        """Its time ÷ that of the unfused net."""
+        return self.calls.ratio
 
 
 @dataclass(frozen=True)
@@ -62,31 +116,46 @@ class TunedNet:
         kernels: those that were measured, the dearest first.
         variants: the net with everything clustered, then with less.
         seconds: what it took, s.
+        again: everything clustered beside `proposal`; None where that was not measured.
     """
 
     title: str
     kernels: tuple[TunedKernel, ...]
     variants: tuple[Variant, ...]
     seconds: float
+    again: Comparison | None = None
 
     @property
     def best(self) -> Variant:
-        """The quickest variant; everything clustered unless another is clearly quicker."""
+        """Everything clustered, unless another variant is quicker outside of the noise."""
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
-        return least if least.ratio < everything.ratio * (1 - MARGIN) else everything
+        is_better = least.calls.most_ratio < everything.calls.least_ratio * (1 - MARGIN)
+        return least if is_better else everything
+
+    @property
+    def proposal(self) -> NetChoice:
+        """What the measurements ask for; it is kept when it is the default, or measured again."""
+        best, everything = self.best, self.variants[0]
+        losses = tuple(f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time." for one in self.losses)  # fmt: skip
+        if best.calls.least_ratio > SLOWER:
+            why = f"the net stays unfused: fused it took {best.ratio:.2f} × as long."
+            return NetChoice(fused=False, why=why, losses=losses)
+        why = f"{', '.join(best.kept_out)} stay out of the clusters: a call took {best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."  # fmt: skip
+        return NetChoice(kept_out=best.kept_out, why=why if best.kept_out else "", losses=losses)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether what the measurements ask for is everything clustered."""
+        return self.proposal.fused and not self.proposal.kept_out
 
     @property
     def choice(self) -> NetChoice:
         """What later compilations of the net do."""
-        best = self.best
-        losses = tuple(f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time." for one in self.losses)  # fmt: skip
-        if best.ratio > SLOWER:
-            why = f"the net stays unfused: fused it took {best.ratio:.2f} × as long."
-            return NetChoice(fused=False, why=why, losses=losses)
-        everything = self.variants[0]
-        why = f"{', '.join(best.kept_out)} stay out of the clusters: a call took {best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."  # fmt: skip
-        return NetChoice(kept_out=best.kept_out, why=why if best.kept_out else "", losses=losses)
+        least = SLOWER if not self.proposal.fused else 1 + MARGIN
+        if self.is_default or (self.again is not None and self.again.least_ratio > least):
+            return self.proposal
+        return NetChoice(losses=self.proposal.losses)
 
     @property
     def kept_out(self) -> tuple[str, ...]:
@@ -96,7 +165,7 @@ class TunedNet:
     @property
     def losses(self) -> tuple[Variant, ...]:
         """What was tried and is slower than unfused."""
-        return tuple(one for one in self.variants if one.ratio > 1 + MARGIN)
+        return tuple(one for one in self.variants if one.calls.least_ratio > 1 + MARGIN)
 
     def __str__(self) -> str:
         """The table as plain text."""
@@ -107,9 +176,21 @@ class TunedNet:
             short = name if len(name) <= 44 else f"{name[:41]}…({len(one.operators)})"[:44]
             lines.append(f"{short:<44} {one.default_us:>7.0f} µs {one.tuned_us:>7.0f} µs  {one.choice}")  # fmt: skip
         lines += ["", f"{'whole net':<44} {'a call':>10} {'unfused':>10}"]
+        taken = self.best if self.choice == self.proposal else self.variants[0]
         for variant in self.variants:
-            mark = "  taken" if variant is self.best and self.choice.fused else ""
+            mark = "  taken" if variant is taken and self.choice.fused else ""
             lines.append(f"{variant.name:<44} {variant.step_us:>7.0f} µs {variant.unfused_us:>7.0f} µs  {1 / variant.ratio:.2f} × unfused{mark}")  # fmt: skip
-        if self.choice.why:
-            lines += ["", self.choice.why[0].upper() + self.choice.why[1:]]
-        return "\n".join(lines)
+        lines += ["", *self._conclusion()]
+        return "\n".join(lines).rstrip()
+
+    def _conclusion(self) -> list[str]:
+        """What was decided, or why it was not, as a sentence."""
+        if self.is_default:
+            return []
+        why = self.proposal.why[0].upper() + self.proposal.why[1:]
+        if self.choice == self.proposal:
+            return [why]
+        if self.again is None:
+            return [f"Not kept, since there was no time to measure it again: {why}"]
+        ratio = f"measured again, everything took {self.again.ratio:.2f} × as long"
+        return [f"Not kept, since it is within the noise: {ratio}. {why}"]

@@ -75,10 +75,10 @@ def circumstances() -> dict[str, object]:
 
 
 def _tuned() -> list[str]:
-    """The records of tuning by size and time; each of them may be this kernel's."""
+    """The records of tuned kernels by size and time; each of them may be this kernel's."""
     root = tuned.store().root
     try:
-        return sorted(map(_stamp, os.scandir(root)))
+        return sorted(_stamp(one) for one in os.scandir(root) if one.is_file(follow_symlinks=False))
     except OSError:
         return []
 

@@ -6,24 +6,31 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets.marks import CALLED_NET
-from tbe_impl import environment
-from tbe_impl.backends.cpu import compiler
+from tbe_impl import environment, tuned
 from tbe_impl.cache import make_key
+from tbe_impl.tuned import Store
+
+MOST_KERNELS = 512
+"""Keys of kernels that a record holds: it is read again only if it is small."""
+FORGET = "`mf.tune(net, forget=True)` forgets it."
+
+Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_said: set[str] = set()
 
 
 class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A net's record, kept beside the kernels.
+    """What is done with a net.
 
     Attributes:
         kept_out: operators that are not clustered.
-        fused: False where nothing that was tried is quicker than unfused.
+        fused: False where it is quickest unfused.
         why: a sentence with what was measured.
         losses: a sentence for each way that was tried and is slower than unfused.
     """
@@ -52,31 +59,101 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return tuple(f"Tuning: {text}" for text in (*decided, *self.losses))
 
 
-def remember(net: Any, inputs: Sequence[Any], choice: NetChoice) -> None:
-    """Keeps the choice for nets of this code, parameters and inputs."""
-    compiler.user_cache().remember(_key(net, inputs), msgspec.json.encode(choice))
+class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A net's record on disk.
+
+    Attributes:
+        schema, key: of the record: of the net with these inputs.
+        net: key of the net, whatever its inputs.
+        name: of the net.
+        inputs: shapes and dtypes, as text.
+        choice: what is done with it.
+        kernels: keys of the records of kernels that were measured for it.
+    """
+
+    schema: Literal[1]
+    key: Key
+    net: Key
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    inputs: Annotated[str, msgspec.Meta(max_length=2000)]
+    choice: NetChoice
+    kernels: tuple[Key, ...] = ()
+
+    def line(self) -> str:
+        """What it does, for a list of records."""
+        measured = f" {len(self.kernels)} of its kernels were measured." if self.kernels else ""
+        return f"{self.name} ({self.inputs}): {self.choice.why or 'all is fused.'}{measured}"
+
+
+def store() -> Store[TunedNetRecord]:
+    """The user's, of nets."""
+    return Store(tuned.store().root / "nets", TunedNetRecord)
+
+
+def remember(
+    net: Any, inputs: Sequence[Any], choice: NetChoice, *, kernels: Sequence[str] = ()
+) -> None:
+    """Keeps the choice for nets of this code, parameters and inputs.
+
+    Args:
+        net, inputs: what was tuned.
+        choice: what is done with it.
+        kernels: keys of the records of its kernels; those of earlier times stay.
+    """
+    key = _key(net, inputs)
+    earlier = store().load(key)
+    known = dict.fromkeys((*kernels, *(earlier.kernels if earlier else ())))
+    store().save(
+        TunedNetRecord(
+            schema=1,
+            key=key,
+            net=_key(net),
+            name=_name(net)[:200],
+            inputs=", ".join(map(_text_of, inputs))[:2000],
+            choice=choice,
+            kernels=tuple(known)[:MOST_KERNELS],
+        )
+    )
 
 
 def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
     """What was kept for a net like this, None when it was not tuned."""
-    known = compiler.user_cache().recall(_key(net, inputs))
-    if known is None:
-        return None
-    try:
-        return msgspec.json.decode(known, type=NetChoice)
-    except msgspec.DecodeError:
-        return None
+    place = store()
+    found = None if place.is_empty() else place.load(_key(net, inputs))
+    return found.choice if found else None
+
+
+def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
+    """Removes the records of nets like this and of their kernels; their number.
+
+    Args:
+        net: what was tuned.
+        inputs: what it was called with; all inputs when there are none.
+    """
+    place, key = store(), _key(net)
+    wanted = _key(net, inputs) if inputs else ""
+    gone = [one for one in place.records() if one.net == key and wanted in ("", one.key)]
+    kernels = {kernel for one in gone for kernel in one.kernels}
+    return place.remove(one.key for one in gone) + tuned.store().remove(kernels)
 
 
 def applied(flags: str, net: Any, inputs: Sequence[Any]) -> str:
-    """`flags` as tuning would have them for this net."""
+    """`flags` as tuning would have them for this net; what that changes is said once."""
     if generator_of(flags) != "ms_fusion":
         return flags
     found = recall(net, inputs)
-    return flags if found is None else found.over(flags)
+    if found is None or found.over(flags) == flags:
+        return flags
+    text = f"{_name(net)}: by what tuning found, {found.why} {FORGET}"
+    if text not in _said:
+        from ms_fusion.presets.first_compile import say
+
+        _said.add(text)
+        say(text)
+    return found.over(flags)
 
 
-def _key(net: Any, inputs: Sequence[Any]) -> str:
+def _key(net: Any, inputs: Sequence[Any] | None = None) -> str:
     """Over its parts and their code, its parameters and the inputs; the machine is part of every key."""
     net = getattr(net, CALLED_NET, net)
     kind = net if hasattr(net, "__qualname__") else type(net)
@@ -87,9 +164,22 @@ def _key(net: Any, inputs: Sequence[Any]) -> str:
         *map(_code_of, dict.fromkeys((kind, *(type(cell) for _, cell in cells)))),
         *(f"{name} {type(cell).__name__}" for name, cell in cells),
         *(f"{one.name} {one.shape} {one.dtype}" for one in parameters),
-        *(f"{getattr(one, 'shape', type(one).__name__)} {getattr(one, 'dtype', '')}" for one in inputs),
-    ]  # fmt: skip
-    return make_key(net=parts, threads=environment.threads())
+    ]
+    given = None if inputs is None else [*map(_text_of, inputs)]
+    return make_key(net=parts, inputs=given, threads=environment.threads())
+
+
+def _name(net: Any) -> str:
+    net = getattr(net, CALLED_NET, net)
+    return str(getattr(net, "__name__", type(net).__name__))
+
+
+def _text_of(given: Any) -> str:
+    """Shape and dtype of an input, or what it is."""
+    shape = getattr(given, "shape", None)
+    if shape is None:
+        return type(given).__name__
+    return f"{'x'.join(map(str, shape)) or 'scalar'}:{str(getattr(given, 'dtype', '')).lower()}"
 
 
 def _code_of(kind: Any) -> str:

@@ -8,31 +8,40 @@ from types import SimpleNamespace
 
 import pytest
 
-from ms_fusion.capture.tuned_net import TunedKernel, TunedNet, Variant
+from ms_fusion.capture.tuned_net import Comparison, TunedKernel, TunedNet, Variant
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.net_choices import NetChoice
+from ms_fusion.presets.record import FusionWarning
 from ms_fusion.presets.table import resolve
 
 PRODUCTS = ("BatchMatMul", "MatMul")
 
 
-def tuned(everything: float, without: float) -> TunedNet:
+def compared(one: float, other: float) -> Comparison:
+    """Calls that all took so long, µs."""
+    return Comparison(((one, other),) * 20)
+
+
+def tuned(everything: float, without: float, again: Comparison | None = None) -> TunedNet:
     """A net that takes 1000 µs unfused."""
     kernel = TunedKernel("Fused_1", ("Exp", "Mul"), "accumulators=2", 20.0, 15.0, 0.75)
-    variants = (Variant("everything", (), everything, 1000.0), Variant("without products", PRODUCTS, without, 1000.0))  # fmt: skip
-    return TunedNet("Net", (kernel,), variants, 12.3)
+    variants = (
+        Variant("everything", (), compared(everything, 1000.0)),
+        Variant("without products", PRODUCTS, compared(without, 1000.0)),
+    )
+    return TunedNet("Net", (kernel,), variants, 12.3, again)
 
 
 def test_everything_is_clustered_unless_less_is_clearly_quicker() -> None:
     assert tuned(500.0, 490.0).choice == NetChoice()
-    found = tuned(500.0, 400.0)
+    found = tuned(500.0, 400.0, compared(500.0, 400.0))
     assert found.kept_out == PRODUCTS and found.losses == ()
     assert "0.40 × the unfused time, and 0.50 ×" in found.choice.why
 
 
 def test_a_net_that_is_quickest_unfused_stays_so() -> None:
-    found = tuned(1300.0, 1200.0)
+    found = tuned(1300.0, 1200.0, compared(1300.0, 1000.0))
     assert not found.choice.fused and "1.20 ×" in found.choice.why
     assert [one.name for one in found.losses] == ["everything", "without products"]
     assert found.choice.losses == (
@@ -43,7 +52,7 @@ def test_a_net_that_is_quickest_unfused_stays_so() -> None:
 
 
 def test_the_table() -> None:
-    text = str(tuned(500.0, 400.0))
+    text = str(tuned(500.0, 400.0, compared(500.0, 400.0)))
     assert "Net: tuned in 12 s" in text
     assert "Exp + Mul" in text and "20 µs" in text and "accumulators=2" in text
     assert "2.50 × unfused  taken" in text and "2.00 × unfused\n" in text
@@ -77,7 +86,6 @@ def test_a_choice_is_that_of_nets_of_its_kind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
-    (tmp_path / "kernels").mkdir(mode=0o700)
     x = SimpleNamespace(shape=(2, 3), dtype="float32")
     flags = resolve("auto", generator="ms_fusion").render()
     assert net_choices.recall(net(4), [x]) is None
@@ -85,6 +93,8 @@ def test_a_choice_is_that_of_nets_of_its_kind(
     assert net_choices.recall(net(4), [x]) == NetChoice(fused=False, why="so.")
     assert net_choices.recall(net(5), [x]) is None
     assert net_choices.recall(net(4), [x, x]) is None
+    with pytest.warns(FusionWarning, match="by what tuning found, so"):
+        assert "--opt_level=0" in net_choices.applied(flags, net(4), [x])
     assert "--opt_level=0" in net_choices.applied(flags, net(4), [x])
     assert net_choices.applied(flags, net(4, 4), [x]) == flags
     assert net_choices.applied("--opt_level=2", net(4), [x]) == "--opt_level=2"
@@ -94,7 +104,6 @@ def test_another_net_of_the_same_name_has_its_own_choice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
-    (tmp_path / "kernels").mkdir(mode=0o700)
 
     def named(construct: Callable[..., object]) -> object:
         return type("Net", (), {"construct": construct})()
