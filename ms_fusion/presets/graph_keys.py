@@ -21,24 +21,12 @@ GENERATING = ("prefill", "increment")
 """Phases of Cells that generate text."""
 
 
-class HasFlags(Protocol):
-    """A preset as flags."""
-
-    @property
-    def flags(self) -> str:
-        """What MindSpore is told."""
-
-
 class Scopes(Protocol):
     """What holds in this process."""
 
     @property
-    def block(self) -> HasFlags | None:
-        """Of the innermost block."""
-
-    @property
-    def top(self) -> HasFlags | None:
-        """Of the innermost block, else of the process."""
+    def held(self) -> tuple[str, bool]:
+        """The flags of the innermost block or of the process, empty for none; whether of a block."""
 
 
 _first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
@@ -76,23 +64,21 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
     own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
     if own is not None:
         return str(own.flags)
-    block, top = scopes.block, scopes.top
+    flags, in_block = scopes.held
     try:
         if net not in _first_calls:
             _first_calls[net] = None if mindspore_state.is_compiled(net) else {}
         calls = _first_calls[net]
     except TypeError:  # a net that nothing can be remembered of
         calls = None
-    first = "" if calls is None else calls.setdefault(key, block.flags if block else "")
-    if block:
-        return block.flags
-    return first or (top.flags if top else "")
+    first = "" if calls is None else calls.setdefault(key, flags if in_block else "")
+    return flags if in_block else first or flags
 
 
-def held(cell: Any, scopes: Scopes) -> tuple[str, bool]:
-    """The flags that hold for a Cell, empty for none of ours, and whether a block is around."""
-    setting = cell.__dict__.get(CELL_FLAGS) or scopes.top
-    return (setting.flags if setting else ""), scopes.block is not None
+def held(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
+    """What holds for a Cell: flags of its own, or what holds in the process."""
+    own = cell.__dict__.get(CELL_FLAGS)
+    return scopes.held if own is None else str(own.flags)
 
 
 def looking_up(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:

@@ -48,7 +48,7 @@ class Last(NamedTuple):
         graph: the name of the graph that ran.
         arguments: shape and dtype of each.
         construct: the function that was compiled.
-        held: the flags, and whether a block was around.
+        held: what held for the Cell.
         kernel: what the graph is, if it is only that.
     """
 
@@ -57,7 +57,7 @@ class Last(NamedTuple):
     graph: str
     arguments: tuple[tuple[Any, Any], ...]
     construct: Any
-    held: tuple[str, bool]
+    held: str | tuple[str, bool]
     kernel: Kernel
 
 

@@ -92,16 +92,13 @@ class _State:
     blocks: list[Setting] = field(default_factory=list)
     users_flags: str | None = None
     """The user's own variable when the first setting came; what is put there later wins."""
+    held: tuple[str, bool] = ("", False)
+    """The flags of the innermost block or of the process, empty for none, and whether of a block."""
     jit_level: str | None = None
     lock: bool = False
     """Whether calls of compiled nets wait for each other."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
     """Flags of the Cells that were patched in PyNative mode; gradients are compiled under the last ones."""
-
-    @property
-    def block(self) -> Setting | None:
-        """Of the innermost block."""
-        return self.blocks[-1] if self.blocks else None
 
     @property
     def top(self) -> Setting | None:
@@ -149,7 +146,7 @@ def enable(
         _first()
         _state.process = setting
         _state.lock = lock
-        _switch_device()
+        _changed()
     now = in_force()
     remarks = [*(str(item) for item in found if item.severity != "note"), *now.warnings]
     if wrapped is not None:
@@ -167,7 +164,7 @@ def disable() -> InForce:
         with compile_lock:
             _state.process = None
             _state.lock = False
-            _switch_device()
+            _changed()
     return in_force()
 
 
@@ -196,7 +193,7 @@ def fusion(
     with compile_lock:
         _first()
         _state.blocks.append(setting)
-        _switch_device()
+        _changed()
     try:
         now = in_force()
         for text in (*(str(item) for item in found if item.severity != "note"), *now.warnings):
@@ -206,7 +203,7 @@ def fusion(
     finally:
         with compile_lock:
             _forget(setting)
-            _switch_device()
+            _changed()
 
 
 def patch(
@@ -481,6 +478,12 @@ def _in_force() -> str:
     if top is None:
         return ""
     return (users_flags() or "") if _is_overruled() else top.flags
+
+
+def _changed() -> None:
+    """Process or block have other flags now."""
+    _state.held = (_state.top.flags if _state.top else "", bool(_state.blocks))
+    _switch_device()
 
 
 def _switch_device(own: Setting | None = None) -> None:

@@ -19,7 +19,7 @@ from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
 pytestmark = pytest.mark.mindspore
 NAMES = ("_check_construct_args", "__setattr__", "compile_and_run", "compile_phase")
-NO_SCOPES = SimpleNamespace(block=None, top=None)
+NO_SCOPES = SimpleNamespace(held=("", False))
 """Nothing of ours holds."""
 
 

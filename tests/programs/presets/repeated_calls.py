@@ -20,7 +20,7 @@ from tests.programs.presets.child import RESULT, answer
 ms.set_context(mode=ms.GRAPH_MODE)
 warnings.simplefilter("ignore")
 WAYS = []
-NO_SCOPES = SimpleNamespace(block=None, top=None)
+NO_SCOPES = SimpleNamespace(held=("", False))
 
 
 class Scaled(nn.Cell):
