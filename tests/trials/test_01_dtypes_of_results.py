@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.cases import cases
+import pytest
+
+from tests.cases import FULL, cases
 from tests.fork_server import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,7 +16,7 @@ QUICK = ("SqrtGrad", "Square", "Square, thrice", "BiasAddGrad", "BiasAddGrad, im
 """MindSpore computes these in float32; all others run in the long tests."""
 
 
-@cases("generator", ["ms_fusion", "mindspore"])
+@cases("generator", ["ms_fusion", pytest.param("mindspore", marks=FULL)])
 def test_results_have_the_dtypes_of_the_unfused_net(
     generator: str, tmp_path: Path, full: bool
 ) -> None:

@@ -1,4 +1,9 @@
-"""Pads in fused nets and takes gradients in several calls; prints what is wrong, and how much was tried."""
+"""Pads in fused nets and takes gradients in several calls; prints what is wrong, and how much was tried.
+
+With ``all`` all of the cases, each of several dtypes.
+"""
+
+import sys
 
 import mindspore as ms
 import numpy as np
@@ -78,9 +83,9 @@ def tried(shape, padding, value, dtype):
 def main():
     ms.set_context(mode=ms.GRAPH_MODE)
     mf.enable()
-    count = 0
-    for shape, padding, value in CASES:
-        for dtype in DTYPES:
+    count, every = 0, sys.argv[1:] == ["all"]
+    for shape, padding, value in CASES if every else CASES[::3]:
+        for dtype in DTYPES if every else DTYPES[:1]:
             if dtype == ms.int32 and value is not None and not np.isfinite(value):
                 continue
             try:
