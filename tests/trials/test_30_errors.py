@@ -334,7 +334,7 @@ def step(x):
 
 
 @pytest.mark.mindspore
-@cases("name, title", [("make", "Block"), ("Block", "Block"), ("step", "step")])
+@cases("name, title", [("make", "Block"), ("Block", "Block"), ("step", "step")], quick=1)
 def test_a_report_bears_the_name_of_the_net(tmp_path: Path, name: str, title: str) -> None:
     file = tmp_path / "made.py"
     file.write_text(MADE)
