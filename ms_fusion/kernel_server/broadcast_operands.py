@@ -18,6 +18,9 @@ def without_broadcasts(graph: Graph) -> Graph:
     `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) is a BroadcastTo of w to (64, 512, 512)
     and a BatchMatMul: 64 times the bytes of the weight are written and read again.
     """
+    if not any(node.op in PRODUCTS for node in graph):
+        return graph
+    graph = _cast_before_broadcast(graph)
     changed = {node.name: _read_once(node, graph) for node in graph if node.op in PRODUCTS}
     if all(changed[node.name] is node for node in graph if node.op in PRODUCTS):
         return graph
@@ -25,6 +28,32 @@ def without_broadcasts(graph: Graph) -> Graph:
     read = {*graph.outputs, *(name for node in nodes for name in node.inputs)}
     unread = [node for node in nodes if node.op == "BroadcastTo" and node.outputs[0] not in read]
     return replace(graph, nodes=tuple(node for node in nodes if node not in unread))
+
+
+def _cast_before_broadcast(graph: Graph) -> Graph:
+    """The graph with each Cast of a broadcast array as the BroadcastTo of a cast one.
+
+    MindSpore broadcasts float16 in float32, with a Cast before and a Cast behind.
+    """
+    values, nodes = dict(graph.values), {node.name: node for node in graph}
+    for node in graph:
+        maker = graph.producers.get(node.inputs[0]) if node.op == "Cast" else None
+        if maker is None or maker.op != "BroadcastTo" or not _is_alone(maker.outputs[0], graph):
+            continue
+        source, result = graph.values[maker.inputs[0]], graph.outputs_of(node)[0]
+        if source.kind == "constant":
+            continue
+        cast = replace(source, name=f"{result.name} cast", dtype=result.dtype, kind="result")
+        values[cast.name] = cast
+        told = node.inputs[1:]
+        nodes[maker.name] = replace(node, inputs=(source.name, *told), outputs=(cast.name,))
+        whole = (cast.name, *maker.inputs[1:])
+        nodes[node.name] = replace(maker, inputs=whole, outputs=node.outputs)
+    return replace(graph, nodes=tuple(nodes[node.name] for node in graph), values=values)
+
+
+def _is_alone(value: str, graph: Graph) -> bool:
+    return value not in graph.outputs and len(graph.consumers[value]) == 1
 
 
 def flattened(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:

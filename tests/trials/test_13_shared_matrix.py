@@ -43,6 +43,20 @@ def test_a_weight_is_one_matrix(batch: tuple[int, ...], dtype: str, transpose_b:
     assert steps == (BuildStep("onednn", ("BroadcastTo", "BatchMatMul", "Add", "Maximum")),)
 
 
+def test_a_weight_of_float16_is_not_broadcast_in_float32() -> None:
+    """As MindSpore writes it: with a Cast before the BroadcastTo and a Cast behind."""
+    text = Text("Fused_half")
+    x, weight = text.input((8, 4, 6), "float16"), text.input((6, 10), "float16")
+    wide = text.step("Cast", [weight], (6, 10), "float32")
+    many = text.step("Cast", [broadcast(text, wide, (8, 6, 10))], (8, 6, 10), "float16")
+    kernel = text.kernel(text.step("BatchMatMul", [x, many], (8, 4, 10), "float16"))
+    given = {x: normal(8, 4, 6), weight: normal(6, 10)}
+    assert check(kernel, given) == ["own", "BatchMatMul"]
+    product = assemble(kernel).steps[1].kernel
+    assert isinstance(product, Prepared)
+    assert [one.shape for one in product.inputs] == [(32, 6), (6, 10)]
+
+
 def test_a_weight_behind_a_transpose_and_its_gradient() -> None:
     """As `ops.matmul(x, w.T)` and the gradient of x come."""
     text = Text("Fused_gradient")
