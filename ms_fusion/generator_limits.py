@@ -172,7 +172,10 @@ def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
 
 
 def only_views(text: str) -> bool:
-    """Whether a kernel, as composite JSON, only gives tensors another shape: MindSpore itself moves nothing for that."""
+    """Whether a kernel, as composite JSON, only gives tensors another shape.
+
+    MindSpore itself moves nothing for that.
+    """
     try:
         return all(step["name"] in operators.VIEWS for step in json.loads(text)["op_desc"])
     except (ValueError, KeyError, TypeError, RecursionError):

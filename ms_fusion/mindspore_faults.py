@@ -1,4 +1,7 @@
-"""Calls that MindSpore 2.10 itself computes wrongly on CPU, and what to write instead; `ms-fusion doctor` and docs/presets.md list them."""
+"""Calls that MindSpore 2.10 itself computes wrongly on CPU, and what to write instead.
+
+`ms-fusion doctor` and docs/presets.md list them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ class Fault(NamedTuple):
 FAULTS = (
     Fault(
         "ops.pad(x, …) with a constant",
-        "the gradient is cut shorter in each call: of `(1, 2)` around 7 numbers the second call has 4, the third one",
+        "the gradient is cut shorter in each call: "
+        "of `(1, 2)` around 7 numbers the second call has 4, the third one",
         "`mf.enable()`, which pads otherwise in graphs; in PyNative mode `ops.Pad`",
     ),
     Fault(
@@ -37,7 +41,8 @@ FAULTS = (
     ),
     Fault(
         "nn.RMSProp(…)",
-        "epsilon is added to the root for elements that fill whole vectors, and below it for the rest",
+        "epsilon is added to the root for elements that fill whole vectors, "
+        "and below it for the rest",
         "an epsilon so small that it does not matter",
     ),
     Fault(

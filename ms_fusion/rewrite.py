@@ -146,7 +146,10 @@ def near_misses(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[
 
 
 def _judged(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[Match, str]]:
-    """For each operator at which a pattern fits: the first way that passes the check, else the first way and what is against it."""
+    """One way in which the pattern fits for each operator at which it does.
+
+    It is the first that passes the check, else the first of all, with what is against it.
+    """
     for node in graph.nodes:
         if node.op not in rule.pattern.names:
             continue

@@ -81,7 +81,10 @@ def description_of(text: str, *, option: str = "--input") -> Description:
 
 
 def _described(text: str, *, option: str = "--input") -> tuple[Description, Path | None]:
-    """The description that a text gives, and the file that its array lies in; the file is not read yet."""
+    """The description that a text gives, and the file that its array lies in.
+
+    The file is not read yet.
+    """
     shape_and_dtype, layout = text, "ND"
     if text.count(":") == 2:
         shape_and_dtype, _, layout = text.rpartition(":")

@@ -83,7 +83,10 @@ _said_off = False
 
 
 def is_off_and_said() -> bool:
-    """`is_off` for whoever was about to change something; the first time in a process it is said in the log."""
+    """`is_off` for whoever was about to change something.
+
+    The first time in a process it is said in the log.
+    """
     global _said_off
     if not is_off():
         return False
@@ -144,7 +147,10 @@ def shown(place: Path) -> str:
 
 
 def temporary_directory() -> Path:
-    """The system's temporary directory, or another where its name `is_text` not; raises OSError when there is none."""
+    """The system's temporary directory, or another where its name `is_text` not.
+
+    Raises OSError when there is none.
+    """
     chosen = Path(tempfile.gettempdir())
     others = ("/dev/shm", "/tmp", "/var/tmp")
     if is_text(chosen):

@@ -46,7 +46,10 @@ def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> K
 def _check_listed(
     name: str, session: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> None:
-    """Raises when the results read an input that was not built with them: nobody could hand its array over."""
+    """Raises when the results read an input that was not built with them.
+
+    Nobody could hand its array over.
+    """
     listed = {id(tensor) for tensor in inputs}
     needed = [
         tensor

@@ -166,7 +166,10 @@ class Store(Generic[Record]):
         return tuple(record for record in found if record is not None)
 
     def remove(self, keys: Iterable[str] | None = None) -> int:
-        """Removes the records of these keys, or all, those that cannot be read too; their number."""
+        """Removes the records of these keys, or all, those that cannot be read too.
+
+        Their number.
+        """
         removed = 0
         for key in self._keys() if keys is None else keys:
             with contextlib.suppress(OSError):

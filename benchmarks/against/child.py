@@ -101,7 +101,10 @@ def _seconds(call: Callable[[], Any], count: int) -> float:
 
 
 def _undisturbed(call: Callable[[], Any], count: int) -> float:
-    """The lower quartile of the times of up to `BLOCKS` blocks: whatever else runs only adds to a time."""
+    """The lower quartile of the times of up to `BLOCKS` blocks.
+
+    Whatever else runs only adds to a time.
+    """
     blocks = min(count, BLOCKS)
     times = sorted(_seconds(call, count // blocks) for _ in range(blocks))
     return times[(blocks - 1) // 4]

@@ -165,7 +165,10 @@ class _KernelBuilder:
         return max(1, len(self.joined.placement.get(member.name, ())))
 
     def _unfused_us(self, members: Sequence[Node]) -> tuple[float | None, float | None]:
-        """Sum of the operators' own times, with its spread; one that went into several kernels counts its share in each."""
+        """Sum of the operators' own times, with its spread.
+
+        One that went into several kernels counts its share in each.
+        """
         total, spreads = 0.0, list[float]()
         for member in members:
             launched = cost.work_of(member, self.joined.before).launches > 0

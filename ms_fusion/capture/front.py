@@ -166,7 +166,10 @@ def _compiling(what: str, order: CaptureOrder) -> str:
 def _wanted(
     net: Any, preset: str | None, flags: str | None, only_flags: str | None, generator: str | None
 ) -> tuple[str, str | None, str | None]:
-    """Name of the preset, flags to merge into it, and flags instead of it: those that were asked for, or that are in force."""
+    """Name of the preset, flags to merge into it, and flags instead of it.
+
+    Those that were asked for, or that are in force.
+    """
     if preset is not None or only_flags is not None:
         return ("" if only_flags is not None else preset or ""), flags, only_flags
     now = presets.in_force(net)

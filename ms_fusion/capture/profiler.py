@@ -39,7 +39,10 @@ def profile_in_turns(
 def profile_operators(
     function: Callable[..., Any], inputs: Sequence[Any], directory: Path, notes: list[str]
 ) -> dict[str, list[float]]:
-    """Full name → µs of each run in `CALLS_PROFILED` calls; empty, with a note, where the profiler fails."""
+    """Full name → µs of each run in `CALLS_PROFILED` calls.
+
+    Empty, with a note, where the profiler fails.
+    """
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
     try:

@@ -72,7 +72,10 @@ def open_model(path: Path | str) -> ir.Model:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The library's warnings about a damaged model are left out: what is wrong with it is said once, by us."""
+    """The library's warnings about a damaged model are left out.
+
+    What is wrong with it is said once, by us.
+    """
     log = logging.getLogger("onnx_ir.serde")
     was, log.disabled = log.disabled, True
     try:

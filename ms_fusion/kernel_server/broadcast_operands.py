@@ -58,14 +58,14 @@ def _is_alone(value: str, graph: Graph) -> bool:
 
 def flattened(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shapes of two operands; the rows of all batches of a are one matrix where b is one."""
-    rows, columns = _shape(a), _shape(b)
+    rows, columns = shape_of(a), shape_of(b)
     if len(rows) > 2 and math.prod(columns[:-2]) == 1:
         return (math.prod(rows[:-1]), rows[-1]), columns[-2:]
     return rows, columns
 
 
 def _read_once(node: Node, graph: Graph) -> Node:
-    """The product with operands as they lie before they are broadcast, if its result stays the same."""
+    """The product of its operands before they are broadcast, if its result stays the same."""
     operands = [graph.values[name] for name in node.inputs[:2]]
     result = graph.outputs_of(node)[0]
     if any(value.is_dynamic for value in (*operands, result)):
@@ -77,7 +77,7 @@ def _read_once(node: Node, graph: Graph) -> Node:
         source = graph.values[maker.inputs[0]]
         if source.kind == "constant" or not _is_one_matrix(source, operands[at]):
             continue
-        batches = _shape(source)[:-2], _shape(operands[1 - at])[:-2]
+        batches = shape_of(source)[:-2], shape_of(operands[1 - at])[:-2]
         if np.broadcast_shapes(*batches) == result.shape[:-2]:
             operands[at] = source
             node = _reading(node, [value.name for value in operands])
@@ -86,7 +86,7 @@ def _read_once(node: Node, graph: Graph) -> Node:
 
 def _is_one_matrix(source: Value, repeated: Value) -> bool:
     """Whether all batches of an array are the same matrix."""
-    shape = _shape(source)
+    shape = shape_of(source)
     return len(shape) > 1 and shape[-2:] == repeated.shape[-2:] and math.prod(shape[:-2]) == 1
 
 
@@ -97,5 +97,6 @@ def _reading(node: Node, operands: Sequence[str]) -> Node:
     return replace(node, inputs=inputs, attrs=tuple(sorted(attrs.items())))
 
 
-def _shape(value: Value) -> tuple[int, ...]:
+def shape_of(value: Value) -> tuple[int, ...]:
+    """The sizes of a value, which are known."""
     return tuple(map(int, value.shape))

@@ -10,7 +10,7 @@ from custom_ops.onednn import why_missing
 from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.kernel_server.broadcast_operands import flattened
+from ms_fusion.kernel_server.broadcast_operands import flattened, shape_of
 from ms_fusion.kernel_server.following import following
 from ms_fusion.kernel_server.onednn_call import OnednnCall, Plain
 
@@ -61,10 +61,6 @@ def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> Librar
     return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, call(**more))  # fmt: skip
 
 
-def _shape(value: Value) -> tuple[int, ...]:
-    return tuple(int(size) for size in value.shape)
-
-
 _Found = tuple[tuple[str, ...], bool, Callable[..., OnednnCall]]
 
 
@@ -72,7 +68,7 @@ def _product(node: Node, graph: Graph) -> _Found:
     given = graph.inputs_of(node)
     ways = {name: node.attr(name) for name in ("transpose_y", "heads_third") if node.attr(name)}
     plain = not ways and not node.attr("transpose_a", False)
-    shapes = flattened(*given[:2]) if plain else tuple(map(_shape, given[:2]))
+    shapes = flattened(*given[:2]) if plain else tuple(map(shape_of, given[:2]))
     told: dict[str, Plain] = {
         "a_shape": shapes[0],
         "b_shape": shapes[1],
@@ -86,7 +82,7 @@ def _product(node: Node, graph: Graph) -> _Found:
 
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
     """Batch, channels, height, width of a value, whichever way it lies."""
-    shape = _shape(value)
+    shape = shape_of(value)
     return (shape[0], shape[3], *shape[1:3]) if last else shape
 
 
@@ -104,7 +100,7 @@ def _convolution(node: Node, graph: Graph) -> _Found:
 
 def _images(x: Value, weight: Value, node: Node, *, last: bool) -> dict[str, Plain]:
     """What a convolution and its gradients are told."""
-    shapes = {"x_shape": _image_shape(x, last), "weight_shape": _shape(weight)}
+    shapes = {"x_shape": _image_shape(x, last), "weight_shape": shape_of(weight)}
     return {**shapes, "dtype": x.dtype, "operator": node.op, **spatial(node)}
 
 

@@ -36,7 +36,10 @@ def gemm(a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, 
 
 @ops.constexpr
 def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether MindSpore makes no copies of a matrix b for batches of a; with our generator it is read where it lies."""
+    """Whether MindSpore makes no copies of a matrix b for batches of a.
+
+    With our generator it is read where it lies.
+    """
     is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
     return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
 

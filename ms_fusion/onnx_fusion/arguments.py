@@ -97,7 +97,10 @@ def _checked_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _checked_place(source: Path, output: Path | str | None) -> Path:
-    """Where the fused model goes; raises for nowhere, over the input, or into a directory that is not there."""
+    """Where the fused model goes.
+
+    Raises for nowhere, over the input, or into a directory that is not there.
+    """
     if output is None:
         raise InputError("nowhere to write the fused model to", place="output", remedy="Name a file, or ask for a dry run")  # fmt: skip
     target = Path(output)

@@ -103,7 +103,10 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
 
 
 def refused_in(graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]) -> list[RejectedCandidate]:  # fmt: skip
-    """Where the pattern of a rule fits and its check says no: with that text, unless the same operators are a candidate anyway."""
+    """Where the pattern of a rule fits and its check says no, with that text.
+
+    Places whose operators are a candidate anyway are left out.
+    """
     order = order_of(graph)
     known = {one.nodes for one in candidates}
     found: dict[tuple[str, ...], RejectedCandidate] = {}

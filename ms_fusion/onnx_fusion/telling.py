@@ -118,7 +118,10 @@ def ledger_of_kernels(
 
 
 def unknown_sizes(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """A warning where sizes of inputs are not known and nobody says what they are taken for; it asks for that."""
+    """A warning where sizes of inputs are not known and nobody says what they are taken for.
+
+    It asks for that.
+    """
     unknown: dict[str, list[str]] = {}
     for name in graph.inputs:
         shape = graph.values[name].shape
@@ -141,7 +144,10 @@ def _some(names: Sequence[str]) -> str:
 def kernel_of(
     one: Candidate, graph: Graph, device: Device, found: Benefit, name: str, generator: str, beforehand: Container[str], *, time_us: float | None = None, unfused_time_us: float | None = None
 ) -> FusedKernel:  # fmt: skip
-    """A group of the graph as what the ledger knows of a kernel; what runs `beforehand` costs nothing apart."""
+    """A group of the graph as what the ledger knows of a kernel.
+
+    What runs `beforehand` costs nothing apart.
+    """
     node = fused_node(graph, one.nodes, one.rule)
     assert node.body is not None
     apart = [Work() if inner.name in beforehand else cost.work_of(inner, node.body) for inner in node.body.nodes]  # fmt: skip

@@ -26,7 +26,10 @@ class Scopes(Protocol):
 
     @property
     def held(self) -> tuple[str, bool]:
-        """The flags of the innermost block or of the process, empty for none; whether of a block."""
+        """The flags of the innermost block or of the process, empty for none.
+
+        Whether of a block.
+        """
 
 
 _first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()

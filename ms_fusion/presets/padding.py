@@ -1,8 +1,9 @@
-"""Padding with a constant, whose gradient is right in each call, while MindSpore compiles a net for our generator.
+"""Padding with a constant whose gradient is right, in nets that are compiled for our generator.
 
-The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings, and MindSpore 2.10's kernel for CPU
-cuts off more in each call: of the gradient of ``ops.pad(x, (1, 2))`` the second call has 4 of 7 numbers, the third one.
-Here it is the operator Pad, whose gradient is a Slice. This file imports MindSpore: import it inside of functions.
+The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings, and MindSpore
+2.10's kernel for CPU cuts off more in each call: of the gradient of ``ops.pad(x, (1, 2))`` the
+second call has 4 of 7 numbers, the third one. Here it is the operator Pad, whose gradient is a
+Slice. This file imports MindSpore: import it inside of functions.
 """
 
 from __future__ import annotations
@@ -53,11 +54,8 @@ def can_be_told(padding: Sequence[int], shape: Sequence[int]) -> bool:
         return False
     if not all(type(size) is int for size in padding):
         return False
-    around, kept = _pairs(padding, len(shape)), shape
-    return all(
-        min(before, 0) + min(behind, 0) + size > 0
-        for (before, behind), size in zip(around, kept, strict=True)
-    )
+    pairs = zip(_pairs(padding, len(shape)), shape, strict=True)
+    return all(min(before, 0) + min(behind, 0) + size > 0 for (before, behind), size in pairs)
 
 
 @ops.constexpr

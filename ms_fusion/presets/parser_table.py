@@ -1,6 +1,6 @@
 """Functions of ours that MindSpore's parser takes where it meets some of its own.
 
-MindSpore keeps a table of objects that it takes for others. This file imports MindSpore: import it inside of functions.
+MindSpore keeps a table of objects that it takes for others, in a module that loads MindSpore.
 """
 
 from __future__ import annotations

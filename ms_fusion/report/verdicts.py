@@ -52,7 +52,10 @@ def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
 
 
 def output_verdict(ledger: Ledger) -> str:
-    """What the difference of the outputs from the unfused run's says; empty where it is not known relatively."""
+    """What the difference of the outputs from the unfused run's says.
+
+    Empty where it is not known relatively.
+    """
     if ledger.output_max_rel is None:
         return ""
     graph = ledger.before.graph
@@ -67,7 +70,10 @@ def saving_is_clear(kernel: FusedKernel) -> bool:
 
 
 def times_are_clear(ledger: Ledger) -> bool:
-    """Whether the times of whole calls lie further apart than they spread; so it counts where no spread is known."""
+    """Whether the times of whole calls lie further apart than they spread.
+
+    So it counts where no spread is known.
+    """
     before, after = ledger.before, ledger.after
     if None in (before.time_us, after.time_us, before.time_spread_us, after.time_spread_us):
         return True

@@ -73,7 +73,10 @@ def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
 
 
 def spread_text(ledger: Ledger) -> str:
-    """How the times of whole calls were taken, and how far they spread; empty where that is not known."""
+    """How the times of whole calls were taken, and how far they spread.
+
+    Empty where that is not known.
+    """
     spreads = ledger.before.time_spread_us, ledger.after.time_spread_us
     if None in spreads:
         return ""
@@ -83,7 +86,10 @@ def spread_text(ledger: Ledger) -> str:
 
 
 def difference_text(ledger: Ledger) -> str:
-    """How far outputs are from the unfused run's, in the units that were measured; empty where nothing was."""
+    """How far outputs are from the unfused run's, in the units that were measured.
+
+    Empty where nothing was.
+    """
     ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
     if ulp is None and absolute is None:
         return ""
@@ -99,19 +105,28 @@ def difference_text(ledger: Ledger) -> str:
 
 
 def fused_operators(ledger: Ledger) -> int:
-    """How many of the operators before fusion run in a fused kernel; one that was split over two counts once."""
+    """How many of the operators before fusion run in a fused kernel.
+
+    One that was split over two counts once.
+    """
     return len(
         {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
     )
 
 
 def bytes_saved(kernel: FusedKernel) -> int | None:
-    """Bytes that the kernel does not move and its operators apart did; None when no work was counted."""
+    """Bytes that the kernel does not move and its operators apart did.
+
+    None when no work was counted.
+    """
     return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
 
 
 def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
-    """The entry with the largest error on inputs without special values, else the first; relatively where that is known."""
+    """The entry with the largest error on inputs without special values, else the first.
+
+    Relatively where that is known.
+    """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
     known = [entry for entry in usual if entry.fused_max_rel is not None]
@@ -214,7 +229,10 @@ def saving_spread_text(kernel: FusedKernel) -> str:
 def rejected_by_reason(
     candidates: Iterable[RejectedCandidate],
 ) -> list[tuple[str, list[list[RejectedCandidate]]]]:
-    """Each reason once with its candidates, those of the same operators together; what would save most first."""
+    """Each reason once with its candidates, those of the same operators together.
+
+    What would save most first.
+    """
     found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
     for one in sorted(candidates, key=lambda one: -one.saving_us):
         found.setdefault(one.reason, {}).setdefault((one.operators, one.rule), []).append(one)
@@ -239,7 +257,10 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
 
 
 def shorten(text: str, width: int) -> str:
-    """The text with … in its middle where it is too long; the end, which tells names apart, stays longer."""
+    """The text with … in its middle where it is too long.
+
+    The end, which tells names apart, stays longer.
+    """
     if len(text) <= width:
         return text
     head = max(0, (width - 1) // 3)

@@ -32,7 +32,10 @@ _NO_OPERATOR = re.compile(r"Primitive\w*")
 
 
 def build(root: Path) -> dict[str, object]:
-    """The vocabulary of the MindSpore in a directory: version, operators, passes of the back end by device."""
+    """The vocabulary of the MindSpore in a directory.
+
+    Version, operators, passes of the back end by device.
+    """
     version = re.search(r"__version__ = '([^']+)'", (root / "version.py").read_text("utf-8"))
     assert version is not None, f"{root} holds no MindSpore"
     named, strings = _contents(root, ALL)
@@ -58,7 +61,10 @@ def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
 
 
 def _with_tails(strings: set[str]) -> set[str]:
-    """Strings, and what linkers store as the end of a longer one: where a word of the longer one begins."""
+    """Strings, and what linkers store as the end of a longer one.
+
+    Where a word of the longer one begins.
+    """
     return strings | {one[at.start() :] for one in strings for at in _TAIL.finditer(one)}
 
 

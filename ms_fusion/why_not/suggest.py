@@ -231,7 +231,10 @@ def _steps(
 
 
 def _for_ours(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """The same where our own generator builds the kernels: what its presets ask for, which the tests build."""
+    """The same where our own generator builds the kernels.
+
+    What its presets ask for, which the tests build.
+    """
     op, code = one.node.op, one.code
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)

@@ -61,7 +61,10 @@ def auto_schedule(outs: Any, option: Any = None) -> Any:
 
 
 def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
-    """A schedule for these outputs (``te.lang.cce``): casts them back to an input's dtype, see `cast_back`."""
+    """A schedule for these outputs (``te.lang.cce``).
+
+    Casts them back to an input's dtype, see `cast_back`.
+    """
     outputs = _outputs(outs)
     real = cast_back(outputs)
     record = session()

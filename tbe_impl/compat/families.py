@@ -58,7 +58,10 @@ def names() -> list[str]:
 
 
 def _as_module(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """A word with itself as attribute: in the toolkit some names are a module too, which has the function inside."""
+    """A word with itself as attribute.
+
+    In the toolkit some names are a module too, which has the function inside.
+    """
     setattr(call, name, call)
     return call
 

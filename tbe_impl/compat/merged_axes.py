@@ -110,7 +110,10 @@ def _is_unknown(item: Mapping[str, Any]) -> bool:
 def _merged(
     item: Mapping[str, Any], groups: Groups, *, any_unknown: bool, known: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """A description with merged axes; where a size of the operator is unknown, all but those of `known` are taken so."""
+    """A description with merged axes.
+
+    Where a size of the operator is unknown, all but those of `known` are taken so.
+    """
     sizes = list(item["shape"])
 
     def merged(group: tuple[int, ...]) -> int:

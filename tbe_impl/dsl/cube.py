@@ -70,7 +70,10 @@ def _product(
     word: str, a: Tensor, b: Tensor, *, trans_a: Any, trans_b: Any, format_a: Any, format_b: Any, dst_dtype: Any,
     alpha: Any = 1.0, beta: Any = 0.0, bias: Tensor | None = None, format_out: Any = None, batches: Any = None,
 ) -> Tensor:  # fmt: skip
-    """alpha · a · b + beta · bias (with a bias of a row beta counts as 1); `batches` as `_spread_batches` takes them."""
+    """alpha · a · b + beta · bias (with a bias of a row beta counts as 1).
+
+    `batches` as `_spread_batches` takes them.
+    """
     first, second = check_tensor(word, a, "tensor_a"), check_tensor(word, b, "tensor_b")
     first, second = _spread_batches(word, first, second, batches or (None, None))
     layouts = (
@@ -135,7 +138,10 @@ def _spread_batches(
 
 
 def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
-    """The sizes that were merged into the first axis of a tensor; None where they are not known, or it is not theirs."""
+    """The sizes that were merged into the first axis of a tensor.
+
+    None where they are not known, or it is not theirs.
+    """
     sizes = given if given is not None else tensor.op.attrs.get("ori_batch_shape")
     if sizes is None or any(isinstance(size, Expr) and not isinstance(size, Const) for size in sizes):  # fmt: skip
         return None
@@ -146,7 +152,10 @@ def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
 
 
 def _spread(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...]) -> Tensor:
-    """A tensor whose merged batch of sizes `own` is broadcast to `whole`; itself where that changes nothing."""
+    """A tensor whose merged batch of sizes `own` is broadcast to `whole`.
+
+    Itself where that changes nothing.
+    """
     if own == whole or prod(own) == 1:
         return tensor
 

@@ -233,7 +233,10 @@ _IMAGE_TO_COLUMNS = frozenset({"im2col", "im2col_v2", "img2col"})
 
 
 def instruction_meaning(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """An instruction computes what the expression says: on the device the instruction alone counts."""
+    """An instruction computes what the expression says.
+
+    On the device the instruction alone counts.
+    """
     for stage in regions.record.stages:
         for directive in stage.named("emit_insn"):
             name = str(directive.value[0])
@@ -246,7 +249,10 @@ def instruction_meaning(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """What an instruction computes, what an expression has instead, and the remedy; None where both may agree."""
+    """What an instruction computes, what an expression has instead, and the remedy.
+
+    None where both may agree.
+    """
     if name in _IMAGE_TO_COLUMNS:
         return _columns(op, body)
     reduced = _REDUCES.search(name)
@@ -283,7 +289,10 @@ def _without_casts(body: Expr) -> Expr:
 
 
 def _columns(op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """im2col writes channels along the last axis, positions along the one before: the expression has to read channels so."""
+    """im2col writes channels along the last axis, positions along the one before.
+
+    The expression has to read channels so.
+    """
     if len(op.axis) < 2:
         return None
     *others, last = op.axis

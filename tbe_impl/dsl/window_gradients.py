@@ -1,4 +1,7 @@
-"""Words for gradients over windows that operators of images in blocks use: of a maximum twice, of depthwise filters."""
+"""Words for gradients over windows that operators of images in blocks use.
+
+Of a maximum twice, of depthwise filters.
+"""
 
 from __future__ import annotations
 
