@@ -5,9 +5,11 @@ with the packages of the commit and one with those of the working tree, called i
 the commit's time ÷ the working tree's: above 1 the working tree is quicker. Both sides use public
 names only and the same inputs; their results are compared.
 
-A run fails where the geometric mean of a group is below 0.98 or a line below 0.85. The command ends
-with 1 when the same group or line fails in two of three runs, or when results differ; with 2 when
-the commit cannot be unpacked. The third run measures only what failed in one of the first two.
+A run fails where the geometric mean of a group is below 0.98 or a line below 0.85, and the spread
+does not explain it: where the upper quartile of the rounds is above 1, the machine differs more
+than the trees. The command ends with 1 when the same group or line fails in two of three runs, or
+when results differ; with 2 when the commit cannot be unpacked. The third run measures only what
+failed in one of the first two.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,26 +65,46 @@ class Side:
 
 @dataclass
 class Run:
-    """What one run found: ratios by group and line, and what was wrong."""
+    """What one run found, by group and line, and what was wrong.
+
+    Attributes:
+        ratios: medians.
+        upper: upper quartiles.
+        wrong: results that differ, and what does not run.
+    """
 
     ratios: dict[str, dict[str, float]] = field(default_factory=dict)
+    upper: dict[str, dict[str, float]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
     def mean(self, group: str) -> float:
         """The geometric mean of a group."""
-        return math.exp(statistics.fmean(math.log(one) for one in self.ratios[group].values()))
+        return geometric_mean(self.ratios[group].values())
+
+    def is_slower(self, group: str) -> bool:
+        """Whether its mean is too low, and that of the upper quartiles below 1."""
+        return self.mean(group) < GROUP_MEAN and geometric_mean(self.upper[group].values()) < 1
+
+    def is_line_slower(self, group: str, name: str) -> bool:
+        """Whether its ratio is too low, and the upper quartile below 1."""
+        return self.ratios[group][name] < LINE and self.upper[group][name] < 1
 
     @property
     def failed(self) -> set[str]:
-        """Groups whose mean, and lines whose ratio is too low."""
-        groups = {group for group in self.ratios if self.mean(group) < GROUP_MEAN}
+        """Groups and lines that are slower."""
+        groups = {group for group in self.ratios if self.is_slower(group)}
         lines = {
             f"{group}: {name}"
             for group, found in self.ratios.items()
-            for name, one in found.items()
-            if one < LINE
+            for name in found
+            if self.is_line_slower(group, name)
         }
         return groups | lines
+
+
+def geometric_mean(ratios: Iterable[float]) -> float:
+    """Of ratios: as far above 1 as its inverse is below."""
+    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 class Process(ChildProcess):
@@ -207,7 +229,8 @@ def _tell(
     low, _, high = statistics.quantiles([one for pair in ratios for one in pair], n=4)
     middle = math.exp(statistics.median(math.log(statistics.median(one)) for one in ratios))
     run.ratios.setdefault(group, {})[name] = middle
-    mark = "  slower" if middle < LINE else ""
+    run.upper.setdefault(group, {})[name] = high
+    mark = "  slower" if run.is_line_slower(group, name) else ""
     print(
         f"  {name:<32} {middle:6.3f}  ({low:.3f} … {high:.3f})  {seconds * 1e3:10.3f} ms{mark}",
         flush=True,
@@ -225,8 +248,8 @@ def measure(groups: Sequence[str], sides: Sequence[Side], number: int) -> Run:
         else:
             measure_group(run, group, sides)
         if run.ratios.get(group):
-            mean = run.mean(group)
-            print(f"  {'geometric mean':<32} {mean:6.3f}{'  slower' if mean < GROUP_MEAN else ''}")
+            mark = "  slower" if run.is_slower(group) else ""
+            print(f"  {'geometric mean':<32} {run.mean(group):6.3f}{mark}")
     print(f"run {number} took {time.monotonic() - begin:.0f} s", flush=True)
     return run
 

@@ -13,17 +13,21 @@ from tests.cases import cases
 
 
 @cases(
-    "ratios, failed",
+    "ratios, upper, failed",
     [
-        ({"a": 1.0, "b": 1.0}, set()),
-        ({"a": 0.9, "b": 1.1}, set()),
-        ({"a": 0.97, "b": 0.97}, {"rows"}),
-        ({"a": 0.84, "b": 1.3}, {"rows: a"}),
-        ({"a": 0.5, "b": 1.0}, {"rows", "rows: a"}),
+        ({"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 1.0}, set()),
+        ({"a": 0.9, "b": 1.1}, {"a": 0.9, "b": 1.1}, set()),
+        ({"a": 0.97, "b": 0.97}, {"a": 0.98, "b": 1.01}, {"rows"}),
+        ({"a": 0.97, "b": 0.97}, {"a": 1.02, "b": 1.0}, set()),
+        ({"a": 0.84, "b": 1.3}, {"a": 0.99, "b": 1.4}, {"rows: a"}),
+        ({"a": 0.84, "b": 1.3}, {"a": 1.01, "b": 1.4}, set()),
+        ({"a": 0.5, "b": 1.0}, {"a": 0.6, "b": 1.0}, {"rows", "rows: a"}),
     ],
 )
-def test_a_run_fails_by_its_means_and_its_lines(ratios: dict[str, float], failed: set[str]) -> None:
-    assert against.Run({"rows": ratios}).failed == failed
+def test_a_run_fails_by_its_means_and_its_lines(
+    ratios: dict[str, float], upper: dict[str, float], failed: set[str]
+) -> None:
+    assert against.Run({"rows": ratios}, {"rows": upper}).failed == failed
 
 
 @cases(
@@ -56,6 +60,7 @@ def test_a_line_is_the_mean_of_the_medians_of_its_pairs(capsys: pytest.CaptureFi
     run = against.Run()
     against._tell(run, "rows", "a", [[1.0, 4.0, 9.0], [1.0, 1.0, 7.0]], 0.001)
     assert run.ratios == {"rows": {"a": pytest.approx(2.0)}}
+    assert run.upper == {"rows": {"a": 7.5}}
     assert "  a   " in capsys.readouterr().out
 
 
