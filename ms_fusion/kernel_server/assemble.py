@@ -15,6 +15,7 @@ from ms_fusion.kernel_server import choose
 from ms_fusion.kernel_server.answers import Library, OwnKernel, Place, Row
 from ms_fusion.kernel_server.broadcast_operands import without_broadcasts
 from ms_fusion.kernel_server.channels_last import channels_last
+from ms_fusion.kernel_server.float64_operators import in_float64
 from ms_fusion.kernel_server.onednn_call import OnednnCall
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
 from ms_fusion.kernel_server.parts import Region, alone, parts, reads
@@ -148,7 +149,7 @@ def _members(kernel: Composite, ready: Graph) -> list[_Member]:
 
 def _ready(graph: Graph) -> Graph:
     """The graph as it is laid out in a row of kernels."""
-    graph = transposed_by_products(without_broadcasts(channels_last(graph)))
+    graph = transposed_by_products(without_broadcasts(channels_last(in_float64(graph))))
     return stored(graph, [part for part in parts(graph) if isinstance(part, LibraryStep)])
 
 
@@ -158,7 +159,7 @@ def own_kernels(kernel: Composite) -> Iterator[tuple[Kernel, Group, Graph]]:
     Raises:
         InputError: as `assemble`.
     """
-    graphs = [kernel.graph]
+    graphs = [in_float64(kernel.graph)]
     if needs_library(kernel.graph):
         ready = _ready(kernel.graph)
         graphs = [alone(part, ready) for part in parts(ready) if isinstance(part, Region)]

@@ -18,6 +18,7 @@ from ms_fusion.kernel_server import answers, choose
 from ms_fusion.kernel_server.answers import Row
 from ms_fusion.kernel_server.assemble import compile_own, needs_library
 from ms_fusion.kernel_server.entry import entry
+from ms_fusion.kernel_server.float64_operators import in_float64
 from ms_fusion.kernel_server.publishing import is_name, publish
 from ms_fusion.kernel_server.stubs import stub
 from ms_fusion.kernel_server.translate import Group, translate
@@ -137,8 +138,8 @@ def library(kernel: Composite) -> Made:
         built = compiler.build(_stub(kernel), symbols=(kernel.name,))
         return Made(built, ours.steps, ours.row, lasting=ours.row is not None)
     with compat.installed(soc="cpu"):
-        group = translate(kernel)
-        graph = kernel.graph
+        graph = in_float64(kernel.graph)
+        group = translate(replace(kernel, graph=graph))
         own = choose.plain(group, graph.inputs)
         try:
             return _compiled(group, graph, choose.chosen(own, group, graph))

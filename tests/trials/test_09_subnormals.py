@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ms_fusion.kernel_server import host
 from ms_fusion.kernel_server.driver import build
 from tbe_impl import machine
 from tbe_impl.backends.cpu import compiler
+from tests.cases import cases
 from tests.fork_server import run_program
 from tests.ms_fusion.kernel_server.composites import Text, called, run
 from tests.ms_fusion.kernel_server.test_library_groups import needs_onednn
@@ -80,6 +82,38 @@ def test_a_row_of_kernels_keeps_them_too(tmp_path: Path) -> None:
     with flushed():
         (found,) = called(kernel, tmp_path / f"{kernel.name}.so", given).values()
     close(found, np.log1p(SMALL.astype(np.float64).reshape(4, 1)))
+
+
+@cases(
+    "name, formula",
+    [
+        ("Softplus", lambda x: np.logaddexp(x, 0)),
+        ("Mish", lambda x: x * np.tanh(np.logaddexp(x, 0))),
+    ],
+)
+def test_what_mindspore_narrows_is_float64(name: str, formula: Callable[[Any], Any]) -> None:
+    text = Text(f"Fused_narrowed_{name}")
+    values = np.linspace(-30, 30, 128)
+    x = text.input(values.shape, "float64")
+    twice = text.step("Add", [x, x], values.shape, "float64")
+    narrow = text.step("Cast", [twice], values.shape, "float32")
+    made = text.step(name, [narrow], values.shape, "float32")
+    kernel = text.kernel(text.step("Cast", [made], values.shape, "float64"))
+    (found,) = run(kernel, {x: values}).values()
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, formula(2 * values), rtol=1e-14)
+
+
+def test_what_was_asked_in_float32_stays() -> None:
+    text = Text("Fused_asked_in_float32")
+    values = np.linspace(-3, 3, 64)
+    x = text.input(values.shape, "float64")
+    narrow = text.step("Cast", [x], values.shape, "float32")
+    made = text.step("Softplus", [narrow], values.shape, "float32")
+    wide = text.step("Cast", [made], values.shape, "float64")
+    found = run(text.kernel(made, wide), {x: values})
+    assert found[made].dtype == np.float32
+    assert np.array_equal(found[made], found[wide])
 
 
 def test_a_net_does_not_depend_on_how_often_it_was_called(tmp_path: Path) -> None:

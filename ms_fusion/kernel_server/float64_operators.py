@@ -1,0 +1,52 @@
+"""Operators that MindSpore narrows to float32, for want of a kernel, are computed in float64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ms_fusion.graph import Graph, Node, Value
+
+NARROWED = frozenset(("Mish", "Softplus", "SoftplusGrad"))
+"""Operators of which MindSpore's CPU library has float32 only: a Cast stands before and behind."""
+
+
+def in_float64(graph: Graph) -> Graph:
+    """The graph with Cast to float32, operator, Cast to float64 as the operator alone."""
+    if not any(node.op in NARROWED for node in graph):
+        return graph
+    whole: dict[str, Node] = {}
+    casts: set[str] = set()
+    for node in graph:
+        behind = _cast_behind(node, graph) if node.op in NARROWED else None
+        before = [_source(name, graph) for name in node.inputs]
+        if behind is None or any(value is None or value.dtype != "float64" for value in before):
+            continue
+        inputs = tuple(value.name for value in before if value)
+        whole[node.name] = replace(node, inputs=inputs, outputs=behind.outputs)
+        casts |= {behind.name, *(graph.producers[name].name for name in node.inputs)}
+    nodes = [whole.get(node.name, node) for node in graph]
+    made = {name for node in whole.values() for name in node.outputs}
+    read = {*graph.outputs, *(name for node in nodes for name in node.inputs)}
+    return replace(
+        graph,
+        nodes=tuple(
+            node
+            for node in nodes
+            if node.name not in casts or (node.outputs[0] in read and node.outputs[0] not in made)
+        ),
+    )
+
+
+def _cast_behind(node: Node, graph: Graph) -> Node | None:
+    """The Cast to float64 that alone reads the result."""
+    (name,) = node.outputs
+    readers = graph.consumers.get(name, ())
+    if name in graph.outputs or len(readers) != 1 or readers[0].op != "Cast":
+        return None
+    return readers[0] if graph.outputs_of(readers[0])[0].dtype == "float64" else None
+
+
+def _source(name: str, graph: Graph) -> Value | None:
+    """What a Cast to float32 reads."""
+    maker = graph.producers.get(name)
+    return graph.values[maker.inputs[0]] if maker is not None and maker.op == "Cast" else None
