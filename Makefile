@@ -57,6 +57,7 @@ bench-details: env
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.call_overhead
 	$(BIN)/python -m benchmarks.everyday
+	$(BIN)/python -m benchmarks.shared_matrix
 	$(BIN)/python -m benchmarks.peak_memory
 	$(BIN)/python -m benchmarks.onnx_speed
 	$(BIN)/python -m benchmarks.onnx_scale
