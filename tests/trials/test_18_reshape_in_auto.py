@@ -17,12 +17,15 @@ from tests.cases import cases
 from tests.ms_fusion.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "reshapes.py"
+VIEWS = {"alone": 0, "beside_its_source": 2048, "of_an_input": 0, "at_the_end": 0, "behind_a_library": 0}  # fmt: skip
+"""Nets with a Reshape that stays a view, and how many bytes more are moved."""
+QUICK = ("alone", "beside_its_source")
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def seen(full: bool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     place: Path = tmp_path_factory.mktemp("reshapes")
-    return run(PROGRAM, place / "work").result
+    return run(PROGRAM, place / "work", "between", *(VIEWS if full else QUICK)).result
 
 
 @pytest.mark.mindspore
@@ -40,15 +43,14 @@ def test_what_lies_around_a_reshape_is_one_kernel(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.mindspore
-@cases(
-    "name, more_bytes",
-    [("alone", 0), ("of_an_input", 0), ("at_the_end", 0), ("behind_a_library", 0), ("beside_its_source", 2048)],
-)  # fmt: skip
-def test_a_reshape_alone_stays_a_view(seen: dict[str, Any], name: str, more_bytes: int) -> None:
+def test_a_reshape_alone_stays_a_view(seen: dict[str, Any]) -> None:
     """Where what is reshaped is a result as well, both are written."""
-    apart, joined = seen[name]
-    assert joined[0] <= apart[0] and joined[1] <= apart[1] + more_bytes, (name, apart, joined)
-    assert joined[2] < 1e-5
+    found = {name: seen[name] for name in VIEWS if name in seen}
+    assert {*QUICK} <= found.keys()
+    for name, (apart, joined) in found.items():
+        assert joined[0] <= apart[0], (name, apart, joined)
+        assert joined[1] <= apart[1] + VIEWS[name], (name, apart, joined)
+        assert joined[2] < 1e-5, (name, apart, joined)
 
 
 @cases("preset", ["auto", "basic", "aggressive", "expert"])

@@ -12,7 +12,7 @@ import pytest
 
 import ms_fusion as mf
 from ms_fusion.presets import dump_note
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "dumps_under_enable.py"
@@ -28,7 +28,7 @@ def dumped(place: Path, *arguments: str) -> tuple[Path, dict[str, Any]]:
 
 
 @pytest.mark.mindspore
-def test_read_says_what_explain_says(tmp_path: Path) -> None:
+def test_read_says_what_explain_says(tmp_path: Path, full: bool) -> None:
     dumps, seen = dumped(tmp_path, "explain")
     ledger = mf.read(dumps)
     assert (ledger.preset, ledger.flags) == ("auto", seen["flags"])
@@ -37,14 +37,17 @@ def test_read_says_what_explain_says(tmp_path: Path) -> None:
     assert "unexplained" not in {one.reason for one in ledger.unfused}
     assert any("left in ms_fusion.json beside the dumps" in note for note in ledger.notes)
     assert not any("assume" in note for note in ledger.notes)
-    # in a process without dumps of its own, and in that one
-    explained = run(PROGRAM, tmp_path / "explained", "explain").result
-    assert explained["kernels"] == seen["kernels"] and explained["reasons"] == seen["reasons"]
-    assert sorted(" ".join(one.operators) for one in ledger.kernels) == explained["kernels"]
-    assert sorted(one.reason for one in ledger.unfused) == explained["reasons"]
+    assert sorted(" ".join(one.operators) for one in ledger.kernels) == seen["kernels"]
+    assert sorted(one.reason for one in ledger.unfused) == seen["reasons"]
+    if full:
+        # in a process without dumps of its own
+        explained = run(PROGRAM, tmp_path / "explained", "explain").result
+        assert explained["kernels"] == seen["kernels"]
+        assert explained["reasons"] == seen["reasons"]
 
 
 @pytest.mark.mindspore
+@FULL
 def test_the_flags_that_fuse_are_taken_and_others_counted(tmp_path: Path) -> None:
     dumps, seen = dumped(tmp_path, "other")
     assert [

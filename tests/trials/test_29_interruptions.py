@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tbe_impl.process_group import child_group
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.fork_server import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,8 +42,8 @@ def is_gone(process: int) -> bool:
     "ends, interrupt, code",
     [
         ("waits", signal.SIGINT, 130),
-        ("waits", signal.SIGKILL, -signal.SIGKILL),
-        ("dies", None, 2),
+        pytest.param("waits", signal.SIGKILL, -signal.SIGKILL, marks=FULL),
+        pytest.param("dies", None, 2, marks=FULL),
     ],
 )
 def test_nothing_is_left_of_an_explain(
