@@ -172,8 +172,7 @@ MIXED = (
     beside, cumulated, gram, contracted, branched, sorted_samples,
 )  # fmt: skip
 ALIKE = (
-    summed, first_sample, counted, branched, tiled, one_row, cumulated, contracted, sorted_samples, reversed_batch,
-    mean_of_all, numbered, beside,
+    summed, first_sample, counted, one_row, cumulated, contracted, sorted_samples, mean_of_all, numbered, beside,
 )  # fmt: skip
 """What `make test-all` runs besides: others are refused for the same."""
 
