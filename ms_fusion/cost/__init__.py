@@ -9,12 +9,13 @@ Everything counted here is exact and comes from shapes and dtypes alone. Assumpt
   counts with the size of the tensor it overwrites;
 - sizes not known before run time count as 1.
 
-What a fusion saves is `benefit`: one number in µs, with its terms.
+What a fusion saves is `benefit`: one number in µs, with its terms. `estimate_benefit` takes numbers instead of a graph.
 """
 
 from __future__ import annotations
 
 from ms_fusion.cost.benefit import POOLINGS, Benefit, benefit
+from ms_fusion.cost.estimate import FUSION_TYPES, Estimate, estimate_benefit
 from ms_fusion.cost.tiling import CAPACITY_SHARE, REDUCING
 from ms_fusion.cost.times import bound, predicted_saving_us, stages
 from ms_fusion.cost.totals import known_beforehand, peak_memory_bytes, summarise
@@ -23,6 +24,6 @@ from ms_fusion.devices import DEVICES, Device, device, measure_cpu
 from ms_fusion.operators import VIEWS
 
 __all__ = [
-    "CAPACITY_SHARE", "DEVICES", "POOLINGS", "REDUCING", "VIEWS", "Benefit", "Device", "benefit", "bound", "device", "has_rule",
-    "is_matrix_product", "known_beforehand", "measure_cpu", "peak_memory_bytes", "predicted_saving_us", "stages", "summarise", "work_of",
+    "CAPACITY_SHARE", "DEVICES", "FUSION_TYPES", "POOLINGS", "REDUCING", "VIEWS", "Benefit", "Device", "Estimate", "benefit", "bound", "device",
+    "estimate_benefit", "has_rule", "is_matrix_product", "known_beforehand", "measure_cpu", "peak_memory_bytes", "predicted_saving_us", "stages", "summarise", "work_of",
 ]  # fmt: skip
