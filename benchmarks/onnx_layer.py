@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ms_fusion import cost
-from ms_fusion.formats.onnx_graph import NAMES, ONNX_OP, ONNX_VERSION
+from ms_fusion.formats.onnx_graph import ONNX_OP, ONNX_VERSION
+from ms_fusion.formats.onnx_names import NAMES
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, judged
 from ms_fusion.onnx_fusion.groups import fused_node

@@ -16,3 +16,9 @@ class Step(str):
         made = super().__new__(cls, f"{what} {number} of {count}")
         made.share = number / count
         return made
+
+
+class Milestone(str):
+    """A result on the way, which a log keeps; other words only say what is being done."""
+
+    __slots__ = ()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.operators import VIEWS
 
 Kind = Literal["intra-operator", "cross-operator", "pipeline"]
 COMMUTATIVE = frozenset({"Add", "Mul", "Maximum", "Minimum", "AddN", "LogicalAnd", "LogicalOr"})
@@ -65,7 +66,31 @@ class OneOf:
         return " or ".join(map(str, self.patterns))
 
 
-Pattern = Op | OneOf | str
+@dataclass(frozen=True)
+class Chain:
+    """Patterns in sequence: each fits what makes the value that the next one calls ``"x"``.
+
+    Between two of them a value may change its layout (Reshape, Transpose …). Names of a pattern hold within it only.
+
+    Attributes:
+        parts: each with a label, under which `Match.bound` has what goes in (``"input LABEL"``) and what comes out
+            (``"output LABEL"``); neighbours with one label count as one.
+    """
+
+    parts: tuple[tuple[str, Op | OneOf], ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Types of the operators that the last part may begin with."""
+        return self.parts[-1][1].names
+
+    def __str__(self) -> str:
+        return " → ".join(str(part) for _, part in self.parts)
+
+
+Pattern = Op | OneOf | Chain | str
+LAYOUTS = VIEWS | {"Transpose"}
+"""Operators that only change how a value lies."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +131,7 @@ class Rule:
 
     name: str
     kind: Kind
-    pattern: Op | OneOf
+    pattern: Op | OneOf | Chain
     check: Callable[[Match], str] = always
 
 
@@ -175,9 +200,38 @@ def _held(pattern: Pattern, node: Node, graph: Graph, bound: Mapping[str, str]) 
     if isinstance(pattern, OneOf):
         for one in pattern.patterns:
             yield from _held(one, node, graph, bound)
+    elif isinstance(pattern, Chain):
+        ends = {**bound, f"output {pattern.parts[-1][0]}": node.outputs[0]}
+        yield from _chained(pattern.parts, node, graph, ends)
     elif isinstance(pattern, Op) and node.op in pattern.names and len(node.inputs) >= len(pattern.inputs):  # fmt: skip
         for inputs in _orders(node, len(pattern.inputs)):
             yield from _all_held(pattern.inputs, inputs, graph, ((node,), bound))
+
+
+def _chained(
+    parts: Sequence[tuple[str, Op | OneOf]],
+    node: Node,
+    graph: Graph,
+    bound: Mapping[str, str],
+) -> Iterator[_Found]:
+    """The ways in which a chain fits that ends at an operator, whose output is bound already."""
+    *before, (label, last) = parts
+    for nodes, own in _held(last, node, graph, {}):
+        value = own["x"]
+        named = {f"{name} of part {len(parts)}": one for name, one in own.items()}
+        found = {**named, **bound, f"input {label}": value}
+        if not before:
+            yield nodes, found
+            continue
+        moved: tuple[Node, ...] = ()
+        while maker := graph.producers.get(value):
+            ends = {f"output {before[-1][0]}": value, **found}
+            for more, now in _chained(before, maker, graph, ends):
+                yield tuple(dict.fromkeys((*nodes, *moved, *more))), now
+            if maker.op not in LAYOUTS:
+                break
+            moved += (maker,)
+            value = maker.inputs[0]
 
 
 def _orders(node: Node, wanted: int) -> Sequence[tuple[str, ...]]:

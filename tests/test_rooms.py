@@ -58,7 +58,7 @@ ORDER = {
         ("devices", "generator_limits"),
         ("formats", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
-        ("rule_files",),
+        ("rule_files", "rule_dicts"),
         ("why_not", "kernel_server"),
         ("presets",),
         ("specializing",),

@@ -14,7 +14,7 @@
   computing). A call computes its FLOPs, and what it takes along costs none; a kernel of ours its `ms_fusion.cost.vector_steps`.
   The sum behind a matrix product goes over tiles that the nearest cache still holds, so that its pass is that much quicker.
 - *bandwidth*: that of the memory which holds what the largest of the operators moves; scratch memory is used again.
-- *on-chip need*: what the smallest tile holds. More than 80 % of the on-chip memory is refused.
+- *on-chip need*: what the smallest tile holds. More than 80 % of the on-chip memory, or what a constraint says, is refused.
 - matrix products that wait for none of each other have to share an input.
 """
 
@@ -76,7 +76,13 @@ def _as_one(body: Graph) -> Sequence[Graph]:
     return (body,)
 
 
-def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -> Benefit:
+def benefit(
+    fused: Node,
+    graph: Graph,
+    device: Device,
+    split: Split = _as_one,
+    capacity_share: float = CAPACITY_SHARE,
+) -> Benefit:
     """What the operators in the body of `fused` save as one kernel.
 
     Args:
@@ -85,6 +91,7 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
         device: where it runs.
         split: where products are calls of a library that takes little along, the calls and what lies between them: they are
             launched as one, and hand results over in memory.
+        capacity_share: of the on-chip memory that a tile may fill.
     """
     assert fused.body is not None
     body = fused.body
@@ -110,10 +117,10 @@ def benefit(fused: Node, graph: Graph, device: Device, split: Split = _as_one) -
         loss += sum(one.more_bytes for one in passes)
         hidden = (saved - loss) / rate * 1e6 - taken_us
     us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6 - hidden  # fmt: skip
-    limit = int(CAPACITY_SHARE * device.on_chip_bytes)
+    limit = int(capacity_share * device.on_chip_bytes)
     refused = ""
     if need > limit:
-        refused = f"a tile needs {need} bytes on chip, and {limit} ({CAPACITY_SHARE:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
+        refused = f"a tile needs {need} bytes on chip, and {limit} ({capacity_share:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
     elif len(parts) == 1 and _are_strangers(products, body):
         refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
     return Benefit(saved, launches, loss, again, need, us, refused, hidden)

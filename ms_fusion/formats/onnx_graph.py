@@ -10,6 +10,7 @@ from typing import Any
 import onnx_ir as ir
 
 from ms_fusion.formats.onnx_attributes import check_attributes
+from ms_fusion.formats.onnx_names import NAMES
 from ms_fusion.graph import Graph, Node, Value
 
 ONNX_OP = "onnx_op"
@@ -21,19 +22,6 @@ LISTED_ELEMENTS = 64
 UNKNOWN_RANK = ("…",)
 ABSENT = ""
 """Name of an optional input that is left out."""
-
-NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "And": "LogicalAnd", "AveragePool": "AvgPool", "BatchNormalization": "BatchNorm", "Conv": "Conv2D", "ConvTranspose": "Conv2DTranspose",
-        "Expand": "BroadcastTo", "Gelu": "GeLU", "Gemm": "MatMul", "GreaterOrEqual": "GreaterEqual",
-        "HardSigmoid": "HSigmoid", "HardSwish": "HSwish", "LayerNormalization": "LayerNorm", "LeakyRelu": "LeakyReLU",
-        "LessOrEqual": "LessEqual", "Max": "Maximum", "Min": "Minimum", "Not": "LogicalNot", "Or": "LogicalOr",
-        "RMSNormalization": "RmsNorm", "Relu": "ReLU", "Sum": "AddN", "Unsqueeze": "ExpandDims", "Where": "Select",
-        "Xor": "LogicalXor", "Swish": "SiLU", "GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax",
-        "Round": "Rint", "IsNaN": "IsNan", "IsInf": "IsInf", "Acos": "ACos", "Identity": "Reshape",
-    }
-)  # fmt: skip
-"""ONNX's name of an operator → the name under which rules and costs know it; others have the same name in both."""
 
 
 @dataclass(frozen=True)

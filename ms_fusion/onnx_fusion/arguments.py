@@ -13,6 +13,7 @@ from ms_fusion.devices import check_device
 from ms_fusion.formats.onnx_place import check_model_file
 from ms_fusion.onnx_fusion.clusters import SEARCHES
 from ms_fusion.rewrite import Rule
+from ms_fusion.rule_dicts import FusionRules, read_rules
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import InputError
 
@@ -41,18 +42,22 @@ class Checked:
         source: the model's file, links followed.
         place: where the fused model goes; None when nothing is written.
         sizes: assumed ones, by name.
+        rules: names and rules.
+        capacity_share: of the on-chip memory that a tile may fill.
     """
 
     source: Path
     place: Path | None
     sizes: Mapping[str, int]
+    rules: tuple[str | Rule, ...]
+    capacity_share: float
 
 
 def checked(
     input: Path | str,
     output: Path | str | None,
     *,
-    fusion_rules: str | Sequence[str | Rule] = "all",
+    fusion_rules: FusionRules = "all",
     opt_level: int = 3,
     device_name: str = "cpu",
     target: str = "any",
@@ -65,12 +70,22 @@ def checked(
     Raises:
         InputError: one of them is wrong, whatever the model holds.
     """
+    if not isinstance(input, str | os.PathLike):
+        raise InputError(
+            "this is no ONNX file",
+            place="input",
+            expected="the path of a model",
+            got=type(input).__name__,
+            remedy="Export the net (torch.onnx.export, mindspore.export), or write a graph node by "
+            "node with onnx.helper.make_graph; mf.explain shows the graph of a MindSpore net",
+        )
     source = Path(os.path.realpath(input))  # links in a circle are an error when it is opened
     if target not in NAMES:
         raise InputError("unknown target", place="target", expected=" or ".join(NAMES), got=repr(target))  # fmt: skip
     if target == "ort" and device_name != "cpu":
         raise InputError("ONNX Runtime's own operators are taken on a CPU", place="device_name", expected="cpu", got=device_name)  # fmt: skip
-    check_names(fusion_rules, NAMES[target])
+    rules, capacity_share = read_rules(fusion_rules)
+    check_names(rules, NAMES[target])
     if opt_level not in LEVELS:
         raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
     check_device(device_name)
@@ -79,7 +94,7 @@ def checked(
     if report is not None:
         _check_report(Path(report), source, place)
     check_model_file(source)
-    return Checked(source, place, sizes)
+    return Checked(source, place, sizes, rules, capacity_share)
 
 
 def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from ms_fusion import __version__
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.cost import Benefit
+from ms_fusion.cost import CAPACITY_SHARE, Benefit
 from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.assuming import with_sizes
@@ -22,6 +22,7 @@ from ms_fusion.onnx_fusion.deciding import (
     decide,
     refused_in,
     rejected,
+    unmatched,
     worth_of,
 )
 from ms_fusion.onnx_fusion.foreign_sizes import within_known_sizes
@@ -30,10 +31,10 @@ from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.reproducers import Reproducer, reproducer
 from ms_fusion.onnx_fusion.task import Done, Task
-from ms_fusion.onnx_fusion.telling import ledger_of
+from ms_fusion.onnx_fusion.telling import found_text, ledger_of
 from ms_fusion.onnx_fusion.timing import Rows, measured, rows_of
 from ms_fusion.onnx_fusion.verification import SYMBOL_SIZE, Comparison, Difference, agree, culprit
-from ms_fusion.progress import Step
+from ms_fusion.progress import Milestone, Step
 from ms_fusion.rewrite import Candidate, Rule
 from tbe_impl.errors import FusionError
 
@@ -41,8 +42,10 @@ TIMED, ROUNDS, SWEEPS = 32, 3, 3
 """So many kernels are timed where a model is verified, each so often in each of so many sweeps."""
 
 
-def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
-    """What fuses a task by these rules.
+def as_kernels(
+    fusion_rules: str | Sequence[str | Rule], capacity_share: float = CAPACITY_SHARE
+) -> Callable[..., Done]:
+    """What fuses a task by these rules, with tiles that fill at most this share of the on-chip memory.
 
     Raises:
         InputError: a name that is no rule.
@@ -55,8 +58,12 @@ def as_kernels(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., Done]:
         sized, known = with_sizes(model, projection, sizes, native)
         _, tried = with_sizes(model, projection, sizes, native, others=SYMBOL_SIZE)
         candidates = within_known_sizes(candidates_in(sized, rules, searches, task.kinds), projection.graph)  # fmt: skip
-        worth = worth_of(candidates, sized, task.device)
-        outcome = Outcome(rejected=refused_in(sized, rules, task.kinds, candidates))
+        task.say(Milestone(found_text(len(sized.nodes), len(candidates))))
+        worth = worth_of(candidates, sized, task.device, capacity_share)
+        outcome = Outcome(
+            rejected=refused_in(sized, rules, task.kinds, candidates),
+            remarks=unmatched(rules, sized),
+        )
         selection = decide(sized, projection, model, worth, outcome, native, tried, task.say)
         fused = _fused(model, selection.chosen, outcome)
         found: tuple[Difference, ...] = ()

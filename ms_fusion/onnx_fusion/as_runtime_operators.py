@@ -25,8 +25,9 @@ from ms_fusion.onnx_fusion.ort.mapping import (
     worth_of,
 )
 from ms_fusion.onnx_fusion.task import Done, Task
-from ms_fusion.onnx_fusion.telling import kernel_of, ledger_of_kernels
+from ms_fusion.onnx_fusion.telling import found_text, kernel_of, ledger_of_kernels
 from ms_fusion.onnx_fusion.verification import Comparison, Difference, agree, culprit
+from ms_fusion.progress import Milestone
 from ms_fusion.rewrite import Rule
 from tbe_impl.errors import InputError
 
@@ -45,6 +46,7 @@ def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[.
         )
         model, decided, notes = _decided(equivalents, without, task, compared)
         projection = project(model)
+        task.say(Milestone(found_text(len(projection.graph.nodes), decided.candidates)))
         mapped = decided.mapped
         made = applied(model, mapped)
         found: tuple[Difference, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,8 @@ from ms_fusion.onnx_fusion.written import (
     check_weights,
     write,
 )
-from ms_fusion.rewrite import Rule
+from ms_fusion.progress import Milestone
+from ms_fusion.rule_dicts import FusionRules
 from tbe_impl.errors import InputError
 
 
@@ -42,7 +43,7 @@ def auto_fuse(
     input: Path | str,
     output: Path | str | None = None,
     *,
-    fusion_rules: str | Sequence[str | Rule] = "all",
+    fusion_rules: FusionRules = "all",
     opt_level: int = 3,
     device_name: str = "cpu",
     target: str = "any",
@@ -58,7 +59,8 @@ def auto_fuse(
     Args:
         input: the model; it is never changed.
         output: where the fused model goes; ``kernels/`` with the kernels lies beside it. Needed unless `dry_run`.
-        fusion_rules: ``all``, or names of rules (with commas, or as a sequence); rules of one's own may stand among them.
+        fusion_rules: ``all``, or names of rules (with commas, or as a sequence); rules of your own may stand among them, as
+            `Rule`s or as dicts (`ms_fusion.rule_dicts`).
         opt_level: 0 clean-up only, 1 within operations, 2 across them, 3 everything with search.
         device_name: ``cpu`` (measured on the spot), ``ascend910a``, ``ascend910b`` or ``ascend310p``.
         target: ``any`` for a model that every ONNX runtime loads, with kernels beside it; ``ort`` for one of ONNX Runtime's own
@@ -85,13 +87,18 @@ def auto_fuse(
         target=target, assume=assume, dry_run=dry_run, report=report,
     )  # fmt: skip
     source, place, sizes = given.source, given.place, given.sizes
-    fuse = as_runtime_operators(fusion_rules) if target == "ort" else as_kernels(fusion_rules)
+    fuse = (
+        as_runtime_operators(given.rules)
+        if target == "ort"
+        else as_kernels(given.rules, given.capacity_share)
+    )
     target_device = device(device_name)
     say("reading")
     model = open_model(source)
     if functions.is_fused(model):
         raise AlreadyFusedError("the model has been fused already", place=str(input), remedy="Fuse the model that it was made from")  # fmt: skip
     check_weights(model, (place, None if report is None else Path(report)))
+    say(Milestone(f"Fusing {source.name} for {target_device.name}."))
     defaults = taken_off(model)
     with Native() as native:
         say("cleaning up")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.cost import Benefit, benefit, known_beforehand, work_of
+from ms_fusion.cost import CAPACITY_SHARE, Benefit, benefit, known_beforehand, work_of
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import ONNX_OP, Projection
 from ms_fusion.graph import Graph, Node
@@ -42,6 +42,7 @@ class Outcome:
         rejected: the others, with reasons.
         wrong: kernels that give other numbers than ONNX Runtime.
         uncompiled: why kernels are not there that the C compiler should have made.
+        remarks: what else is to be known.
     """
 
     kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
@@ -49,11 +50,14 @@ class Outcome:
     rejected: list[RejectedCandidate] = field(default_factory=list)
     wrong: list[GroupKernel] = field(default_factory=list)
     uncompiled: list[FusionError] = field(default_factory=list)
+    remarks: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known of all of them."""
-        return tuple(f"kernels could not be built ({len(self.uncompiled)}): {first}" for first in self.uncompiled[:1])  # fmt: skip
+        first = self.uncompiled[:1]
+        lost = [f"kernels could not be built ({len(self.uncompiled)}): {one}" for one in first]
+        return (*lost, *self.remarks)
 
 
 def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
@@ -118,7 +122,23 @@ def refused_in(graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candid
     return list(found.values())
 
 
-def worth_of(candidates: Iterable[Candidate], graph: Graph, device: Device) -> dict[Candidate, Benefit]:  # fmt: skip
+def unmatched(rules: Iterable[Rule], graph: Graph) -> tuple[str, ...]:
+    """A remark for each rule of the user's own whose pattern fits nowhere."""
+    order = order_of(graph)
+    own = [rule for rule in rules if rule not in DEFAULT_RULES]
+    return tuple(
+        f"the rule {rule.name} fits nowhere in the model"
+        for rule in own
+        if not any(True for find in (matches, near_misses) for _ in find(rule, graph, order))
+    )
+
+
+def worth_of(
+    candidates: Iterable[Candidate],
+    graph: Graph,
+    device: Device,
+    capacity_share: float = CAPACITY_SHARE,
+) -> dict[Candidate, Benefit]:
     """What each candidate saves in each call; those that are alike save the same."""
     known: dict[str, Benefit] = {}
     worth, beforehand = {}, known_beforehand(graph)
@@ -126,14 +146,18 @@ def worth_of(candidates: Iterable[Candidate], graph: Graph, device: Device) -> d
         node = fused_node(graph, [name for name in one.nodes if name not in beforehand], one.rule)
         key = signature(_body(node))
         if key not in known:
-            known[key] = judged(node, graph, device)
+            known[key] = judged(node, graph, device, capacity_share)
         worth[one] = known[key]
     return worth
 
 
-def judged(fused: Node, graph: Graph, device: Device) -> Benefit:
+def judged(
+    fused: Node, graph: Graph, device: Device, capacity_share: float = CAPACITY_SHARE
+) -> Benefit:
     """What a candidate saves; on a CPU its products are calls of a library that takes little along."""
-    return benefit(fused, graph, device, launches) if device.name == "cpu" else benefit(fused, graph, device)  # fmt: skip
+    if device.name == "cpu":
+        return benefit(fused, graph, device, launches, capacity_share)
+    return benefit(fused, graph, device, capacity_share=capacity_share)
 
 
 def decide(

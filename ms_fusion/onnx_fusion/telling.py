@@ -29,6 +29,11 @@ NAMED = 3
 """So many of a kind are named."""
 
 
+def found_text(operators: int, candidates: int) -> str:
+    """What was found, for a log."""
+    return f"Found {operators} operators, {candidates} fusion candidates."
+
+
 def ledger_of(
     source: Path,
     graph: Graph,

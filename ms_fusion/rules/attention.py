@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ms_fusion.rewrite import OneOf, Op, Rule
+from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 from ms_fusion.rules.linear import PRODUCT
 from ms_fusion.rules.softmax import masked_softmax
 
-_SCORES = Op(PRODUCT, "q", "k")
 
-ATTENTION = Rule(
-    "Attention",
-    "pipeline",
-    OneOf(Op(PRODUCT, masked_softmax(_SCORES), "v"), Op(PRODUCT, Op("Softmax", _SCORES), "v")),
-)
+def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
+    """Two products with a softmax between them, whose scores may be scaled and masked."""
+    scores = Op(PRODUCT, q, k)
+    return OneOf(Op(PRODUCT, masked_softmax(scores), v), Op(PRODUCT, Op("Softmax", scores), v))
+
+
+ATTENTION = Rule("Attention", "pipeline", attention("q", "k", "v"))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from ms_fusion.rewrite import Match, OneOf, Op, Rule
+from ms_fusion.rewrite import Match, OneOf, Op, Pattern, Rule
 from ms_fusion.rules.activation import activation
 
 PRODUCT = "MatMul|BatchMatMul|Dense"
-_LINEAR = OneOf(Op("Add", Op(PRODUCT, "x", "weight"), "bias"), Op(PRODUCT, "x", "weight"))
 
 
-def _bias_is_a_row(match: Match) -> str:
-    bias = match.value("bias") if "bias" in match.bound else None
-    return "" if bias is None or len(bias.shape) <= 1 else "what is added is no bias"
+def linear(x: Pattern) -> OneOf:
+    """x · weight, with its bias where there is one."""
+    product = Op(PRODUCT, x, "weight")
+    return OneOf(Op("Add", product, "bias"), product)
 
 
-MATMUL_BIAS_RELU = Rule(
-    "MatMulBiasReLU",
-    "cross-operator",
-    Op("ReLU", Op("Add", Op(PRODUCT, "x", "weight"), "bias")),
-    _bias_is_a_row,
+def bias_is_a_row(match: Match) -> str:
+    """What speaks against a value that is added as a bias."""
+    added = (match.value(name) for name in match.bound if name.startswith("bias"))
+    return "what is added is no bias" if any(len(one.shape) > 1 for one in added) else ""
+
+
+_BIASED = Op("Add", Op(PRODUCT, "x", "weight"), "bias")
+
+MATMUL_BIAS_RELU = Rule("MatMulBiasReLU", "cross-operator", Op("ReLU", _BIASED), bias_is_a_row)
+LINEAR_ACTIVATION = Rule(
+    "LinearActivation", "cross-operator", activation(linear("x")), bias_is_a_row
 )
-LINEAR_ACTIVATION = Rule("LinearActivation", "cross-operator", activation(_LINEAR), _bias_is_a_row)
-LINEAR_BIAS = Rule("LinearBias", "cross-operator", Op("Add", Op(PRODUCT, "x", "weight"), "bias"), _bias_is_a_row)  # fmt: skip
+LINEAR_BIAS = Rule("LinearBias", "cross-operator", _BIASED, bias_is_a_row)

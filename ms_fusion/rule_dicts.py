@@ -1,0 +1,219 @@
+"""Rules written as dicts, ``{"pattern": [...], "condition": f, "fusion_type": ...}``, and the bound on on-chip memory."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+from ms_fusion.cost import CAPACITY_SHARE, FUSION_TYPES, has_rule
+from ms_fusion.formats.onnx_names import NAMES
+from ms_fusion.graph import Value
+from ms_fusion.rewrite import Chain, Match, OneOf, Op, Pattern, Rule
+from ms_fusion.rules import DEFAULT_RULES
+from ms_fusion.rules.activation import activation, silu
+from ms_fusion.rules.attention import attention
+from ms_fusion.rules.gelu import gelu
+from ms_fusion.rules.layer_norm import layer_norm
+from ms_fusion.rules.linear import bias_is_a_row, linear
+from ms_fusion.rules.rms_norm import rms_norm
+from ms_fusion.spelling import near_names
+from tbe_impl.errors import InputError
+
+PLACE = "fusion_rules"
+PARTS: Mapping[str, tuple[Pattern, ...]] = {
+    "Activation": activation("x").patterns,
+    "Attention": (attention("x", "k", "v"), attention("q", "x", "v"), attention("q", "k", "x")),
+    "GELU": gelu("x").patterns,
+    "LayerNorm": layer_norm("x").patterns,
+    "Linear": linear("x").patterns,
+    "RMSNorm": rms_norm("x").patterns,
+    "SiLU": silu("x").patterns,
+}
+"""Names that stand for several operators, in each spelling that the rules know."""
+SUBLAYERS: Mapping[str, tuple[str, ...]] = {
+    "Attention": ("Attention", "Linear?", "Add?"),
+    "FFN": ("LayerNorm|RMSNorm?", "Linear", "Activation", "Linear", "Add?"),
+}
+"""Names that stand for a chain of such names; one with a question mark may be absent."""
+FusionRules = str | Sequence[str | Rule | Mapping[str, Any]]
+KEYS = ("pattern", "condition", "fusion_type", "name")
+BOUND = re.compile(r"\s*\w*usage\s*<=?\s*(\d*\.?\d+)\s*\*\s*\w*capacity\s*")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One element of a pattern, as a condition sees it.
+
+    Attributes:
+        name: as in the pattern.
+        input_shape: shape of the value that flows into it; names stand for sizes known at run time only.
+        output_shape: shape of the value that flows out of it.
+        dtype: of that value.
+    """
+
+    name: str
+    input_shape: tuple[int | str, ...]
+    output_shape: tuple[int | str, ...]
+    dtype: str
+
+
+def read_rules(
+    wanted: FusionRules,
+) -> tuple[tuple[str | Rule, ...], float]:
+    """Rules with dicts among them as names and `Rule`s, and the share of the on-chip memory that a tile may fill.
+
+    ``{"constraint": "L1_usage < 0.8 * L1_capacity"}``, or ``{"constraint": 0.8}``, bounds that share; the least one holds.
+    A bound alone is one for all rules.
+
+    Raises:
+        InputError: a dict says no rule.
+
+    >>> read_rules([{"pattern": ["LayerNorm", "Linear"]}, {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
+    0.5
+    """
+    rules: list[str | Rule] = []
+    shares: list[float] = []
+    if isinstance(wanted, str):
+        wanted = wanted.split(",")
+    for one in (wanted,) if isinstance(wanted, Rule | Mapping) else wanted:
+        if not isinstance(one, Mapping):
+            rules.append(one)
+        elif "constraint" in one:
+            shares.append(_share(one))
+        else:
+            rules.append(rule_of(one))
+    return tuple(rules) or ("all",) * bool(shares), min(shares, default=CAPACITY_SHARE)
+
+
+def rule_of(written: Mapping[str, Any]) -> Rule:
+    """The rule that a dict says.
+
+    ``pattern`` lists operators in the order of the data flow: types of operators as ONNX or MindSpore name them, the names of
+    `PARTS` and `SUBLAYERS`. ``condition`` takes a `Part` for each of them and says whether they may be fused.
+
+    Raises:
+        InputError: a key, the pattern, the condition or the type of the fusion is wrong.
+    """
+    unknown = [key for key in written if key not in KEYS]
+    if unknown:
+        raise InputError(
+            "a rule has no such key",
+            place=PLACE,
+            expected=f"{', '.join(KEYS)}; or constraint in a dict of its own",
+            got=repr(unknown[0]),
+        )
+    names = written.get("pattern")
+    if not isinstance(names, list | tuple) or not names or not all(map(_is_name, names)):
+        raise InputError(
+            "the pattern of a rule is a list of operators",
+            place=PLACE,
+            expected='"pattern": ["LayerNorm", "Linear"]',
+            got=repr(names),
+        )
+    kind = written.get("fusion_type", "cross_operator")
+    if kind not in FUSION_TYPES:
+        raise InputError(
+            "unknown fusion_type", place=PLACE, expected=" or ".join(FUSION_TYPES), got=repr(kind)
+        )
+    condition = written.get("condition", _always)
+    _check_condition(condition, names)
+    elements = [list(_spellings(name)) for name in names]
+    chains = (
+        Chain(tuple((str(at), part) for at, parts in enumerate(one) for part in parts))
+        for one in product(*elements)
+    )
+    found = sorted(chains, key=lambda chain: -len(chain.parts))
+    name = str(written.get("name") or re.sub(r"\W", "", "".join(names)))
+    return Rule(name, FUSION_TYPES[kind], OneOf(*found), partial(_against, condition, tuple(names)))
+
+
+def _is_name(one: object) -> bool:
+    return isinstance(one, str) and bool(one)
+
+
+def _always(*parts: Part) -> bool:
+    return True
+
+
+def _check_condition(condition: object, names: Sequence[str]) -> None:
+    """Raises `InputError` for what cannot be called with a part for each name."""
+    try:
+        inspect.signature(condition).bind(*names)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "the condition of a rule cannot be called",
+            place=PLACE,
+            expected=f"a function of {len(names)} arguments, one for each of {', '.join(names)}",
+            got=str(error) if callable(condition) else repr(condition),
+        ) from error
+
+
+def _against(condition: Callable[..., Any], names: Sequence[str], match: Match) -> str:
+    """What speaks against a match."""
+    parts = [
+        _part(name, match.value(f"input {at}"), match.value(f"output {at}"))
+        for at, name in enumerate(names)
+    ]
+    try:
+        holds = condition(*parts)
+    except Exception as error:
+        raise InputError(
+            f"the condition of {' + '.join(names)} fails",
+            place=PLACE,
+            got=f"{type(error).__name__}: {error}",
+            remedy="An operator has name, input_shape, output_shape and dtype",
+        ) from error
+    return bias_is_a_row(match) if holds else "its condition does not hold"
+
+
+def _part(name: str, given: Value, made: Value) -> Part:
+    return Part(name, given.shape, made.shape, made.dtype)
+
+
+def _spellings(name: str) -> list[tuple[Op | OneOf, ...]]:
+    """An element of a pattern as chains of patterns, whose input is ``"x"``."""
+    parts = SUBLAYERS.get(name, (name,))
+    may_lack = [one.endswith("?") for one in parts]
+    patterns = [_pattern(one.removesuffix("?")) for one in parts]
+    ways = product(*((True, False) if optional else (True,) for optional in may_lack))
+    return [tuple(one for one, held in zip(patterns, way, strict=True) if held) for way in ways]
+
+
+def _pattern(names: str) -> OneOf:
+    return OneOf(*(one for name in names.split("|") for one in PARTS.get(name) or _operator(name)))
+
+
+def _operator(name: str) -> tuple[Op, ...]:
+    """An operator that takes the value as its first, second or third input."""
+    op = NAMES.get(name, name)
+    known = {*PARTS, *SUBLAYERS, *NAMES, *NAMES.values()}
+    named = {one for rule in DEFAULT_RULES for one in rule.pattern.names}
+    near = near_names(name, known | named)
+    if near and op not in known | named and not has_rule(op):
+        raise InputError(
+            "unknown operator in a pattern",
+            place=PLACE,
+            got=repr(name),
+            remedy=f"Did you mean {' or '.join(near)}?",
+        )
+    return Op(op, "x"), Op(op, "_", "x"), Op(op, "_", "_", "x")
+
+
+def _share(written: Mapping[str, Any]) -> float:
+    bound = written["constraint"]
+    said = BOUND.fullmatch(bound) if isinstance(bound, str) else None
+    share = float(said[1]) if said else bound
+    is_number = isinstance(share, int | float) and not isinstance(share, bool)
+    if len(written) > 1 or not is_number or not 0 < share <= 1:
+        raise InputError(
+            "this constraint is not understood",
+            place=PLACE,
+            expected='{"constraint": "L1_usage < 0.8 * L1_capacity"}, or a share such as 0.8',
+            got=repr(dict(written)),
+        )
+    return float(share)
