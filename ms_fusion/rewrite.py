@@ -70,11 +70,12 @@ class OneOf:
 class Chain:
     """Patterns in sequence: each fits what makes the value that the next one calls ``"x"``.
 
-    Between two of them a value may change its layout (Reshape, Transpose …). Names of a pattern hold within it only.
+    Between two of them a value may change its layout (Reshape, Transpose …). Names of a pattern
+    hold within it only.
 
     Attributes:
-        parts: each with a label, under which `Match.bound` has what goes in (``"input LABEL"``) and what comes out
-            (``"output LABEL"``); neighbours with one label count as one.
+        parts: each with a label, under which `Match.bound` has what goes in (``"input LABEL"``)
+            and what comes out (``"output LABEL"``); neighbours with one label count as one.
     """
 
     parts: tuple[tuple[str, Op | OneOf], ...]

@@ -1,4 +1,4 @@
-"""Rules written as dicts, ``{"pattern": [...], "condition": f, "fusion_type": ...}``, and the bound on on-chip memory."""
+"""Rules as dicts, ``{"pattern": [...], "condition": f, "fusion_type": ...}``, and constraints."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Part:
 
     Attributes:
         name: as in the pattern.
-        input_shape: shape of the value that flows into it; names stand for sizes known at run time only.
-        output_shape: shape of the value that flows out of it.
+        input_shape: of the value that flows into it; names stand for sizes not known yet.
+        output_shape: of the value that flows out of it.
         dtype: of that value.
     """
 
@@ -65,15 +65,15 @@ class Part:
 def read_rules(
     wanted: FusionRules,
 ) -> tuple[tuple[str | Rule, ...], float]:
-    """Rules with dicts among them as names and `Rule`s, and the share of the on-chip memory that a tile may fill.
+    """Rules with dicts among them as names and `Rule`s, and the share of on-chip memory for a tile.
 
-    ``{"constraint": "L1_usage < 0.8 * L1_capacity"}``, or ``{"constraint": 0.8}``, bounds that share; the least one holds.
-    A bound alone is one for all rules.
+    ``{"constraint": "L1_usage < 0.8 * L1_capacity"}``, or ``{"constraint": 0.8}``, bounds that
+    share; the least one holds. A bound alone is one for all rules.
 
     Raises:
         InputError: a dict says no rule.
 
-    >>> read_rules([{"pattern": ["LayerNorm", "Linear"]}, {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
+    >>> read_rules(["GELU", {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
     0.5
     """
     rules: list[str | Rule] = []
@@ -93,8 +93,9 @@ def read_rules(
 def rule_of(written: Mapping[str, Any]) -> Rule:
     """The rule that a dict says.
 
-    ``pattern`` lists operators in the order of the data flow: types of operators as ONNX or MindSpore name them, the names of
-    `PARTS` and `SUBLAYERS`. ``condition`` takes a `Part` for each of them and says whether they may be fused.
+    ``pattern`` lists operators in the order of the data flow, as ONNX or MindSpore name them, and
+    names of `PARTS` and `SUBLAYERS`. ``condition`` takes a `Part` for each of them and says whether
+    they may be fused.
 
     Raises:
         InputError: a key, the pattern, the condition or the type of the fusion is wrong.

@@ -17,8 +17,9 @@ ALL = ("RULES", "fusion_rules")
 def rules_named(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
     """Names with commas between as they are, and the rules of files.
 
-    ``my_rules.py`` stands for its ``RULES`` (or ``fusion_rules``), ``my_rules.py:GATE`` for one. A rule is a `Rule` or a dict as
-    `ms_fusion.rule_dicts` takes it. A file is run as Python, so it is as trusted as any program.
+    ``my_rules.py`` stands for its ``RULES`` (or ``fusion_rules``), ``my_rules.py:GATE`` for one: a
+    `Rule` or a dict as `ms_fusion.rule_dicts` takes it. A file is run as Python, so it is as
+    trusted as any program.
 
     Raises:
         InputError: there is no such file, it fails, or what is named is no rule.

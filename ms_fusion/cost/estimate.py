@@ -1,4 +1,4 @@
-"""What one kernel saves over two whose costs are given as numbers; `benefit` counts them from a graph."""
+"""What one kernel saves over two whose costs are given as numbers; `benefit` counts a graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Estimate:
     Attributes:
         hbm_save_gb: GB that are not read or written.
         schedule_save_ms: ms of launches that are not paid.
-        performance_loss_gb: GB that are read again because the tiles of one kernel are no longer the best.
+        performance_loss_gb: GB read again, since the tiles of one kernel are no longer the best.
         us: all of it in µs; None where no device is named, since bytes and times have no sum.
         device: name of that device; empty for none.
     """
@@ -42,7 +42,7 @@ class Estimate:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the fusion saves anything; without a device, whether it saves bytes and loses no time."""
+        """Whether the fusion saves time; without a device, bytes at no cost of time."""
         if self.us is not None:
             return self.us > 0
         return self.hbm_save_gb > self.performance_loss_gb and self.schedule_save_ms >= 0
@@ -50,7 +50,8 @@ class Estimate:
     def __str__(self) -> str:
         total = f"; {self.us:.0f} µs on {self.device}" if self.us is not None else ""
         return (
-            f"{self.hbm_save_gb:g} GB less HBM traffic, {self.schedule_save_ms:g} ms less scheduling, "
+            f"{self.hbm_save_gb:g} GB less HBM traffic, "
+            f"{self.schedule_save_ms:g} ms less scheduling, "
             f"{self.performance_loss_gb:g} GB read again{total}"
         )
 
@@ -64,12 +65,13 @@ def estimate_benefit(
 ) -> Estimate:
     """What one kernel saves over two operators of known costs.
 
-    Together they read and write, and are scheduled, as much as the larger of the two does alone; the losses of both remain:
+    Together they read, write and are scheduled as much as the larger one alone; both losses remain:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 
     Args:
-        op1, op2: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes), ``schedule_cost`` in ms, ``tiling_loss`` in GB read again.
+        op1, op2: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes), ``schedule_cost`` in ms,
+            ``tiling_loss`` in GB read again.
         fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the sum is the same.
         device: a name as `ms_fusion.cost.device` takes it; bytes become µs by its bandwidth.
 

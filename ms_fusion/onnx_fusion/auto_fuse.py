@@ -59,8 +59,8 @@ def auto_fuse(
     Args:
         input: the model; it is never changed.
         output: where the fused model goes; ``kernels/`` with the kernels lies beside it. Needed unless `dry_run`.
-        fusion_rules: ``all``, or names of rules (with commas, or as a sequence); rules of your own may stand among them, as
-            `Rule`s or as dicts (`ms_fusion.rule_dicts`).
+        fusion_rules: ``all``, or names of rules (with commas, or as a sequence); rules of your own
+            may stand among them, as `Rule`s or as dicts (`ms_fusion.rule_dicts`).
         opt_level: 0 clean-up only, 1 within operations, 2 across them, 3 everything with search.
         device_name: ``cpu`` (measured on the spot), ``ascend910a``, ``ascend910b`` or ``ascend310p``.
         target: ``any`` for a model that every ONNX runtime loads, with kernels beside it; ``ort`` for one of ONNX Runtime's own
