@@ -398,7 +398,7 @@ def _nests(kernel: Kernel) -> str:
 
 def _source(kernel: Kernel) -> str:
     try:
-        return kernel.source or "a library computes the whole of it"
+        return kernel.source
     except (MissingError, CompileError) as error:
         return f"there is no C: {error}"
 

@@ -45,7 +45,7 @@ TIMED, ROUNDS, SWEEPS = 32, 3, 3
 def as_kernels(
     fusion_rules: str | Sequence[str | Rule], capacity_share: float = CAPACITY_SHARE
 ) -> Callable[..., Done]:
-    """What fuses a task by these rules, with tiles that fill at most this share of the on-chip memory.
+    """What fuses a task by these rules; tiles fill at most this share of the on-chip memory.
 
     Raises:
         InputError: a name that is no rule.
@@ -96,7 +96,7 @@ def _fused(model: ir.Model, chosen: Sequence[Candidate], outcome: Outcome) -> ir
     groups = []
     for one in chosen:
         kernel = outcome.kernels[one]
-        groups.append(Fused(f"{one.rule}_{kernel.name}", kernel.node))
+        groups.append(Fused(kernel.name, kernel.node))
     functions.apply(made, groups, projection.nodes, projection.values)
     functions.mark(made, {one.function: outcome.kernels[c].name for one, c in zip(groups, chosen, strict=True)}, __version__)  # fmt: skip
     return made

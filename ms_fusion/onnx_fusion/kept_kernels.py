@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST, REPRODUCERS = "manifest.json", "reproducers"
-_NAME = re.compile(r"k_[0-9a-f]{1,64}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}_[0-9a-f]{12}")
 """Manifests are read back from disk: a name that is none of ours reaches no path."""
 
 

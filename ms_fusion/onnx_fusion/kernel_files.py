@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ms_fusion import __version__
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Value
+from ms_fusion.onnx_fusion.deciding import operator_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.line_maps import commented, line_map
 from ms_fusion.onnx_fusion.tbe_source import Line, descriptions, tbe_source
+from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import FusionError
 from tbe_impl.operator import load_operator
 
 SOCS: Mapping[str, str] = {"ascend910a": "Ascend910A", "ascend310p": "Ascend310P3"}
 """Device → the chip for which operator files are tried; others are tried for `OTHER_SOC`."""
 OTHER_SOC = "Ascend910B"
+_HEAD = """/* {operators} as one kernel, written by ms_fusion {version}.
+ * {compile} -I include {name}.c -o {name}.so -lm */
+"""
+_COMPILE = " ".join(("cc", *compiler.FLAGS, "-march=native", "-ffp-contract=off"))
 TRIED_SIZE = 3
 """Sizes that only come when the model runs are this one where an operator file is tried."""
 
@@ -31,8 +40,12 @@ def write_kernel(place: Path, alike: Sequence[GroupKernel], device: str, *, debu
     kernel = alike[0]
     body = kernel.node.body
     assert body is not None
-    text, lines = commented(kernel) if debug else (kernel.source, ())
-    (place / f"{kernel.name}.c").write_text(text, "utf-8")
+    operators = ", ".join(re.sub(r"\W", "", operator_of(node)) for node in body.nodes)
+    head = _HEAD.format(
+        name=kernel.name, operators=operators, version=__version__, compile=_COMPILE
+    )
+    text, lines = commented(kernel, head.count("\n")) if debug else (kernel.source, ())
+    (place / f"{kernel.name}.c").write_text(head + text, "utf-8")
     tbe, tbe_lines = _write_tbe(place, kernel, SOCS.get(device, OTHER_SOC))
     told: dict[str, Any] = {"name": kernel.name, "rule": kernel.node.op, "c": f"{kernel.name}.c", "tbe": tbe}  # fmt: skip
     if debug:
@@ -45,6 +58,13 @@ def write_kernel(place: Path, alike: Sequence[GroupKernel], device: str, *, debu
         "nodes": [{"name": node.name, "op": node.attr(ONNX_OP)} for node in body.nodes],
         "groups": [[node.name for node in one.node.body or ()] for one in alike],
     }
+
+
+def write_headers(place: Path) -> None:
+    """Copies what the C of kernels includes into a directory."""
+    place.mkdir()
+    for header in compiler.HERE.glob("*.h"):
+        shutil.copyfile(header, place / header.name)
 
 
 def _told(value: Value) -> dict[str, Any]:

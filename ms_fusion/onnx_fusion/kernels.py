@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,8 +17,10 @@ from ms_fusion.cost.turned import better_stored
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.called import Call
+from ms_fusion.onnx_fusion.clusters import SEARCHES
 from ms_fusion.onnx_fusion.meanings import said
 from ms_fusion.onnx_fusion.python_names import identifier
+from ms_fusion.rewrite import LAYOUTS
 from tbe_impl import dsl, environment
 from tbe_impl.backends.cpu.backend import build_together
 from tbe_impl.backends.cpu.program import storable
@@ -31,7 +34,10 @@ HALF = frozenset({"float16", "bfloat16"})
 DTYPES = HALF | {
     "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
 }  # fmt: skip
-NAME_DIGITS = 12
+NAME_DIGITS, STEM_LENGTH = 12, 27
+"""Of the hash and before it: together they are as long as the symbol of a kernel may be."""
+UNNAMED = frozenset({*SEARCHES, "Part"})
+"""What groups are called that no rule found."""
 TOGETHER = 400
 """Operators that one call of the compiler compiles, where they are several kernels."""
 AHEAD = 2
@@ -64,7 +70,7 @@ class GroupKernel:
     """A compiled group.
 
     Attributes:
-        name: ``k_`` and the beginning of the hash over its graph: no text of the model's.
+        name: its rule or its operators, and the hash of its graph: no text of the model.
         node: the fused operator.
         kernel: takes the node's inputs and gives its outputs.
         said: its graph, and what of it is which part of the node.
@@ -130,13 +136,27 @@ def _planned(node: Node) -> GroupKernel:
     group = _said(node.body)
     try:
         graph = Kernel("group", "cpu", group.inputs, group.outputs).graph
-        name = f"k_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
+        name = f"{_stem(node)}_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
         made = Kernel(name, "cpu", group.inputs, group.outputs)
         made = replace(made, options=replace(made.options, stored=_stored(node.body, group)))
         made.planned.lacking()
     except RecursionError as error:
         raise InputError("too many operators behind each other", place=node.name) from error
     return GroupKernel(name, node, made, group)
+
+
+def _stem(node: Node) -> str:
+    """The rule that found a group, or as many of its operators as a name takes."""
+    assert node.body is not None
+    rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # a group that was fused before
+    stem = "" if rule in UNNAMED else re.sub("[^A-Za-z0-9]", "", rule)[:STEM_LENGTH]
+    if not stem:
+        for one in sorted(node.body.nodes, key=lambda one: one.op in LAYOUTS):
+            longer = stem + re.sub("[^A-Za-z0-9]", "", one.op)
+            if len(longer) > STEM_LENGTH:
+                break
+            stem = longer
+    return stem if stem[:1].isalpha() else f"k{stem}"
 
 
 def _stored(body: Graph, group: Said) -> tuple[int, ...]:

@@ -16,8 +16,13 @@ from tbe_impl.dsl.tensor import stages_of
 _MARK = re.compile(r" /\* stage (\d+) \*/$")
 
 
-def commented(kernel: GroupKernel) -> tuple[str, tuple[Line, ...]]:
-    """The C of a group, behind its lines the ONNX node that each computes; the code is the same."""
+def commented(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:
+    """The C of a group, behind its lines the ONNX node that each computes; the code is the same.
+
+    Args:
+        kernel: of the group.
+        above: lines that stand before the C in its file.
+    """
     stages = stages_of([one.tensor for one in kernel.said.outputs])
     nodes = {op.number: kernel.said.stages.get(id(op.outputs[0])) for op in stages}
     lines: list[str] = []
@@ -26,7 +31,7 @@ def commented(kernel: GroupKernel) -> tuple[str, tuple[Line, ...]]:
         mark = _MARK.search(line)
         node = nodes.get(int(mark[1])) if mark else None
         if node is not None:
-            found.append(Line(len(lines) + 1, node))
+            found.append(Line(above + len(lines) + 1, node))
         comment = f" /* {_shown(node)} */" if node is not None else ""
         lines.append(_MARK.sub("", line) + comment)
     return "\n".join(lines) + "\n", tuple(found)

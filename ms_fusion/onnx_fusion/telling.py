@@ -51,7 +51,7 @@ def ledger_of(
     for one in selection.chosen:
         name = outcome.kernels[one].name
         apart_us, us = times.get(name, (None, None))
-        kernels.append(kernel_of(one, graph, device, worth[one], f"{one.rule}_{name}", "ms_fusion", beforehand, time_us=us, unfused_time_us=apart_us))  # fmt: skip
+        kernels.append(kernel_of(one, graph, device, worth[one], name, "ms_fusion", beforehand, time_us=us, unfused_time_us=apart_us))  # fmt: skip
     how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
     saved = {one: worth[one] for one in selection.chosen}
     told = {"candidates": len(worth), "selection": how}

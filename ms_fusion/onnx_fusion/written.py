@@ -14,12 +14,12 @@ import onnx_ir as ir
 
 from ms_fusion import __version__
 from ms_fusion.onnx_fusion.kept_kernels import MANIFEST, REPRODUCERS, keep_others
-from ms_fusion.onnx_fusion.kernel_files import write_kernel
+from ms_fusion.onnx_fusion.kernel_files import write_headers, write_kernel
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.reproducers import Reproducer
 from tbe_impl.errors import InputError
 
-KERNELS = "kernels"
+KERNELS, INCLUDE = "kernels", "include"
 INLINE_BYTES_MAX = 1 << 30
 """Weights beyond this lie in a file of their own, since one message holds 2 GiB at most."""
 
@@ -54,6 +54,8 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, 
             names = [broken.name for broken in shown]
             manifest = {"version": __version__, "model": target.name, "kernels": told, "reproducers": names}  # fmt: skip
             others = keep_others(target.parent / KERNELS, place, target.name)
+            if any(place.glob("*.c")):
+                write_headers(place / INCLUDE)
             (place / MANIFEST).write_text(json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8")  # fmt: skip
             _put(place, target.parent / KERNELS)
         for one in (staged / f"{target.name}.data", staged / target.name):

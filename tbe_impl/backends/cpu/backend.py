@@ -16,6 +16,7 @@ from tbe_impl.backends import numpy_backend
 from tbe_impl.backends.cpu import compiler, plans
 from tbe_impl.backends.cpu.access import Derived
 from tbe_impl.backends.cpu.call import Loaded, load, new_results
+from tbe_impl.backends.cpu.marks import mark_of
 from tbe_impl.backends.cpu.nests import stored_inputs
 from tbe_impl.backends.cpu.numbered_rows import write_numbered_rows
 from tbe_impl.backends.cpu.options import DEFAULT, Options
@@ -25,7 +26,7 @@ from tbe_impl.cache import KernelCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.graph_text import graph_text
-from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
 from tbe_impl.errors import CompileError
 
 
@@ -47,17 +48,33 @@ class CpuKernel:
 
     @property
     def source(self) -> str:
-        """The C of all its programs."""
-        return "\n".join(step.program.program.source for step in self.steps if step.program)
+        """The C of all its programs; what a library computes between them is a comment."""
+        return self._joined(lambda program: program.source)
 
     def written_anew(self, name: str, options: Options) -> str:
         """`source`, written once more under what is asked for now; `name` and `options` are those of `prepare`."""
+
+        def written(program: Program) -> str:
+            if any(tensor.op.kind == "library" for tensor in program.outputs):
+                return program.source  # by hand: no nests
+            return write_program(
+                program.outputs, program.inputs, name=name, options=options, mark=program.mark
+            ).source
+
+        return self._joined(written)
+
+    def _joined(self, text_of: Callable[[Program], str]) -> str:
+        """The texts of all steps; functions of the same name are numbered."""
         texts = []
-        for program in (step.program.program for step in self.steps if step.program):
-            # those of words are no nests
-            of_word = any(tensor.op.kind == "library" for tensor in program.outputs)
-            written = program if of_word else write_program(program.outputs, program.inputs, name=name, options=options, mark=program.mark)  # fmt: skip
-            texts.append(written.source)
+        symbols: list[str] = []
+        for step in self.steps:
+            if step.program is None:
+                texts.append(_call_text(step.stage))
+                continue
+            symbol, text = step.program.program.symbol, text_of(step.program.program)
+            symbols.append(symbol)
+            number = symbols.count(symbol)
+            texts.append(text.replace(symbol, f"{symbol}_{number}") if number > 1 else text)
         return "\n".join(texts)
 
     def run(
@@ -288,6 +305,16 @@ def _part(
     program = noted.program(outputs, inputs, mark, lambda: write().source)
     library = compiler.find(compiler.recipe(noted.text, options=options.compiler_options()).key, store)  # fmt: skip
     return Part(write, (program, library) if program and library else None, key)
+
+
+def _call_text(stage: Operation | None) -> str:
+    """What a library computes as a whole, as a comment of C: no loop of ours."""
+    assert stage is not None and stage.word is not None
+    given, made = (
+        ", ".join(f"{shape_text(one.shape)} {one.dtype}" for one in tensors)
+        for tensors in (stage.word.inputs, stage.outputs)
+    )
+    return f"/* a library computes {stage.word.name} of {given}: {made} */{mark_of(stage)}\n"
 
 
 def _size(size: Var, values: Mapping[int, int | float]) -> int:

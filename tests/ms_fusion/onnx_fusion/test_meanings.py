@@ -298,4 +298,4 @@ def test_every_value_keeps_its_name_out_of_the_code(native: Native, tmp_path: Pa
     graph = project(model).graph
     kernel = build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
     assert "system" not in kernel.source
-    assert kernel.name.startswith("k_")
+    assert kernel.name.startswith("Group_")
