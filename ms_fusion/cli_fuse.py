@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ms_fusion.cli_shared import check_places, debugging, progress_shown
+from ms_fusion.cli_shared import check_places, debugging, info, progress_shown
 from ms_fusion.report.printable import printable
 
 if TYPE_CHECKING:
-    from ms_fusion.ledger import Ledger
+    from ms_fusion.ledger import FusedKernel, Ledger
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
@@ -66,7 +68,11 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
 @click.option("--report", type=FILE, help="Write the report as one HTML file.")
 @click.option(
     "--debug",
-    is_flag=True,
+    type=bool,
+    is_flag=False,
+    flag_value=True,
+    default=False,
+    metavar="[BOOLEAN]",
     callback=debugging,
     help="Write maps from generated code to ONNX nodes beside the kernels; show the whole traceback of an error.",
 )
@@ -105,11 +111,10 @@ def fuse(
             **asked,
         )
     for warning in ledger.warnings:
-        if warning != RUNS_AS_BEFORE:  # which the sentence says
+        if warning != RUNS_AS_BEFORE:  # which the log says
             click.echo(f"[WARNING] {printable(warning)}", err=True)
-    click.echo(_sentence(ledger, None if dry_run else target))
-    for note in ledger.notes:
-        click.echo(f"[INFO] {note}")
+    for line in (*_log(ledger, None if dry_run else target), *ledger.notes):
+        info(line)
 
 
 def _each(text: str) -> list[str]:
@@ -124,25 +129,33 @@ def _assumption(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
-def _sentence(ledger: Ledger, written: Path | None) -> str:
+def _log(ledger: Ledger, written: Path | None) -> Iterator[str]:
+    """What was estimated, fused and written, a line each."""
+    from ms_fusion.onnx_fusion.written import KERNELS
     from ms_fusion.report.units import decimal_bytes_text, time_text
 
     told = ledger.environment
-    estimate = (
-        f"{decimal_bytes_text(told['saved bytes'])} less traffic, {told['saved launches']} launches less, "
-        f"{time_text(told['saved us'])}"
-    )
-    place = f"Wrote {written}" if written else "Nothing was written"
     mapped = told.get("operators of ONNX Runtime")
-    done = f"Fused into {len(ledger.kernels)} kernels"
-    if mapped is not None:
-        names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
-        done = (
-            f"{sum(mapped.values())} groups are ONNX Runtime's operators{': ' * bool(names)}{names}"
-        )
-    where = (
-        "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`. "
-        if ledger.kernels and mapped is None
-        else ""
+    if ledger.kernels and mapped is None:
+        yield "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`."
+    yield (
+        f"Estimated benefit: {decimal_bytes_text(told['saved bytes'])} less traffic, "
+        f"{told['saved launches']} launches less, {time_text(told['saved us'])}."
     )
-    return f"[INFO] {told['operators']} operators, {told['candidates']} candidates. {where}Estimated: {estimate}. {done}. {place}"
+    if mapped is None:
+        operators = sum(len(kernel.nodes) for kernel in ledger.kernels)
+        yield f"Fused {operators} operators into {len(ledger.kernels)} kernels."
+        for name, alike in groupby(sorted(ledger.kernels, key=_name), _name):
+            first, *others = alike
+            times = f", {len(others) + 1} times" if others else ""
+            place = f": {written.parent / KERNELS / name}.c" if written else ""
+            yield f"Kernel {name} = {' + '.join(first.operators)}{times}{place}"
+    else:
+        names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
+        groups = sum(mapped.values())
+        yield f"{groups} groups are ONNX Runtime's operators{': ' * bool(names)}{names}."
+    yield f"Wrote {written}" if written else "Nothing was written."
+
+
+def _name(kernel: FusedKernel) -> str:
+    return kernel.name

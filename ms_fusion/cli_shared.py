@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from ms_fusion.progress import Step
+from ms_fusion.progress import Milestone, Step
+from ms_fusion.report.printable import printable
 from tbe_impl.errors import InputError
 
 Progress = Callable[[str], None]
+
+
+def info(text: str) -> None:
+    """Print a line of a command's log."""
+    click.echo(f"[INFO] {printable(text)}")
 
 
 def debugging(context: click.Context, _: click.Parameter, given: bool) -> bool:
@@ -52,7 +59,10 @@ def check_can_make(directory: Path) -> None:
 
 @contextmanager
 def progress_shown() -> Iterator[Progress]:
-    """A function that shows a few words and a bar on standard error while something long runs, on a terminal only."""
+    """A function that shows how far something long has come.
+
+    On a terminal words and a bar stand on standard error; milestones are lines of the log.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -60,10 +70,19 @@ def progress_shown() -> Iterator[Progress]:
 
     console = Console(stderr=True)
     columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Bar(
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
         task = bar.add_task("starting", total=None)
 
         def show(text: str) -> None:
+            if isinstance(text, Milestone):
+                info(text)
+                return
             bar.update(task, description=escape(text))
             if isinstance(text, Step):
                 bar.update(task, total=1.0, completed=text.share)
