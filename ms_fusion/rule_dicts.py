@@ -27,7 +27,12 @@ from tbe_impl.errors import InputError
 PLACE = "fusion_rules"
 PARTS: Mapping[str, tuple[Pattern, ...]] = {
     "Activation": activation("x").patterns,
-    "Attention": (attention("x", "k", "v"), attention("q", "x", "v"), attention("q", "k", "x")),
+    "Attention": (
+        Op("Attention", "x"),
+        attention("x", "k", "v"),
+        attention("q", "x", "v"),
+        attention("q", "k", "x"),
+    ),
     "GELU": gelu("x").patterns,
     "LayerNorm": layer_norm("x").patterns,
     "Linear": linear("x").patterns,

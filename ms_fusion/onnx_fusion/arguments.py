@@ -9,6 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from ms_fusion.cost import CAPACITY_SHARE
 from ms_fusion.devices import check_device
 from ms_fusion.formats.onnx_place import check_model_file
 from ms_fusion.onnx_fusion.clusters import SEARCHES
@@ -86,6 +87,12 @@ def checked(
         raise InputError("ONNX Runtime's own operators are taken on a CPU", place="device_name", expected="cpu", got=device_name)  # fmt: skip
     rules, capacity_share = read_rules(fusion_rules)
     check_names(rules, NAMES[target])
+    if target == "ort" and capacity_share != CAPACITY_SHARE:
+        raise InputError(
+            "a constraint bounds kernels of ours, and ONNX Runtime runs its own",
+            place="fusion_rules",
+            remedy='Leave it out, or fuse for target="any"',
+        )
     if opt_level not in LEVELS:
         raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
     check_device(device_name)

@@ -1,11 +1,11 @@
-"""What commands share: progress on a terminal, silence everywhere else."""
+"""What commands share: progress on a terminal only, milestones everywhere."""
 
 from __future__ import annotations
 
 import pytest
 
 from ms_fusion.cli_shared import progress_shown
-from ms_fusion.progress import Step
+from ms_fusion.progress import Milestone, Step
 from tests.cases import cases
 
 
@@ -20,7 +20,8 @@ def test_steps_are_counted_on_a_terminal_only(
     with progress_shown() as say:
         say("reading [this]")
         say(Step("kernel", 3, 12))
+        say(Milestone("Found 3 [kernels]"))
     told = capsys.readouterr()
-    assert told.out == ""
+    assert told.out == "[INFO] Found 3 [kernels]\n"
     assert ("kernel 3 of 12" in told.err and "━" in told.err) == terminal
     assert terminal or told.err == ""

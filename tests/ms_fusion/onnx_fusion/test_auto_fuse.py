@@ -137,6 +137,13 @@ def test_rules_are_chosen_by_name_and_may_be_ones_own(layer: Path) -> None:
     assert {one.name.partition("_")[0] for one in ledger.kernels} <= {"AddLayerNorm", "LinearBias"}  # fmt: skip
     with pytest.raises(InputError, match="unknown rule"):
         auto_fuse(layer, dry_run=True, fusion_rules="LinearBiass")
+    written = {"pattern": ["Sigmoid", "Mul"], "condition": lambda a, b: a.dtype == "float32"}
+    ledger = auto_fuse(layer, dry_run=True, fusion_rules=[written, {"pattern": ["Exp", "Neg"]}])
+    assert [kernel.name.partition("_")[0] for kernel in ledger.kernels] == ["SigmoidMul"]
+    assert "the rule ExpNeg fits nowhere in the model" in ledger.notes
+    few = {"constraint": "UB_usage < 0.001 * UB_capacity"}
+    refused = auto_fuse(layer, dry_run=True, fusion_rules=[written, few], device_name="ascend910b")
+    assert [one.reason.partition("(")[2][:2] for one in refused.rejected] == ["0%"]
 
 
 # a result that differs is seen by `test_reproducers` too

@@ -316,6 +316,8 @@ def test_levels_and_names_say_what_is_tried(tmp_path: Path) -> None:
     assert [one.reason for one in ledger.rejected] == ["ONNX Runtime has no operator for it"]
     with pytest.raises(InputError, match="unknown rule"):
         as_runtime_operators("SiLUU")
+    with pytest.raises(InputError, match="a constraint bounds kernels of ours"):
+        auto_fuse(source, target="ort", dry_run=True, fusion_rules=["all", {"constraint": 0.5}])
 
 
 def test_the_command_says_what_became_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
