@@ -24,7 +24,7 @@ from ms_fusion.onnx_fusion.meanings import has_meaning
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.selection import Selection, select
 from ms_fusion.onnx_fusion.verification import check_group
-from ms_fusion.progress import Step
+from ms_fusion.progress import Milestone, Step
 from ms_fusion.rewrite import Candidate, Rule, matches, near_misses
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import CompileError, FusionError, MissingError
@@ -181,6 +181,8 @@ def decide(
         new = {one: fused_node(projection.graph, one.nodes, one.rule) for one in selection.chosen if one not in outcome.kernels}  # fmt: skip
         keys = {one: signature(_body(node)) for one, node in new.items()}
         distinct = {keys[one]: node for one, node in new.items() if keys[one] not in outcome.tried}
+        if distinct:
+            say(Milestone(f"Building {len(distinct)} kernels."))
         for number, (key, made) in enumerate(zip(distinct, build_all(tuple(distinct.values())), strict=True)):  # fmt: skip
             say(Step("kernel", number + 1, len(distinct)))
             outcome.tried[key] = _proved(made, projection, model, outcome, native, sizes)
