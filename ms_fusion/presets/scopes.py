@@ -29,6 +29,7 @@ from ms_fusion.presets import (
     mindspore_state,
     pynative,
     served,
+    user_flags,
 )
 from ms_fusion.presets.marks import CELL_FLAGS
 from ms_fusion.presets.mindspore_state import (
@@ -48,7 +49,6 @@ from ms_fusion.presets.mindspore_state import (
 from ms_fusion.presets.record import (
     NO_LEVEL,
     NO_LEVEL_REMEDY,
-    O1_ON_CPU,
     PYNATIVE,
     PYNATIVE_REMEDY,
     FusionWarning,
@@ -307,18 +307,17 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
         return cell.preset, cell.flags, "Cell", "environment", []
     value, top = users_flags(), _state.top
     if top is not None and not _is_overruled():
-        return top.preset, top.flags, "block" if _state.blocks else "process", "environment", []
+        scope = "block" if _state.blocks else "process"
+        return top.preset, top.flags, scope, "environment", user_flags.wrong_in_context(device)
     if value is not None:
-        from ms_fusion.flag_lint import lint
-
-        remarks = [str(item) for item in lint(value, device=device) if item.severity == "error"]
+        remarks = user_flags.wrong_in(value, device)
         if top is not None:
             remarks.append(
                 f"{FLAGS_VARIABLE} was set to {value!r} after enable(), and wins over preset {top.preset}. "
                 "Delete the variable and call enable() again."
             )
         return "", value, "user", "environment", remarks
-    return "", *_without_variable(net, device)
+    return "", *user_flags.without_variable(net, device)
 
 
 def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
@@ -513,32 +512,6 @@ def _watch(now: InForce) -> None:
 def _set_jit_level(level: str) -> None:
     with quiet():
         mindspore_module().set_context(jit_config={"jit_level": level})
-
-
-def _without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
-    """(flags, scope, route, remarks) when the variable is not set: the Cell's JitConfig, then the context."""
-    config = getattr(net, "_jit_config_dict", None) or {}
-    text = str(config.get("graph_kernel_flags") or "")
-    if text:
-        return text, "user", "JitConfig", []
-    levels = [
-        config.get("jit_level"),
-        context("jit_level"),
-        (context("jit_config") or {}).get("jit_level"),
-    ]
-    remarks = [O1_ON_CPU] if device == "CPU" and "O1" in levels else []
-    if bool(context("enable_graph_kernel")):
-        text = str(context("graph_kernel_flags") or "")
-        # switched on in the context, level 2 is MindSpore's own default
-        return (
-            text if "--opt_level" in text else f"--opt_level=2 {text}".strip(),
-            "user",
-            "context",
-            remarks,
-        )
-    if device != "CPU" and "O1" in levels:
-        return "--opt_level=2", "user", "context", remarks
-    return "", "none", "none", remarks
 
 
 def prepare() -> None:
