@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tbe_impl.errors import FusionError
     from tbe_impl.kernel import Kernel
     from tbe_impl.operator import Operator, load_operator
-    from tbe_impl.tuning import tune
+    from tbe_impl.operator_tuning import tune
 
 __version__ = "0.1.0"
 """Of all that is installed together; cached kernels of another version are not used."""
@@ -27,7 +27,7 @@ _HOMES = {
     "Kernel": "tbe_impl.kernel",
     "Operator": "tbe_impl.operator",
     "load_operator": "tbe_impl.operator",
-    "tune": "tbe_impl.tuning",
+    "tune": "tbe_impl.operator_tuning",
 }
 
 

@@ -32,6 +32,7 @@ from tbe_impl.operator_errors import failed_call, failed_import
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, declared_shapes, described, kernel_of
 from tbe_impl.specialising import Specialised
+from tbe_impl.tuning import tune_at_build
 
 OPTIONS = ("inplace", "threads", "vector_bits")
 """Keywords of `Operator.build` that are not the operator's."""
@@ -89,10 +90,11 @@ class Operator:
                 raise
             name = str(keywords.get("kernel_name") or self.name)
             late = LateKernel(name, soc, (), (), specialise=by_sizes, problem=error)
-            return late.with_options(**options) if options else late
+            return tune_at_build(late.with_options(**options) if options else late)
         if by_sizes.is_needed:
             kernel = dataclasses.replace(kernel, specialise=by_sizes)
-        return tuned.applied(kernel.with_options(**options) if options else kernel)
+        kernel = tuned.applied(kernel.with_options(**options) if options else kernel)
+        return tune_at_build(kernel)
 
     def _built(self, soc: str, *arguments: Any, **keywords: Any) -> Kernel:
         """Runs the function."""

@@ -196,7 +196,7 @@ def store() -> Store[Tuning]:
 def applied(kernel: Kernel) -> Kernel:
     """`kernel` with what tuning found for its graph on this machine; itself when nothing was, or options were chosen."""
     place = store()
-    if place.is_empty() or kernel.threads or kernel.options != DEFAULT.with_loops_of(kernel.options):  # fmt: skip
+    if place.is_empty() or not has_free_options(kernel):
         return kernel
     try:
         key = key_of(kernel)
@@ -204,6 +204,11 @@ def applied(kernel: Kernel) -> Kernel:
         return kernel
     record = place.load(key)
     return kernel if record is None else with_tuning(kernel, record)
+
+
+def has_free_options(kernel: Kernel) -> bool:
+    """Whether nobody chose options or threads of this kernel, so that tuning may."""
+    return not kernel.threads and kernel.options == DEFAULT.with_loops_of(kernel.options)
 
 
 def with_tuning(kernel: Kernel, record: Tuning) -> Kernel:

@@ -32,6 +32,7 @@ from tbe_impl.compat import (
     transdata,
     window_sizes,
 )
+from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.compat.classify import classify
 from tbe_impl.compat.placeholders import CompatModule, DeviceCode
 
@@ -361,7 +362,7 @@ LAZY_CHILDREN = {
     "te.domain.rl_bank": "rl_bank",
     "te.utils.error_manager": "error_manager_util error_manager_vector error_manager_cube",
     "te.lang.base": "operation shape_classifier",
-    "tbe": "dsl common tvm tik",
+    "tbe": "auto_tune dsl common tvm tik",
     "tbe.dsl": "api base compute classifier instrinsic",
     "tbe.dsl.compute": "common cube_util util",
     "tbe.dsl.base": "operation classifier expr_compare context shape_classifier",
@@ -402,6 +403,8 @@ def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
         module: full name.
         load: imports a module, for those that are attributes of this one.
     """
+    if module == AUTO_TUNE.__name__:
+        return AUTO_TUNE
     made = CompatModule(module, f"`{module}` as tbe_impl provides it.")
     made.__path__ = []
     names = (

@@ -25,8 +25,9 @@ from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.operator import load_operator
+from tbe_impl.operator_tuning import tune
 from tbe_impl.tuned import Choice, Tuning
-from tbe_impl.tuning import measuring, space, tune
+from tbe_impl.tuning import measuring, space
 from tbe_impl.tuning.arrays import agree
 from tbe_impl.tuning.measuring import upper_bound
 from tests.cases import FULL, cases
