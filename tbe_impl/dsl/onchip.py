@@ -171,18 +171,23 @@ def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
         for at, pair in enumerate(directive.value[: len(sizes)]):
             extent = _number(pair[1])
             sizes[at] = sizes[at] if extent is None else extent
+    return padded_strides(stage, sizes)[0]
+
+
+def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
+    """All elements of a buffer, then how far apart the steps of each axis lie, by storage_align."""
     aligned = {
         id(one.axis): one.value for one in stage.named("storage_align") if one.axis is not None
     }
-    stride = 1
+    strides = [1]
     for at in reversed(range(len(sizes))):
         axis = stage.op.axis[at] if at < len(stage.op.axis) else None
         if axis is not None and id(axis) in aligned:
             factor, offset = (_number(value) or 0 for value in (*aligned[id(axis)], 0)[:2])
             if factor > 0:
-                stride = -(-(stride - offset) // factor) * factor + offset
-        stride *= sizes[at]
-    return stride
+                strides[-1] = -(-(strides[-1] - offset) // factor) * factor + offset
+        strides.append(strides[-1] * sizes[at])
+    return strides[::-1]
 
 
 def _number(value: object) -> int | None:

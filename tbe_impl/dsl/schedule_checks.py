@@ -22,7 +22,7 @@ from tbe_impl.dsl.expr import (
     walk,
 )
 from tbe_impl.dsl.instructions import DEVICE_INSTRUCTION, SCOPES, capacity, instruction_of_tag
-from tbe_impl.dsl.onchip import Buffer, buffers_of, peak
+from tbe_impl.dsl.onchip import Buffer, buffers_of, padded_strides, peak
 from tbe_impl.dsl.regions import UNKNOWN, Regions
 from tbe_impl.dsl.schedule import Schedule
 from tbe_impl.dsl.schedule_records import ScheduleRecord, Split, StageRecord
@@ -163,6 +163,51 @@ def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                           f"{stage.op.name} is put into a memory that does not exist",
                           f"one of {', '.join(sorted(SCOPES))}", repr(stage.scope),
                           _nearest(str(stage.scope), SCOPES))  # fmt: skip
+
+
+def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A memory or a padding that is asked for changes something on the device."""
+    for stage in regions.record.stages:
+        name, width = stage.op.name, dtype_of(stage.op.outputs[0].dtype).bytes
+        if stage.is_output and stage.scope_place:
+            yield Finding(
+                "warning",
+                "scope",
+                name,
+                stage.scope_place,
+                f"set_scope of {name} has no effect",
+                "a stage between inputs and outputs",
+                "an output, which lies where the caller put it",
+                f'Leave it out; cache_write({name}, "local.UB") computes it on the chip',
+            )
+        for one in stage.named("storage_align"):
+            if stage.scope == GLOBAL and not stage.inlined:
+                yield Finding(
+                    "warning",
+                    "storage_align",
+                    name,
+                    one.place,
+                    f"storage_align of {name} has no effect",
+                    "a stage on the chip",
+                    "one in main memory, where rows lie densely",
+                    f'Leave it out, or pad the copy that cache_write({name}, "local.UB") makes',
+                )
+                continue
+            tile, axes = regions.tile(stage), [id(axis) for axis in stage.op.axis]
+            if id(one.axis) not in axes or len(tile) != len(axes) or max(tile) >= UNKNOWN:
+                continue
+            apart = padded_strides(stage, tile)[axes.index(id(one.axis)) + 1] * width
+            if apart % chip.block_bytes:
+                yield Finding(
+                    "warning",
+                    "storage_align",
+                    name,
+                    one.place,
+                    f"storage_align of {name} leaves rows that start inside a block",
+                    f"rows a multiple of {chip.block_bytes} bytes apart",
+                    f"{apart} bytes",
+                    f"storage_align(axis, {chip.block_bytes // width}, 0) pads to whole blocks",
+                )
 
 
 def known_instructions(regions: Regions, own: Collection[str]) -> Iterator[Finding]:
@@ -464,6 +509,7 @@ CHECKS: tuple[Check, ...] = (attachment, inlining, scopes)
 """What is wrong everywhere."""
 
 DEVICE_CHECKS: tuple[Check, ...] = (
+    without_effect,
     instruction_dtypes,
     instruction_meaning,
     division,

@@ -9,7 +9,7 @@ from typing import Any
 from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, as_expr, const
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.schedule_records import Attach, Directive, Fuse, Split, StageRecord
-from tbe_impl.dsl.tensor import Operation
+from tbe_impl.dsl.tensor import INPUT_REMEDY, Operation
 from tbe_impl.errors import InputError
 
 GLOBAL = "global"
@@ -24,6 +24,9 @@ ON_A_LOOP = frozenset(
 
 ON_AN_AXIS = frozenset("bind_buffer compute_align partition specialize storage_align".split())
 """Methods whose first argument is an axis of the stage's operation, or a loop."""
+
+TAKES_A_LOOP = frozenset("bind parallel storage_align unroll vectorize".split())
+"""Methods of these that mean nothing without a loop or an axis."""
 
 PLAIN = frozenset(
     "allocate_at allocate_root block_sync_all buffer_align buffer_stride buffer_tile cycle_double_buffer double_buffer "
@@ -226,9 +229,19 @@ class Stage:
         self._directives.append(Directive("compute_root", None, (), str(here())))
 
     def set_scope(self, scope: Any) -> None:
-        """Puts what it makes into a memory, such as ``local.UB``."""
-        self.scope = scope.value if isinstance(scope, Const) else scope
-        self.scope_place = str(here())
+        """Puts what it makes into a memory, such as ``local.UB``.
+
+        An output of the kernel lies in main memory whatever is asked, as on the device.
+        """
+        place, name = str(here()), getattr(scope, "value", scope)
+        if not isinstance(name, str):
+            raise InputError(
+                f"set_scope of {self.op.name} takes the name of a memory",
+                place=place,
+                expected='such as "local.UB"',
+                got=repr(scope),
+            )
+        self.scope, self.scope_place = name, "" if name == GLOBAL else place
 
     def emit_insn(
         self, var: IterVar, value: Any, attrs: Mapping[str, Any] | None = None, **more: Any
@@ -240,8 +253,23 @@ class Stage:
         extras = MappingProxyType({**(attrs or {}), **more})
         self._directives.append(Directive("emit_insn", var, (name, extras), place))
 
-    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
-        """Steps of `axis` lie ``k · factor + offset`` elements apart in the stage's memory."""
+    def storage_align(self, axis: IterVar, factor: Any, offset: Any = 0) -> None:
+        """Steps of `axis` lie ``k · factor + offset`` elements apart in the stage's memory.
+
+        Args:
+            axis: of the operation.
+            factor: elements, at least 1.
+            offset: elements, at least 0.
+        """
+        for name, value, least in (("factor", factor, 1), ("offset", offset, 0)):
+            number = value.value if isinstance(value, Const) else value
+            if not isinstance(number, Expr) and not (_is_whole(number) and number >= least):
+                raise InputError(
+                    f"storage_align of {self.op.name}: {name} cannot be this",
+                    place=str(here()),
+                    expected=f"a whole number of elements from {least} on",
+                    got=repr(number),
+                )
         self._record("storage_align", (axis, factor, offset), {})
 
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
@@ -293,6 +321,14 @@ class Stage:
         if name in ("set_buffer_size", "set_storage_bound") and len(value) != 1:
             raise InputError(f"{name} of {self.op.name} takes a number of elements", place=place,
                              expected="one argument", got=str(len(value)))  # fmt: skip
+        if name in TAKES_A_LOOP and not (value and isinstance(value[0], IterVar)):
+            raise InputError(
+                f"{name} of {self.op.name} takes one of its axes first",
+                place=place,
+                expected=f"one of {self._names()}",
+                got=repr(value[0]) if value else "nothing",
+                remedy=f"Write {self.op.name}.op.axis[0] for the first",
+            )
         if name in ON_A_LOOP | ON_AN_AXIS and value and isinstance(value[0], IterVar):
             axis, value = value[0], value[1:]
         if name in ON_A_LOOP and axis is not None:
@@ -318,6 +354,8 @@ class Stage:
             if leaf is axis:
                 return position
         remedy = f"Take it from schedule[…].op.axis of {self.op.name}, or from what split and fuse return"
+        if self.op.kind == "placeholder":
+            remedy = INPUT_REMEDY
         for relation in self._relations:
             if isinstance(relation, Split) and relation.parent is axis:
                 remedy = f"It was split into {relation.outer.name} and {relation.inner.name} at {relation.place}"
@@ -375,6 +413,10 @@ _OWN = frozenset(name for name in vars(Stage) if not name.startswith("_")) - {"r
 
 def _name(axis: Any) -> str:
     return axis.name if isinstance(axis, IterVar) else repr(axis)
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def _parent_kind(relation: Split | Fuse) -> str:

@@ -36,6 +36,10 @@ from tbe_impl.errors import InputError
 _names = itertools.count()
 PHONY = "elewise_binary_phony"
 """A stage with this tag adds its second operand on paper only: operators use it to keep an input that they do not read."""
+INPUT_REMEDY = (
+    "An input has no loops. A stage is computed inside one that reads it: "
+    "sch[producer].compute_at(sch[consumer], consumer.op.axis[0])"
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,37 @@ class WordUse:
     name: str
     inputs: tuple[Tensor, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class NoSuchAxis(InputError, IndexError):
+    """An operator asks an operation for an axis that it does not have."""
+
+
+class Axes(tuple[IterVar, ...]):
+    """``op.axis`` or ``op.reduce_axis``; an axis that is not there is refused with what is."""
+
+    op: Operation
+    name: str
+
+    @classmethod
+    def of(cls, op: Operation, name: str, axes: Sequence[IterVar]) -> Axes:
+        """The axes of an operation under the name of its attribute."""
+        found = cls(axes)
+        found.op, found.name = op, name
+        return found
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except IndexError:
+            is_input = self.op.kind == "placeholder"
+            there = ", ".join(f"{at}: {axis.name}" for at, axis in enumerate(self)) or "none"
+            raise NoSuchAxis(
+                f"{self.op.name}{', an input,' if is_input else ''} has no op.{self.name}[{index}]",
+                place=str(here()),
+                expected="a tensor that is computed" if is_input else f"one of its axes ({there})",
+                remedy=INPUT_REMEDY if is_input else None,
+            ) from None
 
 
 class Operation:
@@ -88,8 +123,9 @@ class Operation:
             tensors = [read.tensor for expression in body for read in reads(expression)]
             word = WordUse(PHONY, tuple({id(tensor): tensor for tensor in tensors}.values()))
             body = [part.a if isinstance(part, Binary) else part for part in body]
-        self.axis, self.body = tuple(axis), tuple(body)
-        self.reduce_axis = body[0].axes if body and isinstance(body[0], Reduce) else ()
+        self.axis, self.body = Axes.of(self, "axis", axis), tuple(body)
+        reduced = body[0].axes if body and isinstance(body[0], Reduce) else ()
+        self.reduce_axis = Axes.of(self, "reduce_axis", reduced)
         self.word, self.location = word, location or here()
         self.number = next(_names)
         several = len(shapes) > 1
