@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tbe_impl.compat.faults import CheckError
 from tbe_impl.errors import InputError
 
 SLIPS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
@@ -50,6 +51,10 @@ def failed_call(
         f"{name} fails: {_said_by(error)}",
         f"{file}:{line}" if line else str(file or name),
     )
+    info = error.args[0] if error.args else None
+    if isinstance(error, RuntimeError) and isinstance(info, dict) and "errCode" in info:
+        # the operator's own check, raised by hand as the toolkit's helpers raise theirs
+        return CheckError(info, f"{name}: {_refusal(info, error)}", place=place)
     if not isinstance(error, SLIPS):
         return InputError(what, place=place, remedy=_missing_import(error) or _exit_remedy(error))
     called = {**dict(zip(names, arguments, strict=False)), **keywords}
@@ -107,6 +112,11 @@ def _whose(error: BaseException) -> str:
     if innermost.startswith(OWN):
         return f"{change}; if both are right, report tbe_impl/{innermost.removeprefix(OWN)}"
     return change
+
+
+def _refusal(info: Mapping[str, Any], error: BaseException) -> str:
+    said = " ".join(str(one) for one in error.args[1:]).removeprefix(f"[{info['errCode']}]").strip()
+    return said.rstrip(".") or f"its arguments are refused ({info['errCode']})"
 
 
 def _said_by(error: BaseException) -> str:

@@ -83,7 +83,7 @@ class Specialised:
             try:
                 self._build(*arguments, **keywords)
             except FusionError as error:
-                if str(error) == str(problem):
+                if (error.what, error.place) == (problem.what, problem.place):
                     continue
             return True
         return False
