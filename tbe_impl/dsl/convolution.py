@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import gcd
 from typing import Any
 
 import numpy as np
 from numpy.lib import stride_tricks
 
 from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.convolution_checks import check_sizes, known_size
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.layouts import (
     BLOCK,
@@ -16,6 +18,7 @@ from tbe_impl.dsl.layouts import (
     fractal_z_shape,
     from_blocked_channels,
     from_fractal_z,
+    packed_groups,
     to_blocked_channels,
     to_fractal_z,
 )
@@ -25,6 +28,10 @@ from tbe_impl.dsl.word import Word, check_tensor
 from tbe_impl.errors import InputError
 
 Pads = Sequence[tuple[int, int]]
+GROUPS = frozenset(
+    "groups filter_batch_ori filter_c_ori cin_ori cout_ori mag_factor real_g".split()
+)
+"""Keys of the toolkit's ``group_dict`` that are read here."""
 
 
 def _patches(x: Array, kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]) -> Array:  # fmt: skip
@@ -116,9 +123,21 @@ def _numbers(
     return whole[-count:] if len(whole) >= count else whole * count
 
 
-def _spatial(values: Any, count: int) -> list[int]:
-    """One number per spatial axis out of strides or dilations in whichever order: (h, w), NCHW or, with a last 1, NHWC."""
+def _spatial(values: Any, count: int, order: str = "") -> list[int]:
+    """One number for each spatial axis, of values for these alone or for all axes in `order`.
+
+    Without an order the last values count.
+    """
     whole = _numbers(values, count if not isinstance(values, (list, tuple)) else len(values))
+    if order and len(whole) == len(order):
+        if any(whole[order.index(axis)] != 1 for axis in "NC"):
+            raise InputError(
+                "a convolution has steps along its spatial axes only",
+                place=str(here()),
+                expected=f"1 for N and C of {order}",
+                got=str(tuple(whole)),
+            )
+        return [whole[order.index(axis)] for axis in "DHW"[-count:]]
     return whole if len(whole) <= count else whole[len(whole) - count :]
 
 
@@ -145,6 +164,16 @@ class _Image:
             self.spatial = tuple(size for place, size in enumerate(shape[1:-1], 1) if place != self.axis)  # fmt: skip
         else:
             self.channels, self.spatial = shape[1], shape[2:]
+
+    @property
+    def sizes(self) -> tuple[Any, ...]:
+        """Batch, channels, spatial sizes."""
+        return (self.batch, self.channels, *self.spatial)
+
+    @property
+    def block_of_channels(self) -> int:
+        """How many channels lie together; 1 where each has an axis of its own."""
+        return self.block if self.blocked else 1
 
     def shape_of(self, channels: Any, spatial: Sequence[Any], block: int = BLOCK) -> tuple[Any, ...]:  # fmt: skip
         """The shape of an image with that many channels in the same layout."""
@@ -224,6 +253,7 @@ def _forward(
         "strides": _spatial(strides, rank), "pads": _pads(pads, rank), "dilations": _spatial(dilations, rank),
         "block": BLOCK, "offset": int(offset or 0),
     }  # fmt: skip
+    check_sizes(word, image.sizes, shape, None, parameters, block=image.block_of_channels)
     outputs = _outputs(image.spatial, shape[2:], parameters["strides"], parameters["pads"], parameters["dilations"])  # type: ignore[arg-type]  # fmt: skip
     result = dtype or ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
     inputs = [x, w] if bias is None else [x, w, check_tensor(word, bias, "bias")]
@@ -265,8 +295,22 @@ def conv3d(x: Tensor, filter: Tensor, filter_size: Sequence[Any], para_dict: Map
     """Convolution of a volume: NDC1HWC0 or NCDHW with FRACTAL_Z_3D or OIDHW; para_dict has strides, pads, dilations, tensor_bias, groups, res_dtype."""
     given = dict(para_dict)
     bias = given.get("tensor_bias", given.get("bias_tensor"))
-    return _forward("conv3d", x, filter, list(filter_size), 3, given.get("strides"), given.get("pads", given.get("padding", 0)),
-                    _kernel_part(given.get("dilations")), given.get("groups", 1), given.get("res_dtype"), bias)  # fmt: skip
+    groups, shape = _groups(given, [_value(n) for n in filter_size])
+    dilations = _kernel_part(given.get("dilations", given.get("dilation_dhw")))
+    pads = given.get("pads", given.get("padding", 0))
+    return _forward(
+        "conv3d",
+        x,
+        filter,
+        shape,
+        3,
+        given.get("strides"),
+        pads,
+        dilations,
+        groups,
+        given.get("res_dtype"),
+        bias,
+    )
 
 
 def _kernel_part(dilations: Any) -> Any:
@@ -284,13 +328,14 @@ def _gradient_input(word: str, rank: int) -> Any:
         given = _options(para_dict, ("strides", "padding", "dilations", "res_dtype"), args, keywords)  # fmt: skip
         w, dy = check_tensor(word, filters, "filters"), check_tensor(word, out_backprop, "out_backprop")  # fmt: skip
         image = _Image(dy, rank)
-        shape = [_value(n) for n in filter_sizes]
+        groups, shape = _groups(given, [_value(n) for n in filter_sizes])
         sizes = list(input_sizes)
         if rank == 3 and image.blocked:  # N, D, H, W, C
             sizes = [sizes[0], sizes[4], *sizes[1:4]]
-        groups = _value(given.get("groups") or 1)
-        parameters = _parameters(given, rank, image, w.ndim == 4 and image.blocked, shape, groups)
+        order = "NDHWC" if rank == 3 else "NCHW"
+        parameters = _parameters(given, order, image, w.ndim == 4 and image.blocked, shape, groups)
         parameters["size"] = tuple(as_shape(sizes[2:]))
+        check_sizes(word, sizes, shape, image.sizes, parameters, block=image.block_of_channels)
         result = given.get("res_dtype") or "float16"
         out = image.shape_of(_value(sizes[1]) if image.blocked else sizes[1], sizes[2:])
         return _stage(word, "input", [dy, w], out, result, parameters)
@@ -307,10 +352,14 @@ def _gradient_filter(word: str, rank: int) -> Any:
         given = _options(para_dict, ("strides", "padding", "dilations", "groups", "res_dtype"), args, keywords)  # fmt: skip
         x, dy = check_tensor(word, input_x, "input_x"), check_tensor(word, out_backprop, "out_backprop")  # fmt: skip
         image = _Image(x, rank)
-        shape = [_value(n) for n in filter_sizes]
-        groups = _value(given.get("groups") or 1)
-        parameters = _parameters(given, rank, image, image.blocked, shape, groups)
+        shape, order = [_value(n) for n in filter_sizes], "NDCHW" if rank == 3 else "NCHW"
+        if rank == 3 and image.blocked:  # N, D, C, H, W
+            shape[1:3] = shape[2], shape[1]
+        groups, shape = _groups(given, shape)
+        parameters = _parameters(given, order, image, image.blocked, shape, groups)
         parameters["block"] = image.block
+        made = _Image(dy, rank).sizes
+        check_sizes(word, image.sizes, shape, made, parameters, block=image.block_of_channels)
         out: Sequence[Any] = shape
         if image.blocked:
             out = fractal_z_shape(shape, groups, image.block)
@@ -328,11 +377,48 @@ def _options(para_dict: Any, names: Sequence[str], args: Sequence[Any], keywords
     return {**dict(zip(names, listed, strict=False)), **keywords}
 
 
-def _parameters(given: Mapping[str, Any], rank: int, image: _Image, blocked: bool, shape: Sequence[int], groups: int) -> dict[str, Any]:  # fmt: skip
+def _groups(given: Mapping[str, Any], shape: list[int]) -> tuple[int, list[int]]:
+    """The number of groups, and the filter's shape as ``group_dict`` has it, where one is given.
+
+    For three axes it holds how groups are packed, from which their number follows.
+    """
+    packed = given.get("group_dict") or {}
+    numbers = {name: known_size(packed[name]) for name in GROUPS if name in packed}
+    known = {name: number for name, number in numbers.items() if number is not None}
+    groups = _value(given.get("groups") or known.get("groups") or 1)
+    if "filter_batch_ori" in known:
+        return groups, [known["filter_batch_ori"] * groups, known["filter_c_ori"], *shape[2:]]
+    if "real_g" in known:
+        inner, outer = known["cin_ori"], known["cout_ori"]
+        wanted = (known["mag_factor"], known["real_g"])
+        for groups in range(1, gcd(inner, outer) + 1):
+            each = (outer // groups, inner // groups)
+            if gcd(inner, outer) % groups == 0 and packed_groups(*each, groups) == wanted:
+                return groups, [*_agreed(shape, (outer, each[1])), *shape[2:]]
+    return groups, shape
+
+
+def _agreed(shape: Sequence[int], channels: tuple[int, int]) -> tuple[int, int]:
+    """The channels of ``group_dict``; a filter's shape has the same, or whole blocks of them."""
+    for given, known in zip(shape, channels, strict=False):
+        if given not in (known, blocks_of(known) * BLOCK):
+            raise InputError(
+                "the filter does not fit the images of a convolution",
+                place=str(here()),
+                expected="{} output channels, {} input channels of a group".format(*channels),
+                got=f"{shape[0]} and {shape[1]}",
+            )
+    return channels
+
+
+def _parameters(
+    given: Mapping[str, Any], order: str, image: _Image, blocked: bool, shape: Sequence[int], groups: int
+) -> dict[str, Any]:  # fmt: skip
+    rank = len(order) - 2
     return {
         "rank": rank, "blocked": (image.blocked, blocked), "filter_shape": tuple(shape), "size": (), "groups": groups,
-        "strides": _spatial(given.get("strides"), rank), "pads": _pads(given.get("padding", given.get("pads", 0)), rank),
-        "dilations": _spatial(_kernel_part(given.get("dilations")), rank), "block": BLOCK,
+        "strides": _spatial(given.get("strides"), rank, order), "pads": _pads(given.get("padding", given.get("pads", 0)), rank),
+        "dilations": _spatial(given.get("dilations"), rank, order), "block": BLOCK,
     }  # fmt: skip
 
 
@@ -355,6 +441,11 @@ def depthwise_conv2d(
     spatial = shape[2:] if plain else shape[-3:-1]
     kernel = [_value(n) for n in (w.shape[2:] if plain else w.shape[1:3])]
     strides, pads, dilations = _spatial(stride, 2), _pads(pad, 2), _spatial(dilation, 2)
+    sizes = {"strides": strides, "pads": pads, "dilations": dilations}
+    channels = w.shape[0]
+    check_sizes(
+        "depthwise_conv2d", (*shape[:2], *spatial), (channels, channels, *kernel), None, sizes
+    )
     outputs = _outputs(spatial, kernel, strides, pads, dilations)
     made = [*shape]
     if plain:
@@ -362,8 +453,8 @@ def depthwise_conv2d(
     else:
         made[-3:-1] = outputs
     bias = (para_dict or {}).get("bias_tensor")
-    use = WordUse("depthwise_conv2d", (x, w) if bias is None else (x, w, bias),
-                  {"strides": strides, "pads": pads, "dilations": dilations})  # fmt: skip
+    inputs = (x, w) if bias is None else (x, w, bias)
+    use = WordUse("depthwise_conv2d", inputs, sizes)
     (out,) = library_stage(fresh_name("depthwise"), [as_shape(made)], [depthwise_res_dtype], use, tag="depthwise_conv2d")  # fmt: skip
     return out
 

@@ -7,10 +7,19 @@ from typing import Any
 
 import pytest
 
-from tbe_impl import compat
-from tbe_impl.compat import classify, operation, para_check, shape_util, window_sizes
+from tbe_impl import compat, dsl
+from tbe_impl.compat import (
+    classify,
+    error_manager,
+    operation,
+    para_check,
+    shape_util,
+    window_sizes,
+)
 from tbe_impl.compat.modules import names_of
 from tbe_impl.compat.session import running
+from tbe_impl.errors import InputError
+from tbe_impl.operator import load_operator
 from tests.cases import cases
 from tests.trials.operators import described
 
@@ -317,3 +326,117 @@ def test_shapes_of_variants(pattern: Any, accepted: Any, refused: Any, code: str
     with pytest.raises(RuntimeError) as caught:
         operation.variable_shape(refused, pattern)
     assert caught.value.args[0]["errCode"] == code
+
+
+def volume(channels: int = 32, *, depth: int = 8, batch: int = 1) -> Any:
+    return dsl.placeholder((batch, depth, channels // 16, 12, 10, 16), "float16")
+
+
+def back(filter_size: Any, dy: Any, **more: Any) -> None:
+    """The gradient of a convolution (1, 8, 12, 10, 32) → 64 channels, by steps of 2, for its input."""
+    para = {"strides": [1, 2, 2, 2, 1], "pads": [0] * 6, "dilations": [1] * 5, **more}
+    weight = dsl.placeholder((16, 4, 16, 16), "float16")
+    dsl.conv3d_backprop_input(weight, dy, filter_size, (1, 8, 12, 10, 32), para)
+
+
+def made(
+    depth: int = 4, height: int = 6, width: int = 5, channels: int = 64, batch: int = 1
+) -> Any:
+    return dsl.placeholder((batch, depth, channels // 16, height, width, 16), "float16")
+
+
+def packed(outer: int) -> dict[str, int]:
+    return {"real_g": 1, "mag_factor": 1, "cin_ori": 32, "cout_ori": outer}
+
+
+FILTER = [64, 32, 2, 2, 2]
+PLAIN = dsl.placeholder((1, 32, 9, 9), "float16"), dsl.placeholder((8, 32, 3, 3), "float16")
+BLOCKS = dsl.placeholder((1, 2, 9, 9, 16), "float16")
+
+
+@cases(
+    "accepted, refused, says",
+    [
+        (lambda: back(FILTER, made()), lambda: back(FILTER, made(batch=2)), "one batch"),
+        (
+            lambda: back(FILTER, made()),
+            lambda: back(FILTER, made(channels=32)),
+            "output channels; expected 64, got 32",
+        ),
+        (
+            lambda: back(FILTER, made()),
+            lambda: back([64, 64, 2, 2, 2], made()),
+            "channels of the image; expected 32, got 64",
+        ),
+        (lambda: back(FILTER, made()), lambda: back(FILTER, made(depth=8)), "along D"),
+        (lambda: back(FILTER, made()), lambda: back(FILTER, made(height=5)), "along H"),
+        (lambda: back(FILTER, made()), lambda: back(FILTER, made(width=9)), "expected 5, got 9"),
+        (
+            lambda: back(FILTER, made(depth=1), strides=[1, 8, 2, 2, 1]),
+            lambda: back([64, 32, 9, 2, 2], made(depth=1)),
+            "within the padded image along D; expected at most 8, got 9",
+        ),
+        (
+            lambda: back(FILTER, made(3), dilations=[1, 2, 1, 1, 1]),
+            lambda: back(FILTER, made(), dilations=[2, 1, 1, 1, 2]),
+            "1 for N and C of NDHWC, got (2, 1, 1, 1, 2)",
+        ),
+        (
+            lambda: back(FILTER, made(), group_dict=packed(64)),
+            lambda: back([32, 32, 2, 2, 2], made(), group_dict=packed(64)),
+            "64 output channels, 32 input channels of a group, got 32 and 32",
+        ),
+        (
+            lambda: dsl.conv3d_backprop_filter(
+                volume(), made(), [64, 2, 32, 2, 2], {"strides": [2, 2, 2]}
+            ),
+            lambda: dsl.conv3d_backprop_filter(
+                volume(), made(), [64, 32, 2, 2, 2], {"strides": [2, 2, 2]}
+            ),
+            "channels of the image",
+        ),
+        (
+            lambda: dsl.conv(*PLAIN, {"stride_h": 1, "stride_w": 1}),
+            lambda: dsl.conv(*PLAIN, {"stride_h": 0, "stride_w": 1}),
+            "strides are positive",
+        ),
+        (
+            lambda: dsl.depthwise_conv2d(BLOCKS, dsl.placeholder((2, 3, 3, 1, 16), "float16")),
+            lambda: dsl.depthwise_conv2d(BLOCKS, dsl.placeholder((3, 3, 3, 1, 16), "float16")),
+            "channels of the image",
+        ),
+        (
+            lambda: dsl.depthwise_conv2d(BLOCKS, dsl.placeholder((2, 9, 9, 1, 16), "float16")),
+            lambda: dsl.depthwise_conv2d(BLOCKS, dsl.placeholder((2, 10, 9, 1, 16), "float16")),
+            "along H; expected at most 9, got 10",
+        ),
+    ],
+)
+def test_sizes_of_convolutions(accepted: Any, refused: Any, says: str) -> None:
+    accepted()
+    with pytest.raises(InputError) as caught:
+        refused()
+    assert says in str(caught.value)
+
+
+def refuses_by_hand(x: Any, y: Any, kernel_name: str = "by_hand") -> None:
+    info = {"errCode": "E60024"}
+    raise RuntimeError(info, error_manager.get_error_message(info))
+
+
+def fails_alike(x: Any, y: Any, kernel_name: str = "alike") -> None:
+    raise IndexError(f"no axis of {kernel_name}")
+
+
+@cases(
+    "operator, says",
+    [
+        (refuses_by_hand, "refuses_by_hand: its arguments are refused (E60024)"),
+        (fails_alike, "fails_alike fails: IndexError: no axis of alike"),
+    ],
+)
+def test_unknown_sizes_put_no_refusal_off(operator: Any, says: str) -> None:
+    """What an operator refuses itself, or fails with whatever its sizes are, is no kernel for later."""
+    with pytest.raises(InputError) as caught:
+        load_operator(operator).build(UNKNOWN, UNKNOWN)
+    assert says in str(caught.value)

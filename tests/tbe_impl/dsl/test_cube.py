@@ -121,6 +121,51 @@ def test_convolution_of_volumes() -> None:
     assert (wanted * dy).sum() == (x * dx).sum() == (w * dw).sum()
 
 
+def group_dict(x: np.ndarray, w: np.ndarray, groups: int) -> dict[str, int]:
+    """What operators tell of the groups of a convolution of volumes."""
+    outer, inner = len(w) // groups, w.shape[1]
+    together, packs = layouts.packed_groups(outer, inner, groups)
+    return {
+        "real_g": packs, "mag_factor": together, "cin1_g": -(-inner * together // 16),
+        "cout_g": -(-outer * together // 16) * 16, "cin_ori": x.shape[1], "cout_ori": len(w),
+    }  # fmt: skip
+
+
+@cases("groups", [1, 2, 4])
+def test_volumes_as_operators_declare_them(groups: int) -> None:
+    """Strides and dilations of all axes, sizes N D H W C, a filter N D C H W, groups as they are packed."""
+    x, w = whole(2, 4, 3, 7, 6), whole(8, 4 // groups, 2, 3, 2)
+    strides, pads, dilations = (1, 2, 1), ((1, 0), (0, 1), (0, 0)), (1, 1, 2)
+    flat = [one for pair in pads for one in pair]
+    wanted = convolution(x, w, strides, pads, dilations, groups)
+    dy = whole(*wanted.shape)
+    plain = {"strides": strides, "pads": flat, "dilations": dilations, "groups": groups, "res_dtype": "float32"}  # fmt: skip
+    (dx,) = compute(lambda a, b: dsl.conv3d_backprop_input(a, b, w.shape, x.shape, plain), w, dy)
+    (dw,) = compute(lambda a, b: dsl.conv3d_backprop_filter(a, b, w.shape, plain), x, dy)
+    for _ in range(3):
+        other_x, other_w = whole(*x.shape), whole(*w.shape)
+        assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (other_x * dx).sum()  # fmt: skip
+        assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (other_w * dw).sum()  # fmt: skip
+    bx, bdy = (np.ascontiguousarray(layouts.to_blocked_channels(one, 16, 2)) for one in (x, dy))
+    bw = layouts.to_fractal_z(w, groups=groups)
+    told = {"pads": flat, "res_dtype": "float32", "group_dict": group_dict(x, w, groups)}
+    aligned = [16, 16, *w.shape[2:]]
+    forward = {**told, "strides": strides, "dilation_dhw": dilations}
+    (y,) = compute(lambda a, b: dsl.conv3d(a, b, aligned, forward), bx, bw)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(y, 8, 2), wanted)
+    n, c, *sizes = x.shape
+    back = {**told, "strides": [1, *strides, 1], "dilations": [1, *dilations, 1]}
+    (found,) = compute(
+        lambda a, b: dsl.conv3d_backprop_input(a, b, w.shape, [n, *sizes, c], back), bw, bdy
+    )
+    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 4, 2), dx)
+    d, h, v = dilations
+    back = {**told, "strides": strides, "dilations": [1, d, 1, h, v]}
+    size = [w.shape[0], w.shape[2], w.shape[1], *w.shape[3:]]
+    (found,) = compute(lambda a, b: dsl.conv3d_backprop_filter(a, b, size, back), bx, bdy)
+    np.testing.assert_array_equal(layouts.from_fractal_z(found, w.shape, groups), dw)
+
+
 def test_depthwise_convolution() -> None:
     x, w = whole(2, 20, 7, 8), whole(20, 1, 3, 3)
     wanted = convolution(x, w, (1, 2), ((1, 1), (0, 1)), (1, 1), 20)
