@@ -315,10 +315,11 @@ def check_shape(
         raise _out_of_range(
             "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
         )
-    low = -2 if dynamic else min_dim
+    # as in the toolkit: the greatest size counts where sizes are not known
+    low, high = (-2, max_dim) if dynamic else (min_dim, None)
     for size in shape:
-        if not low <= size <= max_dim:
-            raise _out_of_range("E80002", op_name, f"a size of {param_name}", low, max_dim, size)
+        if size < low or (high is not None and size > high):
+            raise _out_of_range("E80002", op_name, f"a size of {param_name}", low, high, size)
     if not dynamic and math.prod(shape) < min_size:
         raise _out_of_range(
             "E80011", op_name, f"elements of {param_name}", min_size, max_size, math.prod(shape)
@@ -351,8 +352,8 @@ def check_range(
             )
 
 
-def _check_pair(pair: Sequence[Any], param_name: str, op_name: str = "") -> None:
-    if len(pair) != 2:
+def _check_pair(pair: Any, param_name: str, op_name: str = "") -> None:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise refusal(
             "E80023",
             f"{param_name}: a range is a pair of least and greatest size, but is {pair}",
@@ -411,6 +412,14 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
                 raise refusal(
                     "E80004", f"an input lacks the item {key!r}", op_name="", param_name="", key=key
                 )
+    for given in inputs:
+        if len(given["range"]) != len(given["shape"]) and -2 not in given["shape"]:
+            raise refusal(
+                "E80021",
+                f"shape has {len(given['shape'])} sizes, range {len(given['range'])}",
+                op_name="",
+                param_name="",
+            )
     for one, other in zip(inputs, list(inputs)[1:], strict=False):
         sizes = zip(reversed(one["shape"]), reversed(other["shape"]), strict=False)
         pairs = zip(reversed(one["range"]), reversed(other["range"]), strict=False)

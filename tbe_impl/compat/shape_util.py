@@ -157,11 +157,13 @@ def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -
 def refine_shapes_for_broadcast(
     shape1: Sequence[Any], shape2: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Two shapes of one rank with the axes merged that broadcast in the same way.
+    """Two shapes with the axes merged that broadcast in the same way; the shorter gets ones in front.
 
-    >>> refine_shapes_for_broadcast((2, 3, 4), (2, 3, 1))
-    ([6, 4], [6, 1])
+    >>> refine_shapes_for_broadcast((2, 3, 4), (2, 3, 1)), refine_shapes_for_broadcast((2, 3), (1,))
+    (([6, 4], [6, 1]), ([6], [1]))
     """
+    rank = max(len(shape1), len(shape2))
+    shape1, shape2 = ([1] * (rank - len(one)) + list(one) for one in (shape1, shape2))
     first: list[Any] = []
     second: list[Any] = []
     last = None
