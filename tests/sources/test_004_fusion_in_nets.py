@@ -1,4 +1,4 @@
-"""Document 004, sections 2, 4 and 5.1: flags in the context, Conv + BN + ReLU, what keeps operators apart."""
+"""Document 004, sections 2, 4, 5 and 6, in nets: flags, Conv + BN + ReLU, reasons, density, shapes."""
 
 from __future__ import annotations
 
@@ -40,6 +40,18 @@ def test_2_1_conv_bn_relu_is_one_kernel(seen: dict[str, Any]) -> None:
 @pytest.mark.mindspore
 def test_5_1_control_flow_is_a_reason(seen: dict[str, Any]) -> None:
     assert seen["reasons"] == ["control-flow"]
+
+
+@pytest.mark.mindspore
+def test_5_2_compute_density_is_flops_by_bytes(seen: dict[str, Any]) -> None:
+    flops, moved, density = seen["density"]
+    assert flops > 0 and density == pytest.approx(flops / moved)
+
+
+@pytest.mark.mindspore
+def test_6_shapes_that_change_are_told_what_to_call(seen: dict[str, Any]) -> None:
+    (text,) = (one for one in seen["dynamic"] if "not known before run time" in one)
+    assert "mf.specialize" in text or "ms_fusion.specialize" in text
 
 
 def test_5_1_the_text_of_the_log_is_a_key() -> None:

@@ -1,4 +1,4 @@
-"""Document 004, sections 3.3 and 6: schedules by hand and automatic tuning, in the file of an operator."""
+"""Document 004, sections 3.3, 5.2 and 6: schedules by hand, timing and tuning of an operator."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tbe_impl.tuning
+from ms_fusion.cli import cli
 from tbe_impl import compat
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.errors import FusionError, InputError
@@ -221,3 +223,10 @@ def test_6_a_wrong_setting_is_found_when_it_is_used(tuning: dict[str, Any], tmp_
     file = swish(tmp_path, imports=f'{TUNED}\nauto_tune.config["tuning_step"] = "many"')
     with pytest.raises(InputError, match="got 'many'"):
         built(file)
+
+
+def test_5_2_a_kernel_is_timed_over_a_thousand_calls(tmp_path: Path) -> None:
+    file, shape = f"{swish(tmp_path)}:SwishImpl", "64x72:float16"
+    arguments = ["tbe", "bench", file, "--input", shape, "--output", shape, "--loop", "1000"]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 0 and "1,000" in done.output, done.output

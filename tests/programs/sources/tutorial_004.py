@@ -1,7 +1,8 @@
-"""What document 004 does in a net: flags in the context, Conv + BN + ReLU, control flow."""
+"""What document 004 does in a net: flags, Conv + BN + ReLU, control flow, shapes that change."""
 
 import warnings
 
+import mindspore as ms
 import numpy as np
 from mindspore import Tensor, context, nn
 
@@ -63,4 +64,12 @@ class Branches(nn.Cell):
 
 ledger = mf.explain(Branches(), x, measure=False, accuracy=False, isolate=False)
 RESULT["reasons"] = sorted({edge.reason for edge in ledger.unfused})
+work = ledger.kernels[0].work
+RESULT["density"] = [work.flops, work.bytes, work.arithmetic_intensity]
+
+
+# 6
+net = ConvBNReLU().set_train(False)
+net.set_inputs(Tensor(shape=[None, 3, 32, 32], dtype=ms.float32))
+RESULT["dynamic"] = [str(item) for item in mf.check(net, x)]
 answer()
