@@ -211,6 +211,13 @@ BAD: list[tuple[Schedule, str, str, tuple[str, ...]]] = [
      ("z.local.UB is computed inside y, which does not need it", "z.local.UB goes into z")),
     (bad(_split_after), "Ascend910A", "error compute_at y", ("the loop i.outer of z was split or fused after y was attached",)),
     (bad(lambda m: m.schedule[m.z].compute_inline()), "Ascend910A", "error compute_inline z", ("it is an output of the kernel",)),
+    (bad(lambda m: m.schedule[m.z].set_scope(UB)), "Ascend910A", "warning scope z",
+     ("set_scope of z has no effect", "got an output", 'cache_write(z, "local.UB")')),
+    (bad(lambda m: m.schedule[m.z].storage_align(m.z.op.axis[0], 16, 0)), "Ascend910A", "warning storage_align z",
+     ("storage_align of z has no effect", "got one in main memory")),
+    # rows of 1001 elements where 1000 would have done
+    (bad(lambda m: m.schedule[m.y].storage_align(m.y.op.axis[0], 2, 1)), "Ascend910A", "warning storage_align y",
+     ("rows a multiple of 32 bytes apart, got 2002 bytes", "storage_align(axis, 16, 0) pads")),
     # tiles of 1 · 1001 · 2 = 2002 bytes on different cores
     (Manual(64, 1001, factor=1).schedule, "Ascend910A", "warning tail z",
      ("tiles (1, 1001) of z end inside a block: two cores write into one block", "1001 × 2 = 2002 bytes", "a multiple of 16 elements")),
@@ -354,6 +361,15 @@ def test_an_output_lies_in_main_memory_whatever_is_said():
     manual.schedule[manual.z].set_scope(UB)
     assert manual.bytes_at_once() == 96000
     assert traffic_of(Regions(manual.schedule.record())).bytes_written == 128000
+
+
+def test_padding_to_whole_blocks_has_no_findings():
+    manual = Manual(columns=1008)
+    for tensor in (manual.x_ub, manual.y, manual.z_ub):
+        manual.schedule[tensor].storage_align(tensor.op.axis[0], 16, 0)
+    manual.schedule[manual.y].set_scope("global")
+    manual.schedule[manual.y].set_scope(UB)
+    assert check(manual.schedule, "Ascend910A") == ()
 
 
 def test_an_optimiser_by_hand():
