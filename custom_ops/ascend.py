@@ -86,7 +86,7 @@ class AscendPrimitive(PrimitiveWithInfer):
     def get_bprop(self) -> Callable[..., Any]:
         """The gradient as a function that MindSpore reads: one primitive, or an error where there is none."""
         if not self.spec.has_tbe_gradient:
-            return bprops.refused(len(self.spec.inputs), bprops.refusal(self.spec.name, 0))
+            return bprops.refused(len(self.spec.inputs), bprops.refusal(self.spec, 0))
         return _bprop(self.spec, self.attributes)
 
 

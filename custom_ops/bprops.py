@@ -9,6 +9,8 @@ from typing import Any
 
 from mindspore import ops
 
+from custom_ops.specs import OpSpec
+
 
 def of(
     calls: tuple[Any, ...],
@@ -57,16 +59,22 @@ def of(
     return shared if bare else _MAKERS[count](shared)
 
 
-def refusal(name: str, order: int) -> str:
+def refusal(spec: OpSpec, order: int) -> str:
     """What is said where a gradient does not exist.
 
     Args:
-        name: of the operator, or of its gradient.
+        spec: of the operator, or of its gradient.
         order: how often it was differentiated before.
     """
     if not order:
-        return f"{name} has no gradient; use the composite route"
-    whole = name.partition("_grad")[0]
+        is_written = spec.place and spec.composite is None
+        remedy = (
+            f"write backward in the class at {spec.place}"
+            if is_written
+            else "use the composite route"
+        )
+        return f"{spec.name} has no gradient; {remedy}"
+    whole = spec.name.partition("_grad")[0]
     return (
         f"{whole} has no derivative of order {order + 1} as a kernel: its gradient reads what only the kernel of the forward "
         f'makes, or is written by hand; use route="composite", where MindSpore differentiates basic operators'

@@ -49,6 +49,8 @@ class Procedure:
     def of(
         cls, spec: OpSpec, attributes: Mapping[str, Any], given: Sequence[Described]
     ) -> Procedure:
+        if spec.describe is not None:
+            return cls(spec, attributes, tuple(spec.describe(*given, **attributes)))
         assert spec.infer_shape is not None and spec.infer_dtype is not None, spec.name
         shapes = spec.infer_shape(*(one.shape for one in given), **attributes)
         dtypes = spec.infer_dtype(*(one.dtype for one in given))

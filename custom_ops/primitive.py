@@ -166,14 +166,14 @@ def _gradients(
 def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
     if not direct.IS_KNOWN or spec.overwrites:
         return None
-    return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec.name, order))  # fmt: skip
+    return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec, order))  # fmt: skip
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
     """The gradient as a function that MindSpore reads; inputs without one get zeros."""
     found = _gradients(spec, attributes, order, eager=eager)
     if not found:
-        return bprops.refused(len(spec.inputs), bprops.refusal(spec.name, order))
+        return bprops.refused(len(spec.inputs), bprops.refusal(spec, order))
     places, first = [-1] * len(spec.inputs), 0
     for one in found:
         for place, output in enumerate(one.places):

@@ -9,45 +9,52 @@ from os import PathLike
 from types import SimpleNamespace
 from typing import Any
 
+import custom_ops
 from custom_ops import inferring
 from custom_ops.cell import FusedCell
 from custom_ops.framework import HAS_MINDSPORE, nn
 from custom_ops.kernels import several
+from custom_ops.numpy_operator import KIND, Declaration, Operator, place_of
 from custom_ops.specs import Compute, OpSpec
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.dsl.tracing import trace
 from tbe_impl.errors import InputError
 
-_operators: dict[str, type[FusedCell]] = {}
-_KIND = "_custom_ops_kind"
+_operators: dict[str, tuple[type[Any], str]] = {}
+"""Name → the class that is registered, and its file and line."""
 
 
 def tbe(function: Callable[..., Any]) -> Callable[..., Any]:
     """Marks a function on tensors of the TBE DSL (``te.lang.cce``, ``tbe.dsl``, `tbe_impl.dsl`)."""
-    setattr(function, _KIND, "tbe")
+    setattr(function, KIND, "tbe")
     return function
 
 
 def formula(function: Callable[..., Any]) -> Callable[..., Any]:
     """Marks a formula in NumPy: it is run once on symbols, and what it does becomes a kernel."""
-    setattr(function, _KIND, "formula")
+    setattr(function, KIND, "formula")
     return function
 
 
-def get(name: str) -> type[FusedCell]:
-    """The Cell of a registered operator.
+def get(name: str) -> type[Any]:
+    """The class of an operator: a registered one, else one of this package.
 
     Raises:
         InputError: there is none of that name.
     """
-    if name not in _operators:
+    if name in _operators:
+        return _operators[name][0]
+    home = custom_ops._HOMES.get(name, "").partition(".")[0]
+    found = getattr(custom_ops, name) if home in ("operators", "aliases") else None
+    if not isinstance(found, type):
+        registered = ", ".join(sorted(_operators)) or "one made with register_operator"
         raise InputError(
             "no operator of that name is registered",
             place="custom_ops.get",
-            expected=", ".join(sorted(_operators)) or "an operator made with register_operator",
+            expected=f"{registered}, or an operator of custom_ops such as AddReLU",
             got=repr(name),
         )
-    return _operators[name]
+    return found
 
 
 def register_operator(
@@ -58,10 +65,12 @@ def register_operator(
     undifferentiable: Sequence[str] = (),
     tbe_file: str | PathLike[str] = "",
     tbe_gradient_file: str | PathLike[str] = "",
-) -> Callable[[type], type[FusedCell]]:
+) -> Callable[[type], type[Any]]:
     """Makes an operator of the class below.
 
-    The class has ``forward``: a function on tensors marked `tbe`, one in NumPy marked `formula`, or a Cell. Its keyword
+    A class that derives from `custom_ops.Operator` has ``forward`` and ``backward`` as methods, and stays as it is.
+
+    Any other class has ``forward``: a function on tensors marked `tbe`, one in NumPy marked `formula`, or a Cell. Its keyword
     arguments are the operator's attributes. It may have ``backward(ctx, grad, …)``, of the same kind, with one gradient for
     each output: ``ctx.x`` is the input or output of that name, ``ctx.alpha`` an attribute; it gives the gradient of each
     input, None for one that has none. Without it the gradient is derived. ``infer_shape`` and ``infer_dtype`` take the
@@ -71,7 +80,7 @@ def register_operator(
     operators of MindSpore, which say their dtypes themselves.
 
     Args:
-        name: what `get` finds it by.
+        name: what `get` finds it by, before an operator of this package of that name.
         inputs: names; by default those of forward's arguments.
         outputs: names; by default ``out``.
         undifferentiable: inputs that get no gradient.
@@ -80,7 +89,7 @@ def register_operator(
         tbe_gradient_file: likewise that of the gradient.
 
     Returns:
-        A decorator: the class becomes a Cell.
+        A decorator: the class becomes a Cell, or, of an `Operator`, is one already.
 
     Raises:
         InputError: the name is taken by another class, there is no forward, the names do not fit, or a forward that is a
@@ -96,20 +105,53 @@ def register_operator(
     array([3., 6.], dtype=float32)
     """
 
-    def decorate(written: type) -> type[FusedCell]:
-        place = _place_of(written)
-        spec = _spec(written, name, inputs, outputs, undifferentiable, place)
-        spec = replace(spec, tbe=str(tbe_file), tbe_gradient=str(tbe_gradient_file))
-        known = _operators.get(name)
-        if known is not None and known.spec.place != place:
-            raise InputError(
-                f"the name {name} is taken", place=place, got=f"also {known.spec.place}"
+    def decorate(written: type) -> type[Any]:
+        place = place_of(written)
+        _, known = _operators.get(name, (None, place))
+        if known != place:
+            raise InputError(f"the name {name} is taken", place=place, got=f"also {known}")
+        made: type[Any] = written
+        if issubclass(written, Operator):
+            written.declaration = replace(
+                _declaration(written, name, inputs, place),
+                outputs=tuple(outputs or ("out",)),
+                undifferentiable=frozenset(undifferentiable),
+                tbe=str(tbe_file),
+                tbe_gradient=str(tbe_gradient_file),
             )
-        made = _cell_class(written, spec)
-        _operators[name] = made
+        else:
+            spec = _spec(written, name, inputs, outputs, undifferentiable, place)
+            spec = replace(spec, tbe=str(tbe_file), tbe_gradient=str(tbe_gradient_file))
+            made = _cell_class(written, spec)
+        _operators[name] = made, place
         return made
 
     return decorate
+
+
+def _declaration(
+    written: type[Operator], name: str, inputs: Sequence[str] | None, place: str
+) -> Declaration:
+    own = written.declaration.inputs
+    if not own:
+        raise _without_forward(name, place)
+    if inputs is not None and tuple(inputs) != own:
+        raise InputError(
+            f"{name}: the names of inputs are not those of forward",
+            place=place,
+            expected=", ".join(own),
+            got=", ".join(inputs),
+            remedy="Leave `inputs` out: an Operator records forward's arguments under their names",
+        )
+    return Declaration(name, own, place=place)
+
+
+def _without_forward(name: str, place: str) -> InputError:
+    return InputError(
+        f"{name} has no forward",
+        place=place,
+        remedy="Write one: a method of an Operator, a function marked @tbe or @formula, or a Cell",
+    )
 
 
 def _cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
@@ -145,7 +187,7 @@ def _spec(
 ) -> OpSpec:
     forward = inspect.getattr_static(written, "forward", None)
     if forward is None:
-        raise InputError(f"{name} has no forward", place=place, remedy="Write one, marked @tbe or @formula, or a Cell")  # fmt: skip
+        raise _without_forward(name, place)
     if HAS_MINDSPORE and (
         isinstance(forward, nn.Cell) or (isinstance(forward, type) and issubclass(forward, nn.Cell))
     ):
@@ -188,7 +230,7 @@ def _spec(
         own = _function(backward, written)
         saves = _saves(own, names, made)
         gradient = _with_context(own, saves, len(made))
-        gradient = _as_compute(gradient, getattr(backward, _KIND, kind))
+        gradient = _as_compute(gradient, getattr(backward, KIND, kind))
         if infer_dtype is not None:
             gradient = inferring.backward_with(gradient, saves, names)
     return OpSpec(
@@ -211,12 +253,13 @@ def _spec(
 
 
 def _kind_of(forward: Any, name: str, place: str) -> str:
-    kind = getattr(getattr(forward, "__func__", forward), _KIND, "")
+    kind = getattr(getattr(forward, "__func__", forward), KIND, "")
     if not kind:
         raise InputError(
             f"it is not said what {name}.forward is written in",
             place=place,
             expected="@tbe (tensors of the DSL) or @formula (NumPy) above it, or a Cell",
+            remedy="Methods in plain NumPy belong to a class that derives from custom_ops.Operator",
         )
     return str(kind)
 
@@ -276,11 +319,3 @@ def _with_context(backward: Any, saves: Sequence[str], outputs: int) -> Compute:
         return several(backward(context, *tensors[len(saves) :][:outputs]))
 
     return compute
-
-
-def _place_of(written: type) -> str:
-    try:
-        file = inspect.getsourcefile(written)
-        return f"{file}:{inspect.getsourcelines(written)[1]}"
-    except (OSError, TypeError):
-        return written.__qualname__

@@ -37,7 +37,8 @@ class OpSpec:
             it (`custom_ops.written.Written`). `forward` is None then.
         backward_written: likewise the gradients, from what `backward` takes.
         procedure: computes it on arrays where no kernel does: the inputs, then the arrays to write to, attributes by keyword;
-            `infer_shape`, which gets the attributes too, and `infer_dtype` say what it makes. `forward` is None then.
+            `describe`, or `infer_shape`, which gets the attributes too, and `infer_dtype` say what it makes. `forward` is None then.
+        describe: of a procedure, the inputs described (`custom_ops.kernels.Described`) and attributes by keyword → the outputs.
         gradients_apart: the inputs with a gradient in groups, each computed by an operator of its own in MindSpore, which leaves
             out what nobody reads; `backward_written` takes the names as `wanted` then. Empty: all by one.
         backward_procedure: likewise the gradients, from what `backward` takes; each has the shape and dtype of its input,
@@ -84,6 +85,7 @@ class OpSpec:
     written: Callable[..., Any] | None = None
     backward_written: Callable[..., Any] | None = None
     procedure: Callable[..., None] | None = None
+    describe: Callable[..., Any] | None = None
     backward_procedure: Callable[..., None] | None = None
     gradients_apart: tuple[tuple[str, ...], ...] = ()
     undifferentiable: frozenset[str] = frozenset()

@@ -32,7 +32,7 @@ SPECS: Mapping[str, OpSpec] = {
 
 
 class _Folded:
-    """Folding and convolution on arrays."""
+    """Folding, once for given weights, and convolution on arrays."""
 
     def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
         spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
@@ -40,9 +40,14 @@ class _Folded:
         self.fold.spec, self.fold.attributes = spec, {"eps": float(eps)}
         self.conv.spec, self.conv.attributes = SPECS[activation], attributes
 
-    def forward(self, x: Any, *weights: Any) -> np.ndarray:
-        """y; weight, bias where there is one, gamma, beta, mean and variance."""
-        made: np.ndarray = self.conv.forward(x, *self.fold.forward(*weights))
+    def fold_weights(self, *weights: Any) -> _Folded:
+        """Itself, with weight, bias where there is one, gamma, beta, mean and variance folded."""
+        self.weights = self.fold.forward(*weights)
+        return self
+
+    def forward(self, x: Any) -> np.ndarray:
+        """y."""
+        made: np.ndarray = self.conv.forward(x, *self.weights)
         return made
 
     def backward(self, grad: Any) -> tuple[np.ndarray, ...]:
@@ -57,7 +62,7 @@ class FusedConvBN:
     .. math::
         y = f\left(\frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta\right)
 
-    The weights are folded, then one convolution writes the result.
+    The weights are folded when the object is made; each call is one convolution.
 
     Args:
         conv_weight: (channels out, channels in of a group, height, width).
@@ -100,16 +105,17 @@ class FusedConvBN:
         if activation not in SPECS:
             raise InputError("FusedConvBN: unknown activation", place="FusedConvBN", expected=", ".join(filter(None, SPECS)), got=repr(activation))  # fmt: skip
         given = (conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var)
-        self.weights = tuple(np.asarray(one) for one in given if one is not None)
+        weights = tuple(np.asarray(one) for one in given if one is not None)
         hashable = [tuple(one) if isinstance(one, list) else one for one in (stride, padding, dilation)]  # fmt: skip
         names = ("stride", "padding", "dilation", "groups", "lowering")
         attributes = dict(zip(names, (*hashable, groups, lowering), strict=True)) | leak_of(activation, alpha)  # fmt: skip
-        self._folded = _Folded(attributes, eps, activation, conv_bias is not None)
+        folded = _Folded(attributes, eps, activation, conv_bias is not None)
+        self._folded = folded.fold_weights(*weights)
         self._was_called = False
 
     def forward(self, x: Any) -> np.ndarray:
         """y; x is kept for `backward`."""
-        made = self._folded.forward(x, *self.weights)
+        made = self._folded.forward(x)
         self._was_called = True
         return made
 
@@ -232,7 +238,7 @@ class ConvBN(Called):
         last = _Folded(self.attributes, eps_of(bn), self.activation, self.has_bias)
         object.__setattr__(self, "_last", last)
         weights = (self.conv.weight, *bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)
-        return last.forward(x, *map(as_array, weights))
+        return last.fold_weights(*map(as_array, weights)).forward(x)
 
     def backward(self, grad: Any, *arrays: Any) -> tuple[np.ndarray, ...]:
         """The gradients of x, weight, bias where there is one, gamma and beta."""

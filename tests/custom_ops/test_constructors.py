@@ -41,7 +41,11 @@ STAND_FOR = {
     "TokenEmbedding": nn.Embedding,
 }
 """What has no Cell of its own in MindSpore is not here."""
-PUBLIC = [name for name in custom_ops.__all__ if name[0].isupper() and name != "FusedCell"]
+PUBLIC = [
+    name
+    for name, home in custom_ops._HOMES.items()
+    if name[0].isupper() and name != "FusedCell" and home != "aliases"
+]
 
 
 def arguments(kind):
