@@ -63,6 +63,12 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
     metavar="NAME=SIZE[,…]",
     help="A size that is only known when the model runs, for the estimate.  [default: 1]",
 )
+@click.option(
+    "--lower",
+    default="",
+    metavar="NAMES",
+    help="Operators to write in simpler ones: Gemm (MatMul and Add), Conv (im2col and MatMul); with commas between.",
+)
 @click.option("--dry-run", is_flag=True, help="Decide, and write nothing.")
 @click.option("--verify", is_flag=True, help="Run original and fused in ONNX Runtime, and compare.")
 @click.option("--report", type=FILE, help="Write the report as one HTML file.")
@@ -78,7 +84,7 @@ DEVICES = ("cpu", "ascend910a", "ascend910b", "ascend310p")
 )
 def fuse(
     source: Path, target: Path | None, rules: str, opt_level: int, device: str, kind: str, assumptions: tuple[str, ...],
-    dry_run: bool, verify: bool, report: Path | None, debug: bool,
+    lower: str, dry_run: bool, verify: bool, report: Path | None, debug: bool,
 ) -> None:  # fmt: skip
     """Fuse an ONNX model, where that pays.
 
@@ -93,6 +99,7 @@ def fuse(
         "device_name": device,
         "target": kind,
         "assume": dict(_assumption(one) for text in assumptions for one in _each(text)),
+        "lower": lower,
         "dry_run": dry_run,
         "report": report,
     }

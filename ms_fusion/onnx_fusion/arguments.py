@@ -25,6 +25,8 @@ LEVELS: Mapping[int, tuple[str, ...]] = {
     3: ("intra-operator", "cross-operator", "pipeline"),
 }
 """Level of optimisation → the kinds of fusion that are tried."""
+LOWERED = ("Conv", "Gemm")
+"""Operators that can be lowered on request: see `ms_fusion.onnx_fusion.lowering`."""
 RUNTIME_RULES = ("Attention", "AddLayerNorm", "LayerNorm", "RMSNorm", "GELU", "SiLU", "RotaryEmbedding", "Softmax")  # fmt: skip
 """Rules for which ONNX Runtime has an operator: those of `ms_fusion.onnx_fusion.ort.table.EQUIVALENTS`."""
 _RULES = tuple(rule.name for rule in DEFAULT_RULES)
@@ -45,6 +47,7 @@ class Checked:
         sizes: assumed ones, by name.
         rules: names and rules.
         capacity_share: of the on-chip memory that a tile may fill.
+        lower: types of operators that are lowered.
     """
 
     source: Path
@@ -52,6 +55,7 @@ class Checked:
     sizes: Mapping[str, int]
     rules: tuple[str | Rule, ...]
     capacity_share: float
+    lower: tuple[str, ...] = ()
 
 
 def checked(
@@ -63,6 +67,7 @@ def checked(
     device_name: str = "cpu",
     target: str = "any",
     assume: Mapping[str, int] | None = None,
+    lower: str | Sequence[str] = (),
     dry_run: bool = False,
     report: Path | str | None = None,
 ) -> Checked:
@@ -97,11 +102,12 @@ def checked(
         raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
     check_device(device_name)
     sizes = _checked_sizes(assume or {})
+    lowered = _checked_lowered(lower)
     place = None if dry_run else _checked_place(source, output)
     if report is not None:
         _check_report(Path(report), source, place)
     check_model_file(source)
-    return Checked(source, place, sizes, rules, capacity_share)
+    return Checked(source, place, sizes, rules, capacity_share, lowered)
 
 
 def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
@@ -109,6 +115,16 @@ def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> Non
     for one in wanted.split(",") if isinstance(wanted, str) else wanted:
         if not isinstance(one, Rule) and one.strip() not in ("all", *known):
             raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join(known)}", got=repr(one))  # fmt: skip
+
+
+def _checked_lowered(wanted: str | Sequence[str]) -> tuple[str, ...]:
+    names = wanted.split(",") if isinstance(wanted, str) else wanted
+    found = tuple(name.strip() for name in names if name)
+    for name in found:
+        if name not in LOWERED:
+            expected = " or ".join(LOWERED)
+            raise InputError("unknown operator", place="lower", expected=expected, got=repr(name))
+    return found
 
 
 def _checked_sizes(assume: Mapping[str, Any]) -> dict[str, int]:

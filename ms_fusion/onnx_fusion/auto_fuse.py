@@ -48,6 +48,7 @@ def auto_fuse(
     device_name: str = "cpu",
     target: str = "any",
     assume: Mapping[str, int] | None = None,
+    lower: str | Sequence[str] = (),
     dry_run: bool = False,
     verify: bool = False,
     debug: bool = False,
@@ -67,6 +68,8 @@ def auto_fuse(
             operators, where it has them and they are not slower, without kernels.
         assume: sizes for the cost model of those of inputs that are not known before run time; the others count as 1, and
             sizes inside of the model follow.
+        lower: operators that are written in simpler ones, whatever the device has: ``Gemm`` (MatMul and Add), ``Conv``
+            (im2col and MatMul); names with commas, or a sequence.
         dry_run: decide, and write nothing.
         verify: run original and fused in ONNX Runtime; a fusion that changes a result is named and dropped, clean-up that
             does is left away. On a CPU kernels are timed besides: what each saves stands beside what was promised.
@@ -84,7 +87,7 @@ def auto_fuse(
     say = progress or (lambda text: None)
     given = checked(
         input, output, fusion_rules=fusion_rules, opt_level=opt_level, device_name=device_name,
-        target=target, assume=assume, dry_run=dry_run, report=report,
+        target=target, assume=assume, lower=lower, dry_run=dry_run, report=report,
     )  # fmt: skip
     source, place, sizes = given.source, given.place, given.sizes
     fuse = (
@@ -103,7 +106,7 @@ def auto_fuse(
     with Native() as native:
         say("cleaning up")
         model, cleaned = _cleaned(
-            model, source, target_device.name, sizes, defaults, native, verify=verify
+            model, source, target_device.name, given.lower, sizes, defaults, native, verify=verify
         )
         unknown = unknown_sizes(project(model).graph, sizes)
         if defaults:
@@ -130,9 +133,9 @@ def _noted(defaults: Mapping[str, object]) -> str:
     return f"inputs that have a default ({len(defaults)}: {some}) may be fed, so nothing is made of their numbers beforehand; where nobody feeds them, take them off the inputs"
 
 
-def _cleaned(model: ir.Model, source: Path, device_name: str, sizes: Mapping[str, int], defaults: Mapping[str, ir.TensorProtocol], native: Native, *, verify: bool) -> tuple[ir.Model, Cleaned]:  # fmt: skip
+def _cleaned(model: ir.Model, source: Path, device_name: str, lowered: Sequence[str], sizes: Mapping[str, int], defaults: Mapping[str, ir.TensorProtocol], native: Native, *, verify: bool) -> tuple[ir.Model, Cleaned]:  # fmt: skip
     """The model without what it does not need; as it was where that changes its results."""
-    cleaned = clean(model, native, device_name)
+    cleaned = clean(model, native, device_name, lowered)
     if not verify:
         return model, cleaned
     compared = Comparison(source, project(model).graph, sizes, defaults, native)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -60,8 +60,13 @@ class Cleaned:
     notes: tuple[str, ...] = ()
 
 
-def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
-    """Cleans a model in place; its inputs and outputs keep their names, shapes and order. What the device lacks is lowered."""
+def clean(
+    model: ir.Model, native: Native, device: str = "cpu", lowered: Sequence[str] = ()
+) -> Cleaned:
+    """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
+
+    What the device lacks is lowered, and operators of the types `lowered`.
+    """
     counted: dict[str, int] = {}
     notes: list[str] = []
 
@@ -91,13 +96,13 @@ def clean(model: ir.Model, native: Native, device: str = "cpu") -> Cleaned:
         ]
         if not any(changed):
             break
-    lowered = lower(model, device)
-    if lowered:
+    told = lower(model, device, lowered)
+    if told:
         # what was written anew has parts that are known beforehand: filters turned, sizes
         step("known beforehand", lambda: fold(model))
         _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
-    return Cleaned(tuple(counted.items()), (*lowered, *dict.fromkeys(notes)))
+    return Cleaned(tuple(counted.items()), (*told, *dict.fromkeys(notes)))
 
 
 def untouched(model: ir.Model, native: Native) -> Cleaned:

@@ -1,4 +1,4 @@
-"""What a device lacks, said in operators that it has: a convolution as its windows side by side and a matrix product.
+"""Lowering to simpler operators: a convolution as im2col and a matrix product, Gemm as MatMul and Add.
 
 y[n, o, p] = Σ_kc weight[o, kc] · columns[n, kc, p],   columns = the image under each place of the window, concatenated
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+
+from ms_fusion.onnx_fusion.tidying.parts import is_op
+from ms_fusion.onnx_fusion.tidying.parts import version as version_of
 
 _SOURCE = "CANN's ops-nn, Conv3D and Conv3DV2: supported products"
 LACKS: Mapping[str, Mapping[int, str]] = MappingProxyType(
@@ -27,32 +30,82 @@ BROADCAST, STRIDED, PAD_TOLD = 7, 10, 11
 """Versions of ONNX's operators: from which on Add broadcasts by itself, Slice has steps, and Pad's sizes are an input."""
 
 
-def lower(model: ir.Model, device: str) -> tuple[str, ...]:
-    """Replaces in place what a device lacks, where sizes are known and the padding is told; a sentence for each.
+def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str, ...]:
+    """Replaces in place what a device lacks and what is asked for; a sentence for each.
 
     Args:
         model: cleaned, shapes inferred.
         device: its name.
+        asked: types of operators, of `ms_fusion.onnx_fusion.arguments.LOWERED`.
     """
-    lacking = LACKS.get(device, {})
     told = []
-    version = model.opset_imports.get("", 0)
-    for node in list(model.graph) if lacking else ():
-        image = (
-            node.inputs[0] if node.op_type == "Conv" and node.domain in ("", "ai.onnx") else None
-        )
-        if image is None or image.shape is None or len(image.shape) - 2 not in lacking:
+    version = version_of(model)
+    for node in list(model.graph):
+        why = _why(node, device, asked)
+        if not why:
             continue
-        found = _convolution(node)
-        how = "stays, a size is not known before it runs"
+        name = node.name or node.outputs[0].name
         if version < BROADCAST:
             how = f"stays, before version {BROADCAST} of ONNX's operators it is not written anew"
-        elif found is not None:
-            result, made = _written(found, node, version)
-            ir.convenience.replace_nodes_and_values(model.graph, node, [node], made, node.outputs, [result])  # fmt: skip
-            how = f"is {found.windows} windows side by side and a matrix product"
-        told.append(f"{device} lacks {lacking[len(image.shape) - 2]}: {node.name} {how}")
+        else:
+            how, result, made = (_gemm if node.op_type == "Gemm" else _conv)(node, version)
+            if result is not None:
+                ir.convenience.replace_nodes_and_values(
+                    model.graph, node, [node], made, node.outputs, [result]
+                )
+        told.append(f"{why}: {name} {how}")
     return tuple(told)
+
+
+def _why(node: ir.Node, device: str, asked: Container[str]) -> str:
+    """Why an operator is lowered; empty for one that is not."""
+    if not is_op(node, "Conv", "Gemm"):
+        return ""
+    if node.op_type in asked:
+        return "lowered as asked"
+    image = node.inputs[0]
+    axes = len(image.shape) - 2 if image is not None and image.shape is not None else 0
+    lacking = LACKS.get(device, {}).get(axes, "") if node.op_type == "Conv" else ""
+    return f"{device} lacks {lacking}" if lacking else ""
+
+
+_Lowered = tuple[str, ir.Value | None, list[ir.Node]]
+"""What became of an operator in words, its new result, None where it stays, and what makes it."""
+
+
+def _conv(node: ir.Node, version: int) -> _Lowered:
+    found = _convolution(node)
+    if found is None:
+        return "stays, a size is not known before it runs", None, []
+    result, made = _written(found, node, version)
+    return f"is {found.windows} windows side by side and a matrix product", result, made
+
+
+def _gemm(node: ir.Node, version: int) -> _Lowered:
+    """alpha · a b + beta · c by operators of their own; factors of 1 are left out."""
+    dtype = node.outputs[0].dtype
+    if dtype is None or not dtype.is_floating_point():
+        return "stays, its dtype is no known float", None, []
+    w = _Writer(node, version)
+    number = dtype.numpy().type
+
+    def scaled(value: ir.Value | None, name: str) -> ir.Value | None:
+        factor = node.attributes.get_float(name, 1.0)
+        if factor == 1.0:
+            return value
+        return w.op("Mul", value, w.op("Constant", value=ir.tensor(np.array(number(factor)))))
+
+    matrices = [
+        w.op("Transpose", value, perm=[1, 0]) if node.attributes.get_int(name, 0) else value
+        for value, name in zip(node.inputs[:2], ("transA", "transB"), strict=True)
+    ]
+    result = scaled(w.op("MatMul", *matrices), "alpha")
+    added = [value for value in node.inputs[2:] if value is not None]
+    if added:
+        result = w.op("Add", result, scaled(added[0], "beta"))
+    assert result is not None
+    result.shape, result.type = node.outputs[0].shape, node.outputs[0].type
+    return "is a matrix product" + " and a sum" * bool(added), result, w.nodes
 
 
 @dataclass(frozen=True)
@@ -108,8 +161,8 @@ def _convolution(node: ir.Node) -> _Convolution | None:
 class _Writer:
     """Operators one behind the other, of a version of ONNX's."""
 
-    def __init__(self, name: str, version: int):
-        self.name, self.version = name, version
+    def __init__(self, node: ir.Node, version: int):
+        self.name, self.version = node.name or node.outputs[0].name, version
         self.nodes: list[ir.Node] = []
 
     def op(self, kind: str, *inputs: ir.Value | None, **attributes: Any) -> ir.Value:
@@ -145,7 +198,7 @@ class _Writer:
 def _written(found: _Convolution, node: ir.Node, version: int) -> tuple[ir.Value, list[ir.Node]]:
     image, weight, *bias = node.inputs
     assert weight is not None
-    w = _Writer(node.name or "conv", version)
+    w = _Writer(node, version)
     rank, depth = len(found.spans), found.channels // found.groups * found.windows
     if any((*found.before, *found.after)):
         image = w.padded(image, found.before, found.after)
