@@ -91,11 +91,14 @@ class BuildStep:
         by: ``c`` (loop nests of ours), ``onednn`` (one call of that library), or ``numpy`` (formulas: it could not be built).
         operators: the basic operators that it computes.
         nests: loop nests, of ``c``.
+        second_pass_bytes: bytes of its result that it reads and writes once more: relu is a pass
+            over the product, since oneDNN's own turns NaN into 0.
     """
 
     by: str
     operators: tuple[str, ...]
     nests: int = 0
+    second_pass_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,12 @@ class Build:
     seconds: float = 0.0
     cached: bool = False
     why: str = ""
+
+    @property
+    def second_passes(self) -> Work:
+        """What its steps move besides the inputs and outputs of the kernel."""
+        moved = sum(step.second_pass_bytes for step in self.steps)
+        return Work(bytes_read=moved, bytes_written=moved)
 
 
 @dataclass(frozen=True)

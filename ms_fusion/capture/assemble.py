@@ -57,6 +57,8 @@ def assemble(
     builds = builds if builds and generator == "ms_fusion" else {}
     builder = _KernelBuilder(joined, device, generator, builds, times_before, times_after)
     built = tuple(builder.kernel(node) for node in joined.after if node.is_fused_kernel)
+    after = cost.summarise(joined.after)
+    second_passes = sum((one.build.second_passes for one in built if one.build), Work())
     ran, times = (joined.after, times_after) if times_after else (joined.before, times_before)
     return Ledger(
         title=title,
@@ -83,7 +85,10 @@ def assemble(
             time_spread_us=step_before_spread_us,
         ),
         after=replace(
-            cost.summarise(joined.after), time_us=step_after_us, time_spread_us=step_after_spread_us
+            after,
+            bytes_moved=after.bytes_moved + second_passes.bytes,
+            time_us=step_after_us,
+            time_spread_us=step_after_spread_us,
         ),
         hot_spots=hot_spots(
             ran,
@@ -124,7 +129,9 @@ class _KernelBuilder:
         assert node.body is not None
         after, before = self.joined.after, self.joined.before
         members = [before.node(name) for name in self.joined.members.get(node.name, ())]
-        work = cost.work_of(node, after)
+        name = str(node.attr("info_name") or node.name)
+        build = self.builds.get(name)
+        work = cost.work_of(node, after) + (build.second_passes if build else Work())
         apart = [_share(cost.work_of(member, before), self._pieces(member)) for member in members]
         stages = cost.stages(work, self.device, matrix=_on_matrix_unit(node.body))
         stages_unfused = tuple(
@@ -133,7 +140,6 @@ class _KernelBuilder:
         )
         runs, time_us, spread_us = self.times_after.get(node.name, (None, None, None))
         unfused_us, unfused_spread_us = self._unfused_us(members)
-        name = str(node.attr("info_name") or node.name)
         return FusedKernel(
             name=name,
             full_name=node.name,
@@ -155,7 +161,7 @@ class _KernelBuilder:
             unfused_time_us=unfused_us,
             predicted_saving_us=cost.predicted_saving_us(stages_unfused, stages),
             generator=self.generator,
-            build=self.builds.get(name),
+            build=build,
             subgraph=node.subgraph,
             time_spread_us=spread_us,
             unfused_time_spread_us=unfused_spread_us,

@@ -7,6 +7,7 @@ Everything counted here is exact and comes from shapes and dtypes alone. Assumpt
 - changing only the shape (Reshape, ExpandDims …) moves no byte and launches no kernel: measured on MindSpore 2.10 on CPU;
 - a fused kernel reads each distinct input once, writes its outputs once, and is one launch; what it writes in place
   counts with the size of the tensor it overwrites;
+- the ledger adds what a kernel of ours moves again: relu behind a product or convolution of oneDNN is a second pass;
 - sizes not known before run time count as 1.
 
 What a fusion saves is `benefit`: one number in µs, with its terms. `estimate_benefit` takes numbers instead of a graph.

@@ -91,7 +91,8 @@ def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | N
 def _told(part: Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
     if isinstance(part, LibraryStep):
         covered = [operator for name in part.covered for operator in done_by(graph.node(name))]
-        return BuildStep("onednn", tuple(covered))
+        again = graph.values[part.writes].bytes if part.call.has_second_pass else 0
+        return BuildStep("onednn", tuple(covered), second_pass_bytes=again)
     layout = next(layouts)
     return BuildStep("c", tuple(node.op for node in part.nodes), len(layout.nests) if layout else 0)
 

@@ -23,6 +23,13 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
     function: Literal["prepare_conv2d", "prepare_conv2d_backward", "prepare_matmul", "prepare_max_pool_gradient"]  # fmt: skip
     arguments: dict[str, Plain]
 
+    @property
+    def has_second_pass(self) -> bool:
+        """Whether a pass of ours over the result follows the call of oneDNN."""
+        from custom_ops.onednn.epilogues import Epilogue
+
+        return Epilogue(activation=str(self.arguments.get("activation", ""))).has_own_relu
+
     def prepare(self) -> Prepared:
         """It, ready to be called.
 

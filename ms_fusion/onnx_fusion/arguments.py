@@ -55,7 +55,7 @@ class Checked:
     sizes: Mapping[str, int]
     rules: tuple[str | Rule, ...]
     capacity_share: float
-    lower: tuple[str, ...] = ()
+    lower: tuple[str, ...]
 
 
 def checked(

@@ -26,6 +26,7 @@ from ms_fusion.report.units import (
 from ms_fusion.report.verdicts import accuracy_verdict, is_good, output_verdict, times_are_clear
 
 STEPS_SHOWN = 6
+SECOND_PASS = " (relu in a second pass)"
 
 
 def environment_text(ledger: Ledger) -> str:
@@ -154,7 +155,7 @@ def build_text(kernel: FusedKernel) -> str:
     if build.why:
         return f"by ms_fusion: not built, computed by its formulas in NumPy ({build.why})"
     steps = [
-        f"{operators_text(step.operators)} by oneDNN"
+        f"{operators_text(step.operators)} by oneDNN{SECOND_PASS * bool(step.second_pass_bytes)}"
         if step.by == "onednn"
         else plural(step.nests, "loop nest")
         for step in build.steps[:STEPS_SHOWN]

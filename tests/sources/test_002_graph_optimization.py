@@ -1,0 +1,113 @@
+"""Document 002: graphs of operators, Gemm and convolution lowered, product, bias and ReLU as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from custom_ops import MatMulBiasReLU
+from ms_fusion import cli
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from tbe_impl.errors import InputError
+from tests.cases import cases
+from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.presets.mindspore_child import ROOT, run
+
+
+def test_a_graph_is_nodes_edges_inputs_outputs() -> None:
+    """With two edges between the same operators, which a reader has to keep apart."""
+    values = {name: Value(name, (4,), "float32") for name in ("x", "a", "y")}
+    nodes = (Node("relu", "ReLU", ("x",), ("a",)), Node("mul", "Mul", ("a", "a"), ("y",)))
+    graph = Graph("main", nodes, values, ("x",), ("y",))
+    assert [(edge.producer, edge.consumer) for edge in graph.edges] == [("relu", "mul")] * 2
+    assert (len(graph.nodes), graph.inputs, graph.outputs) == (2, ("x",), ("y",))
+
+
+def operators_of(path: Path) -> list[str]:
+    model = onnx.load(path)
+    return [node.op_type for graph in (model.graph, *model.functions) for node in graph.node]
+
+
+GEMMS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "Gemm = MatMul + Bias": ((6,), {}),
+    "without bias": ((), {}),
+    "turned and scaled": ((4, 6), {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}),
+}
+
+
+@cases("name", GEMMS)
+def test_gemm_is_decomposed_on_request(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bias, attributes = GEMMS[name]
+    turned = "transA" in attributes
+    b = Builder({"x": (8, 4) if turned else (4, 8)})
+    weights = b.weight(*((6, 8) if turned else (8, 6)))
+    made = b.add("Gemm", "x", weights, *([b.weight(*bias)] if bias else []), **attributes)
+    source, output = b.save(tmp_path / "net.onnx", made), tmp_path / "lowered.onnx"
+    arguments = ["--input", source, "--output", output, "--opt-level", "0", "--verify"]
+    assert cli.run(["fuse", *map(str, arguments), "--lower", "Gemm"]) == 0
+    said = capsys.readouterr().out
+    assert f"lowered as asked: Gemm_0 is a matrix product{' and a sum' * bool(bias)}" in said
+    operators = operators_of(output)
+    assert "Gemm" not in operators and operators.count("MatMul") == 1
+    assert operators.count("Add") == bool(bias) and "WRONG" not in said
+
+
+def test_a_convolution_becomes_im2col_and_a_product(tmp_path: Path) -> None:
+    b = Builder({"x": (2, 3, 8, 8)})
+    made = b.add("Conv", "x", b.weight(4, 3, 3, 3), b.weight(4), pads=[1, 1, 1, 1])
+    b.nodes[-1].name = ""  # a note names its result then
+    source, output = b.save(tmp_path / "net.onnx", b.add("Relu", made)), tmp_path / "lowered.onnx"
+    ledger = auto_fuse(source, output, lower=["Conv"], opt_level=0, verify=True)
+    (note,) = [one for one in ledger.notes if "lowered" in one]
+    assert note == f"lowered as asked: {made} is 9 windows side by side and a matrix product"
+    operators = operators_of(output)
+    assert "Conv" not in operators and operators.count("MatMul") == 1
+    assert ledger.output_max_abs is not None and ledger.output_max_abs < 1e-5
+
+
+def test_what_is_not_lowered_is_said_by_name() -> None:
+    with pytest.raises(InputError, match="lower: unknown operator; expected Conv or Gemm, got 'R"):
+        auto_fuse("net.onnx", dry_run=True, lower="Gemm,Relu")
+
+
+def test_matmul_bias_relu_is_one_operator() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((5, 8)).astype(np.float32)
+    op = MatMulBiasReLU(8, 6)
+    weight, bias = op.weight.asnumpy(), op.bias.asnumpy()
+    made = op.forward(x)
+    want = np.maximum(x.astype(np.float64) @ weight.T + bias, 0)
+    np.testing.assert_allclose(made, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    program = ROOT / "tests" / "programs" / "sources" / "matmul_bias_relu.py"
+    return run(program, tmp_path_factory.mktemp("matmul") / "work").result
+
+
+@pytest.mark.mindspore
+def test_nan_stays_nan_behind_relu(seen: dict[str, Any]) -> None:
+    assert seen["close"] and seen["nan rows"] == [1]
+
+
+@pytest.mark.mindspore
+def test_the_ledger_counts_what_is_written_twice(seen: dict[str, Any]) -> None:
+    """Bias is in oneDNN's write; relu is a pass of its own, so that NaN stays NaN."""
+    assert seen["steps"] == [["onednn", ["MatMul", "Add", "Maximum"], seen["result bytes"]]]
+    assert seen["bytes written"] == 2 * seen["result bytes"]
+    assert seen["writes"] == pytest.approx(2)
+    assert "by oneDNN (relu in a second pass)" in seen["text"]
+    assert seen["unfused writes"] == 3 and seen["bytes after"] < seen["bytes before"]
+
+
+@pytest.mark.mindspore
+def test_a_product_with_bias_alone_is_written_once(seen: dict[str, Any]) -> None:
+    assert seen["bias alone"] == [["onednn", ["MatMul", "Add"], 0]]
