@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 from collections import namedtuple
 from collections.abc import Callable
@@ -28,7 +27,6 @@ from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import FusionError, InputError, MissingError
 from tests import nets
 from tests.cases import cases
-from tests.fork_server import run_program
 from tests.ms_fusion.report.ledgers import transformer_ledger
 from tests.trials.operators import described
 
@@ -305,17 +303,6 @@ def test_long_arguments_are_cut(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_operator(file).build(x, x, axis=list(range(10000)))
     assert caught.value.got is not None and len(caught.value.got) < 400
-
-
-@pytest.mark.mindspore
-def test_a_net_that_amp_rewrote_in_a_script_is_carried(tmp_path: Path) -> None:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    program = ROOT / "tests" / "programs" / "trials" / "amp_net_of_a_script.py"
-    done = run_program(program, cwd=tmp_path, environment=variables)
-    assert done.returncode == 0, done.output
-    (line,) = (one for one in done.output.splitlines() if one.startswith("explained: "))
-    _, title, kernels, *notes = line.split(maxsplit=3)
-    assert (title.startswith("Net"), int(kernels) > 0, notes) == (True, True, [])
 
 
 MADE = """
