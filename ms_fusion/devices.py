@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Device:
         rates: how quickly kernels in a row move bytes of which each leaves so many to the next: (bytes, bytes per second), from
             the nearest cache outwards; more move at the bandwidth.
         cores: that share a large kernel; the figures for arithmetic on vectors are of one of them.
+        lacks: operators of ONNX that it has not, of those that can be lowered: ``Conv``, ``Gemm``.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Device:
     vector_flops_per_s: float | None = None
     rates: tuple[tuple[int, float], ...] = ()
     cores: int = 1
+    lacks: tuple[str, ...] = ()
 
     def rate_of_bytes(self, held: int) -> float:
         """Bytes per second of kernels in a row that move so many bytes each."""
@@ -128,6 +132,8 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
 """Devices by name; the CPU is measured instead, see `measure_cpu`."""
 
 
+DESCRIPTION = ".json"
+"""How the name of a file that describes a device ends."""
 _ALIASES = {"ascend": "ascend910b"}
 
 
@@ -207,17 +213,54 @@ def check_device(name: str) -> str:
     """The key of a device's name; raises `InputError` for an unknown one. Nothing is measured."""
     from tbe_impl.errors import InputError
 
+    if name.endswith(DESCRIPTION):
+        return described(Path(name)).name
     key = _ALIASES.get(name.lower(), name.lower())
     if key != "cpu" and key not in DEVICES:
-        raise InputError("unknown device", expected=" or ".join(("cpu", *DEVICES)), got=repr(name))
+        expected = " or ".join(("cpu", *DEVICES, f"a file NAME{DESCRIPTION} that describes one"))
+        raise InputError("unknown device", expected=expected, got=repr(name))
     return key
 
 
-def device(name: str) -> Device:
-    """A device by name: a key of `DEVICES`, ``cpu`` (measured on the spot) or ``ascend`` (the 910B).
+def described(file: Path) -> Device:
+    """The device that a JSON file describes by the attributes of `Device`.
+
+    ``name`` and ``source`` are those of the file where it has none.
 
     Raises:
-        InputError: unknown name.
+        InputError: the file cannot be read, lacks an attribute, or has one that is none.
     """
+    import msgspec
+
+    from tbe_impl.errors import InputError
+
+    try:
+        told = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        found = msgspec.convert({"name": file.stem, "source": str(file)} | told, Device)
+    except (OSError, msgspec.MsgspecError) as error:
+        expected = "bandwidth_bytes_per_s, flops_per_s, launch_us and on_chip_bytes in JSON"
+        raise InputError(
+            "this describes no device", place=str(file), expected=expected, got=str(error)
+        ) from error
+    known = [item.name for item in fields(Device)]
+    wrong = [f"{name}: no attribute of a device" for name in told if name not in known]
+    rates = (found.bandwidth_bytes_per_s, found.flops_per_s, found.on_chip_bytes)
+    wrong += ["a rate or size that is not above 0"] * (min(*rates, found.launch_us + 1) <= 0)
+    wrong += [f"the name {found.name}, which is known"] * (found.name in ("cpu", *DEVICES))
+    if wrong:
+        raise InputError(
+            "this describes no device", place=str(file), expected=", ".join(known), got=wrong[0]
+        )
+    return found
+
+
+def device(name: str) -> Device:
+    """A device by name: a key of `DEVICES`, ``cpu`` (measured on the spot) or ``ascend`` (the 910B), or a file as `described`.
+
+    Raises:
+        InputError: unknown name, or a file that describes no device.
+    """
+    if name.endswith(DESCRIPTION):
+        return described(Path(name))
     key = check_device(name)
     return measure_cpu() if key == "cpu" else DEVICES[key]

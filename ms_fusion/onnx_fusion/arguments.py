@@ -102,7 +102,7 @@ def checked(
         raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
     check_device(device_name)
     sizes = _checked_sizes(assume or {})
-    lowered = _checked_lowered(lower)
+    lowered = checked_lowered(lower)
     place = None if dry_run else _checked_place(source, output)
     if report is not None:
         _check_report(Path(report), source, place)
@@ -117,7 +117,8 @@ def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> Non
             raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join(known)}", got=repr(one))  # fmt: skip
 
 
-def _checked_lowered(wanted: str | Sequence[str]) -> tuple[str, ...]:
+def checked_lowered(wanted: str | Sequence[str]) -> tuple[str, ...]:
+    """Types of operators; raises `InputError` for one that cannot be lowered."""
     names = wanted.split(",") if isinstance(wanted, str) else wanted
     found = tuple(name.strip() for name in names if name)
     for name in found:

@@ -14,7 +14,7 @@ from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import functions
-from ms_fusion.onnx_fusion.arguments import LEVELS, checked
+from ms_fusion.onnx_fusion.arguments import LEVELS, checked, checked_lowered
 from ms_fusion.onnx_fusion.as_kernels import as_kernels
 from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
 from ms_fusion.onnx_fusion.cleaning import Cleaned, clean, untouched
@@ -63,7 +63,8 @@ def auto_fuse(
         fusion_rules: ``all``, or names of rules (with commas, or as a sequence); rules of your own
             may stand among them, as `Rule`s or as dicts (`ms_fusion.rule_dicts`).
         opt_level: 0 clean-up only, 1 within operations, 2 across them, 3 everything with search.
-        device_name: ``cpu`` (measured on the spot), ``ascend910a``, ``ascend910b`` or ``ascend310p``.
+        device_name: ``cpu`` (measured on the spot), ``ascend910a``, ``ascend910b`` or ``ascend310p``, or a JSON file that
+            describes a device of one's own (`ms_fusion.devices.described`).
         target: ``any`` for a model that every ONNX runtime loads, with kernels beside it; ``ort`` for one of ONNX Runtime's own
             operators, where it has them and they are not slower, without kernels.
         assume: sizes for the cost model of those of inputs that are not known before run time; the others count as 1, and
@@ -96,6 +97,7 @@ def auto_fuse(
         else as_kernels(given.rules, given.capacity_share)
     )
     target_device = device(device_name)
+    lowered = (*given.lower, *checked_lowered(target_device.lacks))
     say("reading")
     model = open_model(source)
     if functions.is_fused(model):
@@ -106,7 +108,7 @@ def auto_fuse(
     with Native() as native:
         say("cleaning up")
         model, cleaned = _cleaned(
-            model, source, target_device.name, given.lower, sizes, defaults, native, verify=verify
+            model, source, target_device.name, lowered, sizes, defaults, native, verify=verify
         )
         unknown = unknown_sizes(project(model).graph, sizes)
         if defaults:
@@ -117,7 +119,7 @@ def auto_fuse(
         if place is not None:
             say("writing")
             put_back(done.model, defaults)
-            write(done.model, place, done.kernels, device_name, done.shown, debug=debug)
+            write(done.model, place, done.kernels, target_device.name, done.shown, debug=debug)
     places = (
         [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if place is not None else []
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from custom_ops import MatMulBiasReLU
 from ms_fusion import cli
+from ms_fusion.devices import device
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from tbe_impl.errors import InputError
@@ -70,6 +72,44 @@ def test_a_convolution_becomes_im2col_and_a_product(tmp_path: Path) -> None:
     operators = operators_of(output)
     assert "Conv" not in operators and operators.count("MatMul") == 1
     assert ledger.output_max_abs is not None and ledger.output_max_abs < 1e-5
+
+
+DEVICE = {
+    "bandwidth_bytes_per_s": 1e11,
+    "flops_per_s": 1e12,
+    "launch_us": 2.5,
+    "on_chip_bytes": 65536,
+}
+
+
+def test_a_device_of_ones_own_is_described_in_a_file(tmp_path: Path) -> None:
+    chip = tmp_path / "chip.json"
+    chip.write_text(json.dumps(DEVICE | {"lacks": ["Conv"]}))
+    b = Builder({"x": (2, 3, 8, 8)})
+    source = b.save(tmp_path / "net.onnx", b.add("Relu", b.add("Conv", "x", b.weight(4, 3, 3, 3))))
+    output = tmp_path / "lowered.onnx"
+    ledger = auto_fuse(source, output, device_name=str(chip))
+    assert ledger.environment["device"] == "chip"
+    assert any("9 windows side by side" in note for note in ledger.notes)
+    assert "Conv" not in operators_of(output)
+
+
+@cases(
+    "change, message",
+    [
+        ({"launch_us": None}, "Expected `float`, got `null`"),
+        ({"flops_per_s": 0}, "not above 0"),
+        ({"colour": "red"}, "colour: no attribute of a device"),
+        ({"name": "ascend910b"}, "the name ascend910b, which is known"),
+    ],
+)
+def test_a_wrong_description_is_refused(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    chip = tmp_path / "chip.json"
+    chip.write_text(json.dumps(DEVICE | change))
+    with pytest.raises(InputError, match=rf"chip.json: this describes no device.*{message}"):
+        device(str(chip))
 
 
 def test_what_is_not_lowered_is_said_by_name() -> None:

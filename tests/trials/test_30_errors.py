@@ -30,8 +30,6 @@ from tests.cases import cases
 from tests.ms_fusion.report.ledgers import transformer_ledger
 from tests.trials.operators import described
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def refused(call: Callable[[], Any], **parts: str) -> FusionError:
     """The error of a call, which has these parts, and all five."""
