@@ -75,6 +75,11 @@ def refusal(spec: OpSpec, order: int) -> str:
         )
         return f"{spec.name} has no gradient; {remedy}"
     whole = spec.name.partition("_grad")[0]
+    if spec.place and spec.procedure is not None:
+        return (
+            f"{whole} has no derivative of order {order + 1}: its backward runs in NumPy; "
+            "@custom_ops.formula above forward makes kernels of both"
+        )
     return (
         f"{whole} has no derivative of order {order + 1} as a kernel: its gradient reads what only the kernel of the forward "
         f'makes, or is written by hand; use route="composite", where MindSpore differentiates basic operators'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, FusionError
 
 SOURCE = Path(__file__).with_name("dispatch.c")
+_log = logging.getLogger("custom_ops")
 FAILED = 70
 ANY = -(2**63)
 """In the place of a size that is not looked at."""
@@ -168,6 +170,7 @@ class Bank:
             count = len(computation.spec.inputs)
             computation.kernel(given[:count])(*arrays[:count], out=arrays[count:])
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            _log.exception("%s failed", computation.spec.name)  # of it the framework says a number
             problems.report(computation, error)
             return FAILED
         return 0

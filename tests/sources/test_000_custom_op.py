@@ -166,6 +166,53 @@ def test_3_1_methods_that_do_not_fit() -> None:
 
 
 @pytest.mark.mindspore
+def test_3_1_an_error_of_a_method_is_seen(caplog: pytest.LogCaptureFixture) -> None:
+    """In a graph MindSpore raises with a number alone, so the error itself is logged."""
+    ms = pytest.importorskip("mindspore")
+
+    class Refusing(cop.Operator):
+        def forward(self, x: Any) -> Any:
+            if x.max() > 1:
+                raise ValueError("larger than 1")
+            return x
+
+    op, x = Refusing(), ms.Tensor(np.full((2, 2), 3, np.float32))
+    set_mode("pynative")
+    with pytest.raises(ValueError, match="larger than 1"):
+        op(x)
+    set_mode("graph")
+    with pytest.raises(RuntimeError):
+        op(x).asnumpy()
+    assert "Refusing failed" in caplog.text and "ValueError: larger than 1" in caplog.text
+
+
+@pytest.mark.mindspore
+def test_3_1_several_outputs_and_an_input_without_gradient(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ms = pytest.importorskip("mindspore")
+    monkeypatch.setattr(registry, "_operators", {})
+
+    @cop.register_operator("Pair", outputs=("total", "product"), undifferentiable=("k",))
+    class Pair(cop.Operator):
+        def forward(self, x: Any, k: Any) -> Any:
+            return x + k, x * k
+
+        def backward(self, of_total: Any, of_product: Any) -> Any:
+            return of_total + of_product * self.k, None
+
+    op, k = Pair(), ms.Tensor(np.full((4, 5), 2, np.float32))
+
+    def both(x: Any, k: Any) -> Any:
+        total, product = op(x, k)
+        return total.sum() + product.sum()
+
+    assert np.array_equal(ms.grad(both)(ms.Tensor(X), k).asnumpy(), np.full((4, 5), 3))
+    with pytest.raises(RuntimeError, match="no derivative of order 2: its backward runs in NumPy"):
+        ms.grad(ms.grad(both))(ms.Tensor(X), k)
+
+
+@pytest.mark.mindspore
 def test_3_1_dtypes_that_a_class_infers() -> None:
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.PYNATIVE_MODE)
