@@ -23,7 +23,6 @@ from tbe_impl import compat, tuned
 from tbe_impl.backends import cann
 from tbe_impl.bytecode import CachedLoader
 from tbe_impl.compat import Registration
-from tbe_impl.compat.modules import ROOTS
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.late import LateKernel
@@ -33,6 +32,7 @@ from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, declared_shapes, described, kernel_of
 from tbe_impl.specialising import Specialised
 from tbe_impl.tuning import tune_at_build
+from tbe_impl.toolkit_names import ROOTS
 
 OPTIONS = ("inplace", "threads", "vector_bits")
 """Keywords of `Operator.build` that are not the operator's."""

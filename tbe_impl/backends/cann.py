@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,13 @@ OUTPUTS = ("kernel_meta",)
 
 def is_installed() -> bool:
     """Whether a real toolkit can be imported."""
-    with contextlib.suppress(ImportError, ValueError):
-        return importlib.util.find_spec("tbe.dsl.api") is not None
-    return False
+    places = None  # of the package: ours can be imported by the same names
+    for name in ("tbe", "tbe.dsl", "tbe.dsl.api"):
+        spec = PathFinder.find_spec(name, places)
+        if spec is None:
+            return False
+        places = spec.submodule_search_locations
+    return True
 
 
 def build(

@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from tbe_impl.compat.modules import ROOTS, make
+from tbe_impl.compat.modules import make
 from tbe_impl.compat.placeholders import CompatModule
 from tbe_impl.compat.session import Session, close_session, open_session
 from tbe_impl.soc import Soc, soc
+from tbe_impl.toolkit_names import ROOTS
 
 logger = logging.getLogger(__name__)
 

@@ -36,9 +36,6 @@ from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.compat.classify import classify
 from tbe_impl.compat.placeholders import CompatModule, DeviceCode
 
-ROOTS = ("te", "tbe", "topi")
-"""Top-level packages that are provided; ``mindspore`` and ``sympy`` too where they are not installed."""
-
 Names = Mapping[str, Any]
 _logger = logging.getLogger("tbe_impl.operator")
 

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-from tbe_impl.compat.session import Registration, running, session
+from tbe_impl.compat.session import Registration, has_session, running, session
 
 
 def record(kind: str, name: str, function: Any, wrapper: Any, **options: Any) -> None:
-    """Notes one registration."""
+    """Notes one registration; in a program of a user's, outside of every session, there is nobody to note it for."""
+    if not has_session():
+        return
     plain = inspect.unwrap(function)
     code = getattr(plain, "__code__", None)
     session().registrations.append(

@@ -168,6 +168,11 @@ def session() -> Session:
     return found
 
 
+def has_session() -> bool:
+    """Whether names are installed."""
+    return _known() is not None
+
+
 def current_soc() -> Soc:
     """The chip that platform questions are answered for; ``Ascend910A`` when nothing is installed."""
     found = _known()
