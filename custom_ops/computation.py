@@ -326,7 +326,7 @@ class Computation:
                 for (name, one), shape in zip(names, shapes, strict=True)
             ]
             try:
-                made = _written(tensors, several(spec.forward(*tensors, **self.attributes)))
+                made = copied(tensors, several(spec.forward(*tensors, **self.attributes)))
             except FusionError as error:
                 if not isinstance(error, InputError) or spec.name in error.what:
                     raise
@@ -388,8 +388,8 @@ def _size(number: int, variables: Sequence[Var]) -> Expr | int:
     return number if number >= 0 else variables[-1 - number]
 
 
-def _written(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The outputs; what is an input, or an output before, is copied by the kernel itself, beside what else it computes."""
+def copied(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The outputs; what is an input, or an output before, is copied by the kernel itself."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))

@@ -53,6 +53,7 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
         or spec.backward_procedure
         or spec.backward_written
         else (spec.undifferentiable | spec.hidden) & set(saves),
+        gradient_remedy=spec.gradient_remedy,
         place=spec.place,
         made_by=spec.made_by,
         made_of=spec.made_of,

@@ -56,6 +56,8 @@ class FusedPrimitive(ops.Custom):
         self.add_prim_attr("brought_by", spec.made_by)
         if spec.made_of:
             self.add_prim_attr("made_of", " ".join(spec.made_of))
+        if spec.made_by == "user":
+            self.add_prim_attr("written_at", spec.place)
         self._direct = _direct(spec, attributes, order)
         if spec.overwrites:
             self.set_signatures(_signatures(spec))
@@ -72,7 +74,7 @@ class FusedPrimitive(ops.Custom):
         """Runs it at once (PyNative), past MindSpore's dispatch where that is possible."""
         if self.eager:
             return super().__call__(*arguments)
-        if self._direct is not None:
+        if self._direct is not None and not (self.spec.bprop and direct.is_recording()):
             made = self._direct(arguments)
             if made is not None:
                 return made
@@ -153,7 +155,12 @@ def _gradients(
     spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
 ) -> tuple[direct.Gradient, ...]:
     """The operators that compute the gradient; none where there is none."""
-    if order >= MAX_ORDER or not spec.differentiable or len(spec.inputs) > bprops.MAX_INPUTS:
+    if (
+        spec.bprop is not None
+        or order >= MAX_ORDER
+        or not spec.differentiable
+        or len(spec.inputs) > bprops.MAX_INPUTS
+    ):
         return ()
     found = []
     for part in spec.gradients_apart or ((),):
@@ -167,13 +174,18 @@ def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
     if not direct.IS_KNOWN or spec.overwrites:
         return None
     return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec, order))  # fmt: skip
+    return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec.name, order, spec.gradient_remedy))  # fmt: skip
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
     """The gradient as a function that MindSpore reads; inputs without one get zeros."""
+    if spec.bprop is not None:
+        return spec.bprop
     found = _gradients(spec, attributes, order, eager=eager)
     if not found:
         return bprops.refused(len(spec.inputs), bprops.refusal(spec, order))
+        message = bprops.refusal(spec.name, order, spec.gradient_remedy)
+        return bprops.refused(len(spec.inputs), message)
     places, first = [-1] * len(spec.inputs), 0
     for one in found:
         for place, output in enumerate(one.places):
@@ -193,7 +205,10 @@ def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any
 def inferred(computation: Computation, given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Shapes and dtypes of the outputs, in MindSpore's form."""
     found = computation.describe_unknown([_described(one) for one in given])
-    shapes, dtypes = [list(one.shape) for one in found], [_dtype(one.dtype) for one in found]
+    shapes, dtypes = (
+        [list(one.shape) for one in found],
+        [mindspore_dtype(one.dtype) for one in found],
+    )
     if len(found) == 1:
         return {"shape": shapes[0], "dtype": dtypes[0], "value": None}
     return {"shape": tuple(shapes), "dtype": tuple(dtypes), "value": None}
@@ -205,7 +220,8 @@ def _described(given: Mapping[str, Any]) -> Described:
     return Described(tuple(given["shape"]), str(element).lower())
 
 
-def _dtype(name: str) -> Any:
+def mindspore_dtype(name: str) -> Any:
+    """MindSpore's type of tensors of a dtype."""
     # of a bare number MindSpore makes a scalar where a shape is empty
     return mindspore.common.dtype.TensorType(
         getattr(mindspore, "bool_" if name == "bool" else name)

@@ -48,6 +48,8 @@ class OpSpec:
         hidden_again: the hidden outputs from what else `backward` reads, attributes by keyword: with it the gradient has a
             gradient, which counts what goes through them. None: it has none where there are hidden outputs.
         overwrites: inputs that it writes to; it runs even where nothing reads its outputs.
+        bprop: the gradient as a function that MindSpore reads, of inputs, output and its gradient, in place of all others.
+        gradient_remedy: what to do where there is no gradient, when that is not to take the composite.
         same_gradient: input → the input whose gradient is its own too, so that it is written once.
         derived_from: what the gradient is derived from, where that is not `forward`: computes the same.
         formula: the outputs in NumPy from float64 (other inputs as they are), attributes by keyword: what is right. Gradients
@@ -92,6 +94,8 @@ class OpSpec:
     hidden: frozenset[str] = frozenset()
     hidden_again: Compute | None = None
     overwrites: frozenset[str] = frozenset()
+    bprop: Callable[..., Any] | None = None
+    gradient_remedy: str = ""
     same_gradient: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     derived_from: Compute | None = None
     formula: Callable[..., Any] | None = None

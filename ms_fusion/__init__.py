@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import custom_ops as custom_ops  # with it a script's `import te` finds our modules
 from tbe_impl import __version__ as __version__
 from tbe_impl.late_names import late_names
 

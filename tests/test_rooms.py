@@ -41,14 +41,16 @@ ORDER = {
         ("timing",),
     ),
     "custom_ops": (
-        ("specs", "framework", "recent", "in_row"),
+        ("specs", "framework", "recent", "in_row", "tbe_registrations"),
         ("kernels", "varying", "computation", "onednn"),
-        ("gradient", "dispatch", "written", "chain"),
+        ("gradient", "dispatch", "written", "chain", "tbe_kernels"),
         ("arrays", "bprops"),
         ("direct", "called"),
         ("primitive", "stepping"),
         ("cell", "ascend"),
         ("numpy_operator",),
+        ("cell", "ascend", "tbe_primitive"),
+        ("tbe_hook",),
         ("registry",),
         ("operators",),
         ("aliases", "optimizer_functions"),
@@ -134,6 +136,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "custom_ops/direct.py",
     "custom_ops/primitive.py",
     "custom_ops/stepping.py",
+    "custom_ops/tbe_primitive.py",
 }
 LINE_CEILING = 600
 

@@ -1,0 +1,161 @@
+"""What is replaced in MindSpore so that primitives with a TBE function run on CPU, and when.
+
+MindSpore's parser calls ``_clone`` of a primitive that has ``__setattr_flag__`` and takes what that gives; in PyNative a
+primitive calls its ``check_elim`` first and takes its result. Both give the primitive of `custom_ops.tbe_primitive` where
+there is one. A registration (``op_info_register``) is noted as it goes to MindSpore's library of operators.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from custom_ops.tbe_registrations import Registration, registrations
+from tbe_impl import environment, toolkit_names
+from tbe_impl.errors import InputError
+
+_PRIMITIVE = "mindspore.ops.primitive"
+_REGISTER = "mindspore.ops.op_info_register"
+_CUSTOM = "mindspore.ops.operations.custom_ops"
+_OURS = ("mindspore.", "custom_ops.")
+"""Packages whose primitives are no user's."""
+
+
+def activate() -> None:
+    """The toolkit's names can be imported, and MindSpore runs TBE functions: now, or once it is imported."""
+    with suppress(InputError):  # an unknown value of the variable is `doctor`'s to report
+        if environment.is_off():
+            return
+    if any(isinstance(one, _Watch) for one in sys.meta_path):
+        return
+    toolkit_names.provide()
+    sys.meta_path.insert(0, _Watch())
+    if "mindspore" in sys.modules:
+        _replace()
+
+
+class _Watch(importlib.abc.MetaPathFinder):
+    """Hides the toolkit's names while MindSpore is imported, which looks for them, and replaces its functions then."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname != "mindspore":
+            return None
+        others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
+        found = (one.find_spec(fullname, path, target) for one in others)
+        spec = next((one for one in found if one is not None), None)
+        if spec is not None and spec.loader is not None:
+            run = functools.partial(_imported, spec.loader.exec_module)
+            setattr(spec.loader, "exec_module", run)  # noqa: B010 - of this loader alone
+        return spec
+
+
+def _imported(run: Callable[[ModuleType], None], module: ModuleType) -> None:
+    with toolkit_names.hidden():
+        run(module)
+    _replace()
+
+
+def _replace() -> None:
+    """Once for each MindSpore; one without these modules is left as it is."""
+    if not {_PRIMITIVE, _REGISTER, _CUSTOM} <= sys.modules.keys():
+        return
+    base = sys.modules[_PRIMITIVE].PrimitiveWithInfer
+    if isinstance(vars(base).get("__setattr_flag__"), _IsReplaced):
+        return
+    base.__setattr_flag__ = _IsReplaced()
+    base._clone = _or_own(base._clone)
+    base.check_elim = _called_or(base.check_elim)
+    register = sys.modules[_REGISTER]
+    register.Oplib = functools.partial(_Library, register.Oplib)  # type: ignore[attr-defined]
+    custom = sys.modules[_CUSTOM].Custom
+    custom._update_func_imply_path = _place_or(custom._update_func_imply_path)
+
+
+def registration_of(primitive: Any) -> Registration | None:
+    """What a user registered for this primitive, with its function; None for one of MindSpore's or of ours."""
+    found = registrations.get(str(vars(primitive).get("name")))
+    if found is None or type(primitive).__module__.startswith(_OURS):
+        return None
+    if found.function is None:
+        from custom_ops.tbe_kernels import registered_function
+
+        name = str(found.info["op_name"])
+        found = registrations[name] = replace(found, function=registered_function(found))
+    return found
+
+
+def _replacement(primitive: Any) -> Any:
+    """The primitive that runs its TBE function; None where it has none, or MindSpore is set to another device."""
+    registration = registration_of(primitive)
+    if registration is None and vars(primitive).get("func_type") != "tbe":
+        return None
+    from custom_ops.tbe_primitive import tbe_primitive
+
+    return tbe_primitive(primitive, registration)
+
+
+class _IsReplaced:
+    """An attribute that is there, and true, where a primitive is replaced."""
+
+    def __get__(self, primitive: Any, kind: Any = None) -> bool:
+        if primitive is not None and _replacement(primitive) is not None:
+            return True
+        raise AttributeError("__setattr_flag__")
+
+
+def _or_own(clone: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(clone)
+    def _clone(self: Any) -> Any:
+        return _replacement(self) or clone(self)
+
+    return _clone
+
+
+def _called_or(check_elim: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(check_elim)
+    def called(self: Any, *arguments: Any) -> Any:
+        found = _replacement(self)
+        return check_elim(self, *arguments) if found is None else (True, found(*arguments))
+
+    return called
+
+
+def _place_or(update: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Where a TBE function is written; MindSpore runs its file, the user's script among them, to see whether it could."""
+
+    @functools.wraps(update)
+    def _update_func_imply_path(self: Any) -> str:
+        from custom_ops.framework import device_target
+
+        if self.func_type == "tbe" and device_target() == "CPU":
+            return os.path.realpath(inspect.getfile(self.func))
+        return update(self)
+
+    return _update_func_imply_path
+
+
+class _Library:
+    """MindSpore's library of operators, whose TBE operators are noted."""
+
+    def __init__(self, library: Callable[[], Any]):
+        self._library = library()
+
+    def reg_op(self, info: str, file: str) -> Any:
+        """Registers an operator."""
+        known = json.loads(info)
+        if known.get("imply_type") == "TBE" and file:
+            registrations[known["op_name"]] = Registration(known, file)
+        return self._library.reg_op(info, file)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
