@@ -79,7 +79,7 @@ class Value:
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
-BROUGHT_BY, MADE_OF = "brought_by", "made_of"
+BROUGHT_BY, MADE_OF, WRITTEN_AT = "brought_by", "made_of", "written_at"
 """Attributes of a custom operator: who fused its kernel, and out of which operators."""
 
 
@@ -124,6 +124,12 @@ class Node:
     def made_of(self) -> tuple[str, ...]:
         """Types of the operators that the kernel of a custom operator was fused out of, where it says so."""
         return tuple(str(self.attr(MADE_OF, "")).split()) if self.brought_by else ()
+
+    @property
+    def written_at(self) -> Source | None:
+        """Where the function of a user's TBE operator is written."""
+        file, _, line = str(self.attr(WRITTEN_AT, "")).rpartition(":")
+        return Source(file, int(line)) if file else None
 
     def attr(self, name: str, default: Any = None) -> Any:
         return dict(self.attrs).get(name, default)

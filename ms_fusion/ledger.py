@@ -200,6 +200,7 @@ class CarriedKernel:
         launches: how often it ran in this capture (the receipt); None when nothing ran.
         time_us: measured, per run; None when not measured.
         operators: types of the operators that it was fused out of, in order, where it says so.
+        kernel_source: where the function of a TBE operator is written; None for other kernels.
     """
 
     name: str
@@ -211,6 +212,7 @@ class CarriedKernel:
     launches: int | None = None
     time_us: float | None = None
     operators: tuple[str, ...] = ()
+    kernel_source: Source | None = None
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,7 @@ def _carried(node: Node, joined: Joined, times: Times) -> CarriedKernel:
         launches=None if runs is None else round(runs),
         time_us=time_us,
         operators=node.made_of,
+        kernel_source=node.written_at,
     )
 
 

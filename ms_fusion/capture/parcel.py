@@ -21,7 +21,11 @@ from typing import Any
 
 import cloudpickle
 
+from custom_ops import tbe_hook
+from custom_ops.tbe_kernels import with_parameters
+from custom_ops.tbe_registrations import Registration, registrations
 from ms_fusion.capture.twin import plain_function, reachable
+from tbe_impl.compat.placeholders import CompatModule
 
 OURS = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
 """Packages that every child process of ours can import, wherever they lie."""
@@ -36,10 +40,19 @@ class _Packer(cloudpickle.Pickler):
 
     def reducer_override(self, item: Any) -> Any:
         from mindspore._c_expression import MetaFuncGraph_
-        from mindspore.ops import MultitypeFuncGraph, Primitive
+        from mindspore.ops import Custom, MultitypeFuncGraph, Primitive
 
+        if isinstance(item, CompatModule):
+            return importlib.import_module, (item.__name__,)
+        if item is type(Primitive):
+            return _class_of_primitives, ()
+        if isinstance(item, types.FunctionType) and _is_decorated(item):
+            return _below_decorators, (item.__module__, item.__name__)
+        if type(item) is Custom:
+            return _make, (Custom, _made_with(item)[0], {})
         if isinstance(item, Primitive) and type(item).__reduce__ is Primitive.__reduce__:
-            return _make, (type(item), dict(item.init_attrs), {})
+            registration = tbe_hook.registration_of(item)
+            return _make_primitive, (type(item), dict(item.init_attrs), registration)
         if isinstance(item, MultitypeFuncGraph):
             entries = [(tuple(map(str, types)), function) for types, function in item.entries]
             # its functions may name it, so that it is made before they are
@@ -69,6 +82,37 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
     made = kind(**arguments)
     vars(made).update(state)
     return made
+
+
+def _make_primitive(
+    kind: type, arguments: dict[str, Any], registration: Registration | None
+) -> Any:
+    """A primitive; the TBE operator behind it is registered where its constructor does not do that."""
+    if registration is not None:
+        registrations.setdefault(str(registration.info["op_name"]), registration)
+    return kind(**arguments)
+
+
+def _class_of_primitives() -> type:
+    from mindspore.ops import Primitive
+
+    return type(Primitive)
+
+
+def _is_decorated(item: types.FunctionType) -> bool:
+    """Whether a module that can be imported has it below a decorator, as MindSpore registers TBE functions."""
+    known = vars(sys.modules.get(item.__module__, types)).get(item.__name__)
+    return (
+        item.__module__ != "__main__"
+        and isinstance(known, types.FunctionType)
+        and known is not item
+        and with_parameters(known) is item
+        and _can_be_imported(item.__module__)
+    )
+
+
+def _below_decorators(module: str, name: str) -> Any:
+    return with_parameters(getattr(importlib.import_module(module), name))
 
 
 def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:

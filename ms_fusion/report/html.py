@@ -24,6 +24,7 @@ from ms_fusion.report.wording import (
     environment_text,
     flags_text,
     fused_operators,
+    kernel_source_text,
     operators_text,
     rejected_by_reason,
     spread_text,
@@ -58,6 +59,7 @@ def environment() -> Environment:
     made.filters["show"] = lambda value: printable(str(value))
     made.filters["scope"] = scope_of
     made.filters["operators_text"] = operators_text
+    made.filters["kernel_source_text"] = kernel_source_text
     made.filters["times_text"] = times_text
     made.filters["count_text"] = units.count_text
     made.filters["time_text"] = units.time_text

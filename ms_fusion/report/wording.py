@@ -8,6 +8,7 @@ from typing import Any
 
 from ms_fusion.ledger import (
     Accuracy,
+    CarriedKernel,
     FusedKernel,
     Ledger,
     RejectedCandidate,
@@ -210,6 +211,11 @@ def relative_text(error: float | None) -> str:
 def times_text(count: int) -> str:
     """`` ×43``; empty for one."""
     return f" ×{count:,}" if count > 1 else ""
+
+
+def kernel_source_text(kernel: CarriedKernel) -> str:
+    """``TBE function: swish_impl.py:26``; empty for a kernel that is no TBE operator."""
+    return f"TBE function: {kernel.kernel_source}" if kernel.kernel_source else ""
 
 
 def carried_text(ledger: Ledger) -> str:
