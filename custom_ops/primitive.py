@@ -21,7 +21,7 @@ from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Described
 from custom_ops.recent import Recent
 from custom_ops.specs import OpSpec
-from tbe_impl.errors import MissingError
+from tbe_impl.errors import InputError, MissingError
 
 MAX_ORDER = 2
 """How often an operator can be differentiated."""
@@ -67,7 +67,7 @@ class FusedPrimitive(ops.Custom):
         """Shapes and dtypes of the outputs, with the operator's own errors when a graph is built."""
         for place, one in enumerate(given):
             if not isinstance(one["dtype"], mindspore.common.dtype.TensorType):
-                raise not_a_tensor(self.spec.name, self._argument(place), one["value"])
+                raise self._not_a_tensor(place, one["value"])
         return inferred(self.computation, given)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -80,7 +80,7 @@ class FusedPrimitive(ops.Custom):
                 return made
         for place, one in enumerate(arguments):
             if not isinstance(one, mindspore.Tensor):
-                raise not_a_tensor(self.spec.name, self._argument(place), one)
+                raise self._not_a_tensor(place, one)
         called = tuple([(one.shape, one.dtype) for one in arguments])
         quick = self._called.get(called)
         if quick is None:
@@ -90,9 +90,10 @@ class FusedPrimitive(ops.Custom):
             quick = self._called[called] = _made(self.spec, self.attributes, self.order, True)
         return quick(*arguments)
 
-    def _argument(self, place: int) -> str:
+    def _not_a_tensor(self, place: int, value: Any) -> InputError:
         names = self.spec.inputs
-        return names[place] if place < len(names) else f"argument {place + 1}"
+        argument = names[place] if place < len(names) else f"argument {place + 1}"
+        return not_a_tensor(self.spec.name, argument, value)
 
     def _dtypes(self, *given: Any) -> Any:
         raise AssertionError("MindSpore asks __infer__")

@@ -59,6 +59,11 @@ class TbePrimitive(FusedPrimitive):
                 }
         return super().__infer__(*given)
 
+    def _not_a_tensor(self, place: int, value: Any) -> InputError:
+        error = super()._not_a_tensor(place, value)
+        error.remedy = "Make a Tensor of it; attributes are those of the primitive, or defaults of the TBE function"
+        return error
+
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(f"{self.spec.name} stands for a primitive, which is what is copied")
 

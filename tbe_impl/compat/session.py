@@ -161,7 +161,7 @@ def session() -> Session:
     found = _known()
     if found is None:
         raise InputError(
-            "an operator's module was used after its names were removed",
+            "an operator function was called outside of a build",
             place=str(here()),
             remedy="Call it inside `with tbe_impl.compat.installed(soc=…)`, or build it with tbe_impl.load_operator",
         )

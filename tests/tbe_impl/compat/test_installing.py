@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,12 @@ tbe.common.context tbe.common.buildcfg tbe.common.nobody.wrote.this te.tik
 
 
 @pytest.fixture(autouse=True)
-def blocks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names come from blocks only, also where another test imported `custom_ops`."""
+def blocks_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Names come from blocks only, also where another test imported `custom_ops` and them."""
     others = [one for one in sys.meta_path if not isinstance(one, toolkit_names.Finder)]
     monkeypatch.setattr(sys, "meta_path", others)
+    with toolkit_names.hidden():
+        yield
 
 
 def provided() -> list[str]:
