@@ -159,7 +159,7 @@ def registered_function(registration: Registration) -> Callable[..., Any]:
     kernel, file = str(registration.info.get("kernel")), registration.file
     for module in [*sys.modules.values()]:
         found = getattr(module, "__dict__", {}).get(kernel)
-        if callable(found) and os.path.realpath(place_of(found)[0]) == file:
+        if isinstance(found, FunctionType) and os.path.realpath(place_of(found)[0]) == file:
             return with_parameters(found)
     raise InputError(
         f"the TBE function of {registration.info['op_name']} is not there",
