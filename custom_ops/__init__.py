@@ -5,7 +5,7 @@ Importing it loads no framework; each public name is fetched from its module whe
 
 from __future__ import annotations
 
-from custom_ops import tbe_hook
+from custom_ops import import_hook
 from tbe_impl.late_names import late_names
 
 _HOMES = {
@@ -67,7 +67,7 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-tbe_hook.activate()
+import_hook.activate()
 
 
 __getattr__ = late_names(__name__, {name: f".{home}" for name, home in _HOMES.items()})

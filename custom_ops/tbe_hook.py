@@ -1,4 +1,4 @@
-"""What is replaced in MindSpore so that primitives with a TBE function run on CPU, and when.
+"""What is replaced in MindSpore so that primitives with a TBE function run on CPU.
 
 MindSpore's parser calls ``_clone`` of a primitive that has ``__setattr_flag__`` and takes what that gives; in PyNative a
 primitive calls its ``check_elim`` first and takes its result. Both give the primitive of `custom_ops.tbe_primitive` where
@@ -8,7 +8,6 @@ there is one. A registration (``op_info_register``) is noted as it goes to MindS
 from __future__ import annotations
 
 import functools
-import importlib.abc
 import inspect
 import json
 import os
@@ -16,12 +15,10 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 from custom_ops.tbe_registrations import Registration, registrations
-from tbe_impl import environment, toolkit_names
+from tbe_impl import environment
 from tbe_impl.errors import InputError
 
 _PRIMITIVE = "mindspore.ops.primitive"
@@ -31,42 +28,11 @@ _OURS = ("mindspore.", "custom_ops.")
 """Packages whose primitives are no user's."""
 
 
-def activate() -> None:
-    """The toolkit's names can be imported, and MindSpore runs TBE functions: now, or once it is imported."""
+def replace_functions() -> None:
+    """Once for each MindSpore; nothing where ``MS_FUSION=off``, or where it has no such modules."""
     with suppress(InputError):  # an unknown value of the variable is `doctor`'s to report
         if environment.is_off():
             return
-    if any(isinstance(one, _Watch) for one in sys.meta_path):
-        return
-    toolkit_names.provide()
-    sys.meta_path.insert(0, _Watch())
-    if "mindspore" in sys.modules:
-        _replace()
-
-
-class _Watch(importlib.abc.MetaPathFinder):
-    """Hides the toolkit's names while MindSpore is imported, which looks for them, and replaces its functions then."""
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if fullname != "mindspore":
-            return None
-        others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
-        found = (one.find_spec(fullname, path, target) for one in others)
-        spec = next((one for one in found if one is not None), None)
-        if spec is not None and spec.loader is not None:
-            run = functools.partial(_imported, spec.loader.exec_module)
-            setattr(spec.loader, "exec_module", run)  # noqa: B010 - of this loader alone
-        return spec
-
-
-def _imported(run: Callable[[ModuleType], None], module: ModuleType) -> None:
-    with toolkit_names.hidden():
-        run(module)
-    _replace()
-
-
-def _replace() -> None:
-    """Once for each MindSpore; one without these modules is left as it is."""
     if not {_PRIMITIVE, _REGISTER, _CUSTOM} <= sys.modules.keys():
         return
     base = sys.modules[_PRIMITIVE].PrimitiveWithInfer

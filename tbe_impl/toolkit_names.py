@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.abc
-import importlib.machinery
 import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -17,27 +16,33 @@ PROBERS = ("mindspore", "akg")
 """Packages that import these names to learn whether the toolkit is installed."""
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last of ``sys.meta_path``: finds what no installed toolkit has, for everybody but `PROBERS`."""
+class Finder:
+    """The last of ``sys.meta_path``: finds what no installed toolkit has, for everybody but `PROBERS`.
 
-    def find_spec(
-        self, fullname: str, path: Any = None, target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    Nothing where ``MS_FUSION=off``.
+    """
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
         if root not in ROOTS or _importer().partition(".")[0] in PROBERS:
             return None
+        from tbe_impl import environment
         from tbe_impl.compat import real_toolkit
 
+        if environment.is_off():
+            return None
         is_ours = real_toolkit() == "" if fullname == root else _is_provided(sys.modules.get(root))
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if is_ours else None
+        loader: Any = self
+        return ModuleSpec(fullname, loader, is_package=True) if is_ours else None
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module with its names."""
         from tbe_impl.compat.modules import make
 
         return make(spec.name, importlib.import_module)
 
     def exec_module(self, module: ModuleType) -> None:
-        return None
+        """Nothing: it is whole."""
 
 
 _finder = Finder()

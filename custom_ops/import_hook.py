@@ -1,0 +1,49 @@
+"""Begins to provide the toolkit's names, and has MindSpore run TBE functions: now, or once it is imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from tbe_impl import toolkit_names
+
+
+def activate() -> None:
+    """Loads nothing where MindSpore is not imported yet; ``MS_FUSION=off`` is looked at when it is."""
+    if any(isinstance(one, _Watch) for one in sys.meta_path):
+        return
+    toolkit_names.provide()
+    sys.meta_path.insert(0, _Watch())
+    if "mindspore" in sys.modules:
+        _replace()
+
+
+class _Watch:
+    """Hides the toolkit's names while MindSpore is imported, which looks for them, and replaces its functions then."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname != "mindspore":
+            return None
+        others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
+        found = (one.find_spec(fullname, path, target) for one in others)
+        spec = next((one for one in found if one is not None), None)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+            # of this loader alone
+            setattr(spec.loader, "exec_module", lambda module: _imported(run, module))  # noqa: B010
+        return spec
+
+
+def _imported(run: Callable[[ModuleType], None], module: ModuleType) -> None:
+    with toolkit_names.hidden():
+        run(module)
+    _replace()
+
+
+def _replace() -> None:
+    from custom_ops import tbe_hook
+
+    tbe_hook.replace_functions()
