@@ -39,7 +39,7 @@ FUSION = Variable(
     "MS_FUSION",
     ("on", "off"),
     "on",
-    "`off` makes `enable()` and every patch do nothing (said once).",
+    "`off` makes `enable()` and every patch do nothing (said once); `te`, `tbe` and `topi` cannot be imported.",
 )
 CACHE_DIR = Variable(
     "MS_FUSION_CACHE_DIR",
