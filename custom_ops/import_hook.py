@@ -22,10 +22,13 @@ def activate() -> None:
 
 
 class _Watch:
-    """Hides the toolkit's names while MindSpore is imported, which looks for them, and replaces its functions then."""
+    """Hides the toolkit's names while MindSpore is imported, which looks for them, and replaces its functions then.
+
+    AKG, MindSpore's generator, brings a ``topi`` of its own.
+    """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if fullname != "mindspore":
+        if fullname not in toolkit_names.PROBERS:
             return None
         others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
         found = (one.find_spec(fullname, path, target) for one in others)

@@ -47,10 +47,20 @@ def replace_functions() -> None:
     custom._update_func_imply_path = _place_or(custom._update_func_imply_path)
 
 
-def registration_of(primitive: Any) -> Registration | None:
-    """What a user registered for this primitive, with its function; None for one of MindSpore's or of ours."""
+def _registration(primitive: Any) -> Registration | None:
+    """What a user registered for this primitive; None for one of MindSpore's or of ours."""
     found = registrations.get(str(vars(primitive).get("name")))
-    if found is None or type(primitive).__module__.startswith(_OURS):
+    return None if type(primitive).__module__.startswith(_OURS) else found
+
+
+def registration_of(primitive: Any) -> Registration | None:
+    """What a user registered for this primitive, with its function.
+
+    Raises:
+        InputError: there is no such function.
+    """
+    found = _registration(primitive)
+    if found is None:
         return None
     if found.function is None:
         from custom_ops.tbe_kernels import registered_function
@@ -60,21 +70,34 @@ def registration_of(primitive: Any) -> Registration | None:
     return found
 
 
+def _has_function(primitive: Any) -> bool:
+    """Whether MindSpore is set to CPU and this primitive has a TBE function."""
+    if _registration(primitive) is None and vars(primitive).get("func_type") != "tbe":
+        return False
+    from custom_ops.framework import device_target
+
+    return device_target() == "CPU"
+
+
 def _replacement(primitive: Any) -> Any:
-    """The primitive that runs its TBE function; None where it has none, or MindSpore is set to another device."""
-    registration = registration_of(primitive)
-    if registration is None and vars(primitive).get("func_type") != "tbe":
+    """The primitive that runs the TBE function of this one; None where it has none.
+
+    Raises:
+        InputError: there is no such function, or it needs an attribute that the primitive lacks.
+    """
+    if not _has_function(primitive):
         return None
     from custom_ops.tbe_primitive import tbe_primitive
 
-    return tbe_primitive(primitive, registration)
+    return tbe_primitive(primitive, registration_of(primitive))
 
 
 class _IsReplaced:
     """An attribute that is there, and true, where a primitive is replaced."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
-        if primitive is not None and _replacement(primitive) is not None:
+        # what cannot be replaced is an error of `_clone`: who asks whether this is there would not hear of it
+        if primitive is not None and _has_function(primitive):
             return True
         raise AttributeError("__setattr_flag__")
 

@@ -9,7 +9,6 @@ from typing import Any
 import mindspore
 from mindspore import ops
 
-from custom_ops.framework import device_target
 from custom_ops.kernels import Described
 from custom_ops.primitive import FusedPrimitive, mindspore_dtype
 from custom_ops.recent import Recent
@@ -68,18 +67,16 @@ class TbePrimitive(FusedPrimitive):
         raise TypeError(f"{self.spec.name} stands for a primitive, which is what is copied")
 
 
-def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive | None:
-    """The primitive that runs on CPU; None where MindSpore is set to another device.
+def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
+    """The primitive that runs on CPU.
 
     Args:
         user: a `PrimitiveWithInfer` of a registered name, or an ``ops.Custom`` of the type ``tbe``.
         registration: under that name.
 
     Raises:
-        InputError: there is no such function, or it needs an attribute that the primitive lacks.
+        InputError: the function needs an attribute that the primitive lacks.
     """
-    if device_target() != "CPU":
-        return None
     held = vars(user)
     state = registration, tuple(map(id, held.get("attrs", {}).values()))
     known = held.get("_tbe_primitive")

@@ -56,7 +56,7 @@ def provide() -> None:
 
 @contextlib.contextmanager
 def hidden() -> Iterator[None]:
-    """Inside, what was imported by these names is not there."""
+    """Inside, what was imported by these names is not there; nor behind, under a name that another package took."""
     found = {
         name: module
         for name, module in sys.modules.items()
@@ -67,8 +67,10 @@ def hidden() -> Iterator[None]:
     try:
         yield
     finally:
+        taken = {root for root in ROOTS if root in sys.modules}
         for name, module in found.items():
-            sys.modules.setdefault(name, module)
+            if name.partition(".")[0] not in taken:
+                sys.modules[name] = module
 
 
 def _is_provided(module: Any) -> bool:

@@ -89,6 +89,15 @@ class Product(nn.Cell):
         return s * d
 
 
+class Single(nn.Cell):
+    def __init__(self, call: Any):
+        super().__init__()
+        self.call = call
+
+    def construct(self, x):  # type: ignore[no-untyped-def]
+        return self.call(x)
+
+
 class Unary(PrimitiveWithInfer):
     @prim_attr_register
     def __init__(self):  # type: ignore[no-untyped-def]
@@ -156,6 +165,7 @@ def test_primitives_of_mindspore_are_left_alone() -> None:
     assert ops.ReLU().check_elim(x) == (False, None)
 
 
+@cases("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
 @cases(
     "name, members, words",
     [
@@ -165,10 +175,10 @@ def test_primitives_of_mindspore_are_left_alone() -> None:
         ("Blocked", {}, ("registered for blocked formats alone", "NC1HWC0")),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(name: str, members: dict[str, Any], words: tuple[str, ...]) -> None:  # fmt: skip
-    ms.set_context(mode=ms.PYNATIVE_MODE)
+def test_what_does_not_fit_is_named(name: str, members: dict[str, Any], words: tuple[str, ...], mode: int) -> None:  # fmt: skip
+    ms.set_context(mode=mode)
     with pytest.raises(Exception, match=r"test_tbe_primitive\.py") as caught:
-        unary(name, **members)(x)
+        Single(unary(name, **members))(x)
     assert all(one in str(caught.value) for one in words), caught.value
 
 

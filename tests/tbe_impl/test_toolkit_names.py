@@ -58,6 +58,18 @@ def test_hidden_names_come_back() -> None:
     assert sys.modules["te"] is before
 
 
+def test_hidden_names_that_another_package_took_stay_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AKG has a ``topi`` of its own."""
+    imported_by("script", "topi.generic"), imported_by("script", "te")
+    (tmp_path / "topi.py").write_text("OTHER = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with toolkit_names.hidden():
+        assert imported_by("akg", "topi").OTHER
+    assert sys.modules["topi"].OTHER and "topi.generic" not in sys.modules and "te" in sys.modules
+
+
 def test_a_real_toolkit_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("tbe", "tbe/dsl", "tbe/common"):
         (tmp_path / name).mkdir()
