@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 import mindspore
@@ -78,9 +79,9 @@ def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
         InputError: the function needs an attribute that the primitive lacks.
     """
     held = vars(user)
-    state = registration, tuple(map(id, held.get("attrs", {}).values()))
+    state = (registration, *held.get("attrs", {}).values())
     known = held.get("_tbe_primitive")
-    if known is not None and known[0] == state:
+    if known is not None and len(known[0]) == len(state) and all(map(is_, known[0], state)):
         made: TbePrimitive = known[1]
         return made
     key = _key(user, registration)
@@ -115,14 +116,12 @@ def _frozen(value: Any) -> Any:
 
 def _spec(user: Any, registration: Registration | None) -> OpSpec:
     if vars(user).get("func_type") == "tbe":
-        name, info, function = user.func_name, _info_of_custom(user), with_parameters(user.func)
+        info, function = _info_of_custom(user), with_parameters(user.func)
         name = plain_function(function).__name__
         inputs, outputs = _tensors_of_custom(function, info)
     else:
-        assert registration is not None
-        name, info = user.name, registration.info
-        assert registration.function is not None
-        function = registration.function
+        assert registration is not None and registration.function is not None
+        name, info, function = user.name, registration.info, registration.function
         inputs = tuple(vars(user).get("input_names") or _names(info, "inputs"))
         outputs = tuple(vars(user).get("output_names") or _names(info, "outputs"))
     optional = max(len(_names(info, "inputs")) - len(inputs), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tbe_impl import compat
+from tbe_impl.errors import FusionError
 from tests.cases import cases
 from tests.fork_server import Ended, run_program
 
@@ -117,6 +120,14 @@ def test_004_3_2_swish_compute_as_it_is_printed(tmp_path: Path) -> None:
     for line in lines:
         assert "vmul takes tensors only" in line and "got the scalar -1.0" in line
         assert "`vmuls` takes a tensor and a scalar" in line
+
+
+def test_004_3_3_set_global_shift_has_no_counterpart() -> None:
+    """The toolkit has no such function either."""
+    with compat.installed():
+        cce = importlib.import_module("te.lang.cce")
+        with pytest.raises(FusionError, match=r"cce_util\.set_global_shift` has no counterpart"):
+            cce.cce_util.set_global_shift()
 
 
 def test_off_leaves_the_names_out(tmp_path: Path) -> None:
