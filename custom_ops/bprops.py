@@ -60,34 +60,31 @@ def of(
 
 
 def refusal(spec: OpSpec, order: int) -> str:
-def refusal(name: str, order: int, remedy: str = "") -> str:
     """What is said where a gradient does not exist.
 
     Args:
         spec: of the operator, or of its gradient.
         order: how often it was differentiated before.
-        remedy: what to do, where that is not to take the composite route.
     """
+    remedy = spec.gradient_remedy
     if not order:
         is_written = spec.place and spec.composite is None
-        remedy = (
+        usual = (
             f"write backward in the class at {spec.place}"
             if is_written
             else "use the composite route"
         )
-        return f"{spec.name} has no gradient; {remedy}"
+        return f"{spec.name} has no gradient; {remedy or usual}"
     whole = spec.name.partition("_grad")[0]
     if spec.place and spec.procedure is not None:
         return (
             f"{whole} has no derivative of order {order + 1}: its backward runs in NumPy; "
             "@custom_ops.formula above forward makes kernels of both"
         )
-        return f"{name} has no gradient; {remedy or 'use the composite route'}"
-    whole = name.partition("_grad")[0]
-    remedy = remedy or 'use route="composite", where MindSpore differentiates basic operators'
+    usual = 'use route="composite", where MindSpore differentiates basic operators'
     return (
         f"{whole} has no derivative of order {order + 1} as a kernel: its gradient reads what only the kernel of the forward "
-        f"makes, or is written by hand; {remedy}"
+        f"makes, or is written by hand; {remedy or usual}"
     )
 
 

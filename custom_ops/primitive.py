@@ -175,7 +175,6 @@ def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
     if not direct.IS_KNOWN or spec.overwrites:
         return None
     return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec, order))  # fmt: skip
-    return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec.name, order, spec.gradient_remedy))  # fmt: skip
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
@@ -185,8 +184,6 @@ def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any
     found = _gradients(spec, attributes, order, eager=eager)
     if not found:
         return bprops.refused(len(spec.inputs), bprops.refusal(spec, order))
-        message = bprops.refusal(spec.name, order, spec.gradient_remedy)
-        return bprops.refused(len(spec.inputs), message)
     places, first = [-1] * len(spec.inputs), 0
     for one in found:
         for place, output in enumerate(one.places):

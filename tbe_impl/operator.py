@@ -31,8 +31,8 @@ from tbe_impl.operator_errors import failed_call, failed_import
 from tbe_impl.operator_packages import LazyPackages, hand_on, homes_of
 from tbe_impl.signature import check_schedule, declared_shapes, described, kernel_of
 from tbe_impl.specialising import Specialised
-from tbe_impl.tuning import tune_at_build
 from tbe_impl.toolkit_names import ROOTS
+from tbe_impl.tuning import tune_at_build
 
 OPTIONS = ("inplace", "threads", "vector_bits")
 """Keywords of `Operator.build` that are not the operator's."""
