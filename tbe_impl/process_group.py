@@ -6,10 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+FILES = 256
+"""Descriptors that a process may have at its start."""
 
 
 @contextlib.contextmanager
@@ -35,14 +37,24 @@ def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.P
 def end_with_parent() -> None:
     """From now on the group that this process leads ends when its parent does.
 
-    A closed terminal reaches the parent only.
+    A closed terminal, or a signal that ends the parent, reaches the parent only. A process of its
+    own looks for it: while MindSpore compiles, no other thread of this one runs.
     """
-    if os.getpgrp() != os.getpid():
+    leader, parent = os.getpid(), os.getppid()
+    if os.getpgrp() != leader or os.fork():
         return
-
-    def watch(parent: int) -> None:
-        while os.getppid() == parent:
+    try:
+        os.closerange(0, FILES)  # who reads what the leader writes sees its end
+        while os.getppid() == leader and _is_there(parent):
             time.sleep(1.0)
-        os.killpg(0, signal.SIGKILL)
+        os.killpg(leader, signal.SIGKILL)
+    finally:
+        os._exit(0)
 
-    threading.Thread(target=watch, args=(os.getppid(),), daemon=True).start()
+
+def _is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -94,6 +94,28 @@ def test_what_a_child_started_ends_with_it() -> None:
         assert wait_until(lambda: is_gone(grandchild))
 
 
+BUSY = """
+import ctypes, os, pathlib, sys
+from tbe_impl.process_group import end_with_parent
+end_with_parent()
+pathlib.Path(sys.argv[1] + ".new").write_text(str(os.getpid()))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+ctypes.PyDLL(None).sleep(600)
+"""
+"""A child of which no other thread runs, as while MindSpore compiles."""
+
+
+def test_a_busy_child_ends_with_its_parent(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}, sys.argv[1]], start_new_session=True)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with child_group([sys.executable, "-c", starts, str(seen)], env=environment) as parent:
+        assert wait_until(seen.exists)
+        parent.kill()
+        parent.wait()
+        assert wait_until(lambda: is_gone(int(seen.read_text())))
+
+
 @pytest.mark.mindspore
 def test_timers_do_not_disturb_a_compilation(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
