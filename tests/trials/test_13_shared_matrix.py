@@ -22,7 +22,7 @@ def broadcast(text: Text, name: str, shape: tuple[int, ...], dtype: str = "float
 @cases("batch", [(8,), (2, 3), (1,)])
 @cases("transpose_b", [False, True])
 def test_a_weight_is_one_matrix(batch: tuple[int, ...], dtype: str, transpose_b: bool) -> None:
-    """With bias and relu behind, which the library adds as it writes."""
+    """With bias, which the library adds as it writes, and relu, its second pass."""
     text = Text("Fused_weight")
     x, bias = text.input((*batch, 4, 6), dtype), text.input((10,), dtype)
     sizes = (10, 6) if transpose_b else (6, 10)
@@ -39,8 +39,10 @@ def test_a_weight_is_one_matrix(batch: tuple[int, ...], dtype: str, transpose_b:
     assert isinstance(product, Prepared)
     rows = 4 * int(np.prod(batch))
     assert [one.shape for one in product.inputs] == [(rows, 6), sizes, (10,)]
-    steps = compile_own(kernel).steps
-    assert steps == (BuildStep("onednn", ("BroadcastTo", "BatchMatMul", "Add", "Maximum")),)
+    operators = ("BroadcastTo", "BatchMatMul", "Add", "Maximum")
+    (step,) = compile_own(kernel).steps
+    written = rows * 10 * np.dtype(dtype).itemsize
+    assert step == BuildStep("onednn", operators, second_pass_bytes=written)
 
 
 def test_a_weight_of_float16_is_not_broadcast_in_float32() -> None:
