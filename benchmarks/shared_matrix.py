@@ -1,4 +1,4 @@
-"""A product of three axes by a matrix that all batches share: ``python -m benchmarks.shared_matrix``.
+"""A product by a matrix that all batches share: ``python -m benchmarks.shared_matrix``.
 
 x (64, 16, 512) · w (512, 512) + b, ReLU: as a net, with its gradients, and as an ONNX model by
 `from_onnx`; unfused, fused, written as a product of all rows, and by ONNX Runtime. MindSpore copies

@@ -1,4 +1,4 @@
-"""Begins to provide the toolkit's names, and has MindSpore run TBE functions: now, or once it is imported."""
+"""Provides the toolkit's names, and has MindSpore run TBE functions once it is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbe_impl import toolkit_names
 
 
 def activate() -> None:
-    """Loads nothing where MindSpore is not imported yet; ``MS_FUSION=off`` is looked at when it is."""
+    """Replaces MindSpore's functions, now or once it is imported; ``MS_FUSION=off`` is read then."""
     if any(isinstance(one, _Watch) for one in sys.meta_path):
         return
     toolkit_names.provide()
@@ -22,7 +22,7 @@ def activate() -> None:
 
 
 class _Watch:
-    """Hides the toolkit's names while MindSpore is imported, which looks for them, and replaces its functions then.
+    """Hides the toolkit's names while MindSpore is imported, and replaces its functions then.
 
     AKG, MindSpore's generator, brings a ``topi`` of its own.
     """

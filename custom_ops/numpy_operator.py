@@ -1,4 +1,4 @@
-"""`Operator`: an operator whose forward and backward are methods in NumPy, on arrays and as a Cell."""
+"""`Operator`: forward and backward are methods in NumPy, on arrays and as a Cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of a TBE operator function for the shapes and dtypes that it is called with; knows no framework."""
+"""Kernels of a TBE operator function for the shapes and dtypes of a call; knows no framework."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ class TbeFunction:
         forward = self.kernel(given, wanted)
         with compat.installed(soc=SOC):
             results = [item.tensor for item in forward.outputs]
-            grads = [placeholder(one.shape, one.dtype, f"grad_{name}") for one, name in zip(results, self.outputs, strict=True)]  # fmt: skip
+            grads = [
+                placeholder(one.shape, one.dtype, f"grad_{name}")
+                for one, name in zip(results, self.outputs, strict=True)
+            ]
             inputs = [item.tensor for item in forward.inputs]
             flows = [one if is_float(one.dtype) else None for one in grads]
             try:
@@ -140,7 +143,10 @@ def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
     with compat.installed(soc=SOC):
-        outputs = [replace(item, tensor=cast_to(item.tensor, dtype or item.tensor.dtype)) for item, dtype in pairs]  # fmt: skip
+        outputs = [
+            replace(item, tensor=cast_to(item.tensor, dtype or item.tensor.dtype))
+            for item, dtype in pairs
+        ]
     return Kernel(kernel.name, SOC, kernel.inputs, tuple(outputs))
 
 
@@ -170,7 +176,7 @@ def registered_function(registration: Registration) -> Callable[..., Any]:
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function below those decorators that hide its parameters, as MindSpore's `op_info_register` does."""
+    """The function below decorators that hide its parameters, such as `op_info_register`."""
     while True:
         parameters = inspect.signature(function).parameters.values()
         if any(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters):

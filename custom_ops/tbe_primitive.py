@@ -61,7 +61,10 @@ class TbePrimitive(FusedPrimitive):
 
     def _not_a_tensor(self, place: int, value: Any) -> InputError:
         error = super()._not_a_tensor(place, value)
-        error.remedy = "Make a Tensor of it; attributes are those of the primitive, or defaults of the TBE function"
+        error.remedy = (
+            "Make a Tensor of it; attributes are those of the primitive, "
+            "or defaults of the TBE function"
+        )
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -164,7 +167,9 @@ def inferred_by(user: Any, given: Sequence[Mapping[str, Any]], outputs: int) -> 
     found = user.__infer__(*given)
     shapes, dtypes = found.get("shape"), found.get("dtype")
     if outputs == 1:
-        is_nested = isinstance(shapes, (tuple, list)) and any(isinstance(one, (tuple, list)) for one in shapes)  # fmt: skip
+        is_nested = isinstance(shapes, (tuple, list)) and any(
+            isinstance(one, (tuple, list)) for one in shapes
+        )
         shapes = shapes if is_nested or shapes is None else [shapes]
         dtypes = dtypes if isinstance(dtypes, (tuple, list)) or dtypes is None else [dtypes]
     shapes = [None] * outputs if shapes is None else list(shapes)
@@ -210,7 +215,10 @@ def _info_of_custom(user: Any) -> Mapping[str, Any]:
 def _tensors_of_custom(
     function: Callable[..., Any], info: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of inputs and outputs: as registered, or parameters without a default, the last of which is the output."""
+    """Names of inputs and outputs: as registered, else the parameters without a default.
+
+    The last of these is the output.
+    """
     if info:
         return _names(info, "inputs"), _names(info, "outputs")
     roles = roles_of(function, inputs=1)
@@ -227,7 +235,11 @@ def _attributes(
 ) -> dict[str, Any]:
     """The attributes of the function, by name or, as registered, by position."""
     held = {**vars(user).get("attrs", {})}
-    held |= {one["name"]: one["value"] for one in info.get("attr", ()) if one.get("value") not in (None, "all") and one["name"] not in held}  # fmt: skip
+    held |= {
+        one["name"]: one["value"]
+        for one in info.get("attr", ())
+        if one.get("value") not in (None, "all") and one["name"] not in held
+    }
     registered = [str(one["name"]) for one in info.get("attr", ())]
     found: dict[str, Any] = {}
     parameters = list(inspect.signature(plain_function(function)).parameters.values())[tensors:]
@@ -237,7 +249,11 @@ def _attributes(
             key = registered[place]
         if key in held:
             found[one.name] = held[key]
-        elif one.default is one.empty and one.name != "kernel_name" and one.kind is one.POSITIONAL_OR_KEYWORD:  # fmt: skip
+        elif (
+            one.default is one.empty
+            and one.name != "kernel_name"
+            and one.kind is one.POSITIONAL_OR_KEYWORD
+        ):
             file, line = place_of(function)
             raise InputError(
                 f"{name}: the TBE function needs {one.name}, which the primitive does not have",
@@ -251,7 +267,7 @@ def _attributes(
 def _check_registered(
     name: str, info: Mapping[str, Any], given: Sequence[Described], place: str
 ) -> None:
-    """Raises `InputError` for dtypes that are not registered, and for layouts that a CPU does not have."""
+    """Raises `InputError` for dtypes that are not registered and layouts that a CPU has not."""
     rows = [row[: len(given)] for row in info.get("dtype_format", ())]
     plain = [row for row in rows if not any(one[1] in BLOCKED for one in row)]
     if rows and not plain:
@@ -264,7 +280,9 @@ def _check_registered(
         )
     dtypes = [tuple(one[0] for one in row) for row in plain]
     mine = tuple(one.dtype for one in given)
-    if dtypes and not any(all(own in ("", had) for own, had in zip(row, mine, strict=True)) for row in dtypes):  # fmt: skip
+    if dtypes and not any(
+        all(own in ("", had) for own, had in zip(row, mine, strict=True)) for row in dtypes
+    ):
         raise InputError(
             f"{name} is not registered for these dtypes",
             place=place,
