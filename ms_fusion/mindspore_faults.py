@@ -55,4 +55,9 @@ FAULTS = (
         "nets that were compiled before read past the end of the new data",
         "set it before the first call, or call a new Cell",
     ),
+    Fault(
+        'graph_kernel_flags="--opt_level=2"',
+        "what is read from a parameter may be what is assigned to it later",
+        "`mf.enable()`, or `--opt_level=1`",
+    ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 from ms_fusion import operators
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
+from ms_fusion.presets.order_of_effects import order_kept
 
 WHOLE = "split.graph_kernel_splitter"
 """The pass that cuts clusters into pieces: at reductions, at transposes, at a depth."""
@@ -56,8 +57,7 @@ def served(level: int) -> GraphKernelFlags:
         disable_cluster_ops=TAKEN_OUT,
         enable_expand_ops=EXPANDED,
         disable_expand_ops=NOT_EXPANDED,
-        # told to leave a pass that it has not at this level, MindSpore warns when the process ends
-        disable_pass=(WHOLE, REWRITING) if level >= 2 else (WHOLE,),
+        disable_pass=(WHOLE, *((REWRITING,) if level >= 2 else ()), *order_kept(level)),
     )
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ms_fusion.flags import NOTHING, GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
+from ms_fusion.presets.order_of_effects import order_kept
 from ms_fusion.presets.served import served
 from tbe_impl.errors import InputError
 
@@ -278,6 +279,7 @@ def _on_cpu(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
             opt_level=1,
             disable_cluster_ops=(*INACCURATE_ON_CPU, *never),
             disable_expand_ops=tuple(INACCURATE_EXPANSIONS),
+            disable_pass=order_kept(1),
         )
     if preset == "auto":
         return GraphKernelFlags(
@@ -286,14 +288,14 @@ def _on_cpu(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
             disable_cluster_ops=(*INACCURATE_ON_CPU, *never),
             enable_expand_ops=tuple(AUTO_EXPANDED),
             disable_expand_ops=tuple(INACCURATE_EXPANSIONS),
-            disable_pass=rewriting or None,
+            disable_pass=(*rewriting, *order_kept(2)),
         )
     if preset == "precise":
         return GraphKernelFlags(
             opt_level=2,
             enable_cluster_ops_only=PRECISE_ON_CPU,
             enable_expand_ops_only=(NOTHING,),
-            disable_pass=("highlevelopt1.arithmetic_simplify",),
+            disable_pass=("highlevelopt1.arithmetic_simplify", *order_kept(2)),
             exact_precision_mode=exact,
         )
     if preset == "aggressive":
@@ -302,8 +304,9 @@ def _on_cpu(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
             enable_cluster_ops=(*AUTO_CLUSTERED, *_CLUSTERED_FOR_SPEED),
             disable_cluster_ops=never,
             enable_expand_ops=(*AUTO_EXPANDED, *_EXPANDED_FOR_SPEED),
+            disable_pass=order_kept(2),
         )
-    return GraphKernelFlags(opt_level=3, disable_cluster_ops=never)
+    return GraphKernelFlags(opt_level=3, disable_cluster_ops=never, disable_pass=order_kept(3))
 
 
 _CLUSTERED_FOR_SPEED = ("NotEqual", "Sign")

@@ -76,3 +76,11 @@ def test_the_gradient_of_a_padding(found: Any, way: str) -> None:
     """By flags alone; `tests/trials/test_10_padding.py` has it under `mf.enable()`, where it is right."""
     assert [sum(call) for call in found[f"padding {way}"]] == [7, 4, 1]
     assert told("ops.pad(")
+
+
+@pytest.mark.mindspore
+def test_a_read_that_is_fused_by_flags_of_ones_own(found: Any) -> None:
+    """Under `mf.enable()` it is right: test_order_of_effects."""
+    assert abs(found["read first unfused"] - (np.tanh(1) - 4)) < 1e-3
+    assert abs(found["read first fused"] - (np.tanh(2) - 4)) < 1e-3
+    assert told("graph_kernel_flags=")

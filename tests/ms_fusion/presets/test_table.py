@@ -13,6 +13,7 @@ from ms_fusion import operators
 from ms_fusion.flag_lint import lint
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets.generators import GENERATORS
+from ms_fusion.presets.order_of_effects import order_kept
 from ms_fusion.presets.table import (
     AUTO_CLUSTERED,
     AUTO_EXPANDED,
@@ -108,13 +109,16 @@ def test_precise_holds_correctly_rounded_operators_only() -> None:
 @cases("version", ["2.7.0", "2.8.0", "2.9.1"])
 def test_a_flag_that_is_newer_than_the_version_is_left_out(version: str) -> None:
     assert resolve("precise", version=version).exact_precision_mode is None
-    assert resolve("auto", version=version).disable_pass == ("highlevelopt1.arithmetic_simplify",)
-    assert resolve("precise").exact_precision_mode is True and resolve("auto").disable_pass is None
+    rewriting = "highlevelopt1.arithmetic_simplify"
+    assert rewriting in (resolve("auto", version=version).disable_pass or ())
+    assert resolve("precise").exact_precision_mode is True
+    assert rewriting not in (resolve("auto").disable_pass or ())
 
 
 def test_explicit_flags_lie_over_the_preset() -> None:
     assert resolve("expert", flags="--opt_level=2 --dump_as_text=true").render() == (
-        "--opt_level=2 --disable_cluster_ops=Round,Cast,Transpose --dump_as_text=true"
+        "--opt_level=2 --disable_cluster_ops=Round,Cast,Transpose "
+        f"--disable_pass={','.join(order_kept(3))} --dump_as_text=true"
     )
     only = resolve("auto", flags=GraphKernelFlags(enable_cluster_ops_only=("Add",)))
     assert only.enable_cluster_ops is None and only.disable_cluster_ops is None

@@ -26,6 +26,17 @@ class Padded(nn.Cell):
         return ops.sum(ops.pad(x, (1, 2)))
 
 
+class ReadFirst(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.p = ms.Parameter(Tensor(np.ones((4, 8), np.float32)), name="p")
+
+    def construct(self, x):
+        y = ops.tanh(self.p.reshape(8, 4)).reshape(4, 8) - x
+        ops.assign(self.p, x * 0.5)
+        return y
+
+
 class Slope(nn.Cell):
     def __init__(self, net):
         super().__init__()
@@ -58,5 +69,11 @@ for way, flags in (("unfused", "--opt_level=0"), ("fused", served(2).render())):
             lambda one: nn.Momentum(one, 0.1, 0.5, use_nesterov=True), 4
         )
         RESULT[f"rmsprop {way}"] = changes(lambda one: nn.RMSProp(one, 0.1, epsilon=0.25), 17)
+
+for way, flags in (("unfused", "--opt_level=0"), ("fused", "--opt_level=2")):
+    with presets.environment_flags(flags):
+        RESULT[f"read first {way}"] = float(
+            ReadFirst()(Tensor(np.full((4, 8), 4.0, np.float32))).asnumpy().mean()
+        )
 
 answer()
