@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import stride_tricks
 
 from tbe_impl.dsl.arrays import Array
-from tbe_impl.dsl.convolution_checks import check_sizes, known_size
+from tbe_impl.dsl.convolution_checks import check_bias, check_sizes, known_size
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.layouts import (
     BLOCK,
@@ -256,7 +256,10 @@ def _forward(
     check_sizes(word, image.sizes, shape, None, parameters, block=image.block_of_channels)
     outputs = _outputs(image.spatial, shape[2:], parameters["strides"], parameters["pads"], parameters["dilations"])  # type: ignore[arg-type]  # fmt: skip
     result = dtype or ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
-    inputs = [x, w] if bias is None else [x, w, check_tensor(word, bias, "bias")]
+    inputs = [x, w]
+    if bias is not None:
+        inputs.append(check_tensor(word, bias, "bias"))
+        check_bias(word, bias.shape, shape[0], block=BLOCK)
     return _stage(word, "forward", inputs, image.shape_of(shape[0], outputs), result, parameters)
 
 
@@ -453,8 +456,12 @@ def depthwise_conv2d(
     else:
         made[-3:-1] = outputs
     bias = (para_dict or {}).get("bias_tensor")
-    inputs = (x, w) if bias is None else (x, w, bias)
-    use = WordUse("depthwise_conv2d", inputs, sizes)
+    inputs = [x, w]
+    if bias is not None:
+        inputs.append(check_tensor("depthwise_conv2d", bias, "bias"))
+        known = shape[1] if plain else shape[1] * shape[-1]
+        check_bias("depthwise_conv2d", bias.shape, known, block=BLOCK)
+    use = WordUse("depthwise_conv2d", tuple(inputs), sizes)
     (out,) = library_stage(fresh_name("depthwise"), [as_shape(made)], [depthwise_res_dtype], use, tag="depthwise_conv2d")  # fmt: skip
     return out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from tbe_impl.dsl.expr import Const, Expr
@@ -72,6 +73,20 @@ def check_sizes(
         if found is not None and found != steps:
             rule = f"the result has as many steps as the filter along {axis}"
             raise _wrong(word, rule, steps, found)
+
+
+def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1) -> None:
+    """Checks that a bias has one number for each output channel, or whole blocks of them.
+
+    Raises:
+        InputError: it has more or fewer.
+    """
+    expected, sizes = known_size(channels), [known_size(size) for size in bias]
+    if expected is None or None in sizes:
+        return
+    got = prod(size for size in sizes if size is not None)
+    if got not in (expected, blocks_of(expected, block) * block):
+        raise _wrong(word, "a bias has one number for each output channel", expected, got)
 
 
 def known_size(size: Any) -> int | None:

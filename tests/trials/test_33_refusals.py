@@ -358,6 +358,7 @@ def packed(outer: int) -> dict[str, int]:
 
 
 FILTER = [64, 32, 2, 2, 2]
+WEIGHT = dsl.placeholder((16, 4, 16, 16), "float16")
 PLAIN = dsl.placeholder((1, 32, 9, 9), "float16"), dsl.placeholder((8, 32, 3, 3), "float16")
 BLOCKS = dsl.placeholder((1, 2, 9, 9, 16), "float16")
 
@@ -407,6 +408,20 @@ BLOCKS = dsl.placeholder((1, 2, 9, 9, 16), "float16")
             lambda: dsl.conv(*PLAIN, {"stride_h": 1, "stride_w": 1}),
             lambda: dsl.conv(*PLAIN, {"stride_h": 0, "stride_w": 1}),
             "strides are positive",
+        ),
+        (
+            lambda: dsl.conv(*PLAIN, {"bias_tensor": dsl.placeholder((8,), "float16")}),
+            lambda: dsl.conv(*PLAIN, {"bias_tensor": dsl.placeholder((8, 8), "float16")}),
+            "one number for each output channel; expected 8, got 64",
+        ),
+        (
+            lambda: dsl.conv3d(
+                volume(), WEIGHT, FILTER, {"tensor_bias": dsl.placeholder((64,), "float16")}
+            ),
+            lambda: dsl.conv3d(
+                volume(), WEIGHT, FILTER, {"tensor_bias": dsl.placeholder((32,), "float16")}
+            ),
+            "one number for each output channel; expected 64, got 32",
         ),
         (
             lambda: dsl.depthwise_conv2d(BLOCKS, dsl.placeholder((2, 3, 3, 1, 16), "float16")),
