@@ -17,7 +17,7 @@ from tbe_impl.dsl.arrays import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Expr, reads
 from tbe_impl.dsl.ext import word_named
-from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
 from tbe_impl.errors import InputError
 
 ROUNDINGS = ("accurate", "device", "float64")
@@ -127,7 +127,17 @@ class _Run:
                 place=str(op.location),
                 got=", ".join(str(array.shape) for array in inputs),
             ) from error
-        return found if isinstance(found, tuple) else (found,)
+        results = found if isinstance(found, tuple) else (found,)
+        for tensor, array in zip(op.outputs, results, strict=True):
+            declared = tuple(int(scalar(size, self.values)) for size in tensor.shape)
+            if np.shape(array) != declared:
+                raise InputError(
+                    f"{word.name} gives {tensor.name} another shape than declared",
+                    place=str(op.location),
+                    expected=shape_text(declared),
+                    got=shape_text(np.shape(array)),
+                )
+        return results
 
     def _number(self, item: Any) -> Any:
         """A parameter of a word as NumPy takes it."""

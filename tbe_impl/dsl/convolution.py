@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import gcd
 from typing import Any
 
 import numpy as np
 from numpy.lib import stride_tricks
 
 from tbe_impl.dsl.arrays import Array
-from tbe_impl.dsl.convolution_checks import check_bias, check_sizes, known_size
-from tbe_impl.dsl.expr import Const, Expr
+from tbe_impl.dsl.convolution_arguments import (
+    first_of,
+    groups_of,
+    listed,
+    options_of,
+    whole_number,
+    window_of,
+)
+from tbe_impl.dsl.convolution_checks import check_bias, check_shape, check_sizes
 from tbe_impl.dsl.layouts import (
     BLOCK,
     blocks_of,
+    fractal_z_c04_shape,
     fractal_z_shape,
     from_blocked_channels,
     from_fractal_z,
-    packed_groups,
+    from_fractal_z_c04,
     to_blocked_channels,
     to_fractal_z,
 )
@@ -28,18 +35,22 @@ from tbe_impl.dsl.word import Word, check_tensor
 from tbe_impl.errors import InputError
 
 Pads = Sequence[tuple[int, int]]
-GROUPS = frozenset(
-    "groups filter_batch_ori filter_c_ori cin_ori cout_ori mag_factor real_g".split()
-)
-"""Keys of the toolkit's ``group_dict`` that are read here."""
+ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+"""Number of spatial axes → the layouts that strides and dilations of all axes may have."""
 
 
-def _patches(x: Array, kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]) -> Array:  # fmt: skip
+def _patches(
+    x: Array, kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]
+) -> Array:
     """(N, C, spatial…) → a view (N, C, outputs…, kernel…)."""
-    rank = len(kernel)
+    axes = tuple(range(2, 2 + len(kernel)))
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    views: Array = stride_tricks.sliding_window_view(padded, tuple(reach), axis=tuple(range(2, 2 + rank)))  # type: ignore[call-overload]  # fmt: skip
+    reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
+    views: Array = stride_tricks.sliding_window_view(
+        padded,
+        reach,
+        axis=axes,  # type: ignore[call-overload]
+    )
     return views[_cut(slice(None, None, step) for step in (*strides, *dilations))]
 
 
@@ -48,8 +59,18 @@ def _cut(inner: Iterable[slice]) -> tuple[slice, ...]:
     return (slice(None), slice(None), *inner)
 
 
-def convolve(x: Array, w: Array, strides: Sequence[int], pads: Pads, dilations: Sequence[int], groups: int = 1) -> Array:  # fmt: skip
-    """x (N, C, spatial…) with w (O, C / groups, kernel…) → (N, O, outputs…), as one matrix product per group."""
+def convolve(
+    x: Array,
+    w: Array,
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+    groups: int = 1,
+) -> Array:
+    """x (N, C, spatial…) with w (O, C / groups, kernel…) → (N, O, outputs…).
+
+    One matrix product per group.
+    """
     rank = w.ndim - 2
     views = _patches(x, w.shape[2:], strides, pads, dilations)
     over = (1, *range(2 + rank, 2 + 2 * rank))
@@ -62,417 +83,415 @@ def convolve(x: Array, w: Array, strides: Sequence[int], pads: Pads, dilations: 
 
 
 def input_gradient(
-    dy: Array, w: Array, size: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int], groups: int = 1
-) -> Array:  # fmt: skip
-    """What `convolve` passes back to x of spatial size `size`: dy, spread by the strides, with the filters mirrored."""
-    spatial = range(2, w.ndim)
+    dy: Array,
+    w: Array,
+    size: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+    groups: int = 1,
+) -> Array:
+    """The gradient of `convolve` for x of spatial size `size`.
+
+    A convolution of dy, spread by the strides, with the mirrored filters.
+    """
     spread_shape = [(n - 1) * s + 1 for n, s in zip(dy.shape[2:], strides, strict=True)]
     spread = np.zeros((*dy.shape[:2], *spread_shape), dy.dtype)
     spread[_cut(slice(None, None, s) for s in strides)] = dy
-    outer = [
-        ((k - 1) * d - before, n + before - (m - 1) * s - 1)
-        for k, d, (before, _), n, m, s in zip(
-            w.shape[2:], dilations, pads, size, dy.shape[2:], strides, strict=True
-        )
-    ]
-    # a padding larger than the filter cuts dy instead of widening it
-    cut = [slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(outer, spread_shape, strict=True)]
-    grown = [(max(a, 0), max(b, 0)) for a, b in outer]
-    parts = np.split(np.flip(w, tuple(spatial)), groups, axis=0)
-    turned = np.concatenate([np.swapaxes(part, 0, 1) for part in parts], axis=0)
-    return convolve(spread[_cut(cut)], turned, [1] * len(cut), grown, dilations, groups)  # fmt: skip
+    cut, grown = [], []
+    for n, k, d, (before, _), m in zip(
+        spread_shape, w.shape[2:], dilations, pads, size, strict=True
+    ):
+        first = (k - 1) * d - before
+        # a padding larger than the filter cuts dy instead of widening it
+        low = min(max(-first, 0), n)
+        high = max(low, min(n, m + before))
+        cut.append(slice(low, high))
+        grown.append((max(first, 0), m + (k - 1) * d - max(first, 0) - (high - low)))
+    turned = _exchange(np.flip(w, tuple(range(2, w.ndim))), groups)
+    return convolve(spread[_cut(cut)], turned, [1] * len(cut), grown, dilations, groups)
 
 
 def filter_gradient(
-    x: Array, dy: Array, kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int], groups: int = 1
-) -> Array:  # fmt: skip
-    """What `convolve` passes back to its filters, (O, C / groups, kernel…)."""
-    rank = len(kernel)
+    x: Array,
+    dy: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+    groups: int = 1,
+) -> Array:
+    """The gradient of `convolve` for its filters, (O, C / groups, kernel…)."""
     views = _patches(x, kernel, strides, pads, dilations)
     views = views[_cut(slice(0, n) for n in dy.shape[2:])]
-    over = (0, *range(2, 2 + rank))
+    over = (0, *range(2, 2 + len(kernel)))
     parts = zip(np.split(dy, groups, axis=1), np.split(views, groups, axis=1), strict=True)
     return np.concatenate([np.tensordot(d, part, (over, over)) for d, part in parts], axis=0)
 
 
-def _number(value: Any) -> int:
-    if isinstance(value, Expr) and not isinstance(value, Const):
-        raise InputError(
-            "a convolution needs its strides and dilations as numbers",
-            place=str(here()),
-            expected="numbers",
-            got=str(value),
-        )
-    return int(value.value if isinstance(value, Const) else value)
+def _exchanged(shape: Sequence[int], groups: int) -> tuple[int, ...]:
+    """The shape of a filter of groups with input and output channels exchanged."""
+    return (shape[1] * groups, shape[0] // groups, *shape[2:])
 
 
-def _padding(value: Any) -> Any:
-    """A number, or how it follows from sizes that are known late."""
-    return value if isinstance(value, Expr) and not isinstance(value, Const) else _number(value)
+def _exchange(w: Array, groups: int) -> Array:
+    """A filter of groups with input and output channels exchanged."""
+    return np.concatenate([np.swapaxes(part, 0, 1) for part in np.split(w, groups)])
 
 
-def _numbers(
-    values: Any, count: int, default: int = 1, of: Callable[[Any], Any] = _number
-) -> list[Any]:
-    """The last `count` numbers; of a single number so many."""
-    if values is None:
-        return [default] * count
-    if not isinstance(values, (list, tuple)):
-        values = [values] * count
-    whole = [of(item) for item in values]
-    return whole[-count:] if len(whole) >= count else whole * count
-
-
-def _spatial(values: Any, count: int, order: str = "") -> list[int]:
-    """One number for each spatial axis, of values for these alone or for all axes in `order`.
-
-    Without an order the last values count.
-    """
-    whole = _numbers(values, count if not isinstance(values, (list, tuple)) else len(values))
-    if order and len(whole) == len(order):
-        if any(whole[order.index(axis)] != 1 for axis in "NC"):
-            raise InputError(
-                "a convolution has steps along its spatial axes only",
-                place=str(here()),
-                expected=f"1 for N and C of {order}",
-                got=str(tuple(whole)),
-            )
-        return [whole[order.index(axis)] for axis in "DHW"[-count:]]
-    return whole if len(whole) <= count else whole[len(whole) - count :]
-
-
-def _pads(values: Any, count: int) -> tuple[tuple[int, int], ...]:
-    whole = _numbers(
-        values, 2 * count if not isinstance(values, (list, tuple)) else len(values), 0, _padding
-    )
-    if len(whole) == count:
-        return tuple((item, item) for item in whole)
-    return tuple((whole[2 * k], whole[2 * k + 1]) for k in range(count))
+PLAIN, FRACTAL_Z, FRACTAL_Z_C04 = "OIHW", "FRACTAL_Z", "FRACTAL_Z_C04"
+EXCHANGED = "FRACTAL_Z of IOHW"
+"""The layout in which the gradient for the input takes filters of 8-bit integers."""
+_FILTERS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., Array]]] = {
+    PLAIN: (lambda shape, groups, block: shape, lambda w, shape, groups: w),
+    FRACTAL_Z: (fractal_z_shape, from_fractal_z),
+    FRACTAL_Z_C04: (fractal_z_c04_shape, from_fractal_z_c04),
+    EXCHANGED: (
+        lambda shape, groups, block: fractal_z_shape(_exchanged(shape, groups), groups, block),
+        lambda w, shape, groups: _exchange(
+            from_fractal_z(w, _exchanged(shape, groups), groups), groups
+        ),
+    ),
+}
+"""Layout of a filter → its shape, and how it is read as OIHW."""
 
 
 class _Image:
-    """Where the axes of a feature map are: NCHW, NC1HWC0, NDC1HWC0, NCDHW, or NC1,1,HWC0 of old depthwise operators."""
+    """Batch, channels and spatial sizes of NCHW, NC1HWC0, NCDHW or NDC1HWC0.
 
-    def __init__(self, tensor: Tensor, spatial: int):
-        self.blocked = tensor.ndim == spatial + 3
-        self.axis = 2 if spatial == 3 and self.blocked else 1
-        self.block = _value(tensor.shape[-1]) if self.blocked else BLOCK
-        shape = tensor.shape
-        self.batch = shape[0]
-        if self.blocked:
-            self.channels = shape[self.axis] * shape[-1]
-            self.spatial = tuple(size for place, size in enumerate(shape[1:-1], 1) if place != self.axis)  # fmt: skip
-        else:
-            self.channels, self.spatial = shape[1], shape[2:]
+    Raises:
+        InputError: another number of axes.
+    """
 
-    @property
-    def sizes(self) -> tuple[Any, ...]:
-        """Batch, channels, spatial sizes."""
-        return (self.batch, self.channels, *self.spatial)
+    def __init__(self, word: str, name: str, shape: Sequence[Any], rank: int):
+        if len(shape) not in (rank + 2, rank + 3):
+            raise InputError(
+                f"{word}: {name} is no image",
+                place=str(here()),
+                expected=f"{rank + 2} axes, or {rank + 3} in blocks",
+                got=shape_text(shape),
+            )
+        self.blocked = len(shape) == rank + 3
+        self.axis = 2 if rank == 3 and self.blocked else 1
+        self.block = whole_number(word, "blocks", shape[-1]) if self.blocked else BLOCK
+        self.together = self.block if self.blocked else 1  # channels that lie together
+        self.batch, channels = shape[0], shape[self.axis]
+        self.channels = channels * self.block if self.blocked else channels
+        inner = list(shape[1 : rank + 2])
+        del inner[self.axis - 1]
+        self.sizes = (self.batch, self.channels, *inner)
 
-    @property
-    def block_of_channels(self) -> int:
-        """How many channels lie together; 1 where each has an axis of its own."""
-        return self.block if self.blocked else 1
-
-    def shape_of(self, channels: Any, spatial: Sequence[Any], block: int = BLOCK) -> tuple[Any, ...]:  # fmt: skip
+    def shape_of(self, channels: Any, spatial: Sequence[Any]) -> list[Any]:
         """The shape of an image with that many channels in the same layout."""
         if not self.blocked:
-            return (self.batch, channels, *spatial)
-        inner = list(spatial)
-        inner.insert(self.axis - 1, blocks_of(int(channels), block))
-        return (self.batch, *inner, block)
-
-
-def _value(size: Any) -> int:
-    if isinstance(size, Const):
-        return int(size.value)
-    if isinstance(size, Expr):
-        raise InputError("a convolution needs numbers for channels, kernel and block", place=str(here()), expected="a number", got=str(size))  # fmt: skip
-    return int(size)
-
-
-def _outputs(spatial: Sequence[Any], kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]) -> list[Any]:  # fmt: skip
-    return [
-        (size + before + after - ((k - 1) * d + 1)) // s + 1
-        for size, k, s, (before, after), d in zip(
-            spatial, kernel, strides, pads, dilations, strict=True
-        )
-    ]
+            return [self.batch, channels, *spatial]
+        shape = [self.batch, *spatial, BLOCK]
+        shape.insert(self.axis, blocks_of(int(channels)))
+        return shape
 
 
 def _stage(
-    word: str, kind: str, inputs: Sequence[Tensor], shape: Sequence[Any], dtype: str, parameters: Mapping[str, Any]
-) -> Tensor:  # fmt: skip
+    word: str,
+    kind: str,
+    inputs: Sequence[Tensor],
+    shape: Sequence[Any],
+    dtype: str,
+    parameters: Mapping[str, Any],
+) -> Tensor:
     use = WordUse(word, tuple(inputs), {"kind": kind, **parameters})
-    (made,) = library_stage(fresh_name(word), [as_shape(list(shape))], [dtype], use, tag=f"convolution_{kind}")  # fmt: skip
+    tag = f"convolution_{kind}"
+    (made,) = library_stage(fresh_name(word), [as_shape(list(shape))], [dtype], use, tag=tag)
     return made
 
 
+def _wide(x: Array) -> Array:
+    """Integers as int32 or wider, in which their products are summed."""
+    return x.astype(np.promote_types(x.dtype, np.int32), copy=False) if x.dtype.kind in "iu" else x
+
+
 def _convolution(
-    a: Array, b: Array, *bias: Array, kind: str, rank: int, blocked: tuple[bool, bool], filter_shape: Any, size: Any,
-    strides: Any, pads: Any, dilations: Any, groups: int, block: int, offset: int = 0,
-) -> Array:  # fmt: skip
-    """One formula for all of them; images and filters come and go in blocks or plain."""
+    a: Array,
+    b: Array,
+    *bias: Array,
+    kind: str,
+    rank: int,
+    blocked: tuple[bool, bool],
+    filter_shape: Sequence[int],
+    size: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+    groups: int,
+    block: int,
+    layout: str = PLAIN,
+    offset: int = 0,
+) -> Array:
+    """One formula for all of them; images and filters are in blocks or plain."""
     axis = 2 if rank == 3 else 1
-    outer, inner = int(filter_shape[0]), int(filter_shape[1]) * groups
-    shape = [int(item) for item in filter_shape]
+    outer, inner, *kernel = filter_shape
 
     def image(x: Array, channels: int) -> Array:
         return from_blocked_channels(x, channels, axis) if x.ndim == rank + 3 else x
 
-    if kind == "forward":
-        w = b if b.ndim == rank + 2 and not blocked[1] else from_fractal_z(b, shape, groups)
-        x = image(a, inner)
-        x, w = (np.asarray(item, np.int32) if item.dtype.kind in "iu" else item for item in (x, w))
-        found = convolve(x - offset, w, strides, pads, dilations, groups)
-        if bias:
-            row = bias[0].reshape(-1)[:outer]
-            found = found + row.reshape(1, -1, *([1] * rank))
-    elif kind == "input":
-        w = b if b.ndim == rank + 2 and not blocked[1] else from_fractal_z(b, shape, groups)
-        found = input_gradient(image(a, outer), w, [int(n) for n in size], strides, pads, dilations, groups)  # fmt: skip
-    else:
-        found = filter_gradient(image(a, inner), image(b, outer), shape[2:], strides, pads, dilations, groups)  # fmt: skip
+    window = (strides, pads, dilations, groups)
+    a, b = _wide(a), _wide(b)
+    if kind == "filter":
+        found = filter_gradient(image(a, inner * groups), image(b, outer), kernel, *window)
         return to_fractal_z(found, block, groups) if blocked[0] else found
+    w = _FILTERS[layout][1](b, filter_shape, groups)
+    if kind == "input":
+        found = input_gradient(image(a, outer), w, size, *window)
+    else:
+        found = convolve(image(a, inner * groups) - offset, w, *window)
+    if bias:
+        row = bias[0].reshape(-1)[: found.shape[1]]
+        found = found + row.reshape(1, -1, *([1] * rank))
     return to_blocked_channels(found, block, axis) if blocked[0] else found
 
 
 def _forward(
-    word: str, data: Tensor, weight: Tensor, filter_shape: Sequence[Any] | None, rank: int, strides: Any, pads: Any,
-    dilations: Any, groups: Any, dtype: str | None, bias: Tensor | None, offset: Any = 0,
-) -> Tensor:  # fmt: skip
+    word: str,
+    data: Tensor,
+    weight: Tensor,
+    filter_shape: Sequence[Any] | None,
+    rank: int,
+    given: Mapping[str, Any],
+) -> Tensor:
     x, w = check_tensor(word, data, "data"), check_tensor(word, weight, "weight")
-    if x.ndim not in (rank + 2, rank + 3):
-        raise InputError(f"{word}: {x.name} is no image", place=str(here()), expected=f"{rank + 2} axes, or {rank + 3} in blocks", got=shape_text(x.shape))  # fmt: skip
-    image = _Image(x, rank)
-    shape = [_value(n) for n in (filter_shape if filter_shape is not None else w.shape)]
-    blocked = (image.blocked, image.blocked and w.ndim == 4)
-    parameters = {
-        "rank": rank, "blocked": blocked, "filter_shape": tuple(shape), "size": (), "groups": _value(groups or 1),
-        "strides": _spatial(strides, rank), "pads": _pads(pads, rank), "dilations": _spatial(dilations, rank),
-        "block": BLOCK, "offset": int(offset or 0),
-    }  # fmt: skip
-    check_sizes(word, image.sizes, shape, None, parameters, block=image.block_of_channels)
-    outputs = _outputs(image.spatial, shape[2:], parameters["strides"], parameters["pads"], parameters["dilations"])  # type: ignore[arg-type]  # fmt: skip
-    result = dtype or ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
-    inputs = [x, w]
-    if bias is not None:
-        inputs.append(check_tensor(word, bias, "bias"))
-        check_bias(word, bias.shape, shape[0], block=BLOCK)
-    return _stage(word, "forward", inputs, image.shape_of(shape[0], outputs), result, parameters)
+    image = _Image(word, x.name, x.shape, rank)
+    shape = _filter_sizes(word, w.shape if filter_shape is None else filter_shape, rank)
+    groups, shape = groups_of(word, given, shape, image.block)
+    if "group_opt" in given and filter_shape is not None:
+        # where groups are packed, the channels of all of them are given
+        shape = [shape[0], shape[1] // max(groups, 1), *shape[2:]]
+    parameters = _parameters(word, given, ORDERS[rank], image, w, shape, groups)
+    parameters["offset"] = whole_number(word, "offset_x", first_of(given, "offset_x", default=0))
+    outputs = check_sizes(word, image.sizes, shape, None, parameters, block=image.together)
+    parameters["layout"] = _filter_layout(word, w, parameters, image.block)
+    dtype = given.get("res_dtype") or ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
+    inputs = [x, w, *_bias(word, given, shape[0])]
+    return _stage(word, "forward", inputs, image.shape_of(shape[0], outputs), dtype, parameters)
 
 
-def conv(data: Tensor, weight: Tensor, para_dict: Mapping[str, Any], optim_dict: Any = None, dsl_flag: bool = True, **_: Any) -> Tensor:  # fmt: skip
+def _filter_sizes(word: str, sizes: Any, rank: int) -> list[int]:
+    return [
+        whole_number(word, "sizes of the filter", size)
+        for size in listed(word, "sizes of the filter", sizes, rank + 2)
+    ]
+
+
+def _parameters(
+    word: str,
+    given: Mapping[str, Any],
+    orders: Sequence[str],
+    image: _Image,
+    weight: Tensor | None,
+    shape: Sequence[int],
+    groups: int,
+) -> dict[str, Any]:
+    """What `_convolution` takes beside arrays; a filter of four axes beside blocks is FRACTAL_Z."""
+    rank = len(shape) - 2
+    plain = not image.blocked if rank == 2 or weight is None else weight.ndim == 5
+    return {
+        "rank": rank,
+        "blocked": (image.blocked, not plain),
+        "filter_shape": tuple(shape),
+        "size": (),
+        "groups": groups,
+        "block": BLOCK,
+        **window_of(word, given, rank, orders),
+    }
+
+
+def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], block: int) -> str:
+    """The layout of a filter, whose shape has to be the declared one."""
+    shape, groups = parameters["filter_shape"], parameters["groups"]
+    fractal = parameters["blocked"][1]
+    layouts = [FRACTAL_Z] if fractal else [PLAIN]
+    if fractal and parameters["size"] and weight.dtype in ("int8", "uint8"):
+        layouts = [EXCHANGED]
+    elif fractal and not parameters["size"] and groups == 1 and shape[1] <= 4:
+        layouts.append(FRACTAL_Z_C04)
+    expected = [_FILTERS[layout][0](shape, groups, block) for layout in layouts]
+    return layouts[check_shape(word, "the filter", weight, *expected)]
+
+
+def _bias(word: str, given: Mapping[str, Any], channels: Any) -> list[Tensor]:
+    bias = first_of(given, "bias_tensor", "tensor_bias", "bias")
+    if bias is None:
+        return []
+    found = check_tensor(word, bias, "bias")
+    check_bias(word, found.shape, channels, block=BLOCK)
+    return [found]
+
+
+def conv(
+    data: Tensor,
+    weight: Tensor,
+    para_dict: Mapping[str, Any],
+    optim_dict: Any = None,
+    dsl_flag: bool = True,
+) -> Tensor:
     """Convolution of an image.
 
     Args:
         data: NC1HWC0, or NCHW.
-        weight: FRACTAL_Z (C1·Kh·Kw, N1, N0, C0), or OIHW.
-        para_dict: ``stride_h``, ``stride_w``, ``pad_h`` and ``pad_w`` (pairs), ``dilate_h``, ``dilate_w``, ``filter_h``,
-            ``filter_w``, ``bias_tensor``, ``group``, ``res_dtype``, ``weight_ori_shape_nchw``; or ``strides``, ``pads`` …
+        weight: FRACTAL_Z (C1·Kh·Kw, N1, N0, C0) beside NC1HWC0, OIHW beside NCHW.
+        para_dict: ``stride_h``, ``stride_w``, ``pad_h`` and ``pad_w`` (pairs), ``dilate_h``,
+            ``dilate_w``, ``filter_h``, ``filter_w``, ``bias_tensor``, ``group``, ``res_dtype``,
+            ``weight_ori_shape_nchw``; or ``strides``, ``pads`` …
+        optim_dict, dsl_flag: of the toolkit's signature, without effect.
     """
-    given = dict(para_dict)
-    pads = given.get("pads", given.get("pad", [*_side(given, "pad_h", "padh"), *_side(given, "pad_w", "padw")]))  # fmt: skip
-    strides = given.get("strides", [given.get("stride_h", given.get("strideh", 1)), given.get("stride_w", given.get("stridew", 1))])  # fmt: skip
-    dilations = given.get("dilations", [given.get("dilate_h", given.get("dilateh", 1)), given.get("dilate_w", given.get("dilatew", 1))])  # fmt: skip
-    shape = given.get("weight_ori_shape_nchw", given.get("filter_shape"))
+    shape = first_of(para_dict, "weight_ori_shape_nchw", "filter_shape")
     if shape is None and weight.ndim == 4 and data.ndim == 5:
-        kernel = [_value(given[name]) for name in ("filter_h", "filter_w")]
+        kernel = [para_dict.get(name) for name in ("filter_h", "filter_w")]
         shape = [weight.shape[1] * weight.shape[2], data.shape[1] * data.shape[-1], *kernel]
-    groups = given.get("group", given.get("groups", 1))
-    if shape is not None and "group_opt" in given:
-        # where groups are packed, the channels of all of them are given
-        shape = [shape[0], _value(shape[1]) // _value(groups or 1), *shape[2:]]
-    bias = given.get("bias_tensor") or given.get("bias")
-    return _forward("conv", data, weight, shape, 2, strides, pads, dilations, groups,
-                    given.get("res_dtype"), bias if isinstance(bias, Tensor) else None, given.get("offset_x", 0))  # fmt: skip
+    return _forward("conv", data, weight, shape, 2, para_dict)
 
 
-def _side(given: Mapping[str, Any], *names: str) -> list[Any]:
-    found = next((given[name] for name in names if name in given), 0)
-    return list(found) if isinstance(found, (list, tuple)) else [found, found]
+def conv3d(
+    x: Tensor, filter: Tensor, filter_size: Sequence[Any], para_dict: Mapping[str, Any]
+) -> Tensor:
+    """Convolution of a volume.
 
-
-def conv3d(x: Tensor, filter: Tensor, filter_size: Sequence[Any], para_dict: Mapping[str, Any]) -> Tensor:  # fmt: skip
-    """Convolution of a volume: NDC1HWC0 or NCDHW with FRACTAL_Z_3D or OIDHW; para_dict has strides, pads, dilations, tensor_bias, groups, res_dtype."""
-    given = dict(para_dict)
-    bias = given.get("tensor_bias", given.get("bias_tensor"))
-    groups, shape = _groups(given, [_value(n) for n in filter_size])
-    dilations = _kernel_part(given.get("dilations", given.get("dilation_dhw")))
-    pads = given.get("pads", given.get("padding", 0))
-    return _forward(
-        "conv3d",
-        x,
-        filter,
-        shape,
-        3,
-        given.get("strides"),
-        pads,
-        dilations,
-        groups,
-        given.get("res_dtype"),
-        bias,
-    )
-
-
-def _kernel_part(dilations: Any) -> Any:
-    """Dilations of batch and channel are 1; of (1, 1, d, h, w) or (1, d, h, w, 1) the inner ones count."""
-    if isinstance(dilations, (list, tuple)) and len(dilations) > 3:
-        numbers = [_value(item) for item in dilations]
-        return numbers[1:-1] if len(numbers) == 5 and numbers[1] != 1 else numbers
-    return dilations
+    Args:
+        x: NDC1HWC0, or NCDHW.
+        filter: FRACTAL_Z_3D, or OIDHW.
+        filter_size: O, C / groups, D, H, W.
+        para_dict: ``strides``, ``pads``, ``dilations`` or ``dilation_dhw``, ``groups`` or
+            ``group_dict``, ``tensor_bias``, ``res_dtype``.
+    """
+    return _forward("conv3d", x, filter, filter_size, 3, para_dict)
 
 
 def _gradient_input(word: str, rank: int) -> Any:
+    order = "NDHWC" if rank == 3 else "NCHW"
+    names = ("strides", "padding", "dilations", "res_dtype")
+
     def build(
-        filters: Tensor, out_backprop: Tensor, filter_sizes: Any, input_sizes: Any, para_dict: Any = None, *args: Any, **keywords: Any
-    ) -> Tensor:  # fmt: skip
-        given = _options(para_dict, ("strides", "padding", "dilations", "res_dtype"), args, keywords)  # fmt: skip
-        w, dy = check_tensor(word, filters, "filters"), check_tensor(word, out_backprop, "out_backprop")  # fmt: skip
-        image = _Image(dy, rank)
-        groups, shape = _groups(given, [_value(n) for n in filter_sizes])
-        sizes = list(input_sizes)
+        filters: Tensor,
+        out_backprop: Tensor,
+        filter_sizes: Any,
+        input_sizes: Any,
+        para_dict: Any = None,
+        *args: Any,
+        **keywords: Any,
+    ) -> Tensor:
+        given = options_of(word, para_dict, names, args, keywords)
+        w = check_tensor(word, filters, "filters")
+        dy = check_tensor(word, out_backprop, "out_backprop")
+        image = _Image(word, dy.name, dy.shape, rank)
+        shape = _filter_sizes(word, filter_sizes, rank)
+        groups, shape = groups_of(word, given, shape, image.block)
+        sizes = listed(word, "sizes of the input", input_sizes, rank + 2)
         if rank == 3 and image.blocked:  # N, D, H, W, C
             sizes = [sizes[0], sizes[4], *sizes[1:4]]
-        order = "NDHWC" if rank == 3 else "NCHW"
-        parameters = _parameters(given, order, image, w.ndim == 4 and image.blocked, shape, groups)
+        parameters = _parameters(word, given, [order], image, w, shape, groups)
         parameters["size"] = tuple(as_shape(sizes[2:]))
-        check_sizes(word, sizes, shape, image.sizes, parameters, block=image.block_of_channels)
-        result = given.get("res_dtype") or "float16"
-        out = image.shape_of(_value(sizes[1]) if image.blocked else sizes[1], sizes[2:])
-        return _stage(word, "input", [dy, w], out, result, parameters)
+        check_sizes(word, as_shape(sizes), shape, image.sizes, parameters, block=image.together)
+        parameters["layout"] = _filter_layout(word, w, parameters, image.block)
+        channels = whole_number(word, "channels", sizes[1]) if image.blocked else sizes[1]
+        dtype = given.get("res_dtype") or "float16"
+        out = image.shape_of(channels, sizes[2:])
+        return _stage(word, "input", [dy, w, *_bias(word, given, channels)], out, dtype, parameters)
 
     build.__name__ = word
-    build.__doc__ = "The gradient of a convolution for its input; strides, padding, dilations, res_dtype one by one or in para_dict."  # fmt: skip
+    build.__doc__ = (
+        "The gradient of a convolution for its input; "
+        f"{', '.join(names)} one by one or in para_dict, which may have tensor_bias."
+    )
     return build
 
 
 def _gradient_filter(word: str, rank: int) -> Any:
+    order = "NDCHW" if rank == 3 else "NCHW"
+    names = ("strides", "padding", "dilations", "groups", "res_dtype")
+
     def build(
-        input_x: Tensor, out_backprop: Tensor, filter_sizes: Any, para_dict: Any = None, *args: Any, **keywords: Any
-    ) -> Tensor:  # fmt: skip
-        given = _options(para_dict, ("strides", "padding", "dilations", "groups", "res_dtype"), args, keywords)  # fmt: skip
-        x, dy = check_tensor(word, input_x, "input_x"), check_tensor(word, out_backprop, "out_backprop")  # fmt: skip
-        image = _Image(x, rank)
-        shape, order = [_value(n) for n in filter_sizes], "NDCHW" if rank == 3 else "NCHW"
+        input_x: Tensor,
+        out_backprop: Tensor,
+        filter_sizes: Any,
+        para_dict: Any = None,
+        *args: Any,
+        **keywords: Any,
+    ) -> Tensor:
+        given = options_of(word, para_dict, names, args, keywords)
+        x = check_tensor(word, input_x, "input_x")
+        dy = check_tensor(word, out_backprop, "out_backprop")
+        image, made = (_Image(word, one.name, one.shape, rank) for one in (x, dy))
+        shape = _filter_sizes(word, filter_sizes, rank)
         if rank == 3 and image.blocked:  # N, D, C, H, W
             shape[1:3] = shape[2], shape[1]
-        groups, shape = _groups(given, shape)
-        parameters = _parameters(given, order, image, image.blocked, shape, groups)
+        groups, shape = groups_of(word, given, shape, image.block)
+        parameters = _parameters(word, given, [order], image, None, shape, groups)
         parameters["block"] = image.block
-        made = _Image(dy, rank).sizes
-        check_sizes(word, image.sizes, shape, made, parameters, block=image.block_of_channels)
-        out: Sequence[Any] = shape
-        if image.blocked:
-            out = fractal_z_shape(shape, groups, image.block)
+        check_sizes(word, image.sizes, shape, made.sizes, parameters, block=image.together)
+        out = fractal_z_shape(shape, groups, image.block) if image.blocked else shape
         return _stage(word, "filter", [x, dy], out, given.get("res_dtype") or "float32", parameters)
 
     build.__name__ = word
-    build.__doc__ = "The gradient of a convolution for its filter; strides, padding, dilations, res_dtype one by one or in para_dict."  # fmt: skip
+    build.__doc__ = (
+        "The gradient of a convolution for its filter; "
+        f"{', '.join(names)} one by one or in para_dict."
+    )
     return build
 
 
-def _options(para_dict: Any, names: Sequence[str], args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
-    if isinstance(para_dict, Mapping):
-        return {**para_dict, **keywords}
-    listed = [] if para_dict is None and not args else [para_dict, *args]
-    return {**dict(zip(names, listed, strict=False)), **keywords}
-
-
-def _groups(given: Mapping[str, Any], shape: list[int]) -> tuple[int, list[int]]:
-    """The number of groups, and the filter's shape as ``group_dict`` has it, where one is given.
-
-    For three axes it holds how groups are packed, from which their number follows.
-    """
-    packed = given.get("group_dict") or {}
-    numbers = {name: known_size(packed[name]) for name in GROUPS if name in packed}
-    known = {name: number for name, number in numbers.items() if number is not None}
-    groups = _value(given.get("groups") or known.get("groups") or 1)
-    if "filter_batch_ori" in known:
-        return groups, [known["filter_batch_ori"] * groups, known["filter_c_ori"], *shape[2:]]
-    if "real_g" in known:
-        inner, outer = known["cin_ori"], known["cout_ori"]
-        wanted = (known["mag_factor"], known["real_g"])
-        for groups in range(1, gcd(inner, outer) + 1):
-            each = (outer // groups, inner // groups)
-            if gcd(inner, outer) % groups == 0 and packed_groups(*each, groups) == wanted:
-                return groups, [*_agreed(shape, (outer, each[1])), *shape[2:]]
-    return groups, shape
-
-
-def _agreed(shape: Sequence[int], channels: tuple[int, int]) -> tuple[int, int]:
-    """The channels of ``group_dict``; a filter's shape has the same, or whole blocks of them."""
-    for given, known in zip(shape, channels, strict=False):
-        if given not in (known, blocks_of(known) * BLOCK):
-            raise InputError(
-                "the filter does not fit the images of a convolution",
-                place=str(here()),
-                expected="{} output channels, {} input channels of a group".format(*channels),
-                got=f"{shape[0]} and {shape[1]}",
-            )
-    return channels
-
-
-def _parameters(
-    given: Mapping[str, Any], order: str, image: _Image, blocked: bool, shape: Sequence[int], groups: int
-) -> dict[str, Any]:  # fmt: skip
-    rank = len(order) - 2
-    return {
-        "rank": rank, "blocked": (image.blocked, blocked), "filter_shape": tuple(shape), "size": (), "groups": groups,
-        "strides": _spatial(given.get("strides"), rank, order), "pads": _pads(given.get("padding", given.get("pads", 0)), rank),
-        "dilations": _spatial(given.get("dilations"), rank, order), "block": BLOCK,
-    }  # fmt: skip
-
-
 def depthwise_conv2d(
-    fmap: Tensor, weight: Tensor, depthwise_res_dtype: str = "float16", stride: Any = 1, pad: Any = 0, dilation: Any = 1,
-    para_dict: Mapping[str, Any] | None = None, l1_fusion_para: Any = None, kernel_name: str = "depthwise_conv2d_compute", **_: Any,
-) -> Tensor:  # fmt: skip
+    fmap: Tensor,
+    weight: Tensor,
+    depthwise_res_dtype: str = "float16",
+    stride: Any = 1,
+    pad: Any = 0,
+    dilation: Any = 1,
+    para_dict: Mapping[str, Any] | None = None,
+    l1_fusion_para: Any = None,
+    kernel_name: str = "depthwise_conv2d_compute",
+) -> Tensor:
     """Each channel with a filter of its own.
 
     Args:
         fmap: (N, C1, H, W, C0), (N, C1, 1, H, W, C0), or NCHW.
-        weight: (C1, H, W, 1, C0) or (C1, H, W, C0, C0) of which the diagonal counts; or (C, 1, H, W).
+        weight: (C1, H, W, 1, C0) or (C1, H, W, C0, C0) of which the diagonal counts, either with
+            an axis of size 1 after W; or (C, 1, H, W) beside NCHW.
         depthwise_res_dtype: of the result.
         stride, pad, dilation: one number, one per axis, or for `pad` above, below, left, right.
         para_dict: may have ``bias_tensor``.
+        l1_fusion_para, kernel_name: of the toolkit's signature, without effect.
     """
-    x, w = check_tensor("depthwise_conv2d", fmap, "fmap"), check_tensor("depthwise_conv2d", weight, "weight")  # fmt: skip
-    shape = x.shape
-    plain = x.ndim == 4
-    spatial = shape[2:] if plain else shape[-3:-1]
-    kernel = [_value(n) for n in (w.shape[2:] if plain else w.shape[1:3])]
-    strides, pads, dilations = _spatial(stride, 2), _pads(pad, 2), _spatial(dilation, 2)
-    sizes = {"strides": strides, "pads": pads, "dilations": dilations}
-    channels = w.shape[0]
-    check_sizes(
-        "depthwise_conv2d", (*shape[:2], *spatial), (channels, channels, *kernel), None, sizes
+    word = "depthwise_conv2d"
+    x, w = check_tensor(word, fmap, "fmap"), check_tensor(word, weight, "weight")
+    shape = list(x.shape)
+    if x.ndim == 6:
+        check_shape(word, "the image", x, [*shape[:2], 1, *shape[3:]])
+        del shape[2]
+    image = _Image(word, x.name, shape, 2)
+    lead, c0 = w.shape[0], image.block
+    channels = lead * c0 if image.blocked else lead
+    sizes = w.shape[1:3] if image.blocked else w.shape[2:4]
+    kernel = [whole_number(word, "sizes of the filter", size) for size in sizes]
+    given = {"strides": stride, "pads": pad, "dilations": dilation}
+    window = window_of(word, given, 2, ORDERS[2])
+    outputs = check_sizes(word, image.sizes, [channels, channels, *kernel], None, window)
+    blocks = [(lead, *kernel, *tail) for tail in ((1, c0), (c0, c0), (1, 1, c0), (1, c0, c0))]
+    check_shape(word, "the filter", w, *(blocks if image.blocked else [(lead, 1, *kernel)]))
+    made, at = [*x.shape], x.ndim - 3 if image.blocked else 2
+    made[at : at + 2] = outputs
+    inputs = (x, w, *_bias(word, para_dict or {}, image.channels))
+    use = WordUse(word, inputs, window)
+    (out,) = library_stage(
+        fresh_name("depthwise"), [as_shape(made)], [depthwise_res_dtype], use, tag=word
     )
-    outputs = _outputs(spatial, kernel, strides, pads, dilations)
-    made = [*shape]
-    if plain:
-        made[2:] = outputs
-    else:
-        made[-3:-1] = outputs
-    bias = (para_dict or {}).get("bias_tensor")
-    inputs = [x, w]
-    if bias is not None:
-        inputs.append(check_tensor("depthwise_conv2d", bias, "bias"))
-        known = shape[1] if plain else shape[1] * shape[-1]
-        check_bias("depthwise_conv2d", bias.shape, known, block=BLOCK)
-    use = WordUse("depthwise_conv2d", tuple(inputs), sizes)
-    (out,) = library_stage(fresh_name("depthwise"), [as_shape(made)], [depthwise_res_dtype], use, tag="depthwise_conv2d")  # fmt: skip
     return out
 
 
 def _depthwise(x: Array, w: Array, *bias: Array, strides: Any, pads: Any, dilations: Any) -> Array:
     plain = x.ndim == 4
-    image, filters = x, w
+    image, filters = _wide(x), _wide(w)
     if not plain:
-        image = from_blocked_channels(x.reshape(*x.shape[:2], *x.shape[-3:]))
-        w = w.reshape(*w.shape[:3], w.shape[-2], w.shape[-1])
-        each = w[..., 0, :] if w.shape[-2] == 1 else np.diagonal(w, axis1=-2, axis2=-1)
+        image = from_blocked_channels(image.reshape(*x.shape[:2], *x.shape[-3:]))
+        whole = filters.reshape(*w.shape[:3], w.shape[-2], w.shape[-1])
+        each = whole[..., 0, :] if w.shape[-2] == 1 else np.diagonal(whole, axis1=-2, axis2=-1)
         filters = np.moveaxis(each, -1, 1).reshape(-1, 1, *w.shape[1:3])
     found = convolve(image, filters, strides, pads, dilations, groups=image.shape[1])
     if bias:

@@ -9,6 +9,7 @@ from typing import Any
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.layouts import blocks_of
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Tensor, shape_text
 from tbe_impl.errors import InputError
 
 
@@ -20,7 +21,7 @@ def check_sizes(
     parameters: dict[str, Any],
     *,
     block: int = 1,
-) -> None:
+) -> list[Any]:
     """Checks batch, channels and each spatial axis; sizes that are known late are taken to fit.
 
     Args:
@@ -31,48 +32,83 @@ def check_sizes(
         parameters: ``strides``, ``pads``, ``dilations`` and ``groups``.
         block: how many channels a block holds; the number of blocks has to fit.
 
+    Returns:
+        the spatial sizes of the result.
+
     Raises:
         InputError: a size does not fit.
     """
-    strides, dilations = parameters["strides"], parameters["dilations"]
-    for name, values in (("strides", strides), ("dilations", dilations)):
-        if any(value < 1 for value in values):
-            raise _wrong(word, f"{name} are positive", "1 or more", values)
-
-    inner = known_size(filter_shape[1])
+    outer, inner, *kernel = filter_shape
+    strides, dilations, pads = (parameters[name] for name in ("strides", "dilations", "pads"))
+    groups = parameters.get("groups", 1)
+    sides = [known_size(side) for pair in pads for side in pair]
+    for name, values, least in (
+        ("strides", strides, 1),
+        ("dilations", dilations, 1),
+        ("groups", [groups], 1),
+        ("sizes of the kernel", kernel, 1),
+        ("pads", sides, 0),
+    ):
+        if any(value is not None and value < least for value in values):
+            rule = f"{name} are {'positive' if least else 'not negative'}"
+            raise _wrong(word, rule, f"{least} or more", values)
+    given, made = known_size(inner), known_size(outer)
+    if made is not None and made % groups:
+        rule = "each group has the same number of output channels"
+        raise _wrong(word, rule, f"a multiple of {groups}", made)
     pairs = [
         (
             "the filter has the channels of the image",
             image[1],
-            None if inner is None else inner * parameters.get("groups", 1),
+            None if given is None else given * groups,
             block,
         ),
     ]
     if result is not None:
         pairs += [
             ("image and result have one batch", image[0], result[0], 1),
-            ("the result has the filter's output channels", filter_shape[0], result[1], block),
+            ("the result has the filter's output channels", outer, result[1], block),
         ]
-    for rule, *sizes, together in pairs:
-        expected, got = map(known_size, sizes)
+    for rule, *both, together in pairs:
+        expected, got = map(known_size, both)
         if expected is None or got is None:
             continue
         if blocks_of(expected, together) != blocks_of(got, together):
             raise _wrong(word, rule, expected, got)
+    outputs = []
     for at, axis in enumerate("DHW"[-len(strides) :]):
-        size, kernel = known_size(image[2 + at]), known_size(filter_shape[2 + at])
-        before, after = map(known_size, parameters["pads"][at])
-        if size is None or kernel is None or before is None or after is None:
-            continue
-        window, padded = (kernel - 1) * dilations[at] + 1, before + size + after
-        if window > padded:
+        window = (kernel[at] - 1) * dilations[at] + 1
+        padded = image[2 + at] + pads[at][0] + pads[at][1]
+        outputs.append((padded - window) // strides[at] + 1)
+        whole, steps = known_size(padded), known_size(outputs[-1])
+        if whole is not None and window > whole:
             rule = f"the filter lies within the padded image along {axis}"
-            raise _wrong(word, rule, f"at most {padded}", window)
-        steps = (padded - window) // strides[at] + 1
+            raise _wrong(word, rule, f"at most {whole}", window)
         found = None if result is None else known_size(result[2 + at])
-        if found is not None and found != steps:
+        if found is not None and steps is not None and found != steps:
             rule = f"the result has as many steps as the filter along {axis}"
             raise _wrong(word, rule, steps, found)
+    return outputs
+
+
+def check_shape(word: str, name: str, tensor: Tensor, *expected: Sequence[Any]) -> int:
+    """Checks that a tensor has one of the `expected` shapes; sizes known late are taken to fit.
+
+    Returns:
+        which one.
+
+    Raises:
+        InputError: it has another.
+    """
+    got = [known_size(size) for size in tensor.shape]
+    for at, shape in enumerate(expected):
+        sizes = [known_size(size) for size in shape]
+        if len(sizes) == len(got) and all(
+            None in both or both[0] == both[1] for both in zip(sizes, got, strict=True)
+        ):
+            return at
+    shapes = " or ".join(shape_text(shape) for shape in expected)
+    raise _wrong(word, f"{name} has the declared shape", shapes, shape_text(tensor.shape))
 
 
 def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1) -> None:

@@ -96,6 +96,25 @@ def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
     return np.concatenate(parts[:groups])
 
 
+def fractal_z_c04_shape(
+    shape: Sequence[int], groups: int = 1, block: int = BLOCK
+) -> tuple[int, int, int, int]:
+    """The shape in FRACTAL_Z_C04 of a filter (O, C ≤ 4, H, W), without groups."""
+    block = max(block, BLOCK)
+    return blocks_of(4 * prod(shape[2:]), block), blocks_of(shape[0]), BLOCK, block
+
+
+def from_fractal_z_c04(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
+    """A filter in FRACTAL_Z_C04 as (O, C, H, W).
+
+    Blocks of its rows, which are (H, W, 4 channels) one after the other.
+    """
+    outer, inner, *kernel = shape
+    rows = np.moveaxis(w, -1, 1).reshape(-1, w.shape[1] * BLOCK)  # H·W·4, O
+    cut = rows[: 4 * prod(kernel)].reshape(*kernel, 4, -1)
+    return np.moveaxis(cut, (-1, -2), (0, 1))[:outer, :inner]
+
+
 def _from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
     outer, inner, *kernel = shape
     depth, plane = (kernel[0], kernel[1:]) if len(kernel) == 3 else (1, kernel)

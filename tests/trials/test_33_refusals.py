@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tbe_impl import compat, dsl
@@ -361,6 +362,55 @@ FILTER = [64, 32, 2, 2, 2]
 WEIGHT = dsl.placeholder((16, 4, 16, 16), "float16")
 PLAIN = dsl.placeholder((1, 32, 9, 9), "float16"), dsl.placeholder((8, 32, 3, 3), "float16")
 BLOCKS = dsl.placeholder((1, 2, 9, 9, 16), "float16")
+PACKED = dsl.placeholder((18, 1, 16, 16), "float16")
+SLOPES = dsl.placeholder((1, 8, 7, 7), "float16")
+GROUPED = dsl.placeholder((1, 32, 9, 9)), dsl.placeholder((8, 16, 3, 3))
+
+
+def plain(para: dict[str, Any]) -> None:
+    dsl.conv(*PLAIN, para)
+
+
+def volumes(para: dict[str, Any]) -> None:
+    dsl.conv3d(volume(), WEIGHT, FILTER, para)
+
+
+def blocked(weight: tuple[int, ...]) -> None:
+    shape = {"weight_ori_shape_nchw": [8, 32, 3, 3]}
+    dsl.conv(BLOCKS, dsl.placeholder(weight, "float16"), shape)
+
+
+def to_input(weight: tuple[int, ...], size: Any = (1, 32, 9, 9), **more: Any) -> None:
+    filters = dsl.placeholder(weight, "float16")
+    dsl.conv2d_backprop_input(filters, SLOPES, [8, 32, 3, 3], size, None, **more)
+
+
+def to_filter(image: tuple[int, ...]) -> None:
+    dsl.conv2d_backprop_filter(dsl.placeholder(image, "float16"), SLOPES, [8, 32, 3, 3])
+
+
+def depthwise(weight: tuple[int, ...], **more: Any) -> None:
+    dsl.depthwise_conv2d(PLAIN[0], dsl.placeholder(weight, "float16"), **more)
+
+
+def old(third: int, block: int) -> None:
+    """A depthwise convolution of six axes."""
+    image = dsl.placeholder((1, 2, third, 9, 9, 16), "float16")
+    dsl.depthwise_conv2d(image, dsl.placeholder((2, 3, 3, 1, block), "float16"))
+
+
+def in_groups(groups: int | None = None, **packing: int) -> None:
+    """32 groups of one channel each."""
+    x, w = dsl.placeholder((1, 32, 2, 9, 9)), dsl.placeholder((32, 1, 1, 3, 3))
+    para = {"groups": groups, "group_dict": {**packing, "cin_ori": 32, "cout_ori": 32}}
+    dsl.conv3d(x, w, [32, 1, 1, 3, 3], para)
+
+
+def shared(groups: int | None) -> None:
+    """90 channels, of which 9 and 15 groups are packed alike; the filter has a whole block."""
+    x, w = dsl.placeholder((1, 2, 6, 9, 9, 16)), dsl.placeholder((2 * 5 * 9, 5, 16, 16))
+    packing = {"real_g": 2, "mag_factor": 8, "cin_ori": 90, "cout_ori": 90}
+    dsl.conv3d(x, w, [96, 16, 1, 3, 3], {"groups": groups, "group_dict": packing})
 
 
 @cases(
@@ -433,6 +483,169 @@ BLOCKS = dsl.placeholder((1, 2, 9, 9, 16), "float16")
             lambda: dsl.depthwise_conv2d(BLOCKS, dsl.placeholder((2, 10, 9, 1, 16), "float16")),
             "along H; expected at most 9, got 10",
         ),
+        (
+            lambda: plain({"filter_shape": [8, 32, 3, 3]}),
+            lambda: plain({"filter_shape": [8, 32, 1, 1]}),
+            "the filter has the declared shape; expected (8, 32, 1, 1), got (8, 32, 3, 3)",
+        ),
+        (
+            lambda: blocked((18, 1, 16, 16)),
+            lambda: blocked((2, 1, 16, 16)),
+            "expected (18, 1, 16, 16), got (2, 1, 16, 16)",
+        ),
+        (lambda: blocked((18, 1, 16, 16)), lambda: blocked((18, 1, 16, 32)), "got (18, 1, 16, 32)"),
+        (
+            lambda: to_input((8, 32, 3, 3)),
+            lambda: to_input((8, 32, 5, 5)),
+            "expected (8, 32, 3, 3), got (8, 32, 5, 5)",
+        ),
+        (
+            lambda: plain({"strides": [1, 1, 2, 2]}),
+            lambda: plain({"strides": [1, 1, 2, 1]}),
+            "strides of all axes fit several layouts; expected 2 numbers, got (1, 1, 2, 1)",
+        ),
+        (
+            lambda: plain({"strides": [1, 2, 2, 1]}),
+            lambda: plain({"strides": [2, 2, 1, 1]}),
+            "1 for N and C of NCHW or NHWC",
+        ),
+        (
+            lambda: volumes({"dilations": [1, 1, 1, 1, 1]}),
+            lambda: volumes({"dilations": [1, 1, 2, 2, 1]}),
+            "several layouts",
+        ),
+        (
+            lambda: volumes({"strides": [1, 2, 2, 2, 1]}),
+            lambda: volumes({"strides": [2, 2]}),
+            "1 or 3 or 5 numbers, got [2, 2]",
+        ),
+        (
+            lambda: plain({"pads": [1, 1]}),
+            lambda: plain({"pads": [0, 0, 0, 0, 1, 1, 1, 1]}),
+            "expected 1 or 2 or 4 numbers",
+        ),
+        (
+            lambda: depthwise((32, 1, 3, 3), stride=[1, 1, 2, 2]),
+            lambda: depthwise((32, 1, 3, 3), stride=[1, 2, 1, 2]),
+            "N and C",
+        ),
+        (
+            lambda: in_groups(real_g=2, mag_factor=16),
+            lambda: in_groups(real_g=5, mag_factor=3),
+            "fits no number of groups",
+        ),
+        (
+            lambda: in_groups(32, real_g=2, mag_factor=16),
+            lambda: in_groups(16, real_g=2, mag_factor=16),
+            "no number of",
+        ),
+        (
+            lambda: in_groups(real_g=2, mag_factor=16),
+            lambda: in_groups(real_g=2),
+            "group_dict lacks mag_factor",
+        ),
+        (lambda: shared(9), lambda: shared(None), "fits 9 or 15 groups"),
+        (
+            lambda: plain({"strides": [2]}),
+            lambda: plain({"strides": [1, 1, 1]}),
+            "expected 1 or 2 or 4 numbers, got [1, 1, 1]",
+        ),
+        (
+            lambda: plain({"pads": [1]}),
+            lambda: plain({"pads": [1, 1, 1]}),
+            "pads have another length",
+        ),
+        (
+            lambda: plain({"pads": ((1, 1), (1, 1))}),
+            lambda: plain({"pads": "SAME"}),
+            "needs pads as integers",
+        ),
+        (
+            lambda: volumes({"pads": [1] * 6}),
+            lambda: volumes({"pads": [1] * 4}),
+            "expected 1 or 3 or 6 numbers",
+        ),
+        (
+            lambda: plain({"strides": np.array([1, 1])}),
+            lambda: plain({"strides": [1.9, 1.9]}),
+            "strides as integers",
+        ),
+        (
+            lambda: plain({"filter_shape": [8, 32, 3, 3]}),
+            lambda: plain({"filter_shape": [8, 32, 3]}),
+            "expected 4 numbers",
+        ),
+        (
+            lambda: to_input((8, 32, 3, 3)),
+            lambda: to_input((8, 32, 3, 3), size=[1, 32, 9]),
+            "sizes of the input",
+        ),
+        (
+            lambda: dsl.conv(BLOCKS, PACKED, {"filter_h": 3, "filter_w": 3}),
+            lambda: dsl.conv(BLOCKS, PACKED, {}),
+            "sizes of the filter as integers",
+        ),
+        (
+            lambda: plain({"group_dict": {"filter_batch_ori": 8, "filter_c_ori": 32}}),
+            lambda: plain({"group_dict": {"filter_batch_ori": 8}}),
+            "group_dict lacks filter_c_ori",
+        ),
+        (
+            lambda: to_filter((1, 32, 9, 9)),
+            lambda: to_filter((32,)),
+            "is no image; expected 4 axes, or 5 in blocks",
+        ),
+        (
+            lambda: plain({"bias_tensor": dsl.placeholder((8,))}),
+            lambda: plain({"bias_tensor": np.ones(8)}),
+            "got ndarray",
+        ),
+        (
+            lambda: plain({"bias": dsl.placeholder((8,))}),
+            lambda: plain({"bias": [100.0] * 8}),
+            "a tensor for bias, got list",
+        ),
+        (
+            lambda: to_input((8, 32, 3, 3), pads=0),
+            lambda: to_input((8, 32, 3, 3), stride=[1, 1]),
+            "no such option",
+        ),
+        (
+            lambda: dsl.conv2d_backprop_input(
+                PLAIN[1], SLOPES, [8, 32, 3, 3], [1, 32, 9, 9], [1, 1], [0] * 4
+            ),
+            lambda: dsl.conv2d_backprop_input(
+                PLAIN[1], SLOPES, [8, 32, 3, 3], [1, 32, 9, 9], {}, [0] * 4
+            ),
+            "got 1 positional",
+        ),
+        (
+            lambda: dsl.conv(*GROUPED, {"groups": 2}),
+            lambda: dsl.conv(*GROUPED, {"groups": 3}),
+            "a multiple of 3, got 8",
+        ),
+        (lambda: plain({"groups": 1}), lambda: plain({"groups": 0}), "groups are positive"),
+        (
+            lambda: plain({"pads": [0] * 4}),
+            lambda: plain({"pads": [-1, 0, 0, 0]}),
+            "pads are not negative; expected 0 or more",
+        ),
+        (
+            lambda: depthwise((32, 1, 3, 3)),
+            lambda: depthwise((32, 32, 3, 3)),
+            "expected (32, 1, 3, 3), got (32, 32, 3, 3)",
+        ),
+        (
+            lambda: depthwise((32, 1, 3, 3)),
+            lambda: depthwise((32, 1, 0, 3)),
+            "sizes of the kernel are positive",
+        ),
+        (
+            lambda: old(1, 16),
+            lambda: old(2, 16),
+            "the image has the declared shape; expected (1, 2, 1, 9, 9, 16)",
+        ),
+        (lambda: old(1, 16), lambda: old(1, 8), "the filter has the"),
     ],
 )
 def test_sizes_of_convolutions(accepted: Any, refused: Any, says: str) -> None:

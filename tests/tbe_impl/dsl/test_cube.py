@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
+from tbe_impl.backends.numpy_backend import run
 from tbe_impl.dsl import layouts
+from tbe_impl.dsl.tensor import library_stage
 from tbe_impl.errors import InputError
 from tests.cases import cases
 from tests.tbe_impl.dsl.graphs import compute
@@ -176,6 +178,145 @@ def test_depthwise_convolution() -> None:
         filters[c // 16, :, :, 0, c % 16] = w[c, 0]
     (found,) = compute(build, layouts.to_blocked_channels(x), filters)
     np.testing.assert_array_equal(layouts.from_blocked_channels(found, 20), wanted)
+
+
+def slopes(
+    x: np.ndarray, w: np.ndarray, dy: np.ndarray, strides: Any, pads: Any
+) -> list[np.ndarray]:
+    """The gradients of a convolution in float64, one window after the other."""
+    x, w, dy = (one.astype(np.float64) for one in (x, w, dy))
+    padded = np.pad(x, [(0, 0), (0, 0), *pads])
+    dx, dw = np.zeros_like(padded), np.zeros_like(w)
+    for o, at in itertools.product(range(len(w)), np.ndindex(*dy.shape[2:])):
+        steps = zip(at, strides, w.shape[2:], strict=True)
+        window = (slice(None), slice(None), *(slice(i * s, i * s + k) for i, s, k in steps))
+        share = dy[(slice(None), o, *at)].reshape(-1, *[1] * (x.ndim - 1))
+        dx[window] += share * w[o]
+        dw[o] += (share * padded[window]).sum(0)
+    inner = (slice(b, b + n) for (b, _), n in zip(pads, x.shape[2:], strict=True))
+    return [dx[(slice(None), slice(None), *inner)], dw]
+
+
+@cases(
+    "rank, para, strides, pads, dilations",
+    [
+        (2, {"strides": [1, 2, 3, 1]}, (2, 3), 0, (1, 1)),
+        (2, {"strides": [1, 1, 2, 3], "dilations": np.array([1, 2, 1, 1])}, (2, 3), 0, (2, 1)),
+        (2, {"strides": [2], "pads": ((1, 0), (2, 1))}, (2, 2), ((1, 0), (2, 1)), (1, 1)),
+        (2, {"stride_h": 2, "pad_w": 1, "dilate_w": 2}, (2, 1), ((0, 0), (1, 1)), (1, 2)),
+        (2, {"pads": [1, 2]}, (1, 1), ((1, 1), (2, 2)), (1, 1)),
+        (3, {"strides": [1, 2, 3, 2, 1]}, (2, 3, 2), 0, (1, 1, 1)),
+        (3, {"dilations": [1, 1, 1, 2, 2], "pads": [1]}, (1, 1, 1), ((1, 1),) * 3, (1, 2, 2)),
+    ],
+)
+def test_strides_dilations_and_pads(
+    rank: int, para: Any, strides: Any, pads: Any, dilations: Any
+) -> None:
+    x, w = whole(2, 3, *(7, 8, 6)[:rank]), whole(4, 3, *(2, 3, 2)[:rank])
+    wanted = convolution(x, w, strides, pads or ((0, 0),) * rank, dilations)
+    build: Any = dsl.conv if rank == 2 else lambda a, b, para: dsl.conv3d(a, b, w.shape, para)
+    np.testing.assert_array_equal(compute(lambda a, b: build(a, b, para), x, w)[0], wanted)
+    if rank == 2 and "strides" in para:
+        depthwise = convolution(x, w[:3, :1], strides, pads or ((0, 0),) * 2, dilations, 3)
+        given = ("float32", strides, para.get("pads", 0), dilations)
+        build = lambda a, b: dsl.depthwise_conv2d(a, b, *given)  # noqa: E731
+        np.testing.assert_array_equal(compute(build, x, w[:3, :1])[0], depthwise)
+
+
+def test_products_of_int8_are_summed_in_int32() -> None:
+    x, w = (
+        WHOLE.integers(100, 127, shape).astype(np.int8) for shape in ((1, 4, 5, 5), (4, 4, 3, 3))
+    )
+    dy = WHOLE.integers(100, 127, (1, 4, 3, 3)).astype(np.int8)
+    none, ones = ((0, 0), (0, 0)), (1, 1)
+    wide = {"res_dtype": "int32"}
+    own, turned = w[:, :1], w.swapaxes(0, 1)
+    dx, dw = slopes(x, w, dy, ones, none)
+    blocks = layouts.to_blocked_channels(dy, 32), layouts.to_fractal_z(turned, 32)
+    exact = x.astype(np.float64)
+    for build, arrays, wanted in (
+        (lambda a, b: dsl.conv(a, b, wide), (x, w), convolution(exact, w, ones, none, ones)),
+        (lambda a, b: dsl.conv2d_backprop_input(a, b, w.shape, x.shape, wide), (w, dy), dx),
+        (lambda a, b: dsl.conv2d_backprop_filter(a, b, w.shape, wide), (x, dy), dw),
+        (
+            lambda a, b: dsl.depthwise_conv2d(a, b, "int32"),
+            (x, own),
+            convolution(exact, own, ones, none, ones, 4),
+        ),
+        (lambda a, b: dsl.conv2d_backprop_input(b, a, w.shape, x.shape, wide), blocks, dx),
+    ):
+        found = compute(build, *arrays)[0]
+        found = layouts.from_blocked_channels(found, 4) if found.ndim == 5 else found
+        np.testing.assert_array_equal(found, wanted)
+
+
+@cases(
+    "size, kernel, stride, pad",
+    [
+        ((1, 1), (1, 1), (6, 6), ((5, 0), (5, 0))),
+        ((1, 2), (1, 2), (3, 5), ((0, 5), (4, 6))),
+        ((3, 1), (2, 1), (4, 7), ((9, 1), (8, 8))),
+    ],
+)
+def test_input_gradient_where_padding_exceeds_the_filter(
+    size: Any, kernel: Any, stride: Any, pad: Any
+) -> None:
+    x, w = whole(2, 3, *size), whole(4, 3, *kernel)
+    dy = whole(*convolution(x, w, stride, pad, (1, 1)).shape)
+    para = {"strides": stride, "pads": pad, "res_dtype": "float32"}
+    (dx,) = compute(lambda a, b: dsl.conv2d_backprop_input(a, b, w.shape, x.shape, para), w, dy)
+    np.testing.assert_array_equal(dx, slopes(x, w, dy, stride, pad)[0])
+
+
+@cases("stated", [True, False])
+def test_groups_that_are_packed_alike(stated: bool) -> None:
+    """Of 90 channels 9 and 15 groups are packed alike; the number, or the filter, decides."""
+    x, w = whole(1, 90, 1, 4, 4), whole(90, 10, 1, 3, 3)
+    packing = {"real_g": 2, "mag_factor": 8, "cin_ori": 90, "cout_ori": 90}
+    para = {"group_dict": packing, **({"groups": 9} if stated else {})}
+    size = [96, 16, 1, 3, 3] if stated else w.shape
+    blocks = layouts.to_blocked_channels(x, axis=2), layouts.to_fractal_z(w, groups=9)
+    (found,) = compute(lambda a, b: dsl.conv3d(a, b, size, para), *blocks)
+    wanted = convolution(x, w, (1, 1, 1), ((0, 0),) * 3, (1, 1, 1), 9)
+    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 90, 2), wanted)
+
+
+def test_filter_of_four_channels_together() -> None:
+    """FRACTAL_Z_C04: rows of height, width and four channels, filled up to whole blocks."""
+    x, w = whole(1, 3, 6, 6), whole(20, 3, 3, 3)
+    rows = np.zeros((48, 32), np.float32)
+    for o, c, i, j in np.ndindex(*w.shape):
+        rows[(i * 3 + j) * 4 + c, o] = w[o, c, i, j]
+    packed = rows.reshape(3, 16, 2, 16).transpose(0, 2, 3, 1).copy()
+    build = lambda a, b: dsl.conv(a, b, {"weight_ori_shape_nchw": w.shape})  # noqa: E731
+    (found,) = compute(build, layouts.to_blocked_channels(x), packed)
+    wanted = convolution(x, w, (1, 1), ((0, 0), (0, 0)), (1, 1))
+    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 20), wanted)
+
+
+def test_bias_of_a_transposed_convolution() -> None:
+    x, w, dy, bias = whole(1, 3, 5, 5), whole(4, 3, 2, 2), whole(1, 4, 4, 4), whole(3)
+    (found,) = compute(
+        lambda a, b, c: dsl.conv2d_backprop_input(
+            a, b, w.shape, x.shape, {"tensor_bias": c, "res_dtype": "float32"}
+        ),
+        w,
+        dy,
+        bias,
+    )
+    wanted = slopes(x, w, dy, (1, 1), ((0, 0), (0, 0)))[0] + bias.reshape(1, -1, 1, 1)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_result_of_another_shape_is_refused() -> None:
+    """A word whose formula gives another shape than its stage declares; nothing reads past it."""
+    x, w = dsl.placeholder((1, 3, 5, 5)), dsl.placeholder((4, 3, 2, 2))
+    use = dsl.conv(x, w, {}).op.word
+    assert use is not None
+    (wrong,) = library_stage("wrong", [(1, 4, 9, 9)], ["float32"], use)
+    given = {id(x): whole(1, 3, 5, 5), id(w): whole(4, 3, 2, 2)}
+    with pytest.raises(InputError, match=r"expected \(1, 4, 9, 9\), got \(1, 4, 4, 4\)"):
+        run([wrong], given)
 
 
 @cases("turn_a", [False, True])
