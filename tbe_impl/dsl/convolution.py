@@ -253,15 +253,18 @@ def _forward(
     word: str,
     data: Tensor,
     weight: Tensor,
-    filter_shape: Sequence[Any] | None,
+    filter_shape: Any,
     rank: int,
     given: Mapping[str, Any],
 ) -> Tensor:
     x, w = check_tensor(word, data, "data"), check_tensor(word, weight, "weight")
     image = _Image(word, x.name, x.shape, rank)
+    if filter_shape is None and image.blocked and w.ndim == 4:
+        kernel = [given.get(f"filter_{axis}") for axis in "dhw"[-rank:]]
+        filter_shape = [w.shape[1] * w.shape[2], image.channels, *kernel]
     shape = _filter_sizes(word, w.shape if filter_shape is None else filter_shape, rank)
     groups, shape = groups_of(word, given, shape, image.block)
-    if "group_opt" in given and filter_shape is not None:
+    if "group_opt" in given and image.blocked:
         # where groups are packed, the channels of all of them are given
         shape = [shape[0], shape[1] // max(groups, 1), *shape[2:]]
     parameters = _parameters(word, given, ORDERS[rank], image, w, shape, groups)
@@ -343,9 +346,6 @@ def conv(
         optim_dict, dsl_flag: of the toolkit's signature, without effect.
     """
     shape = first_of(para_dict, "weight_ori_shape_nchw", "filter_shape")
-    if shape is None and weight.ndim == 4 and data.ndim == 5:
-        kernel = [para_dict.get(name) for name in ("filter_h", "filter_w")]
-        shape = [weight.shape[1] * weight.shape[2], data.shape[1] * data.shape[-1], *kernel]
     return _forward("conv", data, weight, shape, 2, para_dict)
 
 

@@ -131,8 +131,9 @@ def _pads(word: str, values: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
 
     Numbers known late stay expressions.
     """
-    if isinstance(values, (list, tuple, np.ndarray)):
-        pairs = [one if isinstance(one, (list, tuple, np.ndarray)) else [one] for one in values]
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    if isinstance(values, (list, tuple)):
+        pairs = [one if isinstance(one, (list, tuple)) else [one] for one in values]
         values = [number for pair in pairs for number in pair]
     found = [
         value

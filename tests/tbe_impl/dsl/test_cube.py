@@ -317,6 +317,8 @@ def test_a_result_of_another_shape_is_refused() -> None:
     given = {id(x): whole(1, 3, 5, 5), id(w): whole(4, 3, 2, 2)}
     with pytest.raises(InputError, match=r"expected \(1, 4, 9, 9\), got \(1, 4, 4, 4\)"):
         run([wrong], given)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'strides'"):
+        dsl.conv(x, w, {}, strides=[2, 2])
 
 
 @cases("turn_a", [False, True])
