@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.lib import stride_tricks
-
-from tbe_impl.dsl.arrays import Array
 from tbe_impl.dsl.convolution_arguments import (
     first_of,
     groups_of,
@@ -18,142 +14,23 @@ from tbe_impl.dsl.convolution_arguments import (
     window_of,
 )
 from tbe_impl.dsl.convolution_checks import check_bias, check_shape, check_sizes
-from tbe_impl.dsl.layouts import (
-    BLOCK,
-    blocks_of,
-    fractal_z_c04_shape,
-    fractal_z_shape,
-    from_blocked_channels,
-    from_fractal_z,
-    from_fractal_z_c04,
-    to_blocked_channels,
-    to_fractal_z,
+from tbe_impl.dsl.convolution_formulas import (
+    EXCHANGED,
+    FILTERS,
+    FRACTAL_Z,
+    FRACTAL_Z_C04,
+    PLAIN,
+    convolution,
+    depthwise,
 )
+from tbe_impl.dsl.layouts import BLOCK, blocks_of, fractal_z_shape
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
 from tbe_impl.dsl.word import Word, check_tensor
 from tbe_impl.errors import InputError
 
-Pads = Sequence[tuple[int, int]]
 ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 """Number of spatial axes → the layouts that strides and dilations of all axes may have."""
-
-
-def _patches(
-    x: Array, kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]
-) -> Array:
-    """(N, C, spatial…) → a view (N, C, outputs…, kernel…)."""
-    axes = tuple(range(2, 2 + len(kernel)))
-    padded = np.pad(x, [(0, 0), (0, 0), *pads])
-    reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
-    views: Array = stride_tricks.sliding_window_view(
-        padded,
-        reach,
-        axis=axes,  # type: ignore[call-overload]
-    )
-    return views[_cut(slice(None, None, step) for step in (*strides, *dilations))]
-
-
-def _cut(inner: Iterable[slice]) -> tuple[slice, ...]:
-    """An index of the axes after batch and channels."""
-    return (slice(None), slice(None), *inner)
-
-
-def convolve(
-    x: Array,
-    w: Array,
-    strides: Sequence[int],
-    pads: Pads,
-    dilations: Sequence[int],
-    groups: int = 1,
-) -> Array:
-    """x (N, C, spatial…) with w (O, C / groups, kernel…) → (N, O, outputs…).
-
-    One matrix product per group.
-    """
-    rank = w.ndim - 2
-    views = _patches(x, w.shape[2:], strides, pads, dilations)
-    over = (1, *range(2 + rank, 2 + 2 * rank))
-    parts = zip(np.split(views, groups, axis=1), np.split(w, groups, axis=0), strict=True)
-    made = [
-        np.moveaxis(np.tensordot(part, filters, (over, (1, *range(2, 2 + rank)))), -1, 1)
-        for part, filters in parts
-    ]
-    return np.concatenate(made, axis=1)
-
-
-def input_gradient(
-    dy: Array,
-    w: Array,
-    size: Sequence[int],
-    strides: Sequence[int],
-    pads: Pads,
-    dilations: Sequence[int],
-    groups: int = 1,
-) -> Array:
-    """The gradient of `convolve` for x of spatial size `size`.
-
-    A convolution of dy, spread by the strides, with the mirrored filters.
-    """
-    spread_shape = [(n - 1) * s + 1 for n, s in zip(dy.shape[2:], strides, strict=True)]
-    spread = np.zeros((*dy.shape[:2], *spread_shape), dy.dtype)
-    spread[_cut(slice(None, None, s) for s in strides)] = dy
-    cut, grown = [], []
-    for n, k, d, (before, _), m in zip(
-        spread_shape, w.shape[2:], dilations, pads, size, strict=True
-    ):
-        first = (k - 1) * d - before
-        # a padding larger than the filter cuts dy instead of widening it
-        low = min(max(-first, 0), n)
-        high = max(low, min(n, m + before))
-        cut.append(slice(low, high))
-        grown.append((max(first, 0), m + (k - 1) * d - max(first, 0) - (high - low)))
-    turned = _exchange(np.flip(w, tuple(range(2, w.ndim))), groups)
-    return convolve(spread[_cut(cut)], turned, [1] * len(cut), grown, dilations, groups)
-
-
-def filter_gradient(
-    x: Array,
-    dy: Array,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    pads: Pads,
-    dilations: Sequence[int],
-    groups: int = 1,
-) -> Array:
-    """The gradient of `convolve` for its filters, (O, C / groups, kernel…)."""
-    views = _patches(x, kernel, strides, pads, dilations)
-    views = views[_cut(slice(0, n) for n in dy.shape[2:])]
-    over = (0, *range(2, 2 + len(kernel)))
-    parts = zip(np.split(dy, groups, axis=1), np.split(views, groups, axis=1), strict=True)
-    return np.concatenate([np.tensordot(d, part, (over, over)) for d, part in parts], axis=0)
-
-
-def _exchanged(shape: Sequence[int], groups: int) -> tuple[int, ...]:
-    """The shape of a filter of groups with input and output channels exchanged."""
-    return (shape[1] * groups, shape[0] // groups, *shape[2:])
-
-
-def _exchange(w: Array, groups: int) -> Array:
-    """A filter of groups with input and output channels exchanged."""
-    return np.concatenate([np.swapaxes(part, 0, 1) for part in np.split(w, groups)])
-
-
-PLAIN, FRACTAL_Z, FRACTAL_Z_C04 = "OIHW", "FRACTAL_Z", "FRACTAL_Z_C04"
-EXCHANGED = "FRACTAL_Z of IOHW"
-"""The layout in which the gradient for the input takes filters of 8-bit integers."""
-_FILTERS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., Array]]] = {
-    PLAIN: (lambda shape, groups, block: shape, lambda w, shape, groups: w),
-    FRACTAL_Z: (fractal_z_shape, from_fractal_z),
-    FRACTAL_Z_C04: (fractal_z_c04_shape, from_fractal_z_c04),
-    EXCHANGED: (
-        lambda shape, groups, block: fractal_z_shape(_exchanged(shape, groups), groups, block),
-        lambda w, shape, groups: _exchange(
-            from_fractal_z(w, _exchanged(shape, groups), groups), groups
-        ),
-    ),
-}
-"""Layout of a filter → its shape, and how it is read as OIHW."""
 
 
 class _Image:
@@ -204,51 +81,6 @@ def _stage(
     return made
 
 
-def _wide(x: Array) -> Array:
-    """Integers as int32 or wider, in which their products are summed."""
-    return x.astype(np.promote_types(x.dtype, np.int32), copy=False) if x.dtype.kind in "iu" else x
-
-
-def _convolution(
-    a: Array,
-    b: Array,
-    *bias: Array,
-    kind: str,
-    rank: int,
-    blocked: tuple[bool, bool],
-    filter_shape: Sequence[int],
-    size: Sequence[int],
-    strides: Sequence[int],
-    pads: Pads,
-    dilations: Sequence[int],
-    groups: int,
-    block: int,
-    layout: str = PLAIN,
-    offset: int = 0,
-) -> Array:
-    """One formula for all of them; images and filters are in blocks or plain."""
-    axis = 2 if rank == 3 else 1
-    outer, inner, *kernel = filter_shape
-
-    def image(x: Array, channels: int) -> Array:
-        return from_blocked_channels(x, channels, axis) if x.ndim == rank + 3 else x
-
-    window = (strides, pads, dilations, groups)
-    a, b = _wide(a), _wide(b)
-    if kind == "filter":
-        found = filter_gradient(image(a, inner * groups), image(b, outer), kernel, *window)
-        return to_fractal_z(found, block, groups) if blocked[0] else found
-    w = _FILTERS[layout][1](b, filter_shape, groups)
-    if kind == "input":
-        found = input_gradient(image(a, outer), w, size, *window)
-    else:
-        found = convolve(image(a, inner * groups) - offset, w, *window)
-    if bias:
-        row = bias[0].reshape(-1)[: found.shape[1]]
-        found = found + row.reshape(1, -1, *([1] * rank))
-    return to_blocked_channels(found, block, axis) if blocked[0] else found
-
-
 def _forward(
     word: str,
     data: Tensor,
@@ -262,7 +94,7 @@ def _forward(
     if filter_shape is None and image.blocked and w.ndim == 4:
         kernel = [given.get(f"filter_{axis}") for axis in "dhw"[-rank:]]
         filter_shape = [w.shape[1] * w.shape[2], image.channels, *kernel]
-    shape = _filter_sizes(word, w.shape if filter_shape is None else filter_shape, rank)
+    shape = _filter_sizes(word, w.shape if filter_shape is None else filter_shape, rank + 2)
     groups, shape = groups_of(word, given, shape, image.block)
     if "group_opt" in given and image.blocked:
         # where groups are packed, the channels of all of them are given
@@ -276,10 +108,10 @@ def _forward(
     return _stage(word, "forward", inputs, image.shape_of(shape[0], outputs), dtype, parameters)
 
 
-def _filter_sizes(word: str, sizes: Any, rank: int) -> list[int]:
+def _filter_sizes(word: str, sizes: Any, count: int) -> list[int]:
     return [
         whole_number(word, "sizes of the filter", size)
-        for size in listed(word, "sizes of the filter", sizes, rank + 2)
+        for size in listed(word, "sizes of the filter", sizes, count)
     ]
 
 
@@ -292,7 +124,7 @@ def _parameters(
     shape: Sequence[int],
     groups: int,
 ) -> dict[str, Any]:
-    """What `_convolution` takes beside arrays; a filter of four axes beside blocks is FRACTAL_Z."""
+    """What `convolution` takes beside arrays; a filter of four axes beside blocks is FRACTAL_Z."""
     rank = len(shape) - 2
     plain = not image.blocked if rank == 2 or weight is None else weight.ndim == 5
     return {
@@ -315,7 +147,7 @@ def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], blo
         layouts = [EXCHANGED]
     elif fractal and not parameters["size"] and groups == 1 and shape[1] <= 4:
         layouts.append(FRACTAL_Z_C04)
-    expected = [_FILTERS[layout][0](shape, groups, block) for layout in layouts]
+    expected = [FILTERS[layout][0](shape, groups, block) for layout in layouts]
     return layouts[check_shape(word, "the filter", weight, *expected)]
 
 
@@ -381,7 +213,7 @@ def _gradient_input(word: str, rank: int) -> Any:
         w = check_tensor(word, filters, "filters")
         dy = check_tensor(word, out_backprop, "out_backprop")
         image = _Image(word, dy.name, dy.shape, rank)
-        shape = _filter_sizes(word, filter_sizes, rank)
+        shape = _filter_sizes(word, filter_sizes, rank + 2)
         groups, shape = groups_of(word, given, shape, image.block)
         sizes = listed(word, "sizes of the input", input_sizes, rank + 2)
         if rank == 3 and image.blocked:  # N, D, H, W, C
@@ -419,7 +251,7 @@ def _gradient_filter(word: str, rank: int) -> Any:
         x = check_tensor(word, input_x, "input_x")
         dy = check_tensor(word, out_backprop, "out_backprop")
         image, made = (_Image(word, one.name, one.shape, rank) for one in (x, dy))
-        shape = _filter_sizes(word, filter_sizes, rank)
+        shape = _filter_sizes(word, filter_sizes, rank + 2)
         if rank == 3 and image.blocked:  # N, D, C, H, W
             shape[1:3] = shape[2], shape[1]
         groups, shape = groups_of(word, given, shape, image.block)
@@ -469,7 +301,7 @@ def depthwise_conv2d(
     lead, c0 = w.shape[0], image.block
     channels = lead * c0 if image.blocked else lead
     sizes = w.shape[1:3] if image.blocked else w.shape[2:4]
-    kernel = [whole_number(word, "sizes of the filter", size) for size in sizes]
+    kernel = _filter_sizes(word, sizes, 2)
     given = {"strides": stride, "pads": pad, "dilations": dilation}
     window = window_of(word, given, 2, ORDERS[2])
     outputs = check_sizes(word, image.sizes, [channels, channels, *kernel], None, window)
@@ -485,29 +317,12 @@ def depthwise_conv2d(
     return out
 
 
-def _depthwise(x: Array, w: Array, *bias: Array, strides: Any, pads: Any, dilations: Any) -> Array:
-    plain = x.ndim == 4
-    image, filters = _wide(x), _wide(w)
-    if not plain:
-        image = from_blocked_channels(image.reshape(*x.shape[:2], *x.shape[-3:]))
-        whole = filters.reshape(*w.shape[:3], w.shape[-2], w.shape[-1])
-        each = whole[..., 0, :] if w.shape[-2] == 1 else np.diagonal(whole, axis1=-2, axis2=-1)
-        filters = np.moveaxis(each, -1, 1).reshape(-1, 1, *w.shape[1:3])
-    found = convolve(image, filters, strides, pads, dilations, groups=image.shape[1])
-    if bias:
-        found = found + bias[0].reshape(1, -1, 1, 1)[:, : found.shape[1]]
-    if plain:
-        return found
-    blocked = to_blocked_channels(found, x.shape[-1])
-    return blocked.reshape(*x.shape[:-3], *found.shape[2:], x.shape[-1])
-
-
 WORDS = (
-    Word("conv", conv, _convolution, "mmad"),
+    Word("conv", conv, convolution, "mmad"),
     Word("conv2d", conv),
-    Word("conv3d", conv3d, _convolution, "mmad"),
+    Word("conv3d", conv3d, convolution, "mmad"),
     *(
-        Word(name, make(name, rank), _convolution, "mmad")
+        Word(name, make(name, rank), convolution, "mmad")
         for name, make, rank in (
             ("conv2d_backprop_input", _gradient_input, 2),
             ("conv2d_backprop_input_compute", _gradient_input, 2),
@@ -519,6 +334,6 @@ WORDS = (
             ("conv3d_backprop_filter_compute", _gradient_filter, 3),
         )
     ),
-    Word("depthwise_conv2d", depthwise_conv2d, _depthwise, "mmad"),
+    Word("depthwise_conv2d", depthwise_conv2d, depthwise, "mmad"),
     Word("depthwise_conv2d_compute", depthwise_conv2d),
 )

@@ -641,6 +641,11 @@ def shared(groups: int | None) -> None:
             "sizes of the kernel are positive",
         ),
         (
+            lambda: depthwise((32, 1, 3, 3)),
+            lambda: depthwise((32, 1)),
+            "expected 2 numbers, got []",
+        ),
+        (
             lambda: old(1, 16),
             lambda: old(2, 16),
             "the image has the declared shape; expected (1, 2, 1, 9, 9, 16)",
