@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from custom_ops.computation import Computation
 from custom_ops.gradient import gradient_of, own_gradients
 from custom_ops.kernels import several
-from custom_ops.specs import OpSpec
+from custom_ops.specs import OpSpec, cached_in_spec
 from tbe_impl.errors import InputError
 
 Attributes = tuple[tuple[str, Any], ...]
@@ -23,7 +22,7 @@ def sorted_attributes(spec: OpSpec, attributes: Mapping[str, Any]) -> Attributes
     return tuple(sorted(spec.with_defaults(attributes).items()))
 
 
-@cache
+@cached_in_spec
 def computation_of(spec: OpSpec, attributes: Attributes) -> Computation:
     """The kernels of an operator with these attributes, one for the whole process."""
     return Computation(spec, dict(attributes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +68,8 @@ class Computation:
 
     def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
         self.spec, self.attributes = spec, spec.with_defaults(attributes)
+        # a procedure is a user's code, which may wait for others that build
+        self._lock = _building if spec.procedure is None else nullcontext()
         self.built = 0
         self._kernels: Recent[tuple[Described, ...], AnyKernel] = Recent(KEPT)
         self._traced: Recent[tuple[Described, ...], AnyKernel] = Recent(KEPT)
@@ -87,7 +89,7 @@ class Computation:
             InputError: the operator refuses them; names the operator and the argument.
         """
         key = tuple(given)
-        with _building:
+        with self._lock:
             found = self._kernels.get(key)
             if found is None:
                 said = self._shapes_said(key)
@@ -106,13 +108,13 @@ class Computation:
         Raises:
             InputError: as `kernel`.
         """
-        with _building:
+        with self._lock:
             return self._trace(tuple(given))
 
     def describe(self, given: Sequence[Described]) -> tuple[Described, ...]:
         """Shapes and dtypes of what it makes; nothing is compiled."""
         key = tuple(given)
-        with _building:
+        with self._lock:
             found = self._outputs.get(key)
             if found is None:
                 said = self._shapes_said(key)

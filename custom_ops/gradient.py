@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from custom_ops.kernels import several
-from custom_ops.specs import OpSpec
+from custom_ops.specs import OpSpec, cached_in_spec
 from tbe_impl.dsl.gradient import gradients
 from tbe_impl.errors import InputError
 
 
-@cache
+@cached_in_spec
 def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     """The operator that computes the gradients of the differentiable inputs, or only of those of `part`, one group of its
     ``gradients_apart``.

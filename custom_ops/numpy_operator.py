@@ -6,7 +6,8 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,7 @@ from custom_ops import inferring
 from custom_ops.arrays import OnArrays
 from custom_ops.called import Called
 from custom_ops.cell import native
+from custom_ops.framework import Cell
 from custom_ops.kernels import Described, several
 from custom_ops.specs import OpSpec
 from tbe_impl.dsl.dtypes import DTYPES, dtype_of
@@ -27,10 +29,9 @@ from tbe_impl.errors import FusionError, InputError
 KIND = "_custom_ops_kind"
 """Attribute by which `custom_ops.tbe` and `custom_ops.formula` mark a function."""
 
-_specs: dict[int, OpSpec] = {}
-"""``id`` of an Operator → its record, which refers to the object, so that no other gets its id."""
-_host = threading.RLock()
-"""Held while methods of an Operator run for MindSpore: they keep their state in the object."""
+_ADDED = frozenset(("_operator_own", "_seen", "_func_graph_flags", "fp16", "fp32", "bf16"))
+_ADDED |= {"__parse_method__", "__compile_cell_hook__", "current_phase", "sequence_modified"}
+"""Attributes that calls and MindSpore's compilation add to a Cell."""
 _warned: set[str] = set()
 
 
@@ -56,13 +57,30 @@ class Declaration:
     place: str = ""
 
 
+class _Own:
+    """The lock and the spec of one object; a copy of the object gets others.
+
+    Attributes:
+        owner: ``id`` of the object.
+        lock: held while methods run for MindSpore, since they keep their state in the object.
+        made: attributes and the spec that was made of them.
+    """
+
+    def __init__(self, owner: int = 0):
+        self.owner, self.lock = owner, threading.RLock()
+        self.made: tuple[Mapping[str, Any], OpSpec] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Own, ()
+
+
 class Operator(Called):
     """Base class of operators that are written as methods in NumPy.
 
-    ``forward(self, x, …)`` computes the outputs. Its arguments are recorded under their names, so
-    that ``backward(self, grad, …)``, which gives one gradient for each input, reads ``self.x``.
-    Called on NumPy arrays both are plain methods. In MindSpore the object is a Cell, in graph
-    mode, PyNative and `@ms.jit`.
+    ``forward(self, x, …)`` computes the outputs. Its arguments are recorded under their names,
+    those with a default too, so that ``backward(self, grad, …)``, which gives one gradient for each
+    input, reads ``self.x``. Called on NumPy arrays both are plain methods. In MindSpore the object
+    is a Cell, in graph mode, PyNative and `@ms.jit`.
 
     A Cell calls the methods back on the host, which is slow; one warning says so. Shapes and
     dtypes of its outputs come from ``infer_shape`` and ``infer_dtype`` where the class has both,
@@ -71,7 +89,12 @@ class Operator(Called):
     Without backward there is no gradient.
 
     With `custom_ops.formula` (NumPy) or `custom_ops.tbe` (the TBE DSL) above forward both methods
-    are traced, and the operator is a kernel; without backward its gradient is derived.
+    are traced, and the operator is a kernel; without backward its gradient is derived. A kernel
+    holds the values that attributes have when it is traced. After an assignment to an attribute, or
+    ``set_train``, the next call on arrays or in PyNative builds another kernel; a change within an
+    attribute, such as of an element of an array, is not seen. A compiled graph keeps the values of
+    its compilation. Kernels on arrays are freed with the object; MindSpore keeps those that it
+    calls until the process ends, so make an Operator once, not for each step.
 
     Raises:
         InputError: an argument of forward cannot be recorded, or what a method gives does not fit.
@@ -120,10 +143,32 @@ class Operator(Called):
     @property
     def spec(self) -> OpSpec:  # type: ignore[override]
         """The record of this object's operator."""
-        found = _specs.get(id(self))
-        if found is None:
-            found = _specs[id(self)] = self._traced() if self._kind else self._called_back()
-        return found
+        own, values = self._own(), self._values() if self._kind else {}
+        if own.made is None or not _are_same(own.made[0], values):
+            own.made = values, self._traced(values) if self._kind else self._called_back()
+        return own.made[1]
+
+    def _own(self) -> _Own:
+        own = self.__dict__.setdefault("_operator_own", _Own(id(self)))
+        if own.owner != id(self):
+            own = self.__dict__["_operator_own"] = _Own(id(self))
+        return own
+
+    def _values(self) -> dict[str, Any]:
+        """The attributes that methods may read, without those of a Cell except ``training``."""
+        return {name: self.__dict__[name] for name in self.__dict__.keys() - _names_of_a_cell()}
+
+    @contextmanager
+    def _restored(self, values: Mapping[str, Any]) -> Iterator[None]:
+        """Runs the block with these attributes, then undoes what it did to attributes."""
+        before = self._values()
+        self.__dict__.update(values)
+        try:
+            yield
+        finally:
+            for name in self._values().keys() - before.keys():
+                del self.__dict__[name]
+            self.__dict__.update(before)
 
     @property
     def run(self) -> Any:
@@ -155,11 +200,11 @@ class Operator(Called):
             remedy="Write backward(self, grad), or put @formula above forward: then it is derived",
         )
 
-    def _traced(self) -> OpSpec:
-        """The record of a kernel."""
+    def _traced(self, values: Mapping[str, Any]) -> OpSpec:
+        """The record of a kernel for these values of attributes."""
         said = self.declaration
-        forward = self._compute(self._forward)
-        backward = None if self._backward is None else self._compute(self._gradients)
+        forward = self._compute(self._forward, values)
+        backward = None if self._backward is None else self._compute(self._gradients, values)
         infer_dtype = self._inference("infer_dtype", inferring.dtypes_by)
         if infer_dtype is not None:
             forward = inferring.forward_with(forward, infer_dtype)
@@ -172,9 +217,16 @@ class Operator(Called):
             infer_dtype=infer_dtype,
         )
 
-    def _compute(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _compute(
+        self, function: Callable[..., Any], values: Mapping[str, Any]
+    ) -> Callable[..., Any]:
         """A method as a function on tensors of the DSL."""
-        return function if self._kind == "tbe" else functools.partial(trace, function)
+
+        def computed(*tensors: Any) -> Any:
+            with self._restored(values):
+                return function(*tensors) if self._kind == "tbe" else trace(function, *tensors)
+
+        return computed
 
     def _called_back(self) -> OpSpec:
         """The record of an operator that runs on the host."""
@@ -209,7 +261,7 @@ class Operator(Called):
     def _run_forward(self, *arrays: np.ndarray) -> None:
         """Computes on the host: the inputs, then the arrays to write to."""
         count = len(self.declaration.inputs)
-        with _host:
+        with self._own().lock:
             made = several(self._forward(*map(np.array, arrays[:count])))
         self._write("forward", self.declaration.outputs, made, arrays[count:])
 
@@ -217,7 +269,7 @@ class Operator(Called):
         """The inputs, the gradients of the outputs, then the arrays to write to."""
         said = self.declaration
         count = len(said.inputs) + len(said.outputs)
-        with _host:
+        with self._own().lock:
             made = self._gradients(*map(np.array, arrays[:count]))
         wanted = [name for name in said.inputs if name not in said.undifferentiable]
         if len(made) == len(said.inputs):
@@ -277,7 +329,7 @@ class Operator(Called):
         """What forward makes of ones."""
         ones = [np.ones(one.shape, dtype_of(one.dtype).numpy) for one in given]
         try:
-            with _host, np.errstate(all="ignore"):
+            with self._own().lock, self._restored({}), np.errstate(all="ignore"):
                 return several(self._forward(*ones))
         except FusionError:
             raise
@@ -290,6 +342,17 @@ class Operator(Called):
                     f"{name} {one}" for name, one in zip(said.inputs, given, strict=True)
                 ),
             ) from error
+
+
+@functools.cache
+def _names_of_a_cell() -> frozenset[str]:
+    """Attributes that each Cell has, or gets when it is called; methods read ``training`` only."""
+    return (_ADDED | getattr(Cell(), "__dict__", {}).keys()) - {"training"}
+
+
+def _are_same(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether both hold the very same objects."""
+    return some.keys() == others.keys() and all(some[name] is others[name] for name in some)
 
 
 def place_of(written: type) -> str:
@@ -323,8 +386,9 @@ def _recording(forward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(forward)
     def recorded(self: Any, *arrays: Any, **keywords: Any) -> Any:
-        given = signature.bind(self, *arrays, **keywords).arguments
-        for name, value in list(given.items())[1:]:
+        given = signature.bind(self, *arrays, **keywords)
+        given.apply_defaults()
+        for name, value in list(given.arguments.items())[1:]:
             object.__setattr__(self, name, value)
         return forward(self, *arrays, **keywords)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import mindspore
@@ -20,7 +19,7 @@ from custom_ops.framework import device_target
 from custom_ops.gradient import gradient_of, wiring
 from custom_ops.kernels import Described
 from custom_ops.recent import Recent
-from custom_ops.specs import OpSpec
+from custom_ops.specs import OpSpec, cached_in_spec
 from tbe_impl.errors import InputError, MissingError
 
 MAX_ORDER = 2
@@ -126,12 +125,12 @@ def primitive(
     return _made(spec, sorted_attributes(spec, attributes), 0, eager)
 
 
-@cache
+@cached_in_spec
 def _made(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> FusedPrimitive:
     return FusedPrimitive(spec, attributes, order, eager=eager)
 
 
-@cache
+@cached_in_spec
 def _entry(spec: OpSpec, attributes: Attributes) -> dispatch.Entry:
     return dispatch.entry_of(computation_of(spec, attributes))
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import InputError
 
 Compute = Callable[..., Any]
 """Tensors of the DSL by position and attributes by keyword → a tensor, or a tuple of them."""
+
+Made = TypeVar("Made")
 
 INTEGERS = tuple(name for name, dtype in DTYPES.items() if dtype.kind in ("int", "uint"))
 
@@ -71,6 +74,7 @@ class OpSpec:
         made_by: who fused it, for the ledger of `ms_fusion`.
         made_of: types of the operators that were fused, in order, where others than its author know them.
         doc: what it computes, for people.
+        cached: results of functions that are `cached_in_spec`.
     """
 
     name: str
@@ -112,6 +116,7 @@ class OpSpec:
     made_by: str = "custom_ops"
     made_of: tuple[str, ...] = ()
     doc: str = ""
+    cached: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         names = (*self.inputs, *self.outputs)
@@ -170,7 +175,8 @@ class OpSpec:
     def __reduce__(self) -> tuple[Any, ...]:
         if _named(self.name) is self:
             return _named, (self.name,)
-        return _again, ({name: _plain(value) for name, value in vars(self).items()},)
+        members = {one.name: _plain(getattr(self, one.name)) for one in fields(self) if one.init}
+        return _again, (members,)
 
     @property
     def differentiable(self) -> tuple[int, ...]:
@@ -196,6 +202,20 @@ class OpSpec:
         if missing:
             raise InputError(f"{self.name} needs {missing[0]}", place=self.name)
         return found
+
+
+def cached_in_spec(function: Callable[..., Made]) -> Callable[..., Made]:
+    """As `functools.cache`, in the spec that is the first argument: results are freed with it."""
+
+    @functools.wraps(function)
+    def cached(spec: OpSpec, *arguments: Any) -> Made:
+        key = (function, *arguments)
+        found = spec.cached.get(key)
+        if found is None:
+            found = spec.cached.setdefault(key, function(spec, *arguments))
+        return found
+
+    return cached
 
 
 def _plain(value: Any) -> Any:
