@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from ms_fusion.cost import CAPACITY_SHARE, FUSION_TYPES, has_rule
@@ -25,29 +26,33 @@ from ms_fusion.spelling import near_names
 from tbe_impl.errors import InputError
 
 PLACE = "fusion_rules"
-PARTS: Mapping[str, tuple[Pattern, ...]] = {
-    "Activation": activation("x").patterns,
-    "Attention": (
-        Op("Attention", "x"),
-        attention("x", "k", "v"),
-        attention("q", "x", "v"),
-        attention("q", "k", "x"),
-    ),
-    "GELU": gelu("x").patterns,
-    "LayerNorm": layer_norm("x").patterns,
-    "Linear": linear("x").patterns,
-    "RMSNorm": rms_norm("x").patterns,
-    "SiLU": silu("x").patterns,
-}
+PARTS: Mapping[str, tuple[Pattern, ...]] = MappingProxyType(
+    {
+        "Activation": activation("x").patterns,
+        "Attention": (
+            Op("Attention", "x"),
+            attention("x", "k", "v"),
+            attention("q", "x", "v"),
+            attention("q", "k", "x"),
+        ),
+        "GELU": gelu("x").patterns,
+        "LayerNorm": layer_norm("x").patterns,
+        "Linear": linear("x").patterns,
+        "RMSNorm": rms_norm("x").patterns,
+        "SiLU": silu("x").patterns,
+    }
+)
 """Names that stand for several operators, in each spelling that the rules know."""
-SUBLAYERS: Mapping[str, tuple[str, ...]] = {
-    "Attention": ("Attention", "Linear?", "Add?"),
-    "FFN": ("LayerNorm|RMSNorm?", "Linear", "Activation", "Linear", "Add?"),
-}
+SUBLAYERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Attention": ("Attention", "Linear?", "Add?"),
+        "FFN": ("LayerNorm|RMSNorm?", "Linear", "Activation", "Linear", "Add?"),
+    }
+)
 """Names that stand for a chain of such names; one with a question mark may be absent."""
 FusionRules = str | Sequence[str | Rule | Mapping[str, Any]]
 KEYS = ("pattern", "condition", "fusion_type", "name")
-BOUND = re.compile(r"\s*\w*usage\s*<=?\s*(\d*\.?\d+)\s*\*\s*\w*capacity\s*")
+BOUND = re.compile(r"\s*(L1|UB)_usage\s*<=?\s*(\d*\.?\d+)\s*\*\s*\1_capacity\s*")
 
 
 @dataclass(frozen=True)
@@ -73,10 +78,11 @@ def read_rules(
     """Rules with dicts among them as names and `Rule`s, and the share of on-chip memory for a tile.
 
     ``{"constraint": "L1_usage < 0.8 * L1_capacity"}``, or ``{"constraint": 0.8}``, bounds that
-    share; the least one holds. A bound alone is one for all rules.
+    share; the least one holds. L1 and UB both stand for the on-chip memory of the device. A bound
+    alone is one for all rules.
 
     Raises:
-        InputError: a dict says no rule.
+        InputError: a dict says no rule, or an element is neither a name, a `Rule` nor a dict.
 
     >>> read_rules(["GELU", {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
     0.5
@@ -85,9 +91,18 @@ def read_rules(
     shares: list[float] = []
     if isinstance(wanted, str):
         wanted = wanted.split(",")
-    for one in (wanted,) if isinstance(wanted, Rule | Mapping) else wanted:
-        if not isinstance(one, Mapping):
+    elif isinstance(wanted, Rule | Mapping) or not isinstance(wanted, Iterable):
+        wanted = (wanted,)
+    for one in wanted:
+        if isinstance(one, str | Rule):
             rules.append(one)
+        elif not isinstance(one, Mapping):
+            raise InputError(
+                "this is no rule",
+                place=PLACE,
+                expected="a name, a Rule, a dict, or a list of them",
+                got=repr(one),
+            )
         elif "constraint" in one:
             shares.append(_share(one))
         else:
@@ -118,11 +133,12 @@ def rule_of(written: Mapping[str, Any]) -> Rule:
         raise InputError(
             "the pattern of a rule is a list of operators",
             place=PLACE,
-            expected='"pattern": ["LayerNorm", "Linear"]',
+            expected='"pattern": ["LayerNorm", "Linear"], alternatives as in "Gelu|Erf"',
             got=repr(names),
+            remedy="For an operator that may be absent write a second rule, without it",
         )
     kind = written.get("fusion_type", "cross_operator")
-    if kind not in FUSION_TYPES:
+    if not isinstance(kind, str) or kind not in FUSION_TYPES:
         raise InputError(
             "unknown fusion_type", place=PLACE, expected=" or ".join(FUSION_TYPES), got=repr(kind)
         )
@@ -139,7 +155,7 @@ def rule_of(written: Mapping[str, Any]) -> Rule:
 
 
 def _is_name(one: object) -> bool:
-    return isinstance(one, str) and bool(one)
+    return isinstance(one, str) and all(part and part[-1] != "?" for part in one.split("|"))
 
 
 def _always(*parts: Part) -> bool:
@@ -166,13 +182,13 @@ def _against(condition: Callable[..., Any], names: Sequence[str], match: Match) 
         for at, name in enumerate(names)
     ]
     try:
-        holds = condition(*parts)
+        holds = bool(condition(*parts))
     except Exception as error:
         raise InputError(
             f"the condition of {' + '.join(names)} fails",
             place=PLACE,
             got=f"{type(error).__name__}: {error}",
-            remedy="An operator has name, input_shape, output_shape and dtype",
+            remedy="Return True or False; an operator has name, input_shape, output_shape and dtype",
         ) from error
     return bias_is_a_row(match) if holds else "its condition does not hold"
 
@@ -213,13 +229,13 @@ def _operator(name: str) -> tuple[Op, ...]:
 def _share(written: Mapping[str, Any]) -> float:
     bound = written["constraint"]
     said = BOUND.fullmatch(bound) if isinstance(bound, str) else None
-    share = float(said[1]) if said else bound
+    share = float(said[2]) if said else bound
     is_number = isinstance(share, int | float) and not isinstance(share, bool)
     if len(written) > 1 or not is_number or not 0 < share <= 1:
         raise InputError(
             "this constraint is not understood",
             place=PLACE,
-            expected='{"constraint": "L1_usage < 0.8 * L1_capacity"}, or a share such as 0.8',
+            expected='{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB; or a share such as 0.8',
             got=repr(dict(written)),
         )
     return float(share)

@@ -113,8 +113,10 @@ def checked(
 def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
     """Raises `InputError` for a name that is no rule and no search."""
     for one in wanted.split(",") if isinstance(wanted, str) else wanted:
-        if not isinstance(one, Rule) and one.strip() not in ("all", *known):
-            raise InputError("unknown rule", place="fusion_rules", expected=f"all, {', '.join(known)}", got=repr(one))  # fmt: skip
+        if isinstance(one, Rule) or (isinstance(one, str) and one.strip() in ("all", *known)):
+            continue
+        expected = f"all, {', '.join(known)}"
+        raise InputError("unknown rule", place="fusion_rules", expected=expected, got=repr(one))
 
 
 def checked_lowered(wanted: str | Sequence[str]) -> tuple[str, ...]:

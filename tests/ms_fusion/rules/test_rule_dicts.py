@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph
+from ms_fusion.onnx_fusion.arguments import check_names
 from ms_fusion.onnx_fusion.groups import order_of
 from ms_fusion.rewrite import matches, near_misses
 from ms_fusion.rule_dicts import Part, read_rules, rule_of
@@ -113,19 +115,28 @@ def test_a_file_may_hold_dicts(tmp_path: Path) -> None:
     "written, says",
     [
         ({"patern": ["Exp"]}, "a rule has no such key; expected pattern, condition, fusion_type, name"),
-        ({"fusion_type": "pipeline"}, 'is a list of operators; expected "pattern": ["LayerNorm", "Linear"], got None'),
+        ({"fusion_type": "pipeline"}, 'is a list of operators; expected "pattern": ["LayerNorm", "Linear"], alternatives as in "Gelu|Erf", got None'),
         ({"pattern": "LayerNorm"}, "got 'LayerNorm'"),
         ({"pattern": ["Layernorm", "Linear"]}, "got 'Layernorm'. Did you mean LayerNorm?"),
         ({"pattern": ["Exp", "Neg"], "fusion_type": "inner"}, "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got 'inner'"),
         ({"pattern": ["Exp", "Neg"], "condition": lambda a: True}, "a function of 2 arguments, one for each of Exp, Neg"),
         ({"pattern": ["Exp", "Neg"], "condition": True}, "cannot be called"),
-        ({"constraint": "L1_usage > 3"}, '{"constraint": "L1_usage < 0.8 * L1_capacity"}, or a share'),
+        ({"pattern": ["Mul", "Add", "ReLU?"]}, "may be absent write a second rule"),
+        ({"pattern": ["Add?"]}, "is a list of operators"),
+        ({"pattern": ["?"]}, "is a list of operators"),
+        ({"pattern": ["Add", "Gelu||Erf"]}, "alternatives as in"),
+        ({"pattern": ["Exp"], "fusion_type": ["x"]}, "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got ['x']"),
+        ({"constraint": "UB_usage < 0.5 * L1_capacity"}, "this constraint is not understood"),
+        ({"constraint": "usage < 0.5 * capacity"}, "this constraint is not understood"),
+        ({"constraint": "L2_usage < 0.5 * L2_capacity"}, "L1_capacity\"}, or UB"),
+        (3, "this is no rule; expected a name, a Rule, a dict, or a list of them, got 3"),
+        ({"constraint": "L1_usage > 3"}, '{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB; or a share'),
         ({"constraint": 80}, "this constraint is not understood"),
         ({"constraint": 0.8, "pattern": ["Exp"]}, "this constraint is not understood"),
     ],
     ids=lambda row: row[1],
 )  # fmt: skip
-def test_what_is_no_rule_is_said(written: dict[str, Any], says: str) -> None:
+def test_what_is_no_rule_is_said(written: Any, says: str) -> None:
     with pytest.raises(InputError) as raised:
         read_rules([written])
     assert says in str(raised.value) and str(raised.value).startswith("fusion_rules: ")
@@ -135,3 +146,18 @@ def test_a_condition_that_fails_is_named(graph: Graph) -> None:
     rule = rule_of({"pattern": ["Linear", "GELU"], "condition": lambda a, b: a.shape == b.shape})
     with pytest.raises(InputError, match=r"condition of Linear \+ GELU fails.*input_shape"):
         list(matches(rule, graph, order_of(graph)))
+
+
+def test_a_condition_that_gives_an_array_is_named(graph: Graph) -> None:
+    array: Any = lambda a, b: np.array([True, True])  # noqa: E731
+    rule = rule_of({"pattern": ["Linear", "GELU"], "condition": array})
+    with pytest.raises(InputError, match=r"Linear \+ GELU fails.*ambiguous.*Return True or False"):
+        list(matches(rule, graph, order_of(graph)))
+
+
+def test_rules_that_are_no_list() -> None:
+    wanted: Any = 3
+    with pytest.raises(InputError, match=r"this is no rule.*or a list of them, got 3"):
+        read_rules(wanted)
+    with pytest.raises(InputError, match="unknown rule; expected all, GELU, got 3"):
+        check_names([wanted], ["GELU"])
