@@ -188,7 +188,7 @@ def _against(condition: Callable[..., Any], names: Sequence[str], match: Match) 
             f"the condition of {' + '.join(names)} fails",
             place=PLACE,
             got=f"{type(error).__name__}: {error}",
-            remedy="Return True or False; an operator has name, input_shape, output_shape and dtype",
+            remedy="Return a bool; an operator has name, input_shape, output_shape and dtype",
         ) from error
     return bias_is_a_row(match) if holds else "its condition does not hold"
 
@@ -235,7 +235,7 @@ def _share(written: Mapping[str, Any]) -> float:
         raise InputError(
             "this constraint is not understood",
             place=PLACE,
-            expected='{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB; or a share such as 0.8',
+            expected='{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB, or a share: 0.8',
             got=repr(dict(written)),
         )
     return float(share)

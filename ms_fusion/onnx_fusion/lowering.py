@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from ms_fusion.onnx_fusion.tidying.parts import is_op
+from ms_fusion.onnx_fusion.tidying.parts import is_op, shape_of
 from ms_fusion.onnx_fusion.tidying.parts import version as version_of
 
 _SOURCE = "CANN's ops-nn, Conv3D and Conv3DV2: supported products"
+_THREE = MappingProxyType({3: f"a convolution in three axes ({_SOURCE})"})
 LACKS: Mapping[str, Mapping[int, str]] = MappingProxyType(
-    {
-        "ascend910a": {3: f"a convolution in three axes ({_SOURCE})"},
-        "ascend310p": {3: f"a convolution in three axes ({_SOURCE})"},
-    }
+    {"ascend910a": _THREE, "ascend310p": _THREE}
 )
 """Device → in how many axes it lacks a convolution, and what says so."""
 BROADCAST, STRIDED, PAD_TOLD = 7, 10, 11
@@ -32,6 +30,8 @@ BROADCAST, STRIDED, PAD_TOLD = 7, 10, 11
 
 def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str, ...]:
     """Replaces in place what a device lacks and what is asked for; a sentence for each.
+
+    Bodies of If and Loop keep their operators, and so does what is malformed.
 
     Args:
         model: cleaned, shapes inferred.
@@ -44,17 +44,30 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
         why = _why(node, device, asked)
         if not why:
             continue
-        name = node.name or node.outputs[0].name
+        name = node.name or node.outputs[0].name or node.op_type
         if version < BROADCAST:
             how = f"stays, before version {BROADCAST} of ONNX's operators it is not written anew"
         else:
-            how, result, made = (_gemm if node.op_type == "Gemm" else _conv)(node, version)
+            w = _Writer(_unused(name, model), version)
+            how, result = (_gemm if node.op_type == "Gemm" else _conv)(node, w)
             if result is not None:
                 ir.convenience.replace_nodes_and_values(
-                    model.graph, node, [node], made, node.outputs, [result]
+                    model.graph, node, [node], w.nodes, node.outputs, [result]
                 )
         told.append(f"{why}: {name} {how}")
     return tuple(told)
+
+
+def _unused(name: str, model: ir.Model) -> str:
+    """The name, or one like it, that no name of a value or operator continues with ``/``."""
+    taken: list[str | None] = []
+    for graph in model.graphs():
+        taken += [value.name for value in (*graph.inputs, *graph.initializers.values())]
+        taken += [value.name for node in graph for value in node.outputs]
+        taken += [node.name for node in graph]
+    while any(one is not None and one.startswith(f"{name}/") for one in taken):
+        name += "_"
+    return name
 
 
 def _why(node: ir.Node, device: str, asked: Container[str]) -> str:
@@ -63,30 +76,32 @@ def _why(node: ir.Node, device: str, asked: Container[str]) -> str:
         return ""
     if node.op_type in asked:
         return "lowered as asked"
-    image = node.inputs[0]
+    image = node.inputs[0] if node.inputs else None
     axes = len(image.shape) - 2 if image is not None and image.shape is not None else 0
     lacking = LACKS.get(device, {}).get(axes, "") if node.op_type == "Conv" else ""
     return f"{device} lacks {lacking}" if lacking else ""
 
 
-_Lowered = tuple[str, ir.Value | None, list[ir.Node]]
-"""What became of an operator in words, its new result, None where it stays, and what makes it."""
+_MALFORMED = "its attributes do not fit its sizes"
+_Lowered = tuple[str, ir.Value | None]
+"""What became of an operator in words, and its new result, None where it stays."""
 
 
-def _conv(node: ir.Node, version: int) -> _Lowered:
+def _conv(node: ir.Node, w: _Writer) -> _Lowered:
     found = _convolution(node)
-    if found is None:
-        return "stays, a size is not known before it runs", None, []
-    result, made = _written(found, node, version)
-    return f"is {found.windows} windows side by side and a matrix product", result, made
+    if isinstance(found, str):
+        return f"stays, {found}", None
+    result = _written(found, node, w)
+    return f"is {found.windows} windows side by side and a matrix product", result
 
 
-def _gemm(node: ir.Node, version: int) -> _Lowered:
-    """alpha · a b + beta · c by operators of their own; factors of 1 are left out."""
+def _gemm(node: ir.Node, w: _Writer) -> _Lowered:
+    """alpha · a b + beta · c by operators of their own, without factors of 1 or a beta of 0."""
+    if any(value is None for value in node.inputs[:2]) or len(node.inputs) < 2:
+        return "stays, it lacks a matrix", None
     dtype = node.outputs[0].dtype
     if dtype is None or not dtype.is_floating_point():
-        return "stays, its dtype is no known float", None, []
-    w = _Writer(node, version)
+        return "stays, its dtype is no known float", None
     number = dtype.numpy().type
 
     def scaled(value: ir.Value | None, name: str) -> ir.Value | None:
@@ -101,11 +116,13 @@ def _gemm(node: ir.Node, version: int) -> _Lowered:
     ]
     result = scaled(w.op("MatMul", *matrices), "alpha")
     added = [value for value in node.inputs[2:] if value is not None]
+    if node.attributes.get_float("beta", 1.0) == 0.0:
+        added = []  # 0 times inf or NaN is NaN
     if added:
         result = w.op("Add", result, scaled(added[0], "beta"))
     assert result is not None
     result.shape, result.type = node.outputs[0].shape, node.outputs[0].type
-    return "is a matrix product" + " and a sum" * bool(added), result, w.nodes
+    return "is a matrix product" + " and a sum" * bool(added), result
 
 
 @dataclass(frozen=True)
@@ -135,34 +152,51 @@ class _Convolution:
         return math.prod(self.spans)
 
 
-def _convolution(node: ir.Node) -> _Convolution | None:
-    image, weight = node.inputs[0], node.inputs[1]
-    assert image is not None
-    assert weight is not None
+def _convolution(node: ir.Node) -> _Convolution | str:
+    """The convolution of an operator, or why it stays."""
+    image, weight = (*node.inputs, None, None)[:2]
+    if image is None or weight is None:
+        return "it lacks an image or a weight"
     told = node.attributes
-    if image.shape is None or weight.shape is None or told.get_string("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):  # fmt: skip
-        return None
-    sizes, shape = list(image.shape)[1:], list(weight.shape)
-    if not all(isinstance(size, int) for size in (*sizes, *shape)):
-        return None
-    channels, *image_sizes = (int(size) for size in sizes if isinstance(size, int))
-    filters, _, *spans = (int(size) for size in shape if isinstance(size, int))
-    rank = len(spans)
+    pad = told.get_string("auto_pad", "NOTSET")
+    if pad not in ("NOTSET", "VALID"):
+        return f"its auto_pad is {pad}"
+    shape, filter_shape = shape_of(image), shape_of(weight)
+    if shape is None or filter_shape is None or not _are_known((*shape[1:], *filter_shape)):
+        return "a size is not known before it runs"
+    rank, groups = len(shape) - 2, told.get_int("group", 1)
     strides = tuple(told.get_ints("strides", [1] * rank))
     dilations = tuple(told.get_ints("dilations", [1] * rank))
     pads = tuple(told.get_ints("pads", [0] * (2 * rank)))
+    lengths = (len(filter_shape) - 2, len(strides), len(dilations), len(pads) / 2)
+    if rank < 1 or {*lengths} != {rank} or min(groups, *strides, *dilations, *filter_shape) < 1:
+        return _MALFORMED
+    channels, filters, spans = shape[1], filter_shape[0], filter_shape[2:]
+    windows = zip(shape[2:], spans, strides, dilations, pads[:rank], pads[rank:], strict=True)
     places = tuple(
-        (size + less + more - (span - 1) * spread - 1) // step + 1
-        for size, span, step, spread, less, more in zip(image_sizes, spans, strides, dilations, pads[:rank], pads[rank:], strict=True)
-    )  # fmt: skip
-    return _Convolution(channels, told.get_int("group", 1), filters, tuple(spans), strides, dilations, pads[:rank], pads[rank:], places)  # fmt: skip
+        (size + before + after - (span - 1) * spread - 1) // step + 1
+        for size, span, step, spread, before, after in windows
+    )
+    if (
+        filter_shape[1] * groups != channels
+        or filters % groups
+        or min(*pads, *(one - 1 for one in places)) < 0
+    ):
+        return _MALFORMED
+    return _Convolution(
+        channels, groups, filters, spans, strides, dilations, pads[:rank], pads[rank:], places
+    )
+
+
+def _are_known(sizes: Sequence[Any]) -> bool:
+    return all(isinstance(size, int) for size in sizes)
 
 
 class _Writer:
     """Operators one behind the other, of a version of ONNX's."""
 
-    def __init__(self, node: ir.Node, version: int):
-        self.name, self.version = node.name or node.outputs[0].name, version
+    def __init__(self, name: str, version: int):
+        self.name, self.version = name, version
         self.nodes: list[ir.Node] = []
 
     def op(self, kind: str, *inputs: ir.Value | None, **attributes: Any) -> ir.Value:
@@ -195,10 +229,8 @@ class _Writer:
         return found
 
 
-def _written(found: _Convolution, node: ir.Node, version: int) -> tuple[ir.Value, list[ir.Node]]:
+def _written(found: _Convolution, node: ir.Node, w: _Writer) -> ir.Value:
     image, weight, *bias = node.inputs
-    assert weight is not None
-    w = _Writer(node, version)
     rank, depth = len(found.spans), found.channels // found.groups * found.windows
     if any((*found.before, *found.after)):
         image = w.padded(image, found.before, found.after)
@@ -208,17 +240,20 @@ def _written(found: _Convolution, node: ir.Node, version: int) -> tuple[ir.Value
         parts.append(w.sampled(image, starts, found.places, found.strides))
     columns = w.op("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     matrix: tuple[int, ...] = (found.filters, depth)
+    places = math.prod(found.places)  # a batch of 0 leaves no size to infer
     if found.groups > 1:
-        columns = w.op("Reshape", columns, w.numbers((0, found.windows, found.groups, found.channels // found.groups, -1)))  # fmt: skip
+        apart = (0, found.windows, found.groups, found.channels // found.groups, places)
+        columns = w.op("Reshape", columns, w.numbers(apart))
         columns = w.op("Transpose", columns, perm=[0, 2, 1, 3, 4])
-        columns = w.op("Reshape", columns, w.numbers((0, found.groups, depth, -1)))
+        columns = w.op("Reshape", columns, w.numbers((0, found.groups, depth, places)))
         matrix = (found.groups, found.filters // found.groups, depth)
     else:
-        columns = w.op("Reshape", columns, w.numbers((0, depth, -1)))
+        columns = w.op("Reshape", columns, w.numbers((0, depth, places)))
     turned = w.op("Transpose", weight, perm=[0, *range(2, 2 + rank), 1])
     result = w.op("MatMul", w.op("Reshape", turned, w.numbers(matrix)), columns)
     result = w.op("Reshape", result, w.numbers((0, found.filters, *found.places)))
     if bias and bias[0] is not None:
-        result = w.op("Add", result, w.op("Reshape", bias[0], w.numbers((found.filters, *(1,) * rank))))  # fmt: skip
+        row = w.op("Reshape", bias[0], w.numbers((found.filters, *(1,) * rank)))
+        result = w.op("Add", result, row)
     result.shape, result.type = node.outputs[0].shape, node.outputs[0].type
-    return result, w.nodes
+    return result

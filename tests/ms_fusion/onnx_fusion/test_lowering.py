@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
+import onnx_ir as ir
+import onnxruntime
 import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.lowering import lower
 from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import OPSET, Builder
 
@@ -61,3 +68,82 @@ def test_a_size_that_is_not_known_stays(tmp_path: Path) -> None:
     source = b.save(tmp_path / "net.onnx", b.add("Relu", b.add("Conv", "x", b.weight(4, 3, 2, 2, 2))))  # fmt: skip
     ledger = auto_fuse(source, dry_run=True, device_name="ascend310p")
     assert any("stays, a size is not known" in note for note in ledger.notes)
+
+
+def lowered(model: onnx.ModelProto, *operators: str) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """A model with these operators lowered, and the sentences about them."""
+    inferred = ir.from_proto(onnx.shape_inference.infer_shapes(model))
+    told = lower(inferred, "cpu", operators)
+    return ir.to_proto(inferred), told
+
+
+def run(model: onnx.ModelProto, **given: Any) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    return session.run(None, given)[0]
+
+
+def image(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def test_new_names_are_unused() -> None:
+    """An operator without a name bears that of its result, which another operator may have."""
+    b = Builder({"x": (1, 3, 6, 6)})
+    weight, other = b.weight(3, 3, 3, 3), b.weight(2, 3, 1, 1)
+    b.nodes = [
+        helper.make_node("Relu", ["x"], ["made/Pad_1_result"]),
+        helper.make_node("Conv", ["made/Pad_1_result", weight], ["made"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["made", other], ["y"], name="made", pads=[1, 1, 1, 1]),
+    ]
+    model = b.model("y")
+    made, told = lowered(model, "Conv")
+    assert len(told) == 2 and "Conv" not in [node.op_type for node in made.graph.node]
+    x = image(1, 3, 6, 6)
+    np.testing.assert_allclose(run(made, x=x), run(model, x=x), rtol=1e-5, atol=1e-5)
+
+
+@cases("group", [1, 2])
+def test_a_batch_of_nothing(group: int) -> None:
+    """ONNX's own evaluator runs it: ONNX Runtime's MatMul does not broadcast to no matrix."""
+    b = Builder({"x": ("n", 4, 5, 5)})
+    model = b.model(b.add("Conv", "x", b.weight(4, 4 // group, 3, 3), b.weight(4), group=group))
+    made, _ = lowered(model, "Conv")
+    assert "MatMul" in [node.op_type for node in made.graph.node]
+    (nothing,) = ReferenceEvaluator(made).run(None, {"x": image(0, 4, 5, 5)})
+    assert nothing.shape == run(model, x=image(0, 4, 5, 5)).shape == (0, 4, 3, 3)
+    x = image(2, 4, 5, 5)
+    np.testing.assert_allclose(run(made, x=x), run(model, x=x), rtol=1e-5, atol=1e-5)
+
+
+@cases("beta", [0.0, 0.5])
+def test_what_gemm_adds(beta: float) -> None:
+    b = Builder({"x": (3, 4)})
+    added = b.constant(np.full(5, np.inf if beta == 0 else 2, np.float32))
+    model = b.model(b.add("Gemm", "x", b.weight(4, 5), added, beta=beta, alpha=2.0))
+    made, _ = lowered(model, "Gemm")
+    x = image(3, 4)
+    np.testing.assert_allclose(run(made, x=x), run(model, x=x), rtol=1e-5)
+
+
+@cases(
+    "operator, attributes, says",
+    [
+        ("Conv", {"strides": [0, 0]}, "its attributes do not fit its sizes"),
+        ("Conv", {"strides": [1]}, "its attributes do not fit its sizes"),
+        ("Conv", {"pads": [1]}, "its attributes do not fit its sizes"),
+        ("Conv", {"group": 0}, "its attributes do not fit its sizes"),
+        ("Conv", {"group": 2}, "its attributes do not fit its sizes"),
+        ("Conv", {"dilations": [9, 9]}, "its attributes do not fit its sizes"),
+        ("Conv", {"auto_pad": "SAME_UPPER"}, "its auto_pad is SAME_UPPER"),
+        ("Conv", None, "it lacks an image or a weight"),
+        ("Gemm", None, "it lacks a matrix"),
+    ],
+)
+def test_what_is_malformed_stays(operator: str, attributes: Any, says: str) -> None:
+    b = Builder({"x": (1, 3, 6, 6)})
+    inputs = ["x"] if attributes is None else ["x", b.weight(2, 3, 3, 3)]
+    model = b.model(b.add(operator, *inputs, **(attributes or {})))
+    _, told = lowered(model, operator)
+    assert told == (f"lowered as asked: {operator}_0 stays, {says}",)
