@@ -1,4 +1,4 @@
-"""Child processes that lead a process group: what a child started ends with it."""
+"""Child processes that lead a process group: it ends with its leader, and with the parent."""
 
 from __future__ import annotations
 
@@ -6,55 +6,39 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-FILES = 256
-"""Descriptors that a process may have at its start."""
+WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
+"""Reads the leader of a group from a pipe, and kills the group at the end of file."""
 
 
 @contextlib.contextmanager
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A child that leads a session and process group, which is killed at the end of the block.
 
-    Ctrl-C reaches the parent alone, which ends the group on its way out. A pipe of the child may
-    be held by what it started: its output belongs into a file.
+    Ctrl-C, a closed terminal or a signal reaches the parent alone, which ends the group on its way
+    out. A watcher ends it when the parent is killed: it reads a pipe whose other end the parent
+    holds, and a forked copy of the parent as long as it lives. A pipe of the child may be held by
+    what it started: its output belongs into a file.
 
     Args:
         command: what to run.
         options: of `subprocess.Popen`.
     """
-    process = subprocess.Popen(command, start_new_session=True, **options)
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def end_with_parent() -> None:
-    """From now on the group that this process leads ends when its parent does.
-
-    A closed terminal, or a signal that ends the parent, reaches the parent only. A process of its
-    own looks for it: while MindSpore compiles, no other thread of this one runs.
-    """
-    leader, parent = os.getpid(), os.getppid()
-    if os.getpgrp() != leader or os.fork():
-        return
-    try:
-        os.closerange(0, FILES)  # who reads what the leader writes sees its end
-        while os.getppid() == leader and _is_there(parent):
-            time.sleep(1.0)
-        os.killpg(leader, signal.SIGKILL)
-    finally:
-        os._exit(0)
-
-
-def _is_there(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with (
+        subprocess.Popen(
+            WATCH, bufsize=0, stdin=pipe, stdout=null, stderr=null, start_new_session=True
+        ) as watcher,
+        subprocess.Popen(command, start_new_session=True, **options) as process,
+    ):
+        try:
+            assert watcher.stdin is not None
+            watcher.stdin.write(b"%d\n" % process.pid)
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            watcher.kill()

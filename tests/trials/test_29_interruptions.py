@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -35,6 +36,10 @@ def is_gone(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
+
+
+def command_of(process: str) -> str:
+    return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
 
 
 @pytest.mark.mindspore
@@ -95,25 +100,45 @@ def test_what_a_child_started_ends_with_it() -> None:
 
 
 BUSY = """
-import ctypes, os, pathlib, sys
-from tbe_impl.process_group import end_with_parent
-end_with_parent()
-pathlib.Path(sys.argv[1] + ".new").write_text(str(os.getpid()))
+import ctypes, os, pathlib, subprocess, sys
+started = subprocess.Popen(["sleep", "600"])
+pathlib.Path(sys.argv[1] + ".new").write_text(f"{os.getpid()} {started.pid}")
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 ctypes.PyDLL(None).sleep(600)
 """
 """A child of which no other thread runs, as while MindSpore compiles."""
+PARENT = """
+import sys
+from tbe_impl.process_group import child_group
+with child_group([sys.executable, "-c", *sys.argv[1:]]) as child:
+    child.wait()
+"""
 
 
 def test_a_busy_child_ends_with_its_parent(tmp_path: Path) -> None:
+    """Also while nobody has waited for the parent, which stays a zombie."""
     seen = tmp_path / "seen"
-    starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}, sys.argv[1]], start_new_session=True)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with child_group([sys.executable, "-c", starts, str(seen)], env=environment) as parent:
+    command = [sys.executable, "-c", PARENT, BUSY, str(seen)]
+    with subprocess.Popen(command, env=environment) as parent:
         assert wait_until(seen.exists)
+        children = list(map(int, seen.read_text().split()))
         parent.kill()
-        parent.wait()
-        assert wait_until(lambda: is_gone(int(seen.read_text())))
+        assert wait_until(lambda: all(map(is_gone, children)))
+
+
+def test_a_group_leaves_no_watcher() -> None:
+    read, write = os.pipe()
+    os.close(write)
+    before = len(os.listdir("/proc/self/fd"))
+    with child_group(["true"], stdin=read) as process:
+        assert process.wait(LIMIT_S) == 0
+    with pytest.raises(FileNotFoundError), child_group(["no such command"]):
+        pass
+    os.close(read)
+    assert len(os.listdir("/proc/self/fd")) == before - 1
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+    assert not [one for one in children.split() if "read -r leader" in command_of(one)]
 
 
 @pytest.mark.mindspore
