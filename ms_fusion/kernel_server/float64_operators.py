@@ -38,10 +38,12 @@ def in_float64(graph: Graph) -> Graph:
 
 
 def _cast_behind(node: Node, graph: Graph) -> Node | None:
-    """The Cast to float64 that alone reads the result."""
+    """The Cast to float64 that alone reads the result, which is float32."""
     (name,) = node.outputs
     readers = graph.consumers.get(name, ())
     if name in graph.outputs or len(readers) != 1 or readers[0].op != "Cast":
+        return None
+    if graph.values[name].dtype != "float32":
         return None
     return readers[0] if graph.outputs_of(readers[0])[0].dtype == "float64" else None
 
@@ -49,4 +51,6 @@ def _cast_behind(node: Node, graph: Graph) -> Node | None:
 def _source(name: str, graph: Graph) -> Value | None:
     """What a Cast to float32 reads."""
     maker = graph.producers.get(name)
-    return graph.values[maker.inputs[0]] if maker is not None and maker.op == "Cast" else None
+    if maker is None or maker.op != "Cast" or graph.values[name].dtype != "float32":
+        return None
+    return graph.values[maker.inputs[0]]
