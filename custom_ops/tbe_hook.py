@@ -140,11 +140,16 @@ class _Library:
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator."""
-        known = json.loads(info)
-        if known.get("imply_type") == "TBE" and file:
-            registrations[known["op_name"]] = Registration(known, file)
-        return self._library.reg_op(info, file)
+        """Registers an operator; notes one of TBE that MindSpore took."""
+        is_taken = self._library.reg_op(info, file)
+        known: Any = None
+        with suppress(ValueError):  # MindSpore logs what is no JSON
+            known = json.loads(info)
+        if is_taken and file and isinstance(known, dict) and known.get("imply_type") == "TBE":
+            name = known.get("op_name")
+            if isinstance(name, str):
+                registrations[name] = Registration(known, file)
+        return is_taken
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._library, name)
