@@ -149,7 +149,8 @@ class Operator(Called):
         return own.made[1]
 
     def _own(self) -> _Own:
-        own = self.__dict__.setdefault("_operator_own", _Own(id(self)))
+        own = self.__dict__.get("_operator_own")
+        own = own or self.__dict__.setdefault("_operator_own", _Own(id(self)))
         if own.owner != id(self):
             own = self.__dict__["_operator_own"] = _Own(id(self))
         return own
