@@ -25,7 +25,7 @@ from mindspore import Tensor, nn, ops
 
 import custom_ops
 from benchmarks.measuring import described, in_turns, is_quick, ratio, write
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.runtime import compiler
 
 CHAIN, CALLS = 50, 100
 MODES = ("graph", "PyNative", "gradient", "apart")

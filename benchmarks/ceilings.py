@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu.buffers import aligned_empty
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
-from tbe_impl.dsl.words import WORDS
 from tbe_impl.kernel import Argument, Kernel
-from tbe_impl.tuned import NEVER
+from tbe_impl.runtime.buffers import aligned_empty
 from tbe_impl.tuning import caller
+from tbe_impl.tuning_store import NEVER
 
 Run = Callable[[], object]
 WAYS = {"ceiling": {"stream_bytes": 0}, "ceiling in cache": {"stream_bytes": NEVER}}

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.measuring import described, in_turns, is_quick, ratio, write
 from custom_ops.onednn import Prepared, prepare_conv2d, prepare_conv2d_backward, prepare_matmul
-from custom_ops.onednn.tried_library import library
+from custom_ops.onednn.verified_library import library
 from tbe_impl import environment
 
 # x, weights, stride

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl import environment, machine
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.tuned import processor
+from tbe_impl import environment
+from tbe_impl.runtime import compiler, machine
+from tbe_impl.tuning_store import processor
 
 PLACE = Path("build/bench")
 

@@ -44,7 +44,7 @@ from benchmarks.mindspore_cases import (
     inputs_of,
     optimizers,
 )
-from custom_ops import dispatch
+from custom_ops.core import dispatch
 from tbe_impl import environment
 
 TIE = 1.0 / 1.15

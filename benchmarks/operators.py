@@ -10,8 +10,8 @@ import numpy as np
 
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
-from tbe_impl.dsl.words import WORDS
 from tbe_impl.kernel import Argument, Kernel
 
 Array = np.ndarray[Any, Any]

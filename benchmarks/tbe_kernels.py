@@ -26,10 +26,10 @@ from benchmarks import peers
 from benchmarks.measuring import Samples, described, in_turns, is_quick, largest_error, ratio, write
 from benchmarks.operators import OPERATORS
 from tbe_impl import environment
-from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuned import NEVER
+from tbe_impl.runtime.buffers import aligned_empty
 from tbe_impl.tuning import caller
+from tbe_impl.tuning_store import NEVER
 
 LARGE, SMALL = (16384, 1024), (64, 1024)
 LINES = (

@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.measuring import described, in_turns, is_quick, ratio, write
 from benchmarks.operators import OPERATORS
-from tbe_impl import environment, tuned
-from tbe_impl.backends.cpu.options import DEFAULT
+from tbe_impl import environment, tuning_store
+from tbe_impl.codegen.options import DEFAULT
 from tbe_impl.kernel import Kernel
 from tbe_impl.tuning import caller, result_arrays, sample_arrays, tune
 
@@ -58,7 +58,7 @@ def _line(name: str, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     plain = OPERATORS[name].kernel(shape, dtype)
     limits = {"seconds": 10.0} if is_quick() else {}
     found = tune(plain, **limits)  # type: ignore[arg-type]
-    again = tuned.applied(OPERATORS[name].kernel(shape, dtype))
+    again = tuning_store.applied(OPERATORS[name].kernel(shape, dtype))
     assert found.tuning is not None
     assert again.tuning == found.tuning, "what was tuned is not found again"
     samples = _timed(plain, again)

@@ -5,8 +5,8 @@ Importing it loads no framework; each public name is fetched from its module whe
 
 from __future__ import annotations
 
-from custom_ops import import_hook
-from tbe_impl.late_names import late_names
+from custom_ops.tbe import import_hook
+from tbe_impl.lazy_names import late_names
 
 _HOMES = {
     "Adam": "optimizers",
@@ -23,7 +23,7 @@ _HOMES = {
     "ConvBNSiLU": "operators.conv_bn",
     "Dense": "operators.dense",
     "FusedAddReLU": "aliases",
-    "FusedCell": "cell",
+    "FusedCell": "core.cell",
     "FusedConvBN": "operators.conv_bn",
     "FusedMulSigmoid": "aliases",
     "GELU": "operators.gelu",
@@ -44,7 +44,7 @@ _HOMES = {
     "MulSigmoid": "operators.mul_sigmoid",
     "MyOp": "operators.my_op",
     "NMS": "operators.nms",
-    "Operator": "numpy_operator",
+    "Operator": "core.numpy_operator",
     "RMSNorm": "operators.rms_norm",
     "RotaryEmbedding": "operators.rotary_embedding",
     "ScaleMaskSoftmax": "operators.scale_mask_softmax",
@@ -55,13 +55,13 @@ _HOMES = {
     "Swish": "operators.swish",
     "TokenEmbedding": "operators.token_embedding",
     "fold_batch_norm": "operators.fold_batch_norm",
-    "formula": "registry",
-    "get": "registry",
+    "formula": "core.registry",
+    "get": "core.registry",
     "patch": "patching",
-    "register_operator": "registry",
+    "register_operator": "core.registry",
     "rotary_tables": "operators.rotary_embedding",
-    "set_default_route": "cell",
-    "tbe": "registry",
+    "set_default_route": "core.cell",
+    "tbe": "core.registry",
 }
 """Public name → the module of this package that has it."""
 

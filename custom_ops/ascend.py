@@ -11,17 +11,17 @@ from typing import Any
 from mindspore.ops import DataType, PrimitiveWithInfer, TBERegOp, op_info_register
 
 import tbe_impl.ops
-from custom_ops import bprops
-from custom_ops.arrays import Attributes, computation_of, sorted_attributes
-from custom_ops.framework import device_target
-from custom_ops.gradient import gradient_of, wiring
-from custom_ops.in_a_row import InARow, with_gradient
-from custom_ops.kernels import Described
-from custom_ops.primitive import inferred
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeSteps
+from custom_ops.core import bprops
+from custom_ops.core.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.core.framework import device_target
+from custom_ops.core.gradient import gradient_of, wiring
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.primitive import inferred
+from custom_ops.tbe.sequence_cell import InARow, with_gradient
+from custom_ops.tbe.steps import TbeSteps
 from tbe_impl.errors import MissingError
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 
 PREFIX = "CustomOps"
 """Before the name of an operator: MindSpore and CANN have a Softmax of their own."""
@@ -76,7 +76,7 @@ class AscendPrimitive(PrimitiveWithInfer):
                 place=self.spec.name,
                 expected="device_target Ascend",
                 got=device_target(),
-                remedy="On CPU use the Cell, or custom_ops.primitive.primitive(spec, attributes)",
+                remedy="On CPU use the Cell, or custom_ops.core.primitive.primitive(spec, attributes)",
             )
         return super().__call__(*arguments)
 

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 import custom_ops
-from custom_ops.cell import FusedCell, check_route
-from custom_ops.framework import HAS_MINDSPORE, ms
+from custom_ops.core.cell import FusedCell, check_route
+from custom_ops.core.framework import HAS_MINDSPORE, ms
 from custom_ops.operators.activations import NAMES, key_of
 from custom_ops.operators.conv_bn import SPECS, leak_of
 from custom_ops.operators.matmul_bias import PRODUCTS

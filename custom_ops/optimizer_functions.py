@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from custom_ops.framework import HAS_MINDSPORE, ms, ops
+from custom_ops.core.framework import HAS_MINDSPORE, ms, ops
 from custom_ops.operators.optimizer_steps import (
     ADAM,
     ADAM_WEIGHT_DECAY,
@@ -44,7 +44,7 @@ def _told(rule: int, argument: str, value: Any) -> Any:
 
 @cache
 def _made(rule: int, dtypes: tuple[str, ...], decays: int, **attributes: Any) -> Any:
-    from custom_ops.primitive import primitive  # which needs MindSpore
+    from custom_ops.core.primitive import primitive  # which needs MindSpore
 
     spec = optimizer_spec(rule, len(dtypes), 1, decays)
     flags = (True,) * len(dtypes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import HAS_MINDSPORE, ms, nn, ops
+from custom_ops.core.framework import HAS_MINDSPORE, ms, nn, ops
 from custom_ops.operators.optimizer_steps import (
     ADAM,
     ADAM_WEIGHT_DECAY,
@@ -22,8 +22,8 @@ if not HAS_MINDSPORE:
         "custom_ops.operators.optimizer_steps on arrays",
     )
 
-from custom_ops.primitive import primitive
-from custom_ops.stepping import Alone
+from custom_ops.core.optimizer_step_call import Alone
+from custom_ops.core.primitive import primitive
 
 
 def _prepare(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import custom_ops as custom_ops  # with it a script's `import te` finds our modules
 from tbe_impl import __version__ as __version__
-from tbe_impl.late_names import late_names
+from tbe_impl.lazy_names import late_names
 
 if TYPE_CHECKING:
     from ms_fusion.capture.front import assert_fused, explain, read

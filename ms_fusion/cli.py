@@ -248,13 +248,13 @@ def cache_ls() -> None:
     from datetime import datetime
 
     from ms_fusion.presets import net_choices
-    from tbe_impl import tuned
-    from tbe_impl.cache import KernelCache
+    from tbe_impl import tuning_store
+    from tbe_impl.runtime.cache import KernelCache
 
     for entry in KernelCache().entries():
         used = datetime.fromtimestamp(entry.used).isoformat(" ", "seconds")
         click.echo(f"{entry.key[:16]}  {entry.bytes:>10,} bytes  used {used}")
-    for kernel in tuned.store().records():
+    for kernel in tuning_store.store().records():
         click.echo(f"{kernel.key[:16]}  tuned kernel {printable(kernel.line())}")
     for net in net_choices.store().records():
         click.echo(f"{net.key[:16]}  tuned net {printable(net.line())}")
@@ -263,8 +263,8 @@ def cache_ls() -> None:
 @cache.command("info")
 def cache_info() -> None:
     """Say where the cache is and how full."""
-    from tbe_impl.cache import KernelCache
     from tbe_impl.environment import shown
+    from tbe_impl.runtime.cache import KernelCache
 
     found = KernelCache().info()
     click.echo(f"directory  {shown(found.root)}")
@@ -279,13 +279,13 @@ def cache_info() -> None:
 @click.option("--tuned", "only_tuned", is_flag=True, help="What tuning stored, and no kernel.")
 def cache_clear(only_tuned: bool) -> None:
     """Remove every kernel; what tuning stored stays."""
-    from tbe_impl.cache import KernelCache
+    from tbe_impl.runtime.cache import KernelCache
 
     if only_tuned:
         from ms_fusion.presets import net_choices
-        from tbe_impl import tuned
+        from tbe_impl import tuning_store
 
-        removed = tuned.store().remove() + net_choices.store().remove()
+        removed = tuning_store.store().remove() + net_choices.store().remove()
         click.echo(f"removed {removed} records of tuning")
     else:
         click.echo(f"removed {KernelCache().clear()} kernels")
@@ -294,7 +294,7 @@ def cache_clear(only_tuned: bool) -> None:
 @cache.command("verify")
 def cache_verify() -> int:
     """Check every kernel. Exit code: 0 all sound, 1 some are not (those are never used)."""
-    from tbe_impl.cache import KernelCache
+    from tbe_impl.runtime.cache import KernelCache
 
     cache = KernelCache()
     wrong = cache.verify()

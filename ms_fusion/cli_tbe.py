@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from tbe_impl.command import Request
+    from tbe_impl.cli.commands import Request
 
 
 @click.group()
@@ -46,12 +46,12 @@ def run_command(check: bool, formula: str | None, as_json: bool, **options: Any)
 
     OPERATOR may be left out when the file has one. Exit code: 0 done, 1 a check found a difference, 2 not done.
     """
-    from tbe_impl.formula_text import parsed
+    from tbe_impl.cli.formula_text import parsed
 
     if formula is not None:
         parsed(formula)
     wanted = request(**options)
-    from tbe_impl.command import run
+    from tbe_impl.cli.commands import run
 
     found = run(wanted, check=check, formula=formula)
     show(found, "render_run", as_json=as_json, exit_code=found.exit_code)
@@ -63,7 +63,7 @@ def run_command(check: bool, formula: str | None, as_json: bool, **options: Any)
 def show_command(**options: Any) -> None:
     """Print an operator's graph, loop nest, C and report."""
     wanted = request(**options)
-    from tbe_impl.command import show as show_operator
+    from tbe_impl.cli.commands import show as show_operator
 
     click.echo(show_operator(wanted), nl=False)
 
@@ -75,7 +75,7 @@ def show_command(**options: Any) -> None:
 def bench_command(loop: int, as_json: bool, **options: Any) -> None:
     """Time an operator beside its NumPy definition and a copy."""
     wanted = request(**options)
-    from tbe_impl.timing import bench
+    from tbe_impl.cli.timing import bench
 
     show(bench(wanted, loop=loop), "render_bench", as_json=as_json)
 

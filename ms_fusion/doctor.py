@@ -22,11 +22,12 @@ from pathlib import Path
 from ms_fusion.mindspore_faults import FAULTS
 from ms_fusion.presets.table import VERSIONS
 from ms_fusion.target import INSTALL
-from tbe_impl import environment, machine
-from tbe_impl.backends.cpu.compiler import find_compiler
-from tbe_impl.cache import OWN_PLACE, KernelCache, check_place
+from tbe_impl import environment
 from tbe_impl.errors import CacheError, InputError, MissingError
-from tbe_impl.process_group import child_group
+from tbe_impl.runtime import machine
+from tbe_impl.runtime.cache import OWN_PLACE, KernelCache, check_place
+from tbe_impl.runtime.compiler import find_compiler
+from tbe_impl.runtime.process_group import child_group
 
 EXIT_CODES = {"ok": 0, "hint": 0, "warning": 1, "broken": 2}
 PYTHONS = ((3, 10), (3, 12))

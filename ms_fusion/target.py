@@ -172,7 +172,7 @@ def run_file(path: Path) -> ModuleType:
 @contextmanager
 def _as_script(path: Path) -> Iterator[None]:
     """Find modules as `python FILE.py` would; their bytecode goes to our cache, not beside them."""
-    from tbe_impl.bytecode import cached_bytecode
+    from tbe_impl.loading.bytecode import cached_bytecode
 
     place = str(path.resolve().parent)
     # It stays on the path: a net may import its neighbours when it is first called.
@@ -182,7 +182,7 @@ def _as_script(path: Path) -> Iterator[None]:
 
 
 def _load(path: Path) -> ModuleType:
-    from tbe_impl.bytecode import CachedLoader
+    from tbe_impl.loading.bytecode import CachedLoader
 
     name = path.stem
     if name in sys.modules or name in sys.stdlib_module_names or not name.isidentifier():

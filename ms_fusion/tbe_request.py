@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ms_fusion.target import parse_input
-from tbe_impl.arguments import UNKNOWN_SIZE, Description
+from tbe_impl.cli.arguments import UNKNOWN_SIZE, Description
 from tbe_impl.errors import InputError
-from tbe_impl.operator_file import check_operator_file, split_target
+from tbe_impl.loading.operator_reference import check_operator_file, split_target
 from tbe_impl.soc import soc as soc_of
 
 if TYPE_CHECKING:
-    from tbe_impl.command import Request
+    from tbe_impl.cli.commands import Request
 
 
 def request_of(
@@ -33,7 +33,7 @@ def request_of(
         target: ``FILE.py:operator`` or ``FILE.py``.
         inputs, outputs: texts such as ``16x32:float16``; see `description_of`.
         attributes: pairs of name and text.
-        soc, search_path, backend, seed: see `tbe_impl.command.Request`.
+        soc, search_path, backend, seed: see `tbe_impl.cli.commands.Request`.
 
     Raises:
         InputError: a text is wrong.
@@ -46,7 +46,7 @@ def request_of(
     wanted = [_described(text, option="--output") for text in outputs]
     check_operator_file(split_target(target)[0])
     _check_chip(soc)
-    from tbe_impl.command import Request
+    from tbe_impl.cli.commands import Request
 
     return Request(
         target,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tbe_impl.late_names import late_names
+from tbe_impl.lazy_names import late_names
 
 if TYPE_CHECKING:
     from tbe_impl import compat
     from tbe_impl.errors import FusionError
     from tbe_impl.kernel import Kernel
-    from tbe_impl.operator import Operator, load_operator
-    from tbe_impl.operator_tuning import tune
+    from tbe_impl.loading.operator import Operator, load_operator
+    from tbe_impl.loading.tune_operator import tune
 
 __version__ = "0.1.0"
 """Of all that is installed together; cached kernels of another version are not used."""
@@ -25,9 +25,9 @@ _HOMES = {
     "compat": "tbe_impl.compat",
     "FusionError": "tbe_impl.errors",
     "Kernel": "tbe_impl.kernel",
-    "Operator": "tbe_impl.operator",
-    "load_operator": "tbe_impl.operator",
-    "tune": "tbe_impl.operator_tuning",
+    "Operator": "tbe_impl.loading.operator",
+    "load_operator": "tbe_impl.loading.operator",
+    "tune": "tbe_impl.loading.tune_operator",
 }
 
 

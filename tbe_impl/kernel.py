@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.backends import numpy_backend
-from tbe_impl.backends.cpu import backend as cpu
-from tbe_impl.backends.cpu.marks import marking
-from tbe_impl.backends.cpu.program import Layout, layout_of
-from tbe_impl.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
+from tbe_impl.codegen.program import Layout, layout_of
+from tbe_impl.codegen.source_comments import marking
+from tbe_impl.cpu import prepared_kernel as cpu
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, static_shape, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
-from tbe_impl.merged_sizes import merged_variables, unmerged
-from tbe_impl.tuned import Tuning
+from tbe_impl.interpreter import evaluate
+from tbe_impl.runtime.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
+from tbe_impl.runtime.merged_sizes import merged_variables, unmerged
+from tbe_impl.tuning_store import Tuning
 
 BACKENDS = ("cpu", "numpy")
 _TRUTH = ({"bool", "int8"}, {"bool", "uint8"})
@@ -129,7 +129,7 @@ class Kernel:
         prepared = self._prepared() if backend == "cpu" else None
         places = self._places(targets, flat, values) if prepared is not None else None
         if prepared is None:
-            results = numpy_backend.run(
+            results = evaluate.run(
                 [item.tensor for item in self.outputs],
                 {id(item.tensor): array for item, array in zip(self.inputs, flat, strict=True)},
                 values,
@@ -249,7 +249,7 @@ class Kernel:
 
     def report(self) -> Any:
         """Tiles, bytes on the chip, alignment, bytes moved and warnings, as the chip would see it."""
-        from tbe_impl.report import report_of
+        from tbe_impl.kernel_report import report_of
 
         return report_of(self)
 
@@ -438,4 +438,4 @@ def _filled(
 def _number(size: Expr, values: Mapping[int, int | float]) -> int:
     if isinstance(size, Const):
         return int(size.value)
-    return int(numpy_backend.scalar(size, values))
+    return int(evaluate.scalar(size, values))

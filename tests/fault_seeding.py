@@ -115,7 +115,8 @@ def rooms_of(path: str) -> tuple[str, ...]:
         if (ROOT / (room := "/".join(["tests", *folders[:depth]]))).is_dir()
     )
     also = {
-        "tbe_impl/backends": ("tests/golden_code",),
+        "tbe_impl/codegen": ("tests/golden_code",),
+        "tbe_impl/cpu": ("tests/tbe_impl/codegen", "tests/golden_code"),
         "tbe_impl/compat": ("tests/tbe_impl/wild",),
         "tbe_impl/dsl": ("tests/tbe_impl/ops", "tests/golden_code"),
         "custom_ops/onednn": ("tests/custom_ops/operators",),

@@ -28,9 +28,9 @@ from ms_fusion.mindspore_faults import FAULTS
 from ms_fusion.onnx_fusion import native, native_worker
 from ms_fusion.presets import generators, handshake, mindspore_state, record, table
 from ms_fusion.why_not.reasons import REASONS
-from tbe_impl import cache_entry, cache_notes, tuned
-from tbe_impl.backends.cpu import compiler_process
+from tbe_impl import tuning_store
 from tbe_impl.environment import VARIABLES, Variable
+from tbe_impl.runtime import cache_entry, cache_notes, compiler_process
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 from tests.source_files import read_tree
@@ -400,7 +400,7 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
         (cache_entry.KERNEL_BYTES_MAX, "A library of the cache is at most 1 GiB"),
         (cache_entry.META_BYTES_MAX, "its note 1 MiB"),
         (cache_notes.BYTES_MAX, "another note 1 MiB"),
-        (tuned.BYTES_MAX, "a record of tuning 64 KiB"),
+        (tuning_store.BYTES_MAX, "a record of tuning 64 KiB"),
     ):
         unit = {"GiB": 30, "MiB": 20, "KiB": 10}[what[-3:]]
         assert what in limits and int(what.split()[-2]) << unit == size, what

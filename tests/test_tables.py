@@ -86,7 +86,7 @@ def test_a_sample_varies_all_axes() -> None:
     "nodeid, room",
     [
         ("tests/tbe_impl/dsl/test_show.py::test_a", "tests/tbe_impl/dsl"),
-        ("tests/tbe_impl/backends/cpu/test_a.py::test_a[x::y]", "tests/tbe_impl/backends"),
+        ("tests/tbe_impl/codegen/test_a.py::test_a[x::y]", "tests/tbe_impl/codegen"),
         ("tests/test_docs.py::test_a", "tests"),
         ("tbe_impl/dsl/shaping.py::tbe_impl.dsl.shaping.broadcast", "tbe_impl"),
     ],
@@ -136,7 +136,7 @@ def test_random_faults_follow_from_the_seed() -> None:
 @cases(
     "path, room",
     [
-        ("tbe_impl/backends/cpu/nests.py", "tests/tbe_impl/backends/cpu"),
+        ("tbe_impl/codegen/partition.py", "tests/tbe_impl/codegen"),
         ("custom_ops/operators/swish.py", "tests/custom_ops/operators"),
         ("ms_fusion/target.py", "tests/ms_fusion"),
     ],

@@ -30,7 +30,7 @@ from benchmarks.harness.lines import (
 )
 from benchmarks.harness.workloads import compared_part
 from benchmarks.measuring import Samples, is_quick, settle
-from tbe_impl import machine
+from tbe_impl.runtime import machine
 
 ENVIRONMENT: Mapping[str, Mapping[str, str]] = {REPAIRED: REPAIR}
 EVERYBODYS = KEPT_TO_AVX2 if machine.is_kept_to_avx2() else {}

@@ -25,7 +25,7 @@ from benchmarks.harness.lines import (
 from benchmarks.harness.processes import Process, in_turns
 from benchmarks.harness.workloads import Operator, expected_of, is_operator, is_smaller
 from benchmarks.measuring import Samples, is_quick, largest_error
-from tbe_impl import machine
+from tbe_impl.runtime import machine
 
 TOLERANCE = {"float32": 2e-6, "float16": 2e-3}
 """Of an operator's result from its formula in float64, |found − expected| ÷ (1 + |expected|)."""

@@ -20,7 +20,7 @@ from case_studies.language_model.stages import (
 from case_studies.language_model.training import Trained
 from ms_fusion.report.wording import operators_text
 from tbe_impl import environment
-from tbe_impl.tuned import processor
+from tbe_impl.tuning_store import processor
 
 if TYPE_CHECKING:
     from ms_fusion import Ledger

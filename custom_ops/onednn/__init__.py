@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tbe_impl.late_names import late_names
+from tbe_impl.lazy_names import late_names
 
 if TYPE_CHECKING:
     from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
+    from custom_ops.onednn.fast_dtypes import quick_channels_last
     from custom_ops.onednn.pooling import prepare_max_pool_gradient
-    from custom_ops.onednn.prepared import Prepared, TensorType
-    from custom_ops.onednn.probing import quick_channels_last
+    from custom_ops.onednn.prepared_operator import Prepared, TensorType
     from custom_ops.onednn.products import prepare_matmul
-    from custom_ops.onednn.tried_library import why_missing
+    from custom_ops.onednn.verified_library import why_missing
 
 _HOMES = {
-    "Prepared": "prepared",
-    "TensorType": "prepared",
+    "Prepared": "prepared_operator",
+    "TensorType": "prepared_operator",
     "prepare_conv2d": "convolution",
     "prepare_conv2d_backward": "convolution",
     "prepare_matmul": "products",
     "prepare_max_pool_gradient": "pooling",
-    "quick_channels_last": "probing",
-    "why_missing": "tried_library",
+    "quick_channels_last": "fast_dtypes",
+    "why_missing": "verified_library",
 }
 
 __all__ = [

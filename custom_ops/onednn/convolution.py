@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from custom_ops.onednn import im2col
-from custom_ops.onednn.convolution_plans import plan_forward, plan_gradients
+from custom_ops.onednn.convolution_programs import plan_forward, plan_gradients
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Padding, Pair, geometry
 from custom_ops.onednn.layouts import lying
-from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.prepared_operator import Prepared, TensorType
 from custom_ops.onednn.routes import check_dtype, checked_threads, chosen
 from tbe_impl.errors import InputError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from custom_ops.onednn import constants
 from custom_ops.onednn.geometry import Geometry
-from custom_ops.onednn.plans import Builder, dims
+from custom_ops.onednn.programs import Builder, dims
 
 LONG_SUM = 1024
 """Products that are added to one number, from which on it matters how."""

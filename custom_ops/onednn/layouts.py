@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from custom_ops.onednn.plans import Builder, Place, Written
-from custom_ops.onednn.prepared import TensorType
+from custom_ops.onednn.prepared_operator import TensorType
+from custom_ops.onednn.programs import Builder, Place, Written
 
 
 def lying(shape: Sequence[int], last: bool) -> tuple[int, ...]:

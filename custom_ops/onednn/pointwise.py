@@ -10,8 +10,8 @@ import math
 
 from custom_ops.onednn.epilogues import NOTHING, Epilogue
 from custom_ops.onednn.geometry import Geometry
-from custom_ops.onednn.multiplying import multiply
-from custom_ops.onednn.plans import Builder, Place, Written
+from custom_ops.onednn.matrix_product_step import multiply
+from custom_ops.onednn.programs import Builder, Place, Written
 
 LEAST_PLACES = 32
 """Images of fewer places go through the convolution, but those of one."""

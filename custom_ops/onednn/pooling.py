@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from custom_ops.onednn import constants, layouts
-from custom_ops.onednn.building import build
-from custom_ops.onednn.convolution_plans import KEPT
+from custom_ops.onednn.convolution_programs import KEPT
 from custom_ops.onednn.dnnl_library import Library
-from custom_ops.onednn.plans import Builder, dims
-from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.prepared_operator import Prepared, TensorType
+from custom_ops.onednn.program_building import build
+from custom_ops.onednn.programs import Builder, dims
 from custom_ops.onednn.routes import checked_threads
-from custom_ops.onednn.tried_library import library
+from custom_ops.onednn.verified_library import library
 from tbe_impl.errors import InputError
 
 Numbers = tuple[int, ...]

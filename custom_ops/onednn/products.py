@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from custom_ops.onednn.building import build
-from custom_ops.onednn.convolution_plans import KEPT
+from custom_ops.onednn.convolution_programs import KEPT
 from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
-from custom_ops.onednn.multiplying import multiply
-from custom_ops.onednn.plans import Builder, row_major
-from custom_ops.onednn.prepared import Prepared, TensorType
+from custom_ops.onednn.matrix_product_step import multiply
+from custom_ops.onednn.prepared_operator import Prepared, TensorType
+from custom_ops.onednn.program_building import build
+from custom_ops.onednn.programs import Builder, row_major
 from custom_ops.onednn.routes import check_dtype, checked_threads, chosen
 from tbe_impl.errors import InputError
 

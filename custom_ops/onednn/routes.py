@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from custom_ops.onednn.dnnl_library import Library
-from custom_ops.onednn.prepared import DTYPES
-from custom_ops.onednn.tried_library import library, why_missing
+from custom_ops.onednn.prepared_operator import DTYPES
+from custom_ops.onednn.verified_library import library, why_missing
 from tbe_impl import environment
 from tbe_impl.errors import InputError
 

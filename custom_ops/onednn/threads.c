@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "workers.h"
+#include "thread_pool.h"
 
 /* std::function<void(int, int)> of libstdc++ */
 struct function {

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 
-from custom_ops.specs import OpSpec
+from custom_ops.core.operator_spec import OpSpec
 
 
 def all_specs() -> Mapping[str, OpSpec]:

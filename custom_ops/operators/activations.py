@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import HAS_MINDSPORE, Cell, nn, ops
+from custom_ops.core.framework import HAS_MINDSPORE, Cell, nn, ops
 from tbe_impl.errors import InputError
 
 NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}

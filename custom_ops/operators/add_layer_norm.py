@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import HALVES
+from custom_ops.core.row_helpers import check_shape, mean, sizes, spread, wide
 from custom_ops.operators import layer_norm
-from custom_ops.pointwise import HALVES
-from custom_ops.rows import check_shape, mean, sizes, spread, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 

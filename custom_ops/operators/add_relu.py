@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ops
-from custom_ops.rows import check_shape, sizes
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, sizes
 from tbe_impl import dsl
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, sizes, wide
 from custom_ops.operators import rms_norm
-from custom_ops.rows import check_shape, sizes, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.called import Called
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ms, ops
-from custom_ops.kernels import Described
+from custom_ops.core.c_kernels import Written
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import Called
+from custom_ops.core.framework import ms, ops
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators import attention_steps
-from custom_ops.specs import OpSpec
-from custom_ops.written import Written
 from tbe_impl.errors import InputError
 
 NAME = "ScaledDotProductAttention"

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.called import Called
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ops
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import Called
+from custom_ops.core.framework import ops
+from custom_ops.core.weighted_cells import as_array, parameter
 from custom_ops.operators.batch_norm_inference import BATCH_NORM_INFERENCE
 from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
 from custom_ops.operators.channels import ACTIVATIONS
 from custom_ops.operators.epilogues import LEAK
-from custom_ops.weights import as_array, parameter
 from tbe_impl.errors import InputError
 
 

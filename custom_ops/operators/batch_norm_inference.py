@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, sizes, spread, total, wide
 from custom_ops.operators import epilogues
 from custom_ops.operators.channels import (
     ACTIVATIONS,
@@ -18,8 +20,6 @@ from custom_ops.operators.channels import (
     slopes,
 )
 from custom_ops.operators.epilogues import LEAK
-from custom_ops.rows import check_shape, sizes, spread, total, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, mean, share_of, sizes, spread, total, wide
 from custom_ops.operators import epilogues
 from custom_ops.operators.batch_norm_inference import infer_formula
 from custom_ops.operators.channels import (
@@ -17,8 +19,6 @@ from custom_ops.operators.channels import (
     scaled,
     slopes,
 )
-from custom_ops.rows import check_shape, mean, share_of, sizes, spread, total, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 

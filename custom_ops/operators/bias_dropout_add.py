@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.called import real
-from custom_ops.cell import ChoosingCell, FusedCell
-from custom_ops.counted_random import NEXT_KEY, bits, bits_in_numpy, bits_of_mindspore
-from custom_ops.framework import HAS_MINDSPORE, ms, ops
-from custom_ops.pointwise import common_shape, like, promoted, wide
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeStep, TbeSteps, step_operator
+from custom_ops.core.cell import ChoosingCell, FusedCell
+from custom_ops.core.cell_call import real
+from custom_ops.core.counter_random import NEXT_KEY, bits, bits_in_numpy, bits_of_mindspore
+from custom_ops.core.framework import HAS_MINDSPORE, ms, ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import common_shape, like, promoted, wide
+from custom_ops.tbe.steps import TbeStep, TbeSteps, step_operator
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
 from tbe_impl.dsl.sizes import is_one

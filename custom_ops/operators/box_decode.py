@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.called import real
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ms, ops
-from custom_ops.rows import sizes, wide
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import real
+from custom_ops.core.framework import ms, ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import sizes, wide
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 

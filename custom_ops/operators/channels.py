@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.core.row_helpers import check_shape, sizes, spread, wide
 from custom_ops.operators.epilogues import LEAK
-from custom_ops.rows import check_shape, sizes, spread, wide
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 

@@ -6,10 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from custom_ops.chain import Chain, Step
-from custom_ops.framework import ops
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described
+from custom_ops.core.framework import ops
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.weighted_cells import WeightedCell, keeping_names, parameter, uniform
 from custom_ops.onednn import im2col, prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import geometry
@@ -22,9 +24,7 @@ from custom_ops.operators.epilogues import (
     activation_steps,
 )
 from custom_ops.operators.linear import own_kernel, threads
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeStep, TbeSteps
-from custom_ops.weights import WeightedCell, keeping_names, parameter, uniform
+from custom_ops.tbe.steps import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 LOWERINGS = ("auto", "onednn", "im2col")

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import OnArrays
-from custom_ops.called import Called
-from custom_ops.cell import FusedCell
-from custom_ops.framework import HAS_MINDSPORE
+from custom_ops.core.arrays import OnArrays
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import Called
+from custom_ops.core.framework import HAS_MINDSPORE
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.weighted_cells import as_array, keeping_names
 from custom_ops.operators.batch_norm import BatchNorm
 from custom_ops.operators.conv2d import CONV2D_BIAS, Conv2d, convolution_spec
 from custom_ops.operators.epilogues import LEAK
 from custom_ops.operators.fold_batch_norm import FOLD_BATCH_NORM, FOLD_BATCH_NORM_BIAS, eps_of
-from custom_ops.specs import OpSpec
-from custom_ops.weights import as_array, keeping_names
 from tbe_impl.errors import InputError
 
 CONV2D_BIAS_RELU = convolution_spec("Conv2dBiasReLU", activation="relu")

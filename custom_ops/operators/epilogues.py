@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import wide
+from custom_ops.core.row_helpers import total
 from custom_ops.operators.gelu import formula as gelu_formula
 from custom_ops.operators.gelu import gelu_slope
 from custom_ops.operators.swish import swish_slope
-from custom_ops.pointwise import wide
-from custom_ops.rows import total
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeStep
+from custom_ops.tbe.steps import TbeStep
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.framework import ops
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, sizes, spread, wide
+from custom_ops.core.weighted_cells import as_array
 from custom_ops.operators.conv2d import Conv2d
-from custom_ops.rows import check_shape, sizes, spread, wide
-from custom_ops.specs import OpSpec
-from custom_ops.weights import as_array
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 

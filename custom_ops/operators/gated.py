@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.cell import ChoosingCell, FusedCell
-from custom_ops.framework import ops
-from custom_ops.pointwise import like, promoted, wide
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import ChoosingCell, FusedCell
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import like, promoted, wide
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Const
 from tbe_impl.dsl.tensor import shape_text

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, per, sizes, spread, total, wide
+from custom_ops.core.weighted_cells import WeightedCell, parameter
 from custom_ops.operators.layer_norm import normalise
-from custom_ops.rows import check_shape, per, sizes, spread, total, wide
-from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, parameter
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 

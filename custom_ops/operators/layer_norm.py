@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import ops
-from custom_ops.rows import axis_of, check_shape, mean, sizes, spread, total, wide
-from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, parameter
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import axis_of, check_shape, mean, sizes, spread, total, wide
+from custom_ops.core.weighted_cells import WeightedCell, parameter
 from tbe_impl import dsl
 
 

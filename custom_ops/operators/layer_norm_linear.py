@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.chain import Chain, Step
-from custom_ops.framework import ops
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described, outputs_of
+from custom_ops.core.framework import ops
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described, outputs_of
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.weighted_cells import WeightedCell, keeping_names, parameter
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators.epilogues import ROWS_SUM
 from custom_ops.operators.layer_norm import LAYER_NORM
@@ -22,9 +24,7 @@ from custom_ops.operators.linear import (
     threads,
 )
 from custom_ops.operators.matmul_bias import MATMUL, MATMUL_BIAS, dense_weights
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeStep, TbeSteps
-from custom_ops.weights import WeightedCell, keeping_names, parameter
+from custom_ops.tbe.steps import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 NAME = "LayerNormLinear"

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.chain import Chain, Step
-from custom_ops.framework import ops
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.framework import ops
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import HALVES
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import (  # fmt: skip
@@ -21,12 +23,10 @@ from custom_ops.operators.epilogues import (  # fmt: skip
 )
 from custom_ops.operators.gelu import GELU_SPEC
 from custom_ops.operators.products import PRODUCT, PRODUCT_OF_ROWS
-from custom_ops.pointwise import HALVES
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeStep, TbeSteps
+from custom_ops.tbe.steps import TbeStep, TbeSteps
 from tbe_impl import dsl, environment
-from tbe_impl.backends.cpu.buffers import usable_threads
 from tbe_impl.errors import InputError
+from tbe_impl.runtime.buffers import usable_threads
 
 SAMPLES = (((6, 24), (17, 24)), ((2, 3, 9), (4, 9)), ((33, 64), (96, 64)), ((7,), (5, 7)), ((0, 4), (3, 4)))  # fmt: skip
 """Shapes of x and of weight."""

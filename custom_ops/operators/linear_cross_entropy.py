@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.framework import ops
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.framework import ops
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.recent import Recent
+from custom_ops.core.weighted_cells import WeightedCell, parameter
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import linear_cross_entropy_steps as steps
 from custom_ops.operators import softmax_cross_entropy as cross_entropy
-from custom_ops.recent import Recent
-from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, parameter
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel

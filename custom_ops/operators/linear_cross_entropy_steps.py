@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.gradient import gradient_of
+from custom_ops.core.gradient import gradient_of
 from custom_ops.operators.products import (
     PRODUCT,
     PRODUCT_OF_ROWS_ADDED,
@@ -13,7 +13,7 @@ from custom_ops.operators.products import (
     ZEROS,
 )
 from custom_ops.operators.softmax_cross_entropy import SOFTMAX_CROSS_ENTROPY
-from custom_ops.tbe_steps import AnyStep, TbeBlocks, TbeStep, TbeSteps, TbeView, step_operator
+from custom_ops.tbe.steps import AnyStep, TbeBlocks, TbeStep, TbeSteps, TbeView, step_operator
 
 ROWS = 256
 """Of a chunk: so many rows of logits are held."""

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from custom_ops.cell import FusedCell
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.weighted_cells import WeightedCell, keeping_names, parameter, uniform
 from custom_ops.operators.activations import key_of
 from custom_ops.operators.gelu import GELU_SPEC
 from custom_ops.operators.linear import linear_spec
 from custom_ops.operators.swish import SWISH
-from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, keeping_names, parameter, uniform
 from tbe_impl.errors import InputError
 
 MATMUL = linear_spec("MatMul", bias=False)

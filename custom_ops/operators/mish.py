@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ops
-from custom_ops.pointwise import promoted, wide
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import promoted, wide
 from tbe_impl import dsl
 
 LARGE = 20.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ops
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import like, promoted, wide
 from custom_ops.operators.swish import swish, swish_slope
-from custom_ops.pointwise import like, promoted, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ops
-from custom_ops.pointwise import like, promoted, wide
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import like, promoted, wide
 from tbe_impl import dsl
 
 

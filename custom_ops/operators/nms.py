@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ms, ops
-from custom_ops.kernels import Described
+from custom_ops.core.c_kernels import Written
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.framework import ms, ops
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators.iou import formula as iou
 from custom_ops.operators.products import PLACES
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import TbeBlocks, TbeStep, TbeSteps, step_operator
-from custom_ops.written import Written
+from custom_ops.tbe.steps import TbeBlocks, TbeStep, TbeSteps, step_operator
 from tbe_impl.errors import InputError
 
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.called import real
-from custom_ops.framework import HAS_MINDSPORE, ms
-from custom_ops.kernels import Described
-from custom_ops.specs import OpSpec
-from custom_ops.written import Written
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.c_kernels import Written
+from custom_ops.core.cell_call import real
+from custom_ops.core.framework import HAS_MINDSPORE, ms
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
 from tbe_impl.errors import InputError
 
 ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)

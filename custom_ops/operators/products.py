@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from custom_ops.rows import sizes
-from custom_ops.specs import OpSpec
-from custom_ops.tbe_steps import step_operator
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import sizes
+from custom_ops.tbe.steps import step_operator
 from tbe_impl import dsl
 
 

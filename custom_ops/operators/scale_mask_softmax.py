@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.cell import ChoosingCell, FusedCell
-from custom_ops.framework import ms, ops
-from custom_ops.pointwise import common_shape, like, promoted, wide
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import ChoosingCell, FusedCell
+from custom_ops.core.framework import ms, ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import common_shape, like, promoted, wide
 from tbe_impl import dsl
+from tbe_impl.dsl.operation import may_equal
 from tbe_impl.dsl.tensor import shape_text
-from tbe_impl.dsl.word import may_equal
 from tbe_impl.errors import InputError
 
 LOWEST = -3.4e38

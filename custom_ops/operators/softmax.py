@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.called import whole
-from custom_ops.cell import FusedCell
-from custom_ops.framework import ops
-from custom_ops.rows import axis_of, spread, total, wide
-from custom_ops.specs import OpSpec
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import whole
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import axis_of, spread, total, wide
 from tbe_impl import dsl
 
 

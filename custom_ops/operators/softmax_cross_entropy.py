@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import check_shape, per, sizes, spread, total, wide
 from custom_ops.operators.softmax import shifted
-from custom_ops.rows import check_shape, per, sizes, spread, total, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 

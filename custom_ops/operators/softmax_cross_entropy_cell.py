@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.called import Called
-from custom_ops.cell import FusedCell
-from custom_ops.framework import HAS_MINDSPORE, ms
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import Called
+from custom_ops.core.framework import HAS_MINDSPORE, ms
+from custom_ops.core.weighted_cells import as_array
 from custom_ops.operators.softmax_cross_entropy import (
     SOFTMAX_CROSS_ENTROPY,
     SOFTMAX_CROSS_ENTROPY_WEIGHTED,
     check_arguments,
 )
 from custom_ops.operators.softmax_cross_entropy_dense import SOFTMAX_CROSS_ENTROPY_DENSE
-from custom_ops.weights import as_array
 from tbe_impl.errors import InputError
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import per, sizes, spread, total, wide
 from custom_ops.operators.softmax_cross_entropy import (
     as_before,
     log_of_sum,
@@ -13,8 +15,6 @@ from custom_ops.operators.softmax_cross_entropy import (
     row_gradient,
     with_rows,
 )
-from custom_ops.rows import per, sizes, spread, total, wide
-from custom_ops.specs import OpSpec
 from tbe_impl import dsl
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import ops
+from custom_ops.core.framework import ops
 from custom_ops.operators.gated import GatedCell, halves_spec, pair_spec
 from custom_ops.operators.swish import swish, swish_slope
 from tbe_impl.dsl.functions import FUNCTIONS

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.framework import HAS_MINDSPORE, ops
-from custom_ops.rows import sizes, wide
-from custom_ops.specs import OpSpec
-from custom_ops.weights import WeightedCell, parameter
+from custom_ops.core.framework import HAS_MINDSPORE, ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.row_helpers import sizes, wide
+from custom_ops.core.weighted_cells import WeightedCell, parameter
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 

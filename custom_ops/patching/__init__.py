@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from custom_ops.framework import HAS_MINDSPORE, nn
-from custom_ops.patching import alike, mixed_precision
-from custom_ops.patching.callees import is_open
-from custom_ops.patching.checking import (
+from custom_ops.core.framework import HAS_MINDSPORE, nn
+from custom_ops.patching import known_equivalents, mixed_precision
+from custom_ops.patching.call_site_edits import Owner, owner_of, try_edits, try_heads
+from custom_ops.patching.inlinable_calls import is_open
+from custom_ops.patching.patch_record import Change, PatchRecord, Replacement, Slot, forget_graphs
+from custom_ops.patching.rules import Rule, is_plain, rule_for
+from custom_ops.patching.verification import (
     Seen,
     difference,
     disagreement,
@@ -18,9 +21,6 @@ from custom_ops.patching.checking import (
     slopes,
     trial,
 )
-from custom_ops.patching.owners import Owner, owner_of, try_edits, try_heads
-from custom_ops.patching.record import Change, PatchRecord, Replacement, Slot, forget_graphs
-from custom_ops.patching.rules import Rule, is_plain, rule_for
 from tbe_impl.environment import is_off_and_said
 from tbe_impl.errors import InputError, MissingError
 
@@ -194,7 +194,7 @@ class _Patch:
             return UNREACHED
         reason = disagreement(lambda: first.again(after), last.output, self.tolerance)
         if not reason and one.rule is None:
-            reason = alike.why_not(one.cells[0], after, first, self.tolerance)
+            reason = known_equivalents.why_not(one.cells[0], after, first, self.tolerance)
         return reason
 
     def _without_wrong_masks(self) -> None:
@@ -259,6 +259,6 @@ def _candidates(net: Any) -> Iterator[_Candidate]:
                 taken = number + len(rule.classes)
                 yield _Candidate(path, tuple(rest[: len(rule.classes)]), rule)
                 continue
-            made = alike.candidate(slot.was)
+            made = known_equivalents.candidate(slot.was)
             if made is not None:
                 yield _Candidate(path, (slot,), None, made)

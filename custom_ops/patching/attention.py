@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from custom_ops.framework import nn
+from custom_ops.core.framework import nn
 from custom_ops.operators.softmax import Softmax
 from custom_ops.patching.attention_core import ADDED, KEPT, LEFT_OUT
 from custom_ops.patching.attention_edit import Attention, Masked, Reshaped, Scaled, Step, edit_of
-from custom_ops.patching.edits import NOT_TRAINING, Edit
-from custom_ops.patching.flow import Definition, Flow
-from custom_ops.patching.known import Scope, number_of
-from custom_ops.patching.meaning import Meaning, meaning
-from custom_ops.patching.one_number import is_number, value_of
-from custom_ops.patching.zero_or_one import is_same, is_zero_or_one
+from custom_ops.patching.binary_masks import is_same, is_zero_or_one
+from custom_ops.patching.call_semantics import Meaning, meaning
+from custom_ops.patching.data_flow import Definition, Flow
+from custom_ops.patching.partial_evaluation import Scope, number_of
+from custom_ops.patching.scalar_constants import is_number, value_of
+from custom_ops.patching.source_edits import NOT_TRAINING, Edit
 
 LOW, WEAK = -1e9, -1e4
 """A value that takes a score out of a softmax: what is left of a score beside it is nothing. The weak one does where it is not

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.framework import Cell, ms, ops
+from custom_ops.core.framework import Cell, ms, ops
 from custom_ops.operators.attention import ScaledDotProductAttention
 
 ADDED, KEPT, LEFT_OUT = "added", "kept", "left out"

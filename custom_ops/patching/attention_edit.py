@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_ops.patching.attention_core import ADDED, AttentionCore
-from custom_ops.patching.edits import Edit
-from custom_ops.patching.flow import Definition, Flow
-from custom_ops.patching.known import Scope
-from custom_ops.patching.meaning import meaning
+from custom_ops.patching.call_semantics import meaning
+from custom_ops.patching.data_flow import Definition, Flow
+from custom_ops.patching.partial_evaluation import Scope
+from custom_ops.patching.source_edits import Edit
 
 
 @dataclass(frozen=True)

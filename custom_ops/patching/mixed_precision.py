@@ -10,13 +10,13 @@ from __future__ import annotations
 from functools import cache, wraps
 from typing import Any
 
-from custom_ops.framework import Cell, ms, nn
+from custom_ops.core.framework import Cell, ms, nn
 from custom_ops.operators.attention import ScaledDotProductAttention
 from custom_ops.operators.conv2d import Conv2d
 from custom_ops.operators.conv_bn import ConvBN
 from custom_ops.operators.matmul_bias import DenseCell
-from custom_ops.patching.callees import AS_WRITTEN
-from custom_ops.patching.record import forget_graphs
+from custom_ops.patching.inlinable_calls import AS_WRITTEN
+from custom_ops.patching.patch_record import forget_graphs
 from custom_ops.patching.rules import is_plain
 from tbe_impl.errors import InputError
 

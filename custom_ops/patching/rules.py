@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import custom_ops
-from custom_ops.framework import Cell, nn
+from custom_ops.core.framework import Cell, nn
 from custom_ops.operators.activations import key_of
 from custom_ops.operators.conv_bn import ConvBN
 

@@ -7,9 +7,16 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from custom_ops.framework import nn, ops
-from custom_ops.patching.callees import arguments_of, callee_of, parsed, plain_function
-from custom_ops.patching.known import PLAIN, Known, Scope, Something, condition, of_argument
+from custom_ops.core.framework import nn, ops
+from custom_ops.patching.inlinable_calls import arguments_of, callee_of, parsed, plain_function
+from custom_ops.patching.partial_evaluation import (
+    PLAIN,
+    Known,
+    Scope,
+    Something,
+    condition,
+    of_argument,
+)
 
 NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Expressions whose parts may run never or several times."""

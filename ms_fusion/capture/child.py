@@ -19,7 +19,7 @@ from ms_fusion.accuracy import tensor_dump
 from ms_fusion.capture.parcel import unpack
 from ms_fusion.capture.run import CaptureOrder, run_capture, title_of
 from tbe_impl.errors import CaptureError, FusionError
-from tbe_impl.process_group import child_group
+from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 1800.0
 RECEIVED = "received"

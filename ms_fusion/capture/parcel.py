@@ -21,9 +21,9 @@ from typing import Any
 
 import cloudpickle
 
-from custom_ops import tbe_hook
-from custom_ops.tbe_kernels import with_parameters
-from custom_ops.tbe_registrations import Registration, registrations
+from custom_ops.tbe import mindspore_hook
+from custom_ops.tbe.kernels import with_parameters
+from custom_ops.tbe.registrations import Registration, registrations
 from ms_fusion.capture.twin import plain_function, reachable
 from tbe_impl.compat.placeholders import CompatModule
 
@@ -51,7 +51,7 @@ class _Packer(cloudpickle.Pickler):
         if type(item) is Custom:
             return _make, (Custom, _made_with(item)[0], {})
         if isinstance(item, Primitive) and type(item).__reduce__ is Primitive.__reduce__:
-            registration = tbe_hook.registration_of(item)
+            registration = mindspore_hook.registration_of(item)
             return _make_primitive, (type(item), dict(item.init_attrs), registration)
         if isinstance(item, MultitypeFuncGraph):
             entries = [(tuple(map(str, types)), function) for types, function in item.entries]

@@ -27,12 +27,12 @@ from ms_fusion.kernel_server.translate import Group
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.target import check_tensors, require_mindspore
-from tbe_impl import tuned
+from tbe_impl import tuning_store
 from tbe_impl.environment import is_off
 from tbe_impl.errors import FusionError, InputError, MissingError
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuned import Choice
-from tbe_impl.tuning.bar import Progress, bar
+from tbe_impl.tuning.progress_bar import Progress, bar
+from tbe_impl.tuning_store import Choice
 
 COMPARED_S = 2.0
 """How long two ways are compared at most; a tenth of the whole time where that is less."""
@@ -248,7 +248,7 @@ def _tuned_kernels(groups: Sequence[Composite], seconds: float, clock: _Clock) -
             for kernel, group, graph in own_kernels(composite):
                 plan = planned(group, graph)
                 also = _choices(group, (plan.stored, each_apart(group, graph)))
-                found[tuned.key_of(kernel)] = plan.cost_us, kernel, also, tuple(node.op for node in graph)  # fmt: skip
+                found[tuning_store.key_of(kernel)] = plan.cost_us, kernel, also, tuple(node.op for node in graph)  # fmt: skip
         except FusionError:
             continue  # what cannot be built, or has no nests, has nothing to choose
     ends = time.perf_counter() + seconds

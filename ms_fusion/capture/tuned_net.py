@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from ms_fusion.presets.net_choices import NetChoice
-from tbe_impl.tuning.measuring import upper_bound
+from tbe_impl.tuning.measurement import upper_bound
 
 MARGIN = 0.05
 """By less than this no variant of a net is better than another."""

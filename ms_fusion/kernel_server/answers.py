@@ -18,10 +18,10 @@ from ms_fusion.kernel_server.circumstances import circumstances, unchanged
 from ms_fusion.kernel_server.onednn_call import OnednnCall
 from ms_fusion.kernel_server.publishing import is_name, publish
 from ms_fusion.ledger import Build, BuildStep
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.cache import make_key
-from tbe_impl.cache_entry import read_entry
 from tbe_impl.errors import CacheError, MissingError
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.cache import make_key
+from tbe_impl.runtime.cache_entry import read_entry
 
 COUNTED = ("composite_graph", "node_name")
 """Of a description: they hold numbers that MindSpore counts up in a process, and a kernel is the same without them."""
@@ -72,7 +72,7 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kernel in a row; see `custom_ops.in_row.InRow`."""
+    """A kernel in a row; see `custom_ops.core.kernel_sequence.InRow`."""
 
     kernel: OwnKernel | OnednnCall
     reads: tuple[str, ...]

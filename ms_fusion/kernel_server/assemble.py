@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from custom_ops.chain import Chain, Step
-from custom_ops.kernels import Described, program_of
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described, program_of
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph, Value
 from ms_fusion.kernel_server import choose
@@ -24,8 +24,8 @@ from ms_fusion.kernel_server.translate import IN_PLACE, Group, size_bytes, trans
 from ms_fusion.kernel_server.transposes import done_by, transposed_by_products
 from ms_fusion.ledger import BuildStep
 from tbe_impl import compat
-from tbe_impl.backends.cpu.nests import may_overwrite
-from tbe_impl.backends.cpu.program import Layout, layout_of
+from tbe_impl.codegen.partition import may_overwrite
+from tbe_impl.codegen.program import Layout, layout_of
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import CacheError, InputError
 from tbe_impl.kernel import Kernel

@@ -9,7 +9,7 @@ from ms_fusion.graph import Graph
 from ms_fusion.kernel_server import remembered
 from ms_fusion.kernel_server.plan import between, each_apart, numbers, planned
 from ms_fusion.kernel_server.translate import Group, known_size
-from tbe_impl import tuned
+from tbe_impl import tuning_store
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 from tbe_impl.kernel import Argument, Kernel
@@ -37,7 +37,7 @@ def argument(tensor: Tensor, name: str) -> Argument:
 
 def chosen(kernel: Kernel, group: Group, graph: Graph) -> Kernel:
     """What `plain` made, with options."""
-    found = tuned.applied(kernel)
+    found = tuning_store.applied(kernel)
     if found.tuning is not None:
         return found
     return _storing(kernel, remembered.places(kernel, lambda: _planned(group, graph)))

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from custom_ops.onednn import place
-from tbe_impl import environment, tuned
-from tbe_impl.backends.cpu import compiler
+from custom_ops.onednn import library_path
+from tbe_impl import environment, tuning_store
 from tbe_impl.errors import MissingError
+from tbe_impl.runtime import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = tuple(ROOT / name for name in ("tbe_impl", "custom_ops", "ms_fusion"))
@@ -68,7 +68,7 @@ def circumstances() -> dict[str, object]:
         "tuned": _tuned(),
         "threads": environment.threads(),
         "compiler": compiler.find_compiler().identity,
-        "processor": tuned.processor(),
+        "processor": tuning_store.processor(),
         "onednn": [_library(), *sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(ABOUT_ONEDNN))],
         "python": [sys.version, _numpy()],
     }  # fmt: skip
@@ -76,7 +76,7 @@ def circumstances() -> dict[str, object]:
 
 def _tuned() -> list[str]:
     """The records of tuned kernels by size and time; each of them may be this kernel's."""
-    root = tuned.store().root
+    root = tuning_store.store().root
     try:
         return sorted(_stamp(one) for one in os.scandir(root) if one.is_file(follow_symlinks=False))
     except OSError:
@@ -86,7 +86,7 @@ def _tuned() -> list[str]:
 @lru_cache(maxsize=1)
 def _library() -> str:
     try:
-        return _stamp(place.find())
+        return _stamp(library_path.find())
     except MissingError:
         return ""
 

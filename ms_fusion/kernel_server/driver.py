@@ -24,10 +24,10 @@ from ms_fusion.kernel_server.stubs import stub
 from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.program import write_laid_out
+from tbe_impl.codegen.program import write_laid_out
 from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime import compiler
 
 log = logging.getLogger("ms_fusion")
 ALLOCATED_BEHIND = 16

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ms_fusion.kernel_server.stubs import by_name_of_akg, subnormals, told
 from ms_fusion.kernel_server.translate import Group, size_bytes
-from tbe_impl.backends.cpu.nests import may_overwrite
-from tbe_impl.backends.cpu.program import Layout, Program
+from tbe_impl.codegen.partition import may_overwrite
+from tbe_impl.codegen.program import Layout, Program
 from tbe_impl.dsl.tensor import Tensor
 
 

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.backends.cpu.workers import start_workers
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.thread_pool import start_workers
 
 if TYPE_CHECKING:
     from ms_fusion.kernel_server.rows import Prepared

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.chain import Chain
+from custom_ops.core.kernel_chain import Chain
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server.assemble import assemble

@@ -16,7 +16,7 @@ from ms_fusion.accuracy.activations import gelu_gradient
 from ms_fusion.accuracy.formulas import FORMULAS, Call, bias_gradient_axes
 from ms_fusion.kernel_server import pooling, resizing
 from tbe_impl import dsl
-from tbe_impl.dsl.traced import Traced, tensor_of
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 Meaning = Callable[[Call], Any]
 

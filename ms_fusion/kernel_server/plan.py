@@ -17,9 +17,9 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.kernel_server.translate import Group, size_bytes
 from ms_fusion.ledger import Work
 from ms_fusion.operators import REDUCTIONS
-from tbe_impl.backends.cpu.nests import Nest
-from tbe_impl.backends.cpu.options import DEFAULT
-from tbe_impl.backends.cpu.program import Layout, layout_of, storable
+from tbe_impl.codegen.options import DEFAULT
+from tbe_impl.codegen.partition import Nest
+from tbe_impl.codegen.program import Layout, layout_of, storable
 from tbe_impl.dsl.tensor import Operation, Tensor
 
 PROCESSOR = Device(

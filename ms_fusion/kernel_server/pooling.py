@@ -10,7 +10,7 @@ from ms_fusion.kernel_server.sums import both, divided, wide
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, binary
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
-from tbe_impl.dsl.traced import Traced, tensor_of
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 
 def max_pool(call: Call) -> Traced:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ms_fusion.kernel_server import records
 from ms_fusion.kernel_server.stubs import stub_beside_own
 from ms_fusion.ledger import Build
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.runtime import compiler
 
 SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 

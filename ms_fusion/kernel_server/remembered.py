@@ -13,10 +13,11 @@ from typing import Annotated
 
 import msgspec
 
-from tbe_impl.backends.cpu import compiler, plans
-from tbe_impl.cache import KernelCache
+from tbe_impl.codegen import codegen_cache
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.cache import KernelCache
 
 Places = tuple[int, ...]
 """`Options.stored`: numbers of the values that are stored."""
@@ -62,7 +63,7 @@ def _read(note: bytes | None) -> Places | None:
 
 @lru_cache(maxsize=1)
 def _deciding() -> str:
-    whole = hashlib.sha256(plans.generator().encode())
+    whole = hashlib.sha256(codegen_cache.generator().encode())
     for file in DECIDING:
         whole.update(file.read_bytes())
     return whole.hexdigest()

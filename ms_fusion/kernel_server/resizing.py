@@ -9,8 +9,8 @@ from ms_fusion.accuracy.resizing import Sizes, nearest_places, nearest_sizes, si
 from ms_fusion.kernel_server.sums import both, divided, wide
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
-from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import InputError
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 
 def share_means(call: Call) -> Traced:

@@ -6,10 +6,10 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from custom_ops.in_row import InC, InRow, record
+from custom_ops.core.kernel_sequence import InC, InRow, record
 from ms_fusion.kernel_server.answers import OwnKernel, Row, recall
 from ms_fusion.kernel_server.onednn_call import OnednnCall
-from tbe_impl.backends.cpu.open_library import open_library
+from tbe_impl.runtime.library_loader import open_library
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from ms_fusion.kernel_server.meanings import MEANINGS
 from tbe_impl import dsl
 from tbe_impl.dsl.dtypes import DTYPES, dtype_of
 from tbe_impl.dsl.tensor import Tensor, stages_of
-from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 IN_PLACE = frozenset({"Assign", "AssignAdd"})
 """Operators whose result is the new content of their first input; the tensor that they hand out means nothing."""

@@ -16,7 +16,7 @@ import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, nn
 
-from custom_ops.cell import FusedCell
+from custom_ops.core.cell import FusedCell
 from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.graph import Node
 from ms_fusion.onnx_cell.groups import is_differentiable, spec_of

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from custom_ops.chain import Chain
-from custom_ops.kernels import Described
-from custom_ops.specs import OpSpec
+from custom_ops.core.kernel_chain import Chain
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
 from ms_fusion.cost import is_matrix_product
 from ms_fusion.formats.onnx_graph import ONNX_OP, UNKNOWN_RANK, assumed
 from ms_fusion.graph import Graph, Node

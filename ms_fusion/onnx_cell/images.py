@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from mindspore import Tensor, ops
 
-from custom_ops.cell import FusedCell
+from custom_ops.core.cell import FusedCell
 from custom_ops.operators.conv2d import CONV2D
 from ms_fusion.onnx_cell import functions, resizing, windows
 from ms_fusion.onnx_cell.use import Use

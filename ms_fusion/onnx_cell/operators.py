@@ -10,7 +10,7 @@ import mindspore
 from mindspore import Tensor
 
 from custom_ops import LogSoftmax, Softmax
-from custom_ops.cell import FusedCell
+from custom_ops.core.cell import FusedCell
 from custom_ops.operators.layer_norm import LAYER_NORM
 from custom_ops.operators.rms_norm import RMS_NORM
 from ms_fusion.onnx_cell import (

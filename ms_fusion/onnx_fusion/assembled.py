@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from custom_ops.chain import Chain, Step
-from custom_ops.kernels import Described
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described
 from ms_fusion.cost import VIEWS, is_matrix_product
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP, assumed
 from ms_fusion.graph import Graph, Node, Value

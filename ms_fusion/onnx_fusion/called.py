@@ -10,8 +10,8 @@ import numpy as np
 
 from ms_fusion.formats.onnx_graph import ONNX_VERSION
 from ms_fusion.graph import Node, Value
-from tbe_impl.dsl.traced import Traced
 from tbe_impl.errors import InputError
+from tbe_impl.tracing.arrays import Traced
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from ms_fusion.onnx_fusion.called import Call
 from tbe_impl import dsl
-from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import InputError
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 
 @dataclass(frozen=True)

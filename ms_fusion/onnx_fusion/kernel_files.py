@@ -15,9 +15,9 @@ from ms_fusion.onnx_fusion.deciding import operator_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.line_maps import commented, line_map
 from ms_fusion.onnx_fusion.tbe_source import Line, descriptions, tbe_source
-from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import FusionError
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
+from tbe_impl.runtime import compiler
 
 SOCS: Mapping[str, str] = {"ascend910a": "Ascend910A", "ascend310p": "Ascend310P3"}
 """Device → the chip for which operator files are tried; others are tried for `OTHER_SOC`."""
@@ -63,7 +63,7 @@ def write_kernel(place: Path, alike: Sequence[GroupKernel], device: str, *, debu
 def write_headers(place: Path) -> None:
     """Copies what the C of kernels includes into a directory."""
     place.mkdir()
-    for header in compiler.HERE.glob("*.h"):
+    for header in compiler.INCLUDE.glob("*.h"):
         shutil.copyfile(header, place / header.name)
 
 

@@ -22,13 +22,13 @@ from ms_fusion.onnx_fusion.meanings import said
 from ms_fusion.onnx_fusion.python_names import identifier
 from ms_fusion.rewrite import LAYOUTS
 from tbe_impl import dsl, environment
-from tbe_impl.backends.cpu.backend import build_together
-from tbe_impl.backends.cpu.program import storable
+from tbe_impl.codegen.program import storable
+from tbe_impl.cpu.prepared_kernel import build_together
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
-from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 HALF = frozenset({"float16", "bfloat16"})
 DTYPES = HALF | {

@@ -1,6 +1,6 @@
 """What each ONNX operator is in the language, for those that become part of our kernels.
 
-Formulas see tensors of the language that behave like NumPy's arrays (`tbe_impl.dsl.traced`), constants as arrays, and
+Formulas see tensors of the language that behave like NumPy's arrays (`tbe_impl.tracing.arrays`), constants as arrays, and
 follow https://onnx.ai/onnx/operators at the version of the node. Float16 and bfloat16 are computed in float32 and rounded
 where a value leaves the kernel.
 """
@@ -20,8 +20,8 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx_fusion.called import Call, Meaning
 from ms_fusion.onnx_fusion.images import average_pool, convolution, max_pool, transposed_convolution
 from tbe_impl import dsl
-from tbe_impl.dsl.traced import Traced, tensor_of
 from tbe_impl.errors import InputError
+from tbe_impl.tracing.arrays import Traced, tensor_of
 
 INTEGERS_MAX = np.iinfo(np.int64).max
 

@@ -11,7 +11,7 @@ from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.python_names import Names, identifier, quoted
-from tbe_impl.dsl.python_text import Statement, statements
+from tbe_impl.cann.graph_source import Statement, statements
 from tbe_impl.dsl.tensor import Operation
 
 _TAKEN = frozenset(

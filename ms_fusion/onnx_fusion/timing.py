@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from custom_ops.chain import Chain
+from custom_ops.core.kernel_chain import Chain
 from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.formats.onnx_graph import ONNX_OP, assumed
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion.assembled import assembled
 from ms_fusion.onnx_fusion.verification import sample
-from tbe_impl.backends.cpu.buffers import aligned_empty
 from tbe_impl.errors import FusionError
+from tbe_impl.runtime.buffers import aligned_empty
 
 LARGEST_BYTES = 64 << 20
 """Groups that hold more between their operators are not timed."""

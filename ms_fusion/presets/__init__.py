@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tbe_impl.late_names import late_names
+from tbe_impl.lazy_names import late_names
 
 if TYPE_CHECKING:
     from ms_fusion.presets.mindspore_state import (

@@ -20,10 +20,10 @@ from pathlib import Path
 import msgspec
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.cache import make_key
 from tbe_impl.errors import MissingError
-from tbe_impl.process_group import child_group
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.cache import make_key
+from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 180.0
 TELLING = "ms_fusion: trying our kernel generator with this MindSpore, once on this machine (some seconds) …"

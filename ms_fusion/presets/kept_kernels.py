@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ms_fusion.kernel_server.publishing import OWN
 from ms_fusion.kernel_server.records import file_name
-from tbe_impl import machine
+from tbe_impl.runtime import machine
 
 BUILT_FOR = "built_for"
 """The file beside their directory that says for which machine, and by which version of ours."""

@@ -13,9 +13,9 @@ import msgspec
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets.marks import CALLED_NET
-from tbe_impl import environment, tuned
-from tbe_impl.cache import make_key
-from tbe_impl.tuned import Store
+from tbe_impl import environment, tuning_store
+from tbe_impl.runtime.cache import make_key
+from tbe_impl.tuning_store import Store
 
 MOST_KERNELS = 512
 """Keys of kernels that a record holds: it is read again only if it is small."""
@@ -87,7 +87,7 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 def store() -> Store[TunedNetRecord]:
     """The user's, of nets."""
-    return Store(tuned.store().root / "nets", TunedNetRecord)
+    return Store(tuning_store.store().root / "nets", TunedNetRecord)
 
 
 def remember(
@@ -134,7 +134,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
     wanted = _key(net, inputs) if inputs else ""
     gone = [one for one in place.records() if one.net == key and wanted in ("", one.key)]
     kernels = {kernel for one in gone for kernel in one.kernels}
-    return place.remove(one.key for one in gone) + tuned.store().remove(kernels)
+    return place.remove(one.key for one in gone) + tuning_store.store().remove(kernels)
 
 
 def applied(flags: str, net: Any, inputs: Sequence[Any]) -> str:

@@ -11,10 +11,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tbe_impl.cache import check_text, say_not_kept
-from tbe_impl.cache_entry import check_owner
 from tbe_impl.environment import cache_dir, temporary_directory
 from tbe_impl.errors import CacheError
+from tbe_impl.runtime.cache import check_text, say_not_kept
+from tbe_impl.runtime.cache_entry import check_owner
 
 FOLDER = "mindspore"
 """Where those of the kernels lie in the cache directory."""

@@ -14,9 +14,9 @@ from ms_fusion.report.text import Writer
 from ms_fusion.report.units import bytes_text, share_text, time_text, ulp_text
 
 if TYPE_CHECKING:
-    from tbe_impl.command import RunResult
+    from tbe_impl.cli.commands import RunResult
+    from tbe_impl.cli.timing import BenchResult
     from tbe_impl.comparing import Difference
-    from tbe_impl.timing import BenchResult
 
 PLAIN_WIDTH = 1000
 """Into a file or pipe a sentence is one line."""

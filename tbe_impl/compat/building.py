@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tbe_impl.chip.auto_schedule import auto_schedule as auto_schedule_of
 from tbe_impl.compat.families import cast_back
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import session
-from tbe_impl.dsl.auto_schedule import auto_schedule as auto_schedule_of
 from tbe_impl.dsl.location import here
 from tbe_impl.dsl.tensor import Tensor
 

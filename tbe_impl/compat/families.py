@@ -15,8 +15,8 @@ from tbe_impl.compat.session import current_soc, is_in_variant, session
 from tbe_impl.dsl.dtypes import common
 from tbe_impl.dsl.expr import Const
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word
 from tbe_impl.dsl.tensor import Tensor, TensorSlice, shape_text, stages_of
-from tbe_impl.dsl.word import Word
 from tbe_impl.errors import InputError
 from tbe_impl.soc import Soc, convert_supported, word_supports
 
@@ -45,14 +45,14 @@ _REDUCTIONS = frozenset("reduce_sum reduce_max reduce_min reduce_prod".split())
 
 def word_named(name: str) -> Word | None:
     """A word of the language by any of its names, None when there is none."""
-    from tbe_impl.dsl.words import WORDS
+    from tbe_impl.dsl.operation_table import WORDS
 
     return WORDS.get(SYNONYMS.get(name, name)) or WORDS.get(name)
 
 
 def names() -> list[str]:
     """Every name that both families have."""
-    from tbe_impl.dsl.words import WORDS
+    from tbe_impl.dsl.operation_table import WORDS
 
     return sorted({*WORDS, *(old for old, new in SYNONYMS.items() if new in WORDS)})
 

@@ -21,7 +21,7 @@ from tbe_impl.compat.modules import make
 from tbe_impl.compat.placeholders import CompatModule
 from tbe_impl.compat.session import Session, close_session, open_session
 from tbe_impl.soc import Soc, soc
-from tbe_impl.toolkit_names import ROOTS
+from tbe_impl.toolkit_finder import ROOTS
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tbe_impl.compat import (
-    blocked_images,
     building,
     convolution_helpers,
-    device_functions,
     error_manager,
     families,
     later_words,
@@ -19,25 +17,23 @@ from tbe_impl.compat import (
     operation,
     operator_helpers,
     para_check,
-    patches,
     platform,
-    quantised,
     registering,
-    scattering,
     shape_util,
-    tensor_language,
     testing,
     tiling,
-    topi,
     transdata,
     window_sizes,
 )
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.compat.classify import classify
 from tbe_impl.compat.placeholders import CompatModule, DeviceCode
+from tbe_impl.compat.tvm import blocked_images, device_functions, image_patches, quantized, topi
+from tbe_impl.compat.tvm import names as tensor_language
+from tbe_impl.compat.tvm import scatter as scattering
 
 Names = Mapping[str, Any]
-_logger = logging.getLogger("tbe_impl.operator")
+_logger = logging.getLogger("tbe_impl.loading.operator")
 
 
 def _public(module: ModuleType) -> dict[str, Any]:
@@ -148,7 +144,7 @@ _UTIL_EXTRA = {
 }
 _TVM_FUNCTIONS = {
     **tensor_language.FUNCTIONS,
-    **quantised.FUNCTIONS,
+    **quantized.FUNCTIONS,
     "extern": device_functions.extern,
     "call_extern": device_functions.call_extern,
     "nd": testing.ARRAYS,
@@ -269,8 +265,8 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.unify_schedule.conv3d_bp_input_tilingcase": {
         "Conv3dBackpropInputBinaryParaProcess": convolution_helpers.VARIABLES},
     "tbe.dsl.classifier.conv3d_bp_filter_classifier": {"Conv3dBpFilterClassifier": convolution_helpers.Classifier},
-    "te.lang.cce.te_compute.common": {**_CASTING_EXTRA, **patches.FUNCTIONS},
-    "tbe.dsl.compute.common": {**_REFUSING_EXTRA, **_UTIL_EXTRA, **patches.FUNCTIONS},
+    "te.lang.cce.te_compute.common": {**_CASTING_EXTRA, **image_patches.FUNCTIONS},
+    "tbe.dsl.compute.common": {**_REFUSING_EXTRA, **_UTIL_EXTRA, **image_patches.FUNCTIONS},
     "te.lang.cce.te_compute.cube_util": convolution_helpers.CUBE_UTILITIES,
     "tbe.dsl.compute.cube_util": convolution_helpers.CUBE_UTILITIES,
     "tbe.dsl.classifier.conv_bp_filter_base": {"ConvBpFilterBase": convolution_helpers.FilterGradientBase},

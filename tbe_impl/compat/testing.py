@@ -14,12 +14,12 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tbe_impl.backends import numpy_backend
 from tbe_impl.compat.building import tvm_build
 from tbe_impl.compat.faults import fault
 from tbe_impl.compat.session import flat, session
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.interpreter import evaluate
 
 
 class Array:
@@ -206,7 +206,7 @@ def _hand_over(values: Mapping[int, np.ndarray], results: _Results) -> None:
 
 def _values(tensors: Sequence[Tensor], given: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
     made = {id(tensor): tensor for tensor in tensors if id(tensor) not in given}
-    found = numpy_backend.run(list(made.values()), given, {}) if made else ()
+    found = evaluate.run(list(made.values()), given, {}) if made else ()
     return {**given, **dict(zip(made, found, strict=True))}
 
 

@@ -12,21 +12,21 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "placeholder": "tensor",
-    "compute": "tensor",
-    "reduce_axis": "tensor",
-    "Tensor": "tensor",
-    "var": "expr",
-    "const": "expr",
-    "select": "expr",
-    "cast": "expr",
-    "gradients": "gradient",
-    "show": "display",
-    "trace": "tracing",
-    "WORDS": "words",
-    "EXT_WORDS": "ext",
+    "placeholder": "tbe_impl.dsl.tensor",
+    "compute": "tbe_impl.dsl.tensor",
+    "reduce_axis": "tbe_impl.dsl.tensor",
+    "Tensor": "tbe_impl.dsl.tensor",
+    "var": "tbe_impl.dsl.expr",
+    "const": "tbe_impl.dsl.expr",
+    "select": "tbe_impl.dsl.expr",
+    "cast": "tbe_impl.dsl.expr",
+    "gradients": "tbe_impl.autodiff.reverse_mode",
+    "show": "tbe_impl.dsl.graph_display",
+    "trace": "tbe_impl.tracing.trace",
+    "WORDS": "tbe_impl.dsl.operation_table",
+    "EXT_WORDS": "tbe_impl.dsl.ext",
 }
-"""Name → the module of this package that has it."""
+"""The module of each name."""
 
 
 def __getattr__(name: str) -> Any:
@@ -34,15 +34,15 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("tbe_impl.dsl.ext")
     home = _HOMES.get(name)
     if home is not None:
-        module = importlib.import_module(f"tbe_impl.dsl.{home}")
+        module = importlib.import_module(home)
         return module.Var if name == "var" else getattr(module, name)
     if not name.startswith("_"):
-        words = importlib.import_module("tbe_impl.dsl.words").WORDS
+        words = importlib.import_module("tbe_impl.dsl.operation_table").WORDS
         if name in words:
             return words[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    words = importlib.import_module("tbe_impl.dsl.words").WORDS
+    words = importlib.import_module("tbe_impl.dsl.operation_table").WORDS
     return sorted((*globals(), *_HOMES, "ext", *words))

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array, convert
+from tbe_impl.dsl.array_semantics import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
 from tbe_impl.dsl.expr import call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
+from tbe_impl.dsl.operation import Word, check_tensor, elementwise
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.dsl.word import Word, check_tensor, elementwise
 
 _vadds, _vmins, _vmaxs = (
     next(word for word in ARITHMETIC if word.name == name) for name in ("vadds", "vmins", "vmaxs")

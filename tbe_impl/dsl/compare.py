@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import BINARY, Array
+from tbe_impl.dsl.array_semantics import BINARY, Array
 from tbe_impl.dsl.expr import COMPARISONS, Const, Expr, as_expr, binary, call, const, select
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_same, check_scalar, check_tensor, may_equal
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name, shape_text
-from tbe_impl.dsl.word import Word, check_same, check_scalar, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
 _LOGIC = {"logic_and": "and", "logic_or": "or", "logic_not": "not"}

@@ -25,8 +25,8 @@ from tbe_impl.dsl.convolution_formulas import (
 )
 from tbe_impl.dsl.layouts import BLOCK, blocks_of, fractal_z_shape
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_tensor
 from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
-from tbe_impl.dsl.word import Word, check_tensor
 from tbe_impl.errors import InputError
 
 ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}

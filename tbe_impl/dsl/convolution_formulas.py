@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import stride_tricks
 
-from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.array_semantics import Array
 from tbe_impl.dsl.layouts import (
     fractal_z_c04_shape,
     fractal_z_shape,

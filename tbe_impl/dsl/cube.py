@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.array_semantics import Array
 from tbe_impl.dsl.expr import Const, Expr, const
 from tbe_impl.dsl.layouts import BLOCK, from_nz, from_zn, to_nz
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_tensor, may_equal
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import (
     Tensor,
@@ -22,7 +23,6 @@ from tbe_impl.dsl.tensor import (
     library_stage,
     shape_text,
 )
-from tbe_impl.dsl.word import Word, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
 FORMATS = ("ND", "FRACTAL_NZ", "FRACTAL_Z")

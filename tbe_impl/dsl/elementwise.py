@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import convert, divide
+from tbe_impl.dsl.array_semantics import convert, divide
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Expr, binary, call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
+from tbe_impl.dsl.operation import Word, check_scalar, check_tensor, elementwise
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.dsl.word import Word, check_scalar, check_tensor, elementwise
 
 
 def maximum(x: Any, y: Any) -> Expr:

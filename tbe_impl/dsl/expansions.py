@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from tbe_impl.dsl.operation_table import WORDS as W
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.dsl.words import WORDS as W
 
 HALF_PI = math.pi / 2
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from tbe_impl.dsl import ext_arrays, ext_functions
 from tbe_impl.dsl.location import here
-from tbe_impl.dsl.word import Word
-from tbe_impl.dsl.words import WORDS
+from tbe_impl.dsl.operation import Word
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.errors import InputError
 
 EXT_WORDS: Mapping[str, Word] = MappingProxyType(
     {word.name: word for module in (ext_functions, ext_arrays) for word in module.WORDS}
 )
-"""By name; none of them is in `tbe_impl.dsl.words.WORDS`."""
+"""By name; none of them is in `tbe_impl.dsl.operation_table.WORDS`."""
 
 
 def word_named(name: str) -> Word | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.array_semantics import Array
 from tbe_impl.dsl.compare import vsel
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import (
@@ -25,6 +25,7 @@ from tbe_impl.dsl.expr import (
 )
 from tbe_impl.dsl.indexing import check_indices
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_scalar, check_tensor, may_equal
 from tbe_impl.dsl.reductions import reduced_shape
 from tbe_impl.dsl.sizes import check_axes, check_axis, is_one, product, runs
 from tbe_impl.dsl.tensor import (
@@ -36,7 +37,6 @@ from tbe_impl.dsl.tensor import (
     library_stage,
     shape_text,
 )
-from tbe_impl.dsl.word import Word, check_scalar, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
 

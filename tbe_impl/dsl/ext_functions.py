@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import divide
+from tbe_impl.dsl.array_semantics import divide
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.elementwise import WHOLE
 from tbe_impl.dsl.expr import binary, call, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_float, check_tensor, elementwise
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.dsl.word import Word, check_float, check_tensor, elementwise
 from tbe_impl.errors import InputError
 
 

@@ -1,6 +1,6 @@
 """The functions of scalars that may stand in a stage's body, each with its NumPy meaning.
 
-The cpu back end has a vector form of each under the same name (``backends/cpu/vector_math.h``).
+The cpu back end has a vector form of each under the same name (``codegen/include/vector_math.h``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import divide
+from tbe_impl.dsl.array_semantics import divide
 
 
 @dataclass(frozen=True)

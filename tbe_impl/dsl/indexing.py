@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array, divide
+from tbe_impl.dsl.array_semantics import Array, divide
 from tbe_impl.dsl.expr import Const, Expr, binary, cast, const, select
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_tensor, may_equal
 from tbe_impl.dsl.sizes import check_axis
 from tbe_impl.dsl.tensor import (
     Tensor,
@@ -22,7 +23,6 @@ from tbe_impl.dsl.tensor import (
     library_stage,
     shape_text,
 )
-from tbe_impl.dsl.word import Word, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -7,7 +7,7 @@ from math import lcm, prod
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.array_semantics import Array
 
 BLOCK = 16
 

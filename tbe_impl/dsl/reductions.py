@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tbe_impl.dsl.arrays import Array, reduce
+from tbe_impl.dsl.array_semantics import Array, reduce
 from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
 from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, binary, cast, const
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_same, check_tensor
 from tbe_impl.dsl.sizes import check_axes, product
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
-from tbe_impl.dsl.word import Word, check_same, check_tensor
 from tbe_impl.errors import InputError
 
 _vmuls = next(word for word in ARITHMETIC if word.name == "vmuls")

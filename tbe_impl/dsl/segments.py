@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array, identity
+from tbe_impl.dsl.array_semantics import Array, identity
 from tbe_impl.dsl.expr import as_expr
 from tbe_impl.dsl.indexing import change_rows, check_indices
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_scalar, check_tensor, may_equal
 from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
-from tbe_impl.dsl.word import Word, check_scalar, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
 _CHANGE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min"}

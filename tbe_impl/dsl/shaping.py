@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.arrays import Array
+from tbe_impl.dsl.array_semantics import Array
 from tbe_impl.dsl.expr import Const, Expr, as_expr, cast, const, select
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_tensor, may_equal
 from tbe_impl.dsl.sizes import check_axis, is_one, same_size
 from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, compute, fresh_name, shape_text
-from tbe_impl.dsl.word import Word, check_tensor, may_equal
 from tbe_impl.errors import InputError
 
 

@@ -17,10 +17,10 @@ from tbe_impl.dsl.cube import matmul
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Expr, as_expr, binary, const, select
 from tbe_impl.dsl.ext_arrays import reshape
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.dsl.shaping import transpose
 from tbe_impl.dsl.sizes import product
 from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
-from tbe_impl.dsl.words import WORDS
 
 _REDUCTIONS = {"MAX": "reduce_max", "MIN": "reduce_min", "SUM": "reduce_sum"}
 """Kind of a window's reduction → its word."""

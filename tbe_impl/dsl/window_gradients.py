@@ -21,9 +21,9 @@ from tbe_impl.dsl.expr import (
     select,
 )
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_tensor
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, shape_text
 from tbe_impl.dsl.windows import positions_in, same_padding
-from tbe_impl.dsl.word import Word, check_tensor
 from tbe_impl.errors import InputError
 
 _DEPTH, _HEIGHT, _WIDTH = 1, 3, 4

@@ -21,9 +21,9 @@ from tbe_impl.dsl.expr import (
     select,
 )
 from tbe_impl.dsl.location import here
+from tbe_impl.dsl.operation import Word, check_scalar, check_tensor
 from tbe_impl.dsl.sizes import check_axis
 from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
-from tbe_impl.dsl.word import Word, check_scalar, check_tensor
 from tbe_impl.errors import InputError
 
 _KINDS = {"MAX": "max", "GMP": "max", "MIN": "min", "SUM": "sum", "AVG": "sum", "GAP": "sum"}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tbe_impl.errors import InputError
 
 if TYPE_CHECKING:
-    from tbe_impl.operator import Operator
+    from tbe_impl.loading.operator import Operator
 
 HERE = Path(__file__).parent
 _OTHERS = ("__init__", "formula", "formulas")
@@ -35,7 +35,7 @@ def load(name: str) -> Operator:
     Raises:
         InputError: there is none of that name.
     """
-    from tbe_impl.operator import load_operator
+    from tbe_impl.loading.operator import load_operator
 
     if name not in names():
         near = difflib.get_close_matches(name, names(), 1)

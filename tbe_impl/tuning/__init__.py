@@ -9,16 +9,16 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tbe_impl import tuned
-from tbe_impl.backends.cpu.options import DEFAULT
+from tbe_impl import tuning_store
+from tbe_impl.codegen.options import DEFAULT
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuned import Choice
-from tbe_impl.tuning.arrays import caller, result_arrays, sample_arrays
-from tbe_impl.tuning.bar import bar
-from tbe_impl.tuning.measuring import Bench
+from tbe_impl.tuning.measured_arrays import caller, result_arrays, sample_arrays
+from tbe_impl.tuning.measurement import Bench
+from tbe_impl.tuning.progress_bar import bar
 from tbe_impl.tuning.search import searched
+from tbe_impl.tuning_store import Choice
 
 __all__ = ["caller", "result_arrays", "sample_arrays", "tune_at_build", "tune_kernel"]
 
@@ -56,8 +56,10 @@ def tune_kernel(
     plain = replace(kernel, options=base, threads=0, tuning=None)
     with bar(plain.name, seconds, shown=progress) as show:
         record = searched(Bench(plain, steps, seconds, show), also)
-    tuned.store().save(record)
-    return tuned.with_tuning(replace(plain, options=replace(base, inplace=asked.inplace)), record)
+    tuning_store.store().save(record)
+    return tuning_store.with_tuning(
+        replace(plain, options=replace(base, inplace=asked.inplace)), record
+    )
 
 
 def tune_at_build(kernel: Kernel) -> Kernel:
@@ -66,7 +68,7 @@ def tune_at_build(kernel: Kernel) -> Kernel:
     A kernel whose sizes are known at call time only, or whose options were chosen, is not tuned.
     """
     limits = AUTO_TUNE.limits()
-    if limits is None or kernel.tuning is not None or not tuned.has_free_options(kernel):
+    if limits is None or kernel.tuning is not None or not tuning_store.has_free_options(kernel):
         return kernel
     try:
         found = tune_kernel(

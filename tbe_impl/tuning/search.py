@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from tbe_impl import tuned
-from tbe_impl.tuned import Choice, Tuning
-from tbe_impl.tuning.measuring import MARGIN, Bench, Candidate, upper_bound
-from tbe_impl.tuning.space import near, shared_otherwise, single, union
+from tbe_impl import tuning_store
+from tbe_impl.tuning.measurement import MARGIN, Bench, Candidate, upper_bound
+from tbe_impl.tuning.search_space import near, shared_otherwise, single, union
+from tbe_impl.tuning_store import Choice, Tuning
 
 TOP = 4
 """How many of the best are gone on with."""
@@ -21,7 +21,7 @@ def searched(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
     default = winner.others if winner.times else [bench.timed(bench.default)]
     return Tuning(
         schema=1,
-        key=tuned.key_of(bench.kernel),
+        key=tuning_store.key_of(bench.kernel),
         name=bench.kernel.name[:200],
         choice=winner.choice,
         default_us=statistics.median(default) * 1e6,

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 import pytest
 
 from custom_ops import Swish
-from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import MissingError
-from tests.tbe_impl.backends.cpu.conftest import little_optimization as little_optimization
+from tbe_impl.runtime import compiler
+from tests.tbe_impl.kernel_fixtures import little_optimization as little_optimization
 
 
 @pytest.fixture
@@ -35,5 +35,5 @@ def compiled_in_full(full: bool) -> Iterator[None]:
         if not full:
             Swish()  # compiles the entry points for MindSpore, which all operators share
             patch.setattr(compiler, "build", _missing)
-            patch.setattr("custom_ops.in_row._run", _missing)
+            patch.setattr("custom_ops.core.kernel_sequence._run", _missing)
         yield

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of, own_gradients
-from custom_ops.specs import OpSpec
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.gradient import gradient_of, own_gradients
+from custom_ops.core.operator_spec import OpSpec
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError

@@ -2,7 +2,7 @@
 
 import mindspore.nn as nn
 
-from custom_ops.cell import FusedCell
+from custom_ops.core.cell import FusedCell
 
 
 class Net(nn.Cell):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators import all_specs
-from custom_ops.specs import OpSpec
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.kernel import Kernel
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from tbe_impl import machine
+from custom_ops.core.arrays import computation_of, sorted_attributes
 from tbe_impl.comparing import spacing
 from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.runtime import machine
 from tests.cases import FULL, cases
 from tests.custom_ops.spec_cases import SPECS, attributes_of, name_of
 

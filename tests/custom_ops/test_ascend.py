@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from custom_ops import formula, register_operator
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_interface import Described
 from custom_ops.operators import all_specs
 from tbe_impl import ops
 from tbe_impl.dsl.layouts import from_blocked_channels, to_blocked_channels, to_fractal_z
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 from tests.cases import FULL, cases
 from tests.custom_ops.spec_cases import (
     SPECS,
@@ -36,8 +36,9 @@ from tests.tbe_impl.ops.calls import describe
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
-from custom_ops import ascend, cell  # noqa: E402
+from custom_ops import ascend  # noqa: E402
 from custom_ops.ascend import AscendPrimitive, as_told, registered_name, registration  # noqa: E402
+from custom_ops.core import cell  # noqa: E402
 from tbe_impl.errors import MissingError  # noqa: E402
 
 FORWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe]
@@ -376,7 +377,7 @@ def test_cells_without_a_kernel(monkeypatch, spec, target, reason):
 
 def test_optimizers_are_for_cpu(monkeypatch):
     import custom_ops
-    from custom_ops import primitive
+    from custom_ops.core import primitive
 
     monkeypatch.setattr(primitive, "device_target", lambda: "Ascend")
     weights = [ms.Parameter(np.ones(2, np.float32), name="w")]
@@ -456,7 +457,7 @@ class Sloped(ms.nn.Cell):
 
 
 def test_on_a_cpu_an_operator_is_known_by_our_library():
-    from custom_ops.primitive import primitive
+    from custom_ops.core.primitive import primitive
 
     made = primitive(SPECS["Softmax"], {})
     assert made.name == "Custom" and made.uniq_name.startswith("Custom_Softmax_/")

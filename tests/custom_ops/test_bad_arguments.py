@@ -19,8 +19,8 @@ from tests.custom_ops.spec_cases import SPECS, arrays_of
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
-from custom_ops.cell import FusedCell  # noqa: E402
-from custom_ops.primitive import primitive  # noqa: E402
+from custom_ops.core.cell import FusedCell  # noqa: E402
+from custom_ops.core.primitive import primitive  # noqa: E402
 from tests.custom_ops.test_rewritten import CELLS as OF_CELLS  # noqa: E402
 from tests.fork_server import ROOT, run_program  # noqa: E402
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from custom_ops import BiasDropoutAdd
-from custom_ops.computation import Computation
-from custom_ops.counted_random import bits_in_numpy
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described, program_of
+from custom_ops.core.computation import Computation
+from custom_ops.core.counter_random import bits_in_numpy
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_interface import Described, program_of
 from custom_ops.operators.bias_dropout_add import BIAS_DROPOUT_ADD
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases

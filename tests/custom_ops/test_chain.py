@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from custom_ops.chain import Chain, Step
-from custom_ops.kernels import Described
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described
 from custom_ops.operators.epilogues import ROWS_SUM
 from custom_ops.operators.linear import own_kernel
 from custom_ops.operators.mul_sigmoid import MUL_SIGMOID
-from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import InputError, MissingError
+from tbe_impl.runtime import compiler
 from tests.cases import cases
 
 SQUARE = Described((8, 16), "float32")
@@ -66,7 +66,7 @@ def test_without_a_compiler(monkeypatch):
 
     made = chain(3)
     monkeypatch.setattr(compiler, "build", missing)
-    monkeypatch.setattr("custom_ops.in_row._run", missing)
+    monkeypatch.setattr("custom_ops.core.kernel_sequence._run", missing)
     given = arrays(1)
     np.testing.assert_allclose(made(*given), right(*given, 3), rtol=1e-4, atol=1e-5)
 

@@ -6,7 +6,7 @@ import json
 
 import custom_ops
 from benchmarks.choices import PAGE, RESULTS, TIE, with_table
-from custom_ops.cell import possible_route
+from custom_ops.core.cell import possible_route
 from custom_ops.operators import all_specs
 
 RECORD = json.loads(RESULTS.read_text("utf-8"))

@@ -8,10 +8,10 @@ pytestmark = [pytest.mark.mindspore, pytest.mark.usefixtures("pynative")]
 
 from mindspore import Tensor, mint, nn, ops  # noqa: E402
 
-from custom_ops import direct, dispatch  # noqa: E402
-from custom_ops.cell import FusedCell  # noqa: E402
-from custom_ops.recent import Recent  # noqa: E402
-from custom_ops.specs import OpSpec  # noqa: E402
+from custom_ops.core import dispatch, pynative_fast_path  # noqa: E402
+from custom_ops.core.cell import FusedCell  # noqa: E402
+from custom_ops.core.operator_spec import OpSpec  # noqa: E402
+from custom_ops.core.recent import Recent  # noqa: E402
 from tbe_impl import dsl  # noqa: E402
 from tbe_impl.errors import InputError  # noqa: E402
 from tests.cases import cases  # noqa: E402
@@ -77,7 +77,7 @@ def test_dtypes(dtype, dispatched):
 
 
 def test_large_results_lie_in_memory_of_mindspores(dispatched):
-    a = floats(direct.LARGE // 4 + 5)
+    a = floats(pynative_fast_path.LARGE // 4 + 5)
     assert np.array_equal(FusedCell(PRODUCT, {})(Tensor(a), Tensor(a)).asnumpy(), a * a)
     assert not dispatched
 
@@ -124,7 +124,7 @@ def test_mixed_precision_is_mindspores(dispatched):
     net = nn.SequentialCell(FusedCell(OpSpec("DirectOdd", ("x",), ("y",), forward=dsl.vabs), {}))
     net.to_float(ms.float16)
     assert net(a).dtype == ms.float16
-    assert dispatched and direct._Casting.depth == 0
+    assert dispatched and pynative_fast_path._Casting.depth == 0
     dispatched.clear()
     assert op(a, a).dtype == ms.float32 and not dispatched
 
@@ -142,10 +142,10 @@ def test_what_is_no_tensor():
 
 def test_what_is_remembered_is_bounded():
     op = FusedCell(PRODUCT, {})
-    for rows in range(2, 2 + direct.SIGNATURES + 20):
+    for rows in range(2, 2 + pynative_fast_path.SIGNATURES + 20):
         x = Tensor(floats(rows, 1))
         assert op(x, x).shape == (rows, 1)
-    assert len(op.run._direct._known) == direct.SIGNATURES
+    assert len(op.run._direct._known) == pynative_fast_path.SIGNATURES
 
 
 def test_recent_forgets_what_was_not_used_for_longest():

@@ -118,7 +118,7 @@ def test_another_number_of_arrays(spec, subtests):
 )
 def test_errors_come_when_the_graph_is_built(spec, mode):
     ms = pytest.importorskip("mindspore")
-    from custom_ops.cell import FusedCell
+    from custom_ops.core.cell import FusedCell
 
     set_mode(mode)
     place = next(i for i, name in enumerate(spec.inputs) if name not in spec.integers)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import custom_ops as cop
-from custom_ops.arrays import computation_of
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of
+from custom_ops.core.kernel_interface import Described
 from tests.cases import cases
 from tests.custom_ops.modes import MODES, set_mode
 

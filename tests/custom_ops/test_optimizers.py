@@ -105,7 +105,7 @@ from mindspore import nn, ops  # noqa: E402
 from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
 import custom_ops  # noqa: E402
-from custom_ops import direct  # noqa: E402
+from custom_ops.core import pynative_fast_path  # noqa: E402
 
 
 class Net(nn.Cell):
@@ -283,7 +283,7 @@ def test_alone_with_first_values_that_were_put_off(mode):
     weight, one = ms.Parameter(np.float32([1, 2]), name="weight"), ms.Tensor(np.float32([1, 1]))
     with no_init_parameters():
         ours = custom_ops.Momentum([weight], 0.25, 0.0)
-    assert direct.address_of(ours.global_step) == 0
+    assert pynative_fast_path.address_of(ours.global_step) == 0
     for _ in range(2):
         ours((one,))
     assert weight.asnumpy().tolist() == [0.5, 1.5] and ours.global_step.asnumpy().tolist() == [2]

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from custom_ops.specs import OpSpec
+from custom_ops.core.operator_spec import OpSpec
 from tbe_impl import dsl
 from tbe_impl.errors import InputError, MissingError
 from tests.cases import FULL, cases
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.mindspore
 
 from mindspore import Tensor, nn, ops  # noqa: E402
 
-from custom_ops import dispatch  # noqa: E402
-from custom_ops.cell import FusedCell  # noqa: E402
-from custom_ops.dispatch import NUMBER_OF_DTYPE  # noqa: E402
-from custom_ops.primitive import primitive  # noqa: E402
+from custom_ops.core import dispatch  # noqa: E402
+from custom_ops.core.cell import FusedCell  # noqa: E402
+from custom_ops.core.dispatch import NUMBER_OF_DTYPE  # noqa: E402
+from custom_ops.core.primitive import primitive  # noqa: E402
 
 SCALED = OpSpec(
     "ScaledSum",
@@ -195,7 +195,7 @@ def test_a_net_with_an_operator_can_be_explained():
 @cases("mode", PYNATIVE_IN_FULL)
 def test_calls_of_kernels_are_counted(mode):
     set_mode(mode)
-    from custom_ops import dispatch
+    from custom_ops.core import dispatch
 
     op = FusedCell(SQUARE, {})
     x = Tensor(floats(3, 5))
@@ -233,7 +233,7 @@ def test_fifty_batch_sizes_are_few_kernels(mode, full):
 
 
 def test_kernels_that_were_not_used_for_longest_are_given_back():
-    from custom_ops.computation import KEPT
+    from custom_ops.core.computation import KEPT
 
     def doubled(x, y):
         y[...] = 2 * x

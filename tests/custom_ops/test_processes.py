@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from custom_ops import dispatch
-from custom_ops.computation import KEPT, Computation
-from custom_ops.specs import OpSpec
+from custom_ops.core import dispatch
+from custom_ops.core.computation import KEPT, Computation
+from custom_ops.core.operator_spec import OpSpec
 from tbe_impl import dsl
 from tests.fork_server import ROOT, run_program
 
@@ -89,7 +89,7 @@ def test_kernels_are_built_by_several_threads():
 @pytest.mark.mindspore
 def test_pynative_in_several_threads():
     ms = pytest.importorskip("mindspore")
-    from custom_ops.cell import FusedCell
+    from custom_ops.core.cell import FusedCell
 
     before = ms.get_context("mode")
     ms.set_context(mode=ms.PYNATIVE_MODE)

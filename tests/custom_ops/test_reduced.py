@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of, own_gradients
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.gradient import gradient_of, own_gradients
 from tests.cases import FULL, cases
 from tests.custom_ops.modes import MODES, set_mode
 from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, tail_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of, own_gradients
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.gradient import gradient_of, own_gradients
+from custom_ops.core.kernel_interface import Described
 from tbe_impl.kernel import Kernel
 from tests.cases import FULL, cases
 from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple

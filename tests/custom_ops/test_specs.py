@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of, own_gradients
-from custom_ops.specs import OpSpec
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.gradient import gradient_of, own_gradients
+from custom_ops.core.operator_spec import OpSpec
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
@@ -203,7 +203,7 @@ ROUTES = [
 @cases("spec, shapes, mode, with_gradient", ROUTES)
 def test_both_routes_agree_inside_mindspore(spec, shapes, mode, with_gradient):
     ms = pytest.importorskip("mindspore")
-    from custom_ops.cell import FusedCell
+    from custom_ops.core.cell import FusedCell
 
     set_mode(mode)
     arrays = arrays_of(spec, shapes, "float32")
@@ -227,7 +227,7 @@ def test_both_routes_agree_inside_mindspore(spec, shapes, mode, with_gradient):
 def test_basic_operators_compute_the_formula(name):
     """The composite of those whose kernels `make test` does not compile, forward in PyNative."""
     ms = pytest.importorskip("mindspore")
-    from custom_ops.cell import FusedCell
+    from custom_ops.core.cell import FusedCell
 
     set_mode("pynative")
     spec = SPECS[name]
@@ -378,7 +378,7 @@ def _one_byte_aside(array):
 
 def test_every_public_operator_is_in_the_table():
     import custom_ops
-    from custom_ops.arrays import OnArrays
+    from custom_ops.core.arrays import OnArrays
 
     for name in custom_ops.__all__:
         found = getattr(custom_ops, name)

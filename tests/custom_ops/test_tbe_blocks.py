@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops.gradient import gradient_of
+from custom_ops.core.gradient import gradient_of
 from custom_ops.operators import attention_steps, linear_cross_entropy_steps
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
 from custom_ops import ascend  # noqa: E402
-from custom_ops.cell import Visible  # noqa: E402
-from custom_ops.primitive import primitive  # noqa: E402
+from custom_ops.core.cell import Visible  # noqa: E402
+from custom_ops.core.primitive import primitive  # noqa: E402
 from tests.custom_ops.test_ascend import Called, Sloped  # noqa: E402
 from tests.custom_ops.test_tbe_steps import check, check_gradient, held_by, primitives, run_steps  # noqa: E402
 

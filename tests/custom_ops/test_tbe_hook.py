@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custom_ops import tbe_hook
+from custom_ops.tbe import mindspore_hook
 from tests.cases import cases
 
 
@@ -39,6 +39,6 @@ def tbe(name: Any) -> str:
 def test_what_the_library_takes_is_noted(
     info: str, file: str, is_taken: bool, noted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tbe_hook, "registrations", {})
-    assert tbe_hook._Library(Library).reg_op(info, file) is is_taken
-    assert list(tbe_hook.registrations) == noted
+    monkeypatch.setattr(mindspore_hook, "registrations", {})
+    assert mindspore_hook._Library(Library).reg_op(info, file) is is_taken
+    assert list(mindspore_hook.registrations) == noted

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from custom_ops.arrays import computation_of, sorted_attributes
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described
+from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_interface import Described
 from tbe_impl.dsl.layouts import (
     from_blocked_channels,
     from_fractal_z,
@@ -35,9 +35,9 @@ ms = pytest.importorskip("mindspore")
 
 from custom_ops import ascend  # noqa: E402
 from custom_ops.ascend import AscendPrimitive, as_told, registered_name  # noqa: E402
-from custom_ops.cell import Visible  # noqa: E402
-from custom_ops.in_a_row import InARow  # noqa: E402
+from custom_ops.core.cell import Visible  # noqa: E402
 from custom_ops.operators.conv2d import CONV2D_GRAD_WEIGHT, CONV2D_GRAD_X  # noqa: E402
+from custom_ops.tbe.sequence_cell import InARow  # noqa: E402
 from tests.custom_ops.test_ascend import Called, Sloped, operator  # noqa: E402
 
 FORWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe_steps]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import custom_ops
-from custom_ops import dispatch
+from custom_ops.core import dispatch
 from tests.cases import FULL, cases
 from tests.custom_ops.modes import set_mode
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from custom_ops import LayerNormLinear, computation
-from custom_ops.computation import KEPT, Computation
-from custom_ops.gradient import gradient_of
-from custom_ops.kernels import Described, several
-from custom_ops.specs import OpSpec
-from custom_ops.varying import LAST_SIZES, PATIENCE, Bound, fitting, pattern_of
+from custom_ops import LayerNormLinear
+from custom_ops.core import computation
+from custom_ops.core.computation import KEPT, Computation
+from custom_ops.core.dynamic_kernels import LAST_SIZES, PATIENCE, Bound, fitting, pattern_of
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_interface import Described, several
+from custom_ops.core.operator_spec import OpSpec
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.errors import FusionError, InputError

@@ -11,12 +11,12 @@ from typing import Any
 
 import tbe_impl.dsl as dsl
 from tbe_impl import ops
-from tbe_impl.backends.cpu.options import DEFAULT, Options
-from tbe_impl.backends.cpu.schedule_choices import options_of
+from tbe_impl.codegen.options import DEFAULT, Options
+from tbe_impl.codegen.schedule_options import options_of
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.expr import Reduce, binary, cast, const, select
-from tbe_impl.dsl.schedule import Schedule, create_schedule
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, thread_axis
+from tbe_impl.scheduling.schedule import Schedule, create_schedule
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-from tbe_impl.backends.cpu import program
+from tbe_impl.runtime import compiler
 from tests.golden_code.comparing import without_comments
 
-HERE = Path(program.__file__).parent
+INCLUDE = compiler.INCLUDE
 FIRST = ("vector_math.h", "runtime.h")
 """What every generated text includes."""
 
@@ -61,7 +60,7 @@ class _Reader:
         lines = self.found[name] = []
         # of each open condition: whether its branch is read, and whether one of its branches was
         open_: list[tuple[bool, bool]] = []
-        for line in _logical_lines(without_comments((HERE / name).read_text(encoding="utf-8"))):
+        for line in _logical_lines(without_comments((INCLUDE / name).read_text(encoding="utf-8"))):
             directive = _DIRECTIVE.match(line)
             word, rest = directive.groups() if directive else ("", "")
             active = all(read for read, _ in open_)
@@ -89,7 +88,7 @@ class _Reader:
                 self.parameters[macro] = parameters.strip("()")
         elif word == "undef":
             self.macros.pop(rest.strip(), None)
-        elif word == "include" and rest.startswith('"') and (HERE / rest.strip('"')).exists():
+        elif word == "include" and rest.startswith('"') and (INCLUDE / rest.strip('"')).exists():
             self.include(rest.strip('"'))
         lines.append(line)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tbe_impl import environment, machine
+from tbe_impl import environment
 from tbe_impl.dsl import tensor
+from tbe_impl.runtime import machine
 
 AVX2 = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "sse4_1", "sse4_2")
 FEATURES = {

@@ -14,8 +14,8 @@ from ms_fusion.kernel_server.parts import parts
 from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.kernel_server.transposes import done_by
 from tbe_impl import compat
-from tbe_impl.backends.cpu.options import DEFAULT
-from tbe_impl.backends.cpu.show_nests import show_nests
+from tbe_impl.codegen.nest_text import show_nests
+from tbe_impl.codegen.options import DEFAULT
 from tests.golden_code.comparing import Goldens
 from tests.golden_code.groups import CHAINS, GROUPS, Make, composite, recorded
 from tests.golden_code.pinned import numbered_from_zero

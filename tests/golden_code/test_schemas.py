@@ -14,8 +14,8 @@ import pytest
 from ms_fusion import cli, doctor
 from ms_fusion.doctor import Check, Diagnosis
 from ms_fusion.report.view import build_view
-from tbe_impl import timing
-from tbe_impl.timing import BenchResult, Timing
+from tbe_impl.cli import timing
+from tbe_impl.cli.timing import BenchResult, Timing
 from tests.cases import cases
 from tests.golden_code.comparing import Goldens
 from tests.golden_code.test_commands import OPERATOR
@@ -30,9 +30,9 @@ RECORDS = (
     ("ms_fusion.kernel_server.answers", "Answer"),
     ("ms_fusion.presets.handshake", "Proof"),
     ("ms_fusion.presets.net_choices", "NetChoice"),
-    ("tbe_impl.tuned", "Tuning"),
-    ("tbe_impl.cache_entry", "Meta"),
-    ("tbe_impl.backends.cpu.plans", "Plan"),
+    ("tbe_impl.tuning_store", "Tuning"),
+    ("tbe_impl.runtime.cache_entry", "Meta"),
+    ("tbe_impl.codegen.codegen_cache", "Plan"),
 )
 """What is written by one process and read by another."""
 

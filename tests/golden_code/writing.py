@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tbe_impl.backends.cpu import backend
-from tbe_impl.backends.cpu.options import Options
-from tbe_impl.backends.cpu.program import Layout, Program, layout_of
-from tbe_impl.backends.cpu.show_nests import show_nests
-from tbe_impl.cache import KernelCache
-from tbe_impl.dsl.nests import nests_of
+from tbe_impl.chip.tiled_nests import nests_of
+from tbe_impl.codegen.nest_text import show_nests
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.program import Layout, Program, layout_of
+from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.runtime.cache import KernelCache
 from tests.golden_code.comparing import without_comments
 from tests.golden_code.graphs import Built, Graph
 from tests.golden_code.pinned import numbered_from_zero
@@ -41,7 +41,7 @@ def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Writt
     """A graph, built anew, and what the code generator makes of it."""
     with numbered_from_zero(monkeypatch):
         built = graph.build()
-    planned = backend.plan(
+    planned = prepared_kernel.plan(
         built.outputs,
         built.inputs,
         name=graph.name,

@@ -15,8 +15,8 @@ import yaml
 from ms_fusion import __version__, cli
 from ms_fusion.doctor import Check, Diagnosis
 from ms_fusion.ledger import Ledger
-from tbe_impl.cache import KernelCache
 from tbe_impl.errors import InputError
+from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases
 from tests.ms_fusion.report.ledgers import transformer_ledger
 

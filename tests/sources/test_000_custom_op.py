@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import custom_ops as cop
-from custom_ops import registry
+from custom_ops.core import registry
 from tbe_impl.errors import InputError
 from tests.cases import cases
 from tests.custom_ops.modes import MODES, set_mode

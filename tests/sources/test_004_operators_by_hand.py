@@ -18,8 +18,8 @@ from tbe_impl import compat
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
-from tbe_impl.operator import load_operator
-from tbe_impl.tuning import measuring, space
+from tbe_impl.loading.operator import load_operator
+from tbe_impl.tuning import measurement, search_space
 from tests.cases import cases
 
 SWISH = """\
@@ -149,9 +149,9 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     if not shutil.which("cc"):
         pytest.skip("there is no C compiler")
     asked: dict[str, Any] = {"bars": []}
-    generator, bar = random.Random(7), tbe_impl.tuning.bar
+    generator, bar = random.Random(7), tbe_impl.tuning.progress_bar
 
-    def timed(bench: Any, item: measuring.Candidate) -> float:
+    def timed(bench: Any, item: measurement.Candidate) -> float:
         bench.taken += 1
         return (0.5 if item.choice.accumulators == 2 else 1.0) * (1 + 0.1 * generator.random())
 
@@ -160,9 +160,9 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         return bar(name, seconds, shown=shown)
 
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(measuring.Bench, "timed", timed)
-    monkeypatch.setattr(measuring, "PAUSE_S", 0.0)
-    monkeypatch.setattr(space, "KNOBS", (("accumulators", (2,)),))
+    monkeypatch.setattr(measurement.Bench, "timed", timed)
+    monkeypatch.setattr(measurement, "PAUSE_S", 0.0)
+    monkeypatch.setattr(search_space, "KNOBS", (("accumulators", (2,)),))
     monkeypatch.setattr(tbe_impl.tuning, "bar", shown)
     yield asked
     AUTO_TUNE.enable, AUTO_TUNE.config = False, {}

@@ -13,7 +13,7 @@ from tbe_impl import load_operator, ops
 from tbe_impl.dsl.dtypes import dtype_of
 from tests.stress.kernels import kernel_of
 from tests.stress.parts import Row, Stress
-from tests.tbe_impl.backends.vector_formulas import FORMULAS, distance, points
+from tests.tbe_impl.codegen.vector_formulas import FORMULAS, distance, points
 
 Oracle = Callable[[np.ndarray], np.ndarray]
 ROUNDINGS = {"floor": "floor", "ceil": "ceil", "rint": "round", "round_away": "round_d", "trunc": "trunc"}  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tbe_impl.backends.cpu import compiler_process
+from tbe_impl.runtime import compiler_process
 from tests.stress.kernels import POINTS, swish, swish_is_right
 from tests.stress.parts import Row, Stress, in_child, real_compiler, script, using_compiler
 

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tbe_impl.cache import KernelCache
+from tbe_impl.runtime.cache import KernelCache
 from tests.stress.kernels import POINTS, check_swish, swish, swish_is_right
 from tests.stress.parts import (
     Row,
@@ -25,8 +25,8 @@ from tests.stress.parts import (
     remembering_compiler,
     using_compiler,
 )
-from tests.tbe_impl import cache_cases
-from tests.tbe_impl.cache_cases import HOSTILE, OTHER, builder, damages
+from tests.tbe_impl.runtime import cache_cases
+from tests.tbe_impl.runtime.cache_cases import HOSTILE, OTHER, builder, damages
 
 PLANTED = r"""
 #include <stdio.h>

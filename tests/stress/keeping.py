@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from tbe_impl import cache as cache_module
-from tbe_impl import machine
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.cache import KEPT_SHARE, LIMIT_BYTES, KernelCache, make_key
+from tbe_impl.runtime import cache as cache_module
+from tbe_impl.runtime import compiler, machine
+from tbe_impl.runtime.cache import KEPT_SHARE, LIMIT_BYTES, KernelCache, make_key
 from tests.stress.kernels import POINTS, check_swish, swish
 from tests.stress.parts import (
     Child,
@@ -28,7 +27,7 @@ from tests.stress.parts import (
     remembering_compiler,
     using_compiler,
 )
-from tests.tbe_impl.cache_cases import builder, in_memory, unused
+from tests.tbe_impl.runtime.cache_cases import builder, in_memory, unused
 
 WARM_S = 2e-3
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.cpu.options import Options
+from tbe_impl.codegen.options import Options
 from tbe_impl.kernel import Argument, Kernel
 
 POINTS = np.linspace(-5, 5, 1001, dtype=np.float32)

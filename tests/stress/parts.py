@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tbe_impl import environment
-from tbe_impl.backends.cpu import compiler, workers
-from tbe_impl.cache import Entry, KernelCache
-from tbe_impl.cache_entry import KERNEL
+from tbe_impl.runtime import compiler, thread_pool
+from tbe_impl.runtime.cache import Entry, KernelCache
+from tbe_impl.runtime.cache_entry import KERNEL
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,7 +83,7 @@ def _are_headers(path: Path) -> bool:
 
 def kernel_entries() -> list[Entry]:
     """What the user's cache has of kernels; the threads, which are there before the first, are not among them."""
-    threads = hashlib.sha256(workers.SOURCE.read_bytes()).hexdigest()
+    threads = hashlib.sha256(thread_pool.SOURCE.read_bytes()).hexdigest()
     key = compiler.recipe(threads).key
     return [entry for entry in libraries(kernel_cache()) if entry.key != key]
 

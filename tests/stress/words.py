@@ -10,10 +10,10 @@ import ml_dtypes
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends import numpy_backend
-from tbe_impl.dsl.arrays import convert
+from tbe_impl.dsl.array_semantics import convert
 from tbe_impl.dsl.dtypes import DTYPES, dtype_of
 from tbe_impl.errors import FusionError, InputError
+from tbe_impl.interpreter import evaluate
 from tests.stress.kernels import kernel_of
 from tests.stress.parts import Row, Stress
 from tests.tbe_impl.dsl.graphs import FLOATS, assert_near, values
@@ -151,7 +151,7 @@ def _compare(made: Sequence[Made], arrays: Any, inputs: dict[int, Any], counts: 
     except FusionError as error:
         failures.append(f"{made[0].name} and {len(made) - 1} more: {str(error)[:300]}")
         return
-    defined = numpy_backend.run(outputs, given, {})
+    defined = evaluate.run(outputs, given, {})
     for item, one, other in zip(made, found if len(made) > 1 else [found], defined, strict=True):
         try:
             _check(item, one, other)
@@ -231,7 +231,7 @@ def special(stress: Stress) -> str:
         kernel = type(kernel)(kernel.name, kernel.soc, _renamed(kernel.inputs, tensors), kernel.outputs)  # fmt: skip
         kernel.compiled  # raises where a call would go on without it
         given = {id(tensors[0]): x, id(tensors[1]): y}
-        defined = numpy_backend.run(outputs, given, {})
+        defined = evaluate.run(outputs, given, {})
         for case, output, one, other in zip(cases, outputs, kernel(x, y), defined, strict=True):
             for what, wanted in (("definition", other), ("policy", _policy(case, str(output.dtype), x, y))):  # fmt: skip
                 if wanted is None:

@@ -1,7 +1,7 @@
-"""Kernels of all tests of the compiler are compiled as those of its back end."""
+"""Kernels of all tests of the compiler are compiled without much optimization, and kept in one cache."""
 
 from __future__ import annotations
 
-from tests.tbe_impl.backends.cpu.conftest import little_optimization
+from tests.tbe_impl.kernel_fixtures import cache, little_optimization
 
-__all__ = ["little_optimization"]
+__all__ = ["cache", "little_optimization"]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tbe_impl.cli.formula import evaluate
 from tbe_impl.comparing import coarsest, difference, spacing
 from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.dsl.words import WORDS
 from tbe_impl.errors import InputError
-from tbe_impl.formula import evaluate
 from tests.cases import cases
 
 NAN, INF = np.nan, np.inf

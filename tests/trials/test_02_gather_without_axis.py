@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tbe_impl import compat
+from tbe_impl.cli.sample_arrays import inputs_for
 from tbe_impl.errors import FusionError
-from tbe_impl.samples import inputs_for
 from tests.cases import cases
 from tests.trials.operators import described, operator
 

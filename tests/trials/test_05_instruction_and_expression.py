@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tbe_impl.chip.schedule_checks import check
 from tbe_impl.dsl.expr import Reduce, call
-from tbe_impl.dsl.schedule import create_schedule
-from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import compute, placeholder, reduce_axis
 from tbe_impl.errors import InputError
+from tbe_impl.scheduling.schedule import create_schedule
 from tests.cases import cases
 from tests.trials.operators import described, operator
 

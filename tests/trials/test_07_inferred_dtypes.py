@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from custom_ops import formula, register_operator, tbe
-from custom_ops.framework import HAS_MINDSPORE, nn
+from custom_ops.core.framework import HAS_MINDSPORE, nn
 from tbe_impl.errors import InputError
 from tests.cases import cases
 from tests.custom_ops.modes import MODES, set_mode

@@ -14,8 +14,7 @@ import pytest
 
 from ms_fusion.kernel_server import host
 from ms_fusion.kernel_server.driver import build
-from tbe_impl import machine
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.runtime import compiler, machine
 from tests.cases import cases
 from tests.fork_server import run_program
 from tests.ms_fusion.kernel_server.composites import Text, called, run

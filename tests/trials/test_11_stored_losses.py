@@ -15,7 +15,7 @@ from ms_fusion.capture import tune as tuning
 from ms_fusion.capture.tuned_net import Comparison, TunedNet, Variant
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.net_choices import NetChoice
-from tbe_impl import tuned
+from tbe_impl import tuning_store
 from tests.cases import cases
 from tests.ms_fusion.presets.mindspore_child import ROOT, run
 
@@ -123,7 +123,7 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             "seconds": 1.0,
             **times,
         }
-        tuned.store().save(msgspec.convert(made, tuned.Tuning))
+        tuning_store.store().save(msgspec.convert(made, tuning_store.Tuning))
     net_choices.remember(
         net, [x], NetChoice(fused=False, why="the net stays unfused."), kernels=keys[:1]
     )

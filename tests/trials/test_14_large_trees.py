@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbe_impl import cache_notes, load_operator
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.bytecode import CachedLoader
+from tbe_impl import load_operator
 from tbe_impl.errors import InputError
+from tbe_impl.loading.bytecode import CachedLoader
+from tbe_impl.runtime import cache_notes, compiler
 from tests.cases import cases
 from tests.trials.operators import described
 

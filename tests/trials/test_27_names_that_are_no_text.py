@@ -13,10 +13,10 @@ import pytest
 
 from ms_fusion import cli
 from ms_fusion.presets import private_directory
-from tbe_impl import cache as cache_module
 from tbe_impl import environment
-from tbe_impl.cache import KernelCache, check_place, make_key
 from tbe_impl.errors import CacheError
+from tbe_impl.runtime import cache as cache_module
+from tbe_impl.runtime.cache import KernelCache, check_place, make_key
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tbe_impl.process_group import child_group
+from tbe_impl.runtime.process_group import child_group
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 
@@ -109,7 +109,7 @@ ctypes.PyDLL(None).sleep(600)
 """A child of which no other thread runs, as while MindSpore compiles."""
 PARENT = """
 import sys
-from tbe_impl.process_group import child_group
+from tbe_impl.runtime.process_group import child_group
 with child_group([sys.executable, "-c", *sys.argv[1:]]) as child:
     child.wait()
 """

@@ -16,15 +16,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 import custom_ops
 import ms_fusion as mf
-from custom_ops.registry import formula, register_operator
+from custom_ops.core.registry import formula, register_operator
 from ms_fusion import doctor
 from ms_fusion.capture.front import explain_target
 from ms_fusion.cli import run
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.presets.table import check_preset
 from tbe_impl import load_operator
-from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import FusionError, InputError, MissingError
+from tbe_impl.runtime import compiler
 from tests import nets
 from tests.cases import cases
 from tests.ms_fusion.report.ledgers import transformer_ledger
@@ -121,8 +121,8 @@ def test_other_caches_have_remedies_of_their_own(
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
-        patch.setattr("tbe_impl.machine.is_noexec", lambda place: "noexec" in what)
-        patch.setattr("tbe_impl.cache._can_write", lambda root: "noexec" in what)
+        patch.setattr("tbe_impl.runtime.machine.is_noexec", lambda place: "noexec" in what)
+        patch.setattr("tbe_impl.runtime.cache._can_write", lambda root: "noexec" in what)
         found = doctor.check_cache()
     assert what in found.what and found.remedy.endswith(remedy)
     assert "noexec" in found.remedy or "noexec" not in what

@@ -20,7 +20,7 @@ from tbe_impl.compat import (
 from tbe_impl.compat.modules import names_of
 from tbe_impl.compat.session import running
 from tbe_impl.errors import InputError
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 from tests.cases import cases
 from tests.trials.operators import described
 

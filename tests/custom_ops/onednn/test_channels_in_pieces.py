@@ -13,9 +13,9 @@ import sys
 import pytest
 
 from custom_ops.onednn import why_missing
-from custom_ops.onednn.channels_in_pieces import ONE_BY_ONE, pieces
 from custom_ops.onednn.geometry import geometry
-from tbe_impl.machine import cpu_features
+from custom_ops.onednn.split_channels import ONE_BY_ONE, pieces
+from tbe_impl.runtime.machine import cpu_features
 from tests.cases import cases
 from tests.custom_ops.onednn.channels_in_pieces_child import CASES
 

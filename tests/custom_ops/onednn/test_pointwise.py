@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from custom_ops.onednn import pointwise, prepare_conv2d, prepare_conv2d_backward
-from custom_ops.onednn.tried_library import why_missing
+from custom_ops.onednn.verified_library import why_missing
 from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "")

@@ -18,15 +18,15 @@ import pytest
 
 from custom_ops.onednn import dnnl_library as own
 from custom_ops.onednn import (
-    place,
+    library_path,
     prepare_conv2d,
     prepare_conv2d_backward,
     prepare_matmul,
-    tried_library,
+    verified_library,
     why_missing,
 )
 from custom_ops.onednn.routes import checked_threads
-from custom_ops.onednn.tried_library import library as found_library
+from custom_ops.onednn.verified_library import library as found_library
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 from tests.cases import cases
@@ -210,16 +210,16 @@ def test_arrays_that_are_not_dense_are_read() -> None:
 
 @pytest.fixture
 def forgotten() -> Iterator[None]:
-    tried_library._load.cache_clear()
+    verified_library._load.cache_clear()
     yield
-    tried_library._load.cache_clear()
+    verified_library._load.cache_clear()
 
 
 def test_without_onednn_numpy_computes(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> None:
     def absent() -> Path:
         raise MissingError("there is none")
 
-    monkeypatch.setattr(tried_library, "find", absent)
+    monkeypatch.setattr(verified_library, "find", absent)
     prepared = prepare_matmul((3, 4), (4, 5))
     assert (prepared.function, prepared.state, prepared.implementations) == (0, 0, ())
     a, b = arrays(8, (3, 4), (4, 5))
@@ -232,12 +232,12 @@ def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch
     stand_in = types.ModuleType("mindspore")
     monkeypatch.setitem(sys.modules, "mindspore", stand_in)
     with pytest.raises(MissingError, match=r"libdnnl.so.3 of MindSpore is not there.*im2col"):
-        place.find()
+        library_path.find()
 
 
 @cases("content", [None, b"not a library"])
 def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / ("absent" if content is None else "there") / place.FILE
+    path = tmp_path / ("absent" if content is None else "there") / library_path.FILE
     path.parent.mkdir()
     if content is not None:
         path.write_bytes(content)
@@ -249,24 +249,24 @@ def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
 def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "VERSIONS", ((2, 0), (2, 6)))
     with pytest.raises(MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."):  # fmt: skip
-        own.load(place.find())
+        own.load(library_path.find())
 
 
 @needs_onednn
 def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from custom_ops.onednn import trial
+    from custom_ops.onednn import self_test
 
     library = found_library()
     monkeypatch.setattr("custom_ops.onednn.im2col.columns", lambda sizes, x: np.ones((3, 1, 144, 72), np.float32))  # fmt: skip
     with pytest.raises(CompileError, match="oneDNN gave a wrong result in a trial"):
-        trial.try_out(library)
+        self_test.try_out(library)
 
 
 @needs_onednn
 def test_a_failure_inside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = prepare_matmul((3, 4), (4, 5))
     failing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda state, buffers: 1)  # fmt: skip
-    monkeypatch.setattr("custom_ops.onednn.prepared._function", lambda address: failing)
+    monkeypatch.setattr("custom_ops.onednn.prepared_operator._function", lambda address: failing)
     a, b = arrays(9, (3, 4), (4, 5))
     with pytest.raises(FusionError, match="MatMul failed in oneDNN; got out of memory"):
         prepared.call([a, b])

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from custom_ops.onednn import (
-    convolution_plans,
+    convolution_programs,
     im2col,
     prepare_conv2d_backward,
-    weights_in_pieces,
+    weight_gradient_steps,
     why_missing,
 )
 from custom_ops.onednn.geometry import geometry
 from custom_ops.onednn.layouts import lying
-from custom_ops.onednn.weight_pieces import pieces
+from custom_ops.onednn.split_weight_gradient import pieces
 from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
@@ -78,10 +78,10 @@ def in_one(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def computed(case: str, *arrays: np.ndarray) -> Any:
         with monkeypatch.context() as patched:
-            patched.setattr(weights_in_pieces, "pieces", lambda sizes, threads: [])
-            convolution_plans.plan_gradients.cache_clear()
+            patched.setattr(weight_gradient_steps, "pieces", lambda sizes, threads: [])
+            convolution_programs.plan_gradients.cache_clear()
             found = prepared(case).call(arrays)
-        convolution_plans.plan_gradients.cache_clear()
+        convolution_programs.plan_gradients.cache_clear()
         return found
 
     return computed

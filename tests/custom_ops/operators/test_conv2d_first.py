@@ -11,7 +11,7 @@ pytestmark = pytest.mark.mindspore
 from mindspore import Tensor  # noqa: E402
 
 import custom_ops  # noqa: E402
-from custom_ops import dispatch  # noqa: E402
+from custom_ops.core import dispatch  # noqa: E402
 
 
 @cases("has_bias", [pytest.param(False, marks=FULL), True])

@@ -28,7 +28,7 @@ def test_sizes_that_do_not_fit(kind):
 
 
 def test_gelu_with_erf():
-    from custom_ops.arrays import computation_of, sorted_attributes
+    from custom_ops.core.arrays import computation_of, sorted_attributes
 
     arrays = floats(5, 8), floats(3, 8, seed=1), floats(3, seed=2)
     got = computation_of(MATMUL_BIAS_GELU, sorted_attributes(MATMUL_BIAS_GELU, {"activation": "gelu"}))(*arrays)  # fmt: skip

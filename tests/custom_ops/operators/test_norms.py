@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from custom_ops import AddLayerNorm, SoftmaxCrossEntropy
-from custom_ops.cell import FusedCell
-from custom_ops.gradient import gradient_of
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.gradient import gradient_of
 from custom_ops.operators import (
     batch_norm,
     group_norm,

@@ -12,7 +12,7 @@ typedef int32_t work;
 #define NEUTRAL (SPLAT(i32v, INT64_C(1)))[0]
 #define IS_EXCLUSIVE 1
 #define IS_REVERSE 1
-#include "running.h"
+#include "scans.h"
 int k_running_products_backwards(void **b, const int64_t *s, int64_t threads) {
   const int64_t rows = INT64_C(1), steps = INT64_C(8), width = INT64_C(5);
   if (rows*steps*width < 524288) threads = 1;

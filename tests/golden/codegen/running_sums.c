@@ -42,7 +42,7 @@ typedef float work;
 #define NEUTRAL (SPLAT(f32v, -0x0.0p+0f))[0]
 #define IS_EXCLUSIVE 0
 #define IS_REVERSE 0
-#include "running.h"
+#include "scans.h"
 int k_running_sums(void **b, const int64_t *s, int64_t threads) {
   const int64_t rows = INT64_C(6), steps = INT64_C(37), width = INT64_C(1);
   if (rows*steps*width < 524288) threads = 1;

@@ -43,7 +43,7 @@ typedef int32_t number;
 #define IS_FILLED 0
 #define FILL (SPLAT(f32v, 0x0.0p+0f))[0]
 #define END(sum, count) (sum)
-#include "numbered_rows.h"
+#include "scatter.h"
 int k_segment_sums(void **b, const int64_t *s, int64_t threads) {
   const int64_t rows = INT64_C(23), width = INT64_C(7), count = INT64_C(5);
   if (rows*width < 524288) threads = 1;

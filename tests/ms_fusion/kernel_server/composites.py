@@ -17,8 +17,8 @@ from ms_fusion.graph import Graph
 from ms_fusion.kernel_server.driver import library
 from ms_fusion.kernel_server.translate import IN_PLACE, translate
 from tbe_impl import compat
-from tbe_impl.backends import numpy_backend
 from tbe_impl.comparing import TOLERANCE
+from tbe_impl.interpreter import evaluate
 
 GUARD = 64
 
@@ -156,7 +156,7 @@ def interpreted(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str
     with compat.installed(soc="cpu"):
         group = translate(kernel)
     given = {id(one): inputs[name] for one, name in zip(group.inputs, kernel.graph.inputs, strict=True)}  # fmt: skip
-    found = numpy_backend.run([group.values[name] for name in kernel.graph.outputs], given)
+    found = evaluate.run([group.values[name] for name in kernel.graph.outputs], given)
     return dict(zip(kernel.graph.outputs, found, strict=True))
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.tbe_impl.backends.cpu.conftest import little_optimization
+from tests.tbe_impl.kernel_fixtures import little_optimization
 
 __all__ = ["little_optimization"]

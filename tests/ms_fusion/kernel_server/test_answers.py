@@ -16,14 +16,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from custom_ops.onednn import place, why_missing
+from custom_ops.onednn import library_path as place
+from custom_ops.onednn import why_missing
 from ms_fusion.kernel_server import answers, choose, circumstances, driver, records
 from ms_fusion.kernel_server.answers import published, recall
 from ms_fusion.ledger import BuildStep
-from tbe_impl import machine, tuned
-from tbe_impl.backends.cpu import compiler
-from tbe_impl.cache_entry import KERNEL, META, Meta
+from tbe_impl import tuning_store
 from tbe_impl.errors import CompileError, MissingError
+from tbe_impl.runtime import compiler, machine
+from tbe_impl.runtime.cache_entry import KERNEL, META, Meta
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text
 
@@ -133,8 +134,8 @@ Changed = Callable[[pytest.MonkeyPatch, Path], object]
 
 
 def _tuned(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    tuned.store().root.mkdir(parents=True)
-    (tuned.store().root / f"{'0' * 64}.json").write_text("{}")
+    tuning_store.store().root.mkdir(parents=True)
+    (tuning_store.store().root / f"{'0' * 64}.json").write_text("{}")
 
 
 def _other_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
@@ -166,7 +167,7 @@ CHANGES: dict[str, Changed] = {
     "threads": lambda patch, _: patch.setenv("MS_FUSION_THREADS", "7"),
     "compiler": _other_compiler,
     "processor's features": lambda patch, _: patch.setattr(machine, "identity", lambda: {"cpu_features": "other"}),
-    "processor": lambda patch, _: patch.setattr(tuned, "processor", lambda: "another"),
+    "processor": lambda patch, _: patch.setattr(tuning_store, "processor", lambda: "another"),
     "setting of oneDNN": lambda patch, _: patch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"),
     "older setting of oneDNN": lambda patch, _: patch.setenv("DNNL_MAX_CPU_ISA", "AVX2"),
     "oneDNN": _other_onednn,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ms_fusion.kernel_server.host import LARGE_PAGES
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.runtime import compiler
 from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import ROOT, run
 

@@ -13,9 +13,9 @@ import pytest
 from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server import choose, plan
 from ms_fusion.kernel_server.translate import Group, translate
-from tbe_impl import compat, tuned
-from tbe_impl.backends.cpu import program
-from tbe_impl.backends.cpu.options import DEFAULT
+from tbe_impl import compat, tuning_store
+from tbe_impl.codegen import program
+from tbe_impl.codegen.options import DEFAULT
 from tbe_impl.errors import CompileError
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, check
@@ -189,8 +189,8 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
     kernel = sums_both_ways(3)
     group = translated(kernel)
     own = choose.plain(group, kernel.graph.inputs)
-    record = tuned.Tuning(schema=1, key=tuned.key_of(own), name="sums", choice=tuned.Choice(accumulators=2), default_us=2.0, tuned_us=1.0, ratio=0.5, bound=0.6, steps=9, seconds=1.0)  # fmt: skip
-    tuned.store().save(record)
+    record = tuning_store.Tuning(schema=1, key=tuning_store.key_of(own), name="sums", choice=tuning_store.Choice(accumulators=2), default_us=2.0, tuned_us=1.0, ratio=0.5, bound=0.6, steps=9, seconds=1.0)  # fmt: skip
+    tuning_store.store().save(record)
     # another translation of the same description: another process would make that
     again = translated(kernel)
     found = choose.chosen(choose.plain(again, kernel.graph.inputs), again, kernel.graph)

@@ -10,8 +10,8 @@ import pytest
 from ms_fusion import cost, devices
 from ms_fusion.cost import work
 from ms_fusion.kernel_server import choose, plan, remembered
-from tbe_impl.cache import KernelCache
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime.cache import KernelCache
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.test_plan import sums_both_ways, translated
 

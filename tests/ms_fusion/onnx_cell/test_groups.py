@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops.chain import Chain
-from custom_ops.kernels import Described
+from custom_ops.core.kernel_chain import Chain
+from custom_ops.core.kernel_interface import Described
 from custom_ops.onednn import Prepared
 from ms_fusion.graph import Node
 from ms_fusion.onnx_cell.groups import spec_of

@@ -12,8 +12,8 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx_fusion import kernels
 from ms_fusion.onnx_fusion.kernels import GroupKernel, build_all
 from tbe_impl import environment
-from tbe_impl.backends.cpu import compiler
 from tbe_impl.errors import FusionError
+from tbe_impl.runtime import compiler
 from tests.cases import cases
 
 

@@ -20,7 +20,7 @@ from ms_fusion.onnx_fusion.meanings import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from ms_fusion.onnx_fusion.verification import agree, check_group
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 from tests.cases import FULL, Row, cases
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 

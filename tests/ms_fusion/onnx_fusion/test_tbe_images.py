@@ -12,7 +12,7 @@ import pytest
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net
 from tests.ms_fusion.onnx_fusion.test_tbe_source import group_of, manifest

@@ -23,7 +23,7 @@ from ms_fusion.onnx_fusion.kernels import GroupKernel, build
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from tbe_impl.errors import FusionError
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 

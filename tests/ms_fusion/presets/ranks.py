@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.runtime import compiler
 from tests.ms_fusion.presets.mindspore_child import ROOT
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbe_impl.backends.cpu import compiler
+from tbe_impl.runtime import compiler
 from tests.cases import FULL
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, ROOT, run
 from tests.ms_fusion.presets.ranks import launch, variables

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.presets import private_directory
-from tbe_impl.cache import say_not_kept
+from tbe_impl.runtime.cache import say_not_kept
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -82,7 +82,7 @@ def test_a_cache_that_cannot_be_trusted_is_not_used(
         (cache / "mindspore").chmod(0o777)
     else:
         cache.symlink_to(tmp_path / "nowhere" / "at all")
-    monkeypatch.setattr("tbe_impl.cache._warned", set())
+    monkeypatch.setattr("tbe_impl.runtime.cache._warned", set())
     place = private_directory.make()
     # kernels of their own are kept in the same directory: what is amiss with it is said once
     say_not_kept(cache / "kernels", "the same")

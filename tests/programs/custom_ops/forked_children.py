@@ -5,9 +5,10 @@ import signal
 
 import numpy as np
 
-from custom_ops import Conv2d, LayerNorm, LayerNormLinear, dispatch
-from custom_ops.computation import Computation
-from custom_ops.kernels import Described
+from custom_ops import Conv2d, LayerNorm, LayerNormLinear
+from custom_ops.core import dispatch
+from custom_ops.core.computation import Computation
+from custom_ops.core.kernel_interface import Described
 from custom_ops.operators.swish import SWISH
 
 swish = dispatch.ready(Computation(SWISH, {}), [Described((512, 1024), "float32")])

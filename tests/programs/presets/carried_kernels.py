@@ -8,7 +8,7 @@ from mindspore import Tensor, nn, ops
 
 import custom_ops
 import ms_fusion as mf
-from custom_ops import dispatch
+from custom_ops.core import dispatch
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)

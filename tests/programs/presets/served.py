@@ -11,7 +11,7 @@ from mindspore import Tensor, nn, ops
 
 import custom_ops
 import ms_fusion as mf
-from custom_ops import dispatch
+from custom_ops.core import dispatch
 from ms_fusion.kernel_server import records
 from ms_fusion.presets import served
 from tests.programs.presets.child import RESULT, answer, bodies, kernels, ones

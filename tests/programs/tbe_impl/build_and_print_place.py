@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from tbe_impl.cache import KernelCache
+from tbe_impl.runtime.cache import KernelCache
 
 
 def build(path: Path) -> None:

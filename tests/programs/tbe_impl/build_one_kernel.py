@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tbe_impl.cache import KernelCache
+from tbe_impl.runtime.cache import KernelCache
 
 root, key, log = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 content = random.Random(7).randbytes(16000)

@@ -6,7 +6,7 @@ Arguments: the root of the cache, the number of the turn.
 import sys
 from pathlib import Path
 
-from tbe_impl.cache import KernelCache, make_key
+from tbe_impl.runtime.cache import KernelCache, make_key
 
 
 def build(path: Path) -> None:

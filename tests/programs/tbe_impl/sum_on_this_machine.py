@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 
-from tbe_impl import machine
-from tbe_impl.backends.cpu.compiler import recipe
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.dsl.words import WORDS
 from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.runtime import machine
+from tbe_impl.runtime.compiler import recipe
 
 x = placeholder((1000,), "float32", "x")
 y = WORDS["vadd"](WORDS["vexp"](x), x)

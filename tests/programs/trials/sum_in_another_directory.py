@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from tbe_impl import environment
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.dsl.words import WORDS
 from tbe_impl.kernel import Argument, Kernel
 
 environment.cache_dir()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tbe_impl import compat, toolkit_names
+from tbe_impl import compat, toolkit_finder
 from tbe_impl.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,9 +30,9 @@ tbe.common.context tbe.common.buildcfg tbe.common.nobody.wrote.this te.tik
 @pytest.fixture(autouse=True)
 def blocks_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Names come from blocks only, also where another test imported `custom_ops` and them."""
-    others = [one for one in sys.meta_path if not isinstance(one, toolkit_names.Finder)]
+    others = [one for one in sys.meta_path if not isinstance(one, toolkit_finder.Finder)]
     monkeypatch.setattr(sys, "meta_path", others)
-    with toolkit_names.hidden():
+    with toolkit_finder.hidden():
         yield
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tbe_impl import compat
 from tbe_impl.dsl.tensor import stages_of
-from tbe_impl.operator import load_operator
+from tbe_impl.loading.operator import load_operator
 from tests.cases import cases
 
 FOLDER = Path(__file__).parent / "operators"

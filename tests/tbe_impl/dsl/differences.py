@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends import numpy_backend
+from tbe_impl.autodiff.reverse_mode import gradients
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Const
-from tbe_impl.dsl.gradient import gradients
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.interpreter import evaluate
 
 STEP = 1e-5
 DIRECTIONS = 4
@@ -52,7 +52,7 @@ def weights_of(outputs: Sequence[Tensor], values: Any = None, seed: int = 1) -> 
     """Random gradients of the outputs."""
     rng = np.random.default_rng(seed)
     sizes = [
-        [s.value if isinstance(s, Const) else numpy_backend.scalar(s, values) for s in one.shape]
+        [s.value if isinstance(s, Const) else evaluate.scalar(s, values) for s in one.shape]
         for one in outputs
     ]
     return [
@@ -69,7 +69,7 @@ def assert_derivatives(
     floats = [at for at, array in enumerate(arrays) if array.dtype == np.float64]
     found = [graph.found[at] for at in floats]
     assert all(one is not None for one in found)
-    computed = numpy_backend.run(found, graph.feed(arrays, weights), values)
+    computed = evaluate.run(found, graph.feed(arrays, weights), values)
     for at, one in zip(floats, computed, strict=True):
         assert one.dtype == arrays[at].dtype
         assert one.shape == arrays[at].shape
@@ -80,7 +80,7 @@ def assert_derivatives(
             for tensor, weight in zip(graph.outputs, weights, strict=True)
             if weight is not None
         ]
-        outputs = numpy_backend.run([tensor for tensor, _ in pairs], graph.feed(moved, weights), values)  # fmt: skip
+        outputs = evaluate.run([tensor for tensor, _ in pairs], graph.feed(moved, weights), values)  # fmt: skip
         return sum(float((one * weight).sum()) for one, (_, weight) in zip(outputs, pairs, strict=True))  # fmt: skip
 
     rng = np.random.default_rng(2)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.numpy_backend import run
 from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.interpreter.evaluate import run
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.numpy_backend import run
 from tbe_impl.dsl import layouts
 from tbe_impl.dsl.tensor import library_stage
 from tbe_impl.errors import InputError
+from tbe_impl.interpreter.evaluate import run
 from tests.cases import cases
 from tests.tbe_impl.dsl.graphs import compute
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.backends.numpy_backend import run
+from tbe_impl.interpreter.evaluate import run
 from tests.cases import cases
 
 ROWS, COLUMNS = 5, 8

@@ -12,7 +12,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.ext import EXT_WORDS
-from tbe_impl.dsl.words import WORDS
+from tbe_impl.dsl.operation_table import WORDS
 from tests.cases import FULL, cases
 from tests.tbe_impl.dsl.graphs import FLOATS, INTEGERS, SHAPES, assert_near, compute, values
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tbe_impl import ops
-from tbe_impl.backends.cpu import backend as cpu
+from tbe_impl.cpu import prepared_kernel as cpu
 from tbe_impl.ops.formulas import FORMULAS
 from tests.cases import FULL, GROUP, cases
 from tests.tbe_impl.ops.calls import Case, arrays, build, expected

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tbe_impl import soc
+from tbe_impl.chip.schedule_checks import check
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.schedule import create_schedule
-from tbe_impl.dsl.schedule_checks import check
 from tbe_impl.dsl.tensor import compute, placeholder, reduce_axis
+from tbe_impl.scheduling.schedule import create_schedule
 from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close

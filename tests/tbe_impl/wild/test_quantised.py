@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tbe_impl import compat, dsl
-from tbe_impl.dsl.words import WORDS
+from tbe_impl.dsl.operation_table import WORDS
 from tbe_impl.errors import FusionError, InputError
 from tests.cases import cases
 from tests.tbe_impl.ops.calls import describe
@@ -104,10 +104,10 @@ def test_dilation_with_the_padding_of_an_image() -> None:
     found = WORDS["dilation"](made, [1, 2, 3, 1], [1, 2, 0, 1], 0.5)
     wanted = np.full((3, 7 + 3, 13 + 1, 16), 0.5, np.float32)
     wanted[:, 1:8:2, 0:13:3] = x
-    from tbe_impl.backends import numpy_backend
+    from tbe_impl.interpreter import evaluate
 
     assert tuple(size.value for size in found.shape) == wanted.shape
-    np.testing.assert_array_equal(numpy_backend.run([found], {id(made): x}, {})[0], wanted)
+    np.testing.assert_array_equal(evaluate.run([found], {id(made): x}, {})[0], wanted)
     with pytest.raises(InputError, match="neither a pair per axis nor four numbers"):
         WORDS["dilation"](made, [1, 2, 3, 1], [1, 2, 0])
 

@@ -14,7 +14,7 @@ from tbe_impl import compat, dsl
 from tbe_impl.compat import later_words, testing
 from tbe_impl.dsl import layouts
 from tbe_impl.errors import FusionError
-from tbe_impl.late import LateKernel
+from tbe_impl.loading.deferred_kernel import LateKernel
 from tests.cases import FULL, cases
 from tests.tbe_impl.ops.calls import describe
 from tests.tbe_impl.tolerances import assert_close

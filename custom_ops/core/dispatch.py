@@ -1,0 +1,327 @@
+"""Operators as entries of a library in C, which is what a framework calls: shapes and dtypes in, the right kernel called."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from custom_ops.core.computation import Computation
+from custom_ops.core.dynamic_kernels import Bound
+from custom_ops.core.kernel_interface import AnyKernel, Described, in_c
+from tbe_impl import environment
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.errors import CompileError, FusionError
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.buffers import usable_threads
+from tbe_impl.runtime.library_loader import open_library
+
+SOURCE = Path(__file__).with_name("dispatch.c")
+_log = logging.getLogger("custom_ops")
+FAILED = 70
+ANY = -(2**63)
+"""In the place of a size that is not looked at."""
+NUMBER_OF_DTYPE = {
+    "bool": 30, "int8": 32, "int16": 33, "int32": 34, "int64": 35, "uint8": 37, "uint16": 38, "uint32": 39, "uint64": 40,
+    "float16": 42, "float32": 43, "float64": 44, "bfloat16": 45,
+}  # fmt: skip
+"""As MindSpore numbers them (`mindspore._c_expression.typing.type_to_type_id`); a test holds it to that."""
+DTYPE_OF_NUMBER = {number: name for name, number in NUMBER_OF_DTYPE.items()}
+
+_Ranks = ctypes.POINTER(ctypes.c_int)
+_Shapes = ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))
+_Names = ctypes.POINTER(ctypes.c_char_p)
+_Data = ctypes.POINTER(ctypes.c_void_p)
+_Build = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, _Ranks, _Shapes, _Names)
+_Numbers = ctypes.POINTER(ctypes.c_int64)
+_InferShapes = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, _Ranks, _Shapes, _Numbers)
+_InferTypes = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, _Ranks, _Numbers)
+_Run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, _Data, _Ranks, _Shapes, _Names)
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = (
+        ("parameters", ctypes.c_int),
+        ("buffers", ctypes.c_int),
+        ("sizes", ctypes.c_int),
+        ("threads", ctypes.c_int64),
+        ("ranks", _Ranks),
+        ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("dtypes", _Names),
+        ("buffer_parameter", _Ranks),
+        ("size_parameter", _Ranks),
+        ("size_dimension", _Ranks),
+        ("numbers", _Numbers),
+        ("function", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
+        ("users", ctypes.c_int),
+        ("next", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a framework finds an operator.
+
+    Attributes:
+        file: the library.
+        function: its name in there.
+    """
+
+    file: Path
+    function: str
+
+
+class Bank:
+    """One library, and the operators in its slots."""
+
+    def __init__(self, number: int):
+        text = f"/* bank {number} */\n{SOURCE.read_text()}"
+        self.file = compiler.build(text, symbols=("fused_add", "fused_callbacks", "fused_slots"))
+        self._library = open_library(self.file, ())
+        self.slots: list[Computation] = []
+        self.size = int(self._library.fused_slots())
+        self._library.fused_calls.restype = ctypes.c_int64
+        self._library.fused_add.restype = ctypes.c_void_p
+        self._records: dict[int | None, Any] = {}
+        self.call = self._library.fused_call
+        self.call.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        self._callbacks = (
+            _Build(self._build),
+            _InferShapes(self._infer_shapes),
+            _InferTypes(self._infer_types),
+            _Run(self._run),
+        )
+        self._library.fused_callbacks(*self._callbacks)
+
+    def calls(self) -> int:
+        """How often a kernel of its operators was called."""
+        return int(self._library.fused_calls())
+
+    def add(self, computation: Computation) -> Entry:
+        """The entry of an operator, in the next free slot."""
+        slot = len(self.slots)
+        self.slots.append(computation)
+        self._library.fused_inputs(slot, len(computation.spec.inputs))
+        several = "many" if len(computation.spec.outputs) > 1 else "one"
+        return Entry(self.file, f"{several}_{slot:02x}")
+
+    def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
+        """Makes the kernel for a call that has none yet."""
+        computation = self.slots[slot]
+        try:
+            given = _described(parameters, ranks, shapes, dtypes)
+            kernel = computation.kernel(given[: len(computation.spec.inputs)])
+            self._keep(slot, kernel, given)
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+    def _keep(self, slot: int, kernel: AnyKernel, given: Sequence[Described]) -> None:
+        record, alive = _record(kernel, given, open_sizes=True)
+        self._records[ctypes.addressof(record)] = record, alive
+        gone = self._library.fused_add(slot, ctypes.byref(record))
+        self._records.pop(gone, None)
+
+    def _infer_shapes(self, slot: int, ranks: Any, shapes: Any, result: Any) -> int:
+        """Writes how many outputs there are, and for each its rank and its sizes; dtypes do not change them."""
+        computation = self.slots[slot]
+        try:
+            count = len(computation.spec.inputs)
+            given = [tuple(shapes[i][k] for k in range(ranks[i])) for i in range(count)]
+            numbers: list[int] = [len(computation.spec.outputs)]
+            for shape in computation.shapes(given):
+                numbers += [len(shape), *shape]
+            for place, number in enumerate(numbers):
+                result[place] = number
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+    def _infer_types(self, slot: int, count: int, types: Any, result: Any) -> int:
+        """Writes how many outputs there are, and the number of each one's dtype."""
+        computation = self.slots[slot]
+        try:
+            found = computation.dtypes([DTYPE_OF_NUMBER[types[i]] for i in range(count)])
+            for place, number in enumerate([len(found), *(NUMBER_OF_DTYPE[one] for one in found)]):
+                result[place] = number
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+    def _run(
+        self, slot: int, parameters: int, data: Any, ranks: Any, shapes: Any, dtypes: Any
+    ) -> int:
+        """Computes what is not of one function in C."""
+        computation = self.slots[slot]
+        try:
+            given = _described(parameters, ranks, shapes, dtypes)
+            arrays = [_array(data[i], one) for i, one in enumerate(given)]
+            count = len(computation.spec.inputs)
+            computation.kernel(given[:count])(*arrays[:count], out=arrays[count:])
+        except Exception as error:  # noqa: BLE001 - no exception may pass through C
+            _log.exception("%s failed", computation.spec.name)  # of it the framework says a number
+            problems.report(computation, error)
+            return FAILED
+        return 0
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A kernel for inputs of known shapes and dtypes, called with where they lie.
+
+    Attributes:
+        outputs: what it makes.
+        call: takes the addresses of the inputs, then of the outputs.
+    """
+
+    outputs: tuple[Described, ...]
+    call: Callable[[Sequence[int]], None]
+
+
+def ready(computation: Computation, given: Sequence[Described]) -> Ready:
+    """The kernel for these inputs.
+
+    Raises:
+        InputError: the operator refuses them.
+        MissingError: there is no C compiler.
+    """
+    kernel, outputs = computation.kernel(given), computation.describe(given)
+    every = (*given, *outputs)
+    record, alive = _record(kernel, every)
+
+    def run(addresses: Sequence[int]) -> None:
+        arrays = [_array(address, one) for address, one in zip(addresses, every, strict=True)]
+        kernel(*arrays[: len(given)], out=arrays[len(given) :])
+
+    if not record.function:
+        return Ready(outputs, run)
+    function, place, pointers = _bank().call, ctypes.byref(record), ctypes.c_void_p * len(every)
+
+    def run_in_c(addresses: Sequence[int], alive: Any = (record, alive)) -> None:
+        if function(place, pointers(*addresses)):
+            raise CompileError("a kernel ran out of memory", place=computation.spec.name)
+
+    return Ready(outputs, run_in_c)
+
+
+def _record(
+    kernel: AnyKernel, given: Sequence[Described], *, open_sizes: bool = False
+) -> tuple[_Kernel, Any]:
+    """A kernel as the library knows it, and what has to live as long.
+
+    Args:
+        kernel: for some inputs.
+        given: those, and the outputs.
+        open_sizes: a kernel that takes other sizes too is known as one for all of them.
+    """
+    record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
+    sizes = [size for one in given for size in one.shape]
+    names = [one.dtype.encode() for one in given]
+    record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
+    record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+    record.dtypes = (ctypes.c_char_p * len(given))(*names)
+    whole = in_c(kernel)
+    if open_sizes and isinstance(kernel, Bound):
+        _open_sizes(record, kernel, given)
+        whole = None if whole is None else whole._replace(numbers=())
+    if whole is not None:
+        if whole.numbers:
+            record.numbers = (ctypes.c_int64 * len(whole.numbers))(*whole.numbers)
+        record.function = ctypes.cast(whole.function, ctypes.c_void_p)
+        record.state = whole.state or None
+        record.buffers = len(whole.order)
+        record.buffer_parameter = (ctypes.c_int * max(len(whole.order), 1))(*whole.order)
+    return record, (names, kernel)
+
+
+def _open_sizes(record: _Kernel, kernel: Bound, given: Sequence[Described]) -> None:
+    """Writes which sizes may be others, and where the function's own are read."""
+    pattern, program = kernel.varying.pattern, kernel.varying.program
+    places = [] if program is None else program[2]
+    of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
+    dims = [*pattern, *(ANY for _ in of_outputs)]
+    record.dims = (ctypes.c_int64 * max(len(dims), 1))(*dims)
+    axes = [(i, k) for i, one in enumerate(kernel.inputs) for k in range(len(one.shape))]
+    record.sizes = len(places)
+    record.size_parameter = (ctypes.c_int * max(len(places), 1))(*(axes[at][0] for at in places))
+    record.size_dimension = (ctypes.c_int * max(len(places), 1))(*(axes[at][1] for at in places))
+
+
+class Problems:
+    """What went wrong inside of a callback, to be said where the framework raises."""
+
+    def __init__(self) -> None:
+        self.last: FusionError | None = None
+
+    def report(self, computation: Computation, error: Exception) -> None:
+        if not isinstance(error, FusionError):
+            error = CompileError(
+                f"{computation.spec.name} failed", got=f"{type(error).__name__}: {error}"
+            )
+        self.last = error
+
+
+problems = Problems()
+_banks: list[Bank] = []
+_adding = threading.Lock()
+
+
+def calls() -> int:
+    """How often frameworks have called a kernel of ours in this process: a receipt that they did."""
+    return sum(bank.calls() for bank in _banks)
+
+
+def entry_of(computation: Computation) -> Entry:
+    """A place in a library for an operator; operators are never taken out again, kernels are when many others came.
+
+    Raises:
+        MissingError: there is no C compiler.
+    """
+    with _adding:
+        return _bank().add(computation)
+
+
+def _bank() -> Bank:
+    """One with a free slot."""
+    if not _banks or len(_banks[-1].slots) == _banks[-1].size:
+        _banks.append(Bank(len(_banks)))
+    return _banks[-1]
+
+
+def _described(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[Described]:
+    return [
+        Described(
+            tuple(int(shapes[i][k]) for k in range(ranks[i])), dtype_of(dtypes[i].decode()).name
+        )
+        for i in range(parameters)
+    ]
+
+
+def _array(address: int, described: Described) -> np.ndarray:
+    dtype = dtype_of(described.dtype).numpy
+    count = int(np.prod(described.shape, dtype=np.int64))
+    if not count:
+        return np.empty(described.shape, dtype)
+    raw = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
+    return np.ndarray(described.shape, dtype, buffer=memoryview(raw))
+
+
+@lru_cache(maxsize=1)
+def is_possible() -> bool:
+    """Whether there is a C compiler, so that operators can have kernels of their own."""
+    try:
+        compiler.find_compiler()
+    except FusionError:
+        return False
+    return True

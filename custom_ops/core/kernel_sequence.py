@@ -1,0 +1,145 @@
+"""Kernels in a row as one function in C: where the arrays between them lie, and the record that C reads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tbe_impl import environment
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.buffers import ALIGNMENT, usable_threads
+from tbe_impl.runtime.library_loader import open_library
+
+SOURCE = Path(__file__).with_name("kernel_chain.c")
+
+
+class InC(NamedTuple):
+    """A kernel as C calls it: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``, 0 when all is well.
+
+    Attributes:
+        function: that, or its address.
+        order: the parameter that each of its buffers is, inputs first.
+        numbers: what it is told besides.
+        state: where it is not 0, the function is ``int function(void *state, void **buffers)`` instead.
+    """
+
+    function: Any
+    order: list[int]
+    numbers: tuple[int, ...] = ()
+    state: int = 0
+
+
+class InRow(NamedTuple):
+    """A kernel's place in a row.
+
+    Attributes:
+        reads, writes: names of its arrays.
+        written_bytes: of each that it writes.
+    """
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    written_bytes: tuple[int, ...]
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
+        ("numbers", ctypes.POINTER(ctypes.c_int64)),
+        ("operands", ctypes.POINTER(ctypes.c_int64)),
+        ("count", ctypes.c_int64),
+        ("threads", ctypes.c_int64),
+    )
+
+
+class _Chain(ctypes.Structure):
+    _fields_ = (
+        ("steps", ctypes.c_int64),
+        ("scratch_bytes", ctypes.c_int64),
+        ("step", ctypes.POINTER(_Step)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A row as C reads it; it has to live as long as it is called.
+
+    Attributes:
+        chain: what C is given.
+        arrays: how many buffers it has: inputs, then outputs.
+        kept: what `chain` points to.
+    """
+
+    chain: _Chain
+    arrays: int
+    kept: tuple[Any, ...]
+
+    @property
+    def whole(self) -> InC:
+        """The row as C calls it."""
+        return InC(_run(), list(range(self.arrays)), state=ctypes.addressof(self.chain))
+
+
+def scratch_places(row: Sequence[InRow], outside: Container[str]) -> tuple[dict[str, int], int]:
+    """Offset of each array that lies between the kernels, and the bytes of all: the lowest gap that is free.
+
+    Args:
+        outside: names of the inputs and outputs, which lie elsewhere.
+    """
+    last = {name: at for at, step in enumerate(row) for name in (*step.reads, *step.writes)}
+    found: dict[str, int] = {}
+    held: list[tuple[int, int, int]] = []
+    end = 0
+    for at, step in enumerate(row):
+        held = [one for one in held if one[2] >= at]
+        for name, size_bytes in zip(step.writes, step.written_bytes, strict=True):
+            if name in outside:
+                continue
+            held_bytes = -(-max(size_bytes, 1) // ALIGNMENT) * ALIGNMENT
+            offset = 0
+            for begin, behind, _ in sorted(held):
+                if offset + held_bytes <= begin:
+                    break
+                offset = max(offset, behind)
+            found[name] = offset
+            held.append((offset, offset + held_bytes, last[name]))
+            end = max(end, offset + size_bytes)
+    return found, end
+
+
+def record(names: Sequence[str], row: Sequence[InRow], kernels: Sequence[InC]) -> Record:
+    """A row as C reads it.
+
+    Args:
+        names: of the inputs, then of the outputs.
+        row, kernels: what is called, in order.
+    """
+    offsets, scratch_bytes = scratch_places(row, names)
+    steps = (_Step * len(row))()
+    for step, place, kernel in zip(steps, row, kernels, strict=True):
+        own = (*place.reads, *place.writes)
+        operands = [names.index(name) if name in names else -1 - offsets[name] for name in (own[at] for at in kernel.order)]  # fmt: skip
+        step.function = ctypes.cast(kernel.function, ctypes.c_void_p)
+        step.state = kernel.state or None
+        step.numbers = (ctypes.c_int64 * max(len(kernel.numbers), 1))(*kernel.numbers)
+        step.operands = (ctypes.c_int64 * max(len(operands), 1))(*operands)
+        step.count, step.threads = len(operands), usable_threads(environment.threads())
+    return Record(_Chain(len(steps), scratch_bytes, steps), len(names), (steps, tuple(kernels)))
+
+
+@cache
+def _run() -> Any:
+    """The function that runs rows.
+
+    Raises:
+        MissingError: there is no C compiler.
+    """
+    library = compiler.build(SOURCE.read_text("utf-8"), symbols=("chain_run",))
+    function = open_library(library, ("chain_run",)).chain_run
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int
+    return function

@@ -1,0 +1,121 @@
+"""A prepared operator: called with NumPy arrays, or from C by its function and state."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from custom_ops.onednn.statuses import describe
+from tbe_impl.errors import CompileError, InputError
+from tbe_impl.runtime.buffers import aligned_empty
+
+DTYPES = {
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "float32": np.dtype(np.float32),
+    "float64": np.dtype(np.float64),
+}
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """What a buffer of an operator holds, row-major.
+
+    Attributes:
+        name: of the argument.
+        shape: its sizes.
+        dtype: ``float32``, ``float16``, ``bfloat16`` or ``float64``.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {list(self.shape)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An operator for given shapes, dtypes and attributes.
+
+    From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``, 0 when all is well, with the addresses
+    of the inputs, then of the outputs, in `buffers`; an output must not share memory with an input there. The object has
+    to live as long as its state is used. Any number of threads may call it at once. Inputs are read anew each time,
+    weights too; nothing of them is kept.
+
+    Attributes:
+        operator: its name in errors.
+        inputs, outputs: the buffers, in order.
+        function, state: addresses for C; both 0 for the lowering by NumPy.
+        implementations: what oneDNN chose for each primitive.
+        scratch_bytes: memory that a call holds besides; it is shared by all operators and kept for the next call.
+    """
+
+    operator: str
+    inputs: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
+    function: int = 0
+    state: int = 0
+    implementations: tuple[str, ...] = ()
+    scratch_bytes: int = 0
+    kept: Any = None
+    formula: Callable[..., Sequence[np.ndarray]] | None = None
+
+    def call(
+        self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray] | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """The outputs for arrays.
+
+        Args:
+            arrays: one for each of `inputs`.
+            outs: where the results go: dense arrays; new ones when left out. They may share memory with `arrays`.
+
+        Raises:
+            InputError: names operator, argument, expected and got.
+            CompileError: oneDNN failed, or memory ran out.
+        """
+        given = [np.ascontiguousarray(item) for item in self._checked(self.inputs, arrays)]
+        if outs is None:
+            results = tuple(aligned_empty(kind.shape, DTYPES[kind.dtype]) for kind in self.outputs)
+        else:
+            results = tuple(self._checked(self.outputs, outs))
+            for kind, array in zip(self.outputs, results, strict=True):
+                if not (array.flags.c_contiguous and array.flags.writeable):
+                    raise InputError(f"{self.operator}: the result {kind.name} cannot be written to", expected="a dense array that can be written", got=_how(array))  # fmt: skip
+            given = [item.copy() if any(np.may_share_memory(item, out) for out in results) else item for item in given]  # fmt: skip
+        if self.formula is not None:
+            with np.errstate(all="ignore"):
+                for array, found in zip(results, self.formula(*given), strict=True):
+                    array[...] = found
+            return results
+        buffers = [array.ctypes.data for array in (*given, *results)]
+        status = _function(self.function)(self.state, (ctypes.c_void_p * len(buffers))(*buffers))
+        if status:
+            raise CompileError(f"{self.operator} failed in oneDNN", got=describe(status))
+        return results
+
+    def _checked(self, kinds: Sequence[TensorType], arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:  # fmt: skip
+        if len(arrays) != len(kinds):
+            raise InputError(f"{self.operator}: wrong number of arrays", expected=", ".join(kind.name for kind in kinds), got=str(len(arrays)))  # fmt: skip
+        for kind, array in zip(kinds, arrays, strict=True):
+            if not isinstance(array, np.ndarray) or array.shape != kind.shape or array.dtype != DTYPES[kind.dtype]:  # fmt: skip
+                got = f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__  # fmt: skip
+                raise InputError(f"{self.operator}: {kind.name} does not fit", expected=str(kind), got=got)  # fmt: skip
+        return arrays
+
+
+def _how(array: np.ndarray) -> str:
+    return "one that is read-only" if array.flags.c_contiguous else f"one with strides {array.strides}"  # fmt: skip
+
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _function(address: int) -> Any:
+    return _FUNCTION(address)

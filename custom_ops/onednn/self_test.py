@@ -1,0 +1,33 @@
+"""One convolution on several threads, compared with what it must be, before anything else is run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from custom_ops.onednn.convolution_programs import plan_forward
+from custom_ops.onednn.dnnl_library import Library
+from custom_ops.onednn.epilogues import Epilogue
+from custom_ops.onednn.geometry import geometry
+from custom_ops.onednn.im2col import forward
+from custom_ops.onednn.prepared_operator import TensorType
+from tbe_impl.errors import CompileError
+
+THREADS = 3
+"""More than one, so that the class of threads is called."""
+
+
+def try_out(library: Library) -> None:
+    """Raises `CompileError` when oneDNN, called as we call it, computes something else than it should."""
+    sizes = geometry("Conv2d", (3, 16, 9, 8), (32, 16, 3, 3), padding=1)
+    after = Epilogue(activation="leaky_relu", alpha=0.5)
+    generator = np.random.default_rng(0)
+    # small whole numbers: every sum is exact, whatever its order
+    given = [generator.integers(-3, 4, shape).astype(np.float32) for shape in (sizes.x, sizes.weight)]  # fmt: skip
+    inputs = tuple(TensorType(name, item.shape, "float32") for name, item in zip(("x", "weight"), given, strict=True))  # fmt: skip
+    prepared = plan_forward("Conv2d", sizes, inputs, TensorType("y", sizes.y, "float32"), after, THREADS, library)  # fmt: skip
+    if not np.array_equal(prepared.call(given)[0], forward(sizes, after, *given)):
+        raise CompileError(
+            "oneDNN gave a wrong result in a trial",
+            place=str(library.path),
+            got=f"version {'.'.join(map(str, library.version))}",
+        )

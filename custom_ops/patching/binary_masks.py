@@ -1,0 +1,77 @@
+"""What in the source of a Cell is 0 or 1 everywhere, and whether two expressions are the same there."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+import numpy as np
+
+from custom_ops.core.framework import ms
+from custom_ops.patching.call_semantics import meaning
+from custom_ops.patching.data_flow import Flow
+from custom_ops.patching.partial_evaluation import Scope
+from custom_ops.patching.scalar_constants import value_of
+
+_DEPTH = 8
+_KEEPING = ("tril", "triu", "expand_dims", "unsqueeze", "broadcast_to", "reshape", "view", "swapaxes", "transpose")  # fmt: skip
+"""What leaves elements as they are, leaves some out, or puts 0 there."""
+
+
+def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
+    """Whether each element is 0 or 1 in every call: comparisons, and tensors of the Cell that hold nothing else and are not
+    trained, cut, cast or turned round."""
+    if depth == 0:
+        return False
+    node = flow.origin(node) if isinstance(node, ast.Name) else node
+    known = scope.evaluate(node)
+    if known is not None and isinstance(known.value, ms.Tensor):
+        return _holds_it(known.value)
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.Subscript):
+        return is_zero_or_one(node.value, flow, scope, depth - 1)
+    if value_of(node, flow, scope) in (0.0, 1.0):
+        return True
+    if not isinstance(node, ast.Call | ast.BinOp):
+        return False
+    found = meaning(node, scope)
+    if found is not None and found.kind == "cast":
+        return is_zero_or_one(found.operands[0], flow, scope, depth - 1)
+    if found is not None and found.kind == "mul":
+        return all(is_zero_or_one(one, flow, scope, depth - 1) for one in found.operands)
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func).split(".")[-1]
+    if name in ("ones", "zeros"):
+        return True
+    if name not in _KEEPING:
+        return False
+    is_method = isinstance(node.func, ast.Attribute) and not _is_module(node.func.value, scope)
+    given = [node.func.value] if is_method else node.args[:1]  # type: ignore[attr-defined]
+    return bool(given) and is_zero_or_one(given[0], flow, scope, depth - 1)
+
+
+def _is_module(node: ast.expr, scope: Scope) -> bool:
+    known = scope.evaluate(node)
+    return known is not None and type(known.value).__name__ == "module"
+
+
+def _holds_it(tensor: ms.Tensor) -> bool:
+    if isinstance(tensor, ms.Parameter) and tensor.requires_grad:
+        return False
+    if tensor.dtype == ms.bool_:
+        return True
+    numbers = tensor.astype(ms.float32).asnumpy()
+    return bool(np.all((numbers == 0) | (numbers == 1)))
+
+
+def is_same(one: ast.expr, other: ast.expr, flow: Flow) -> bool:
+    """Whether two expressions are written alike of names that were given the same values."""
+    if ast.unparse(one) != ast.unparse(other):
+        return False
+    names = [
+        [flow.reaching.get(id(part)) for part in ast.walk(each) if isinstance(part, ast.Name)]
+        for each in (one, other)
+    ]
+    return all(first == second for first, second in pairwise(names))

@@ -1,0 +1,188 @@
+"""Kernels of a TBE operator function for the shapes and dtypes of a call; knows no framework."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from custom_ops.core.computation import SOC, copied
+from custom_ops.core.kernel_interface import Described
+from custom_ops.tbe.registrations import Registration
+from tbe_impl import compat
+from tbe_impl.autodiff.reverse_mode import gradients
+from tbe_impl.cli.arguments import Description
+from tbe_impl.dsl.casts import cast_to
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.shaping import broadcast
+from tbe_impl.dsl.tensor import placeholder
+from tbe_impl.errors import FusionError, InputError
+from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.loading.operator import Operator
+from tbe_impl.loading.parameter_roles import plain_function
+
+GRADIENT_REMEDY = "write `get_bprop(self)` in the primitive, or give ops.Custom a `bprop`"
+
+Wanted = tuple[tuple[int, ...] | None, str | None]
+"""Shape and dtype of an output, None for what the primitive does not infer."""
+
+
+@dataclass(frozen=True, eq=False)
+class TbeFunction:
+    """A TBE operator function with the values of its attributes.
+
+    Attributes:
+        name: of the operator.
+        function: takes a dict for each input and output, then attributes.
+        inputs, outputs: names of the operator's tensors.
+        optional: how many inputs of the function follow that the operator does not have; each is None.
+        attributes: of the function, by name.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    optional: int
+    attributes: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        """File and line of the function."""
+        file, line = place_of(self.function)
+        return f"{file}:{line}"
+
+    def kernel(self, given: Sequence[Described], wanted: Sequence[Wanted]) -> Kernel:
+        """What the function builds for these inputs; its results are cast to the dtypes that are wanted.
+
+        Raises:
+            InputError: the function refuses them, or builds other inputs, outputs or shapes.
+        """
+        like = given[0]
+        made = [Description(shape or like.shape, dtype or like.dtype) for shape, dtype in wanted]
+        taken = [Description(one.shape, one.dtype) for one in given]
+        arguments = [
+            *(one.as_argument() for one in taken),
+            *(None for _ in range(self.optional)),
+            *(one.as_argument() for one in made),
+        ]
+        operator = Operator(self.function, file=Path(place_of(self.function)[0]))
+        built = operator.build(*arguments, soc=SOC, **self.attributes)
+        self._check_number(built.inputs, self.inputs)
+        self._check_number(built.outputs, self.outputs)
+        for name, item, (shape, _) in zip(self.outputs, built.outputs, wanted, strict=True):
+            if shape is not None and shape != item.shape:
+                raise InputError(
+                    f"{self.name}: infer_shape and the TBE function disagree on {name}",
+                    place=self.place,
+                    expected=f"{shape}, as infer_shape has it",
+                    got=f"{item.shape} from the function",
+                    remedy="Change one of them",
+                )
+        return _cast(built, [dtype for _, dtype in wanted])
+
+    def gradient(self, given: Sequence[Described], wanted: Sequence[Wanted]) -> Kernel:
+        """The gradients of all inputs from the inputs and the gradients of the outputs; zeros for integers.
+
+        Raises:
+            InputError: something that the function computes has no derivative.
+        """
+        forward = self.kernel(given, wanted)
+        with compat.installed(soc=SOC):
+            results = [item.tensor for item in forward.outputs]
+            grads = [
+                placeholder(one.shape, one.dtype, f"grad_{name}")
+                for one, name in zip(results, self.outputs, strict=True)
+            ]
+            inputs = [item.tensor for item in forward.inputs]
+            flows = [one if is_float(one.dtype) else None for one in grads]
+            try:
+                if any(item.is_resized for item in forward.inputs):
+                    raise InputError("the function reads a part of an input", place=self.place)
+                found = gradients(results, inputs, flows)
+            except FusionError as error:
+                raise InputError(
+                    f"the gradient of {self.name} cannot be derived from its TBE function: {error.what}",
+                    place=error.place or self.place,
+                    remedy=GRADIENT_REMEDY.replace("write", "Write", 1),
+                ) from error
+            made = [
+                broadcast(0, own.shape, own.dtype) if one is None else one
+                for one, own in zip(found, inputs, strict=True)
+            ]
+            made = list(copied([*inputs, *grads], made))
+        taken = [
+            replace(item, tensor=one, name=one.name)
+            for item, one in zip(forward.outputs, grads, strict=True)
+        ]
+        outputs = [
+            Argument(one, item.shape, f"grad_{name}")
+            for one, item, name in zip(made, forward.inputs, self.inputs, strict=True)
+        ]
+        return Kernel(f"{forward.name}_grad", SOC, (*forward.inputs, *taken), tuple(outputs))
+
+    def _check_number(self, built: Sequence[Argument], names: Sequence[str]) -> None:
+        if len(built) != len(names):
+            raise InputError(
+                f"{self.name}: the TBE function builds another number of tensors than the primitive has",
+                place=self.place,
+                expected=f"{len(names)} ({', '.join(names)})",
+                got=f"{len(built)} ({', '.join(one.name for one in built)})",
+                remedy="Give tensor_list every input, then every output",
+            )
+
+
+def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
+    """The kernel with results in these dtypes."""
+    pairs = list(zip(kernel.outputs, dtypes, strict=True))
+    if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
+        return kernel
+    with compat.installed(soc=SOC):
+        outputs = [
+            replace(item, tensor=cast_to(item.tensor, dtype or item.tensor.dtype))
+            for item, dtype in pairs
+        ]
+    return Kernel(kernel.name, SOC, kernel.inputs, tuple(outputs))
+
+
+def place_of(function: Callable[..., Any]) -> tuple[str, int]:
+    """File and line in which a function was written, below its decorators."""
+    code = plain_function(function).__code__
+    return code.co_filename, code.co_firstlineno
+
+
+def registered_function(registration: Registration) -> Callable[..., Any]:
+    """The function of a registration, from the module that the user imported.
+
+    Raises:
+        InputError: no module of that file has a function of that name.
+    """
+    kernel, file = str(registration.info.get("kernel")), registration.file
+    for module in [*sys.modules.values()]:
+        found = getattr(module, "__dict__", {}).get(kernel)
+        if isinstance(found, FunctionType) and os.path.realpath(place_of(found)[0]) == file:
+            return with_parameters(found)
+    raise InputError(
+        f"the TBE function of {registration.info['op_name']} is not there",
+        place=file,
+        expected=f"a function {kernel}, the name that `.kernel_name(…)` of its TBERegOp gives",
+        remedy="Give function and registration the same name, on the top level of the file",
+    )
+
+
+def with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function below decorators that hide its parameters, such as `op_info_register`."""
+    while True:
+        parameters = inspect.signature(function).parameters.values()
+        if any(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters):
+            return function
+        cells = (cell.cell_contents for cell in getattr(function, "__closure__", None) or ())
+        inner = next((one for one in cells if isinstance(one, FunctionType)), None)
+        if inner is None:
+            return function
+        function = inner

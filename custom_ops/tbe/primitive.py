@@ -1,0 +1,286 @@
+"""A user's primitive with a TBE function as a primitive that runs on CPU."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any
+
+import mindspore
+from mindspore import ops
+
+from custom_ops.core.kernel_interface import Described
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.primitive import FusedPrimitive, mindspore_dtype
+from custom_ops.core.recent import Recent
+from custom_ops.tbe.kernels import GRADIENT_REMEDY, TbeFunction, Wanted, place_of, with_parameters
+from custom_ops.tbe.registrations import Registration
+from tbe_impl.dsl.dtypes import DTYPES
+from tbe_impl.errors import InputError
+from tbe_impl.loading.parameter_roles import plain_function, roles_of
+
+BLOCKED = ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ", "FRACTAL_Z_3D", "NDC1HWC0", "C1HWNCoC0")
+"""Formats of the device: on CPU arrays lie in the default one."""
+_made: Recent[Any, TbePrimitive] = Recent(256)
+
+
+class TbePrimitive(FusedPrimitive):
+    """The primitive that MindSpore runs on CPU in place of a user's.
+
+    Args:
+        spec: of the operator.
+        user: that one; it infers shapes and dtypes.
+    """
+
+    def __init__(self, spec: OpSpec, user: Any):
+        self.user = user
+        super().__init__(spec, (), 0, eager=False)
+
+    def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
+        is_open = any(size < 0 for one in given for size in one["shape"] or ())
+        tensors = all(isinstance(one["dtype"], mindspore.common.dtype.TensorType) for one in given)
+        if is_open and tensors:
+            wanted = inferred_by(self.user, given, len(self.spec.outputs))
+            if all(None not in one for one in wanted):
+                shapes = [list(shape or ()) for shape, _ in wanted]
+                dtypes = [mindspore_dtype(str(dtype)) for _, dtype in wanted]
+                is_one = len(wanted) == 1
+                return {
+                    "shape": shapes[0] if is_one else tuple(shapes),
+                    "dtype": dtypes[0] if is_one else tuple(dtypes),
+                    "value": None,
+                }
+        return super().__infer__(*given)
+
+    def _not_a_tensor(self, place: int, value: Any) -> InputError:
+        error = super()._not_a_tensor(place, value)
+        error.remedy = (
+            "Make a Tensor of it; attributes are those of the primitive, "
+            "or defaults of the TBE function"
+        )
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(f"{self.spec.name} stands for a primitive, which is what is copied")
+
+
+def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
+    """The primitive that runs on CPU.
+
+    Args:
+        user: a `PrimitiveWithInfer` of a registered name, or an ``ops.Custom`` of the type ``tbe``.
+        registration: under that name.
+
+    Raises:
+        InputError: the function needs an attribute that the primitive lacks.
+    """
+    held = vars(user)
+    state = (registration, *held.get("attrs", {}).values())
+    known = held.get("_tbe_primitive")
+    if known is not None and len(known[0]) == len(state) and all(map(is_, known[0], state)):
+        made: TbePrimitive = known[1]
+        return made
+    key = _key(user, registration)
+    found = _made.get(key) or TbePrimitive(_spec(user, registration), user)
+    _made[key] = found
+    held["_tbe_primitive"] = state, found
+    return found
+
+
+def _key(user: Any, registration: Registration | None) -> Any:
+    """What a primitive is told apart by: its class and what it holds."""
+    held = {
+        name: value
+        for name, value in vars(user).items()
+        if name not in ("instance_name", "_tbe_primitive")
+    }
+    try:
+        key = type(user), registration, _frozen(held)
+        hash(key)
+    except TypeError:
+        return id(user), registration, str(vars(user).get("attrs"))
+    return key
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple((name, _frozen(one)) for name, one in sorted(value.items()))
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    return type(value), value
+
+
+def _spec(user: Any, registration: Registration | None) -> OpSpec:
+    if vars(user).get("func_type") == "tbe":
+        info, function = _info_of_custom(user), with_parameters(user.func)
+        name = plain_function(function).__name__
+        inputs, outputs = _tensors_of_custom(function, info)
+    else:
+        assert registration is not None and registration.function is not None
+        name, info, function = user.name, registration.info, registration.function
+        inputs = tuple(vars(user).get("input_names") or _names(info, "inputs"))
+        outputs = tuple(vars(user).get("output_names") or _names(info, "outputs"))
+    optional = max(len(_names(info, "inputs")) - len(inputs), 0)
+    tensors = len(inputs) + optional + len(outputs)
+    attributes = _attributes(name, user, info, function, tensors)
+    tbe = TbeFunction(name, function, inputs, outputs, optional, attributes)
+
+    def wanted(given: Sequence[Described]) -> list[Wanted]:
+        _check_registered(name, info, given, tbe.place)
+        described = [
+            {"shape": one.shape, "dtype": mindspore_dtype(one.dtype), "value": None}
+            for one in given
+        ]
+        return inferred_by(user, described, len(outputs))
+
+    def forward(*given: Described) -> Any:
+        return tbe.kernel(given, wanted(given))
+
+    def backward(*given: Described) -> Any:
+        return tbe.gradient(given[: len(inputs)], wanted(given[: len(inputs)]))
+
+    return OpSpec(
+        name,
+        inputs,
+        outputs,
+        written=forward,
+        backward_written=backward,
+        bprop=_bprop(user),
+        saves=inputs,
+        dtypes=tuple(DTYPES),
+        place=tbe.place,
+        made_by="user",
+        gradient_remedy=GRADIENT_REMEDY,
+        doc=inspect.getdoc(type(user)) or "",
+    )
+
+
+def inferred_by(user: Any, given: Sequence[Mapping[str, Any]], outputs: int) -> list[Wanted]:
+    """Shape and dtype of each output as a primitive infers them."""
+    found = user.__infer__(*given)
+    shapes, dtypes = found.get("shape"), found.get("dtype")
+    if outputs == 1:
+        is_nested = isinstance(shapes, (tuple, list)) and any(
+            isinstance(one, (tuple, list)) for one in shapes
+        )
+        shapes = shapes if is_nested or shapes is None else [shapes]
+        dtypes = dtypes if isinstance(dtypes, (tuple, list)) or dtypes is None else [dtypes]
+    shapes = [None] * outputs if shapes is None else list(shapes)
+    dtypes = [None] * outputs if dtypes is None else list(dtypes)
+    for what, one in (("infer_shape", shapes), ("infer_dtype", dtypes)):
+        if len(one) != outputs:
+            raise InputError(
+                f"{what} of {user.name} gives another number of results",
+                place=type(user).__qualname__,
+                expected=str(outputs),
+                got=str(len(one)),
+            )
+    return [
+        (None if shape is None else tuple(map(int, shape)), None if dtype is None else _name(dtype))
+        for shape, dtype in zip(shapes, dtypes, strict=True)
+    ]
+
+
+def _name(dtype: Any) -> str:
+    element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
+    return str(element).lower()
+
+
+def _bprop(user: Any) -> Callable[..., Any] | None:
+    """The gradient that a primitive brings along, as a function that MindSpore reads."""
+    own = getattr(type(user), "get_bprop", None)
+    found: Any = own(user) if own is not None else None
+    if found is None and not isinstance(user, ops.Custom):
+        from mindspore.ops._grad_experimental.grad_base import get_bprop_fn
+
+        found = getattr(user, "bprop", None) if hasattr(type(user), "bprop") else None
+        found = found or get_bprop_fn(user)
+    return found
+
+
+def _info_of_custom(user: Any) -> Mapping[str, Any]:
+    """What an ``ops.Custom`` was registered with, empty for nothing."""
+    given = user.reg_info or getattr(user.func, "reg_info", None) or {}
+    infos = given if isinstance(given, (list, tuple)) else [given]
+    return next((one for one in infos if isinstance(one, dict) and one), {})
+
+
+def _tensors_of_custom(
+    function: Callable[..., Any], info: Mapping[str, Any]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of inputs and outputs: as registered, else the parameters without a default.
+
+    The last of these is the output.
+    """
+    if info:
+        return _names(info, "inputs"), _names(info, "outputs")
+    roles = roles_of(function, inputs=1)
+    names = [one.name for one in roles if one.required and one.role in ("input", "output")]
+    return tuple(names[:-1]), tuple(names[-1:])
+
+
+def _names(info: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(str(one["name"]) for one in info.get(key, ()))
+
+
+def _attributes(
+    name: str, user: Any, info: Mapping[str, Any], function: Callable[..., Any], tensors: int
+) -> dict[str, Any]:
+    """The attributes of the function, by name or, as registered, by position."""
+    held = {**vars(user).get("attrs", {})}
+    held |= {
+        one["name"]: one["value"]
+        for one in info.get("attr", ())
+        if one.get("value") not in (None, "all") and one["name"] not in held
+    }
+    registered = [str(one["name"]) for one in info.get("attr", ())]
+    found: dict[str, Any] = {}
+    parameters = list(inspect.signature(plain_function(function)).parameters.values())[tensors:]
+    for place, one in enumerate(parameters):
+        key = one.name
+        if key not in held and place < len(registered):
+            key = registered[place]
+        if key in held:
+            found[one.name] = held[key]
+        elif (
+            one.default is one.empty
+            and one.name != "kernel_name"
+            and one.kind is one.POSITIONAL_OR_KEYWORD
+        ):
+            file, line = place_of(function)
+            raise InputError(
+                f"{name}: the TBE function needs {one.name}, which the primitive does not have",
+                place=f"{file}:{line}",
+                expected=f"self.add_prim_attr({one.name!r}, …) in the primitive, or a default",
+                got=", ".join(sorted(held)) or "none",
+            )
+    return found
+
+
+def _check_registered(
+    name: str, info: Mapping[str, Any], given: Sequence[Described], place: str
+) -> None:
+    """Raises `InputError` for dtypes that are not registered and layouts that a CPU has not."""
+    rows = [row[: len(given)] for row in info.get("dtype_format", ())]
+    plain = [row for row in rows if not any(one[1] in BLOCKED for one in row)]
+    if rows and not plain:
+        raise InputError(
+            f"{name} is registered for blocked formats alone",
+            place=place,
+            expected="a row of dtype_format in the default format",
+            got=", ".join(one[1] for one in rows[0]),
+            remedy="Add one, such as .dtype_format(DataType.F16_Default, DataType.F16_Default)",
+        )
+    dtypes = [tuple(one[0] for one in row) for row in plain]
+    mine = tuple(one.dtype for one in given)
+    if dtypes and not any(
+        all(own in ("", had) for own, had in zip(row, mine, strict=True)) for row in dtypes
+    ):
+        raise InputError(
+            f"{name} is not registered for these dtypes",
+            place=place,
+            expected=" or ".join(dict.fromkeys(", ".join(row) for row in dtypes)),
+            got=", ".join(mine),
+            remedy="Cast the inputs, or add a row of dtype_format to its TBERegOp",
+        )

@@ -1,1 +1,0 @@
-"""Stages to loop nests to C to a library, on this processor."""

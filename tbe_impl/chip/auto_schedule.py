@@ -1,0 +1,321 @@
+"""The language's own schedule: tiles that fit the unified buffer, shared out to the cores.
+
+A nest loops over the axes of its largest result. Outer axes go to the cores; inside, one tile at a time is read into the
+unified buffer (twice its size, so that the next is read meanwhile), computed there stage by stage, and written back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tbe_impl.chip.memory_plan import buffers_of, peak
+from tbe_impl.chip.schedule_checks import WARN_ABOVE
+from tbe_impl.chip.tiled_nests import Nest, nests_of, shared_axes
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Expr, IterVar, Read, const
+from tbe_impl.dsl.location import here
+from tbe_impl.dsl.tensor import Operation, Tensor, thread_axis
+from tbe_impl.errors import InputError
+from tbe_impl.scheduling.instructions import DEVICE_INSTRUCTION, instruction_of_tag
+from tbe_impl.scheduling.schedule import Schedule
+from tbe_impl.scheduling.stage_schedule import Stage
+from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, elements, size_of, sizes_of
+from tbe_impl.soc import Soc, soc, supports
+
+UB = "local.UB"
+REDUCTION_TILE = 128
+"""Elements of a result that are reduced together when their inputs do not fit whole: one vector instruction's worth."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a nest is cut.
+
+    Attributes:
+        order: positions of the main result's axes, outermost first.
+        at: which of them, counted in that order, is split.
+        factor: into tiles of so many steps.
+        cores: how many cores share what lies outside the tile.
+        reduce_at: the reduce axis that is split, when the reduction's input does not fit whole.
+        reduce_factor: into so many steps.
+    """
+
+    order: tuple[int, ...]
+    at: int
+    factor: int
+    cores: int = 1
+    reduce_at: int | None = None
+    reduce_factor: int = 1
+
+
+def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend910A") -> Schedule:
+    """A schedule that is planned when somebody asks for it: a build that only computes does not pay for it.
+
+    Args:
+        outputs: a tensor, or a list of them.
+        option: what operators hand over; without meaning here.
+        chip: name or record of the chip; for ``cpu``, which has no on-chip limit, nothing is cut.
+
+    Raises:
+        InputError: an output is no tensor, or the chip is unknown.
+    """
+    given = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    for tensor in given:
+        if not isinstance(tensor, Tensor):
+            raise InputError("auto_schedule takes tensors", place=str(here()), expected="a tensor, or a list of them",
+                             got=type(tensor).__name__)  # fmt: skip
+    device = soc(chip)
+    unique = list({id(tensor): tensor for tensor in given}.values())
+    return Schedule(unique, plan=lambda schedule: _plan(schedule, unique, device))
+
+
+def _plan(schedule: Schedule, outputs: Sequence[Tensor], chip: Soc) -> None:
+    if chip.unlimited:
+        return
+    cut_at: frozenset[int] = frozenset()
+    merge = True
+    while True:
+        nests = nests_of(outputs, cut_at=cut_at, merge=merge)
+        tilings = [_tiling(outputs, nest, chip) for nest in nests]
+        too_large = [op for nest, tiling in zip(nests, tilings, strict=True) if tiling is None
+                     for op in nest.inner_reductions]  # fmt: skip
+        more = cut_at | {id(op) for op in too_large}
+        if not too_large or (more == cut_at and not merge):
+            break
+        cut_at, merge = more, False
+    for nest, tiling in zip(nests, tilings, strict=True):
+        _lay_out(schedule, nest, tiling or _whole(nest), chip)
+
+
+def _whole(nest: Nest) -> Tiling:
+    return Tiling(tuple(range(len(nest.main.axis))), 0, 1)
+
+
+def _tiling(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> Tiling | None:
+    """The largest tile that fits; None when not even the smallest does."""
+    sizes = sizes_of(nest.main.outputs[0])
+    met = [*nest.inputs(), *(tensor for op in nest.members for tensor in op.outputs)]
+    if not sizes or any(not elements(sizes_of(tensor)) for tensor in met):
+        return _whole(nest)  # nothing to cut
+    limit = int(chip.unified_buffer_bytes * WARN_ABOVE)
+    order, cuttable = _order(outputs, nest, chip)
+    for at in range(cuttable):
+        trial = Tiling(order, at, 1)
+        factor = _largest(_fits(outputs, nest, trial, chip, limit), sizes[order[at]], limit)
+        if factor:
+            return _shared_out(nest, replace(trial, factor=factor), cuttable, chip)
+    if not nest.main.reduce_axis or nest.inner_reductions:
+        return None
+    last = max((at for at, axis in enumerate(order) if sizes[axis] > 1), default=0)
+    tile = Tiling(order, last, min(sizes[order[last]], REDUCTION_TILE))
+    for at, axis in enumerate(nest.main.reduce_axis):
+        trial = replace(tile, reduce_at=at)
+        factor = _largest(_fits(outputs, nest, trial, chip, limit), size_of(axis.extent), limit)
+        if factor:
+            extent = size_of(axis.extent)
+            even = _even(extent, factor, _block(nest, chip)) if extent < UNKNOWN else factor
+            return _shared_out(nest, replace(trial, reduce_factor=even), len(order), chip)
+    return None
+
+
+def _order(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> tuple[tuple[int, ...], int]:
+    """The axes of the nest, those first along which it can be cut without computing something again, and their number."""
+    sizes = sizes_of(nest.main.outputs[0])
+    axes = range(len(sizes))
+    shared = min((shared_axes(nest.main, other) or 0 for other in nest.others), default=len(sizes))
+    if not nest.inner_reductions:
+        return tuple(axes), max(shared, 1)
+    good = [axis for axis in axes if axis < shared and _cuts_well(outputs, nest, axis, chip)]
+    return (*good, *(axis for axis in axes if axis not in good)), len(good)
+
+
+def _cuts_well(outputs: Sequence[Tensor], nest: Nest, axis: int, chip: Soc) -> bool:
+    """Whether steps of an axis need different parts of everything large: a reduction over it would start again each time."""
+    order = (axis, *(other for other in range(len(nest.main.axis)) if other != axis))
+    scratch = Schedule(outputs)
+    _lay_out(scratch, nest, Tiling(order, 0, 1), chip)
+    regions = Regions(scratch.record())
+    sizes = sizes_of(nest.main.outputs[0])
+    for stage in regions.record.stages:
+        if stage.scope == UB:
+            full = elements(regions.full(stage))
+            if elements(regions.tile(stage)) * sizes[axis] > 2 * max(full, elements(sizes)):
+                return False
+    return True
+
+
+def _fits(
+    outputs: Sequence[Tensor], nest: Nest, trial: Tiling, chip: Soc, limit: int
+) -> Callable[[int], bool]:
+    """Whether a nest fits the unified buffer with tiles of so many steps."""
+    scratch = Schedule(outputs)
+    inner = _lay_out(scratch, nest, replace(trial, reduce_factor=1), chip)
+    record = scratch.record()
+
+    def fits(factor: int) -> bool:
+        regions = Regions(record, factors={id(inner): factor})
+        return peak(buffers_of(regions, block_bytes=chip.block_bytes), UB).bytes <= limit
+
+    return fits
+
+
+def _largest(fits: Callable[[int], bool], size: int, limit: int) -> int:
+    """The greatest number up to `size` that fits; 0 when 1 does not."""
+    low, high = 0, min(size, limit)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def _shared_out(nest: Nest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
+    """The same tiling with tiles small enough that every core has one, of whole blocks, and of nearly equal size."""
+    sizes = sizes_of(nest.main.outputs[0])
+    block = _block(nest, chip)
+    while tiling.at + 1 < cuttable:
+        steps = math.prod(sizes[axis] for axis in tiling.order[: tiling.at + 1])
+        inside = math.prod(sizes[axis] for axis in tiling.order[tiling.at + 1 :])
+        if steps >= chip.cores or inside < 32 * block:
+            break
+        tiling = replace(tiling, at=tiling.at + 1, factor=sizes[tiling.order[tiling.at + 1]])
+    size = sizes[tiling.order[tiling.at]]
+    outside = math.prod(sizes[axis] for axis in tiling.order[: tiling.at])
+    inside = math.prod(sizes[axis] for axis in tiling.order[tiling.at + 1 :])
+    unit = block // math.gcd(block, inside) if inside < UNKNOWN else 1
+    most = tiling.factor
+    if size < UNKNOWN and outside < chip.cores:
+        share = -(-size // -(-chip.cores // outside))
+        most = min(most, max(share, min(unit, size)))
+    if size < UNKNOWN:
+        most = _even(size, most, unit)
+    steps = outside * -(-size // most)
+    return replace(tiling, factor=most, cores=min(chip.cores, steps))
+
+
+def _block(nest: Nest, chip: Soc) -> int:
+    """Elements of a block, of the narrowest dtype that is copied."""
+    results = [tensor for op in nest.results for tensor in op.outputs]
+    return chip.block_bytes // min(
+        dtype_of(tensor.dtype).bytes for tensor in (*results, *nest.inputs())
+    )
+
+
+def _even(size: int, most: int, unit: int) -> int:
+    """A number of steps up to `most` that divides `size`, in whole blocks; where none comes near, one that nearly does."""
+    for step in (unit, 1):
+        divisors = [one for one in range(max(most // 2, 1), most + 1)
+                    if size % one == 0 and one % step == 0]  # fmt: skip
+        if divisors:
+            return divisors[-1]
+    nearly = -(-size // -(-size // most))
+    up = -(-nearly // unit) * unit
+    return up if up <= most else max(most // unit * unit, min(most, unit))
+
+
+def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling, chip: Soc) -> IterVar:
+    """Writes a tiling down in a schedule; gives back the loop whose steps were searched."""
+    stages: list[Stage] = []
+    for tensor in nest.inputs():
+        readers = [op for op in nest.members if any(read is tensor for read in op.input_tensors)]
+        copy = schedule[schedule.cache_read(tensor, UB, readers)]
+        copy.double_buffer()
+        _emit(copy, "dma_copy")
+        stages.append(copy)
+    computed: dict[int, Stage] = {}
+    for op in nest.members:
+        if op in nest.results:
+            made = schedule.cache_write(list(op.outputs), UB)
+            inside = list(made) if isinstance(made, list) else [made]
+            schedule.read_instead((one for one in nest.members if one is not op), op, inside)
+            _emit(schedule[op], "dma_copy")
+            computed[id(op)] = schedule[inside[0]]
+            stages += [computed[id(op)], schedule[op]]
+        else:
+            schedule[op].set_scope(UB)
+            computed[id(op)] = schedule[op]
+            stages.append(schedule[op])
+    for op in nest.members:
+        _emit(computed[id(op)], _instruction(op, chip))
+    _pad_rows(nest, stages, chip)
+    anchor = schedule[nest.main] if not nest.others else schedule.add_stage(_phony(schedule, nest))
+    if nest.others:
+        _emit(anchor, "phony_insn")
+    return _loops(anchor, stages, computed[id(nest.main)], tiling)
+
+
+def _pad_rows(nest: Nest, stages: Sequence[Stage], chip: Soc) -> None:
+    """Rows start at a block where an instruction starts at each row: in reductions and broadcasts."""
+    shapes = {
+        sizes_of(tensor) for op in nest.members for tensor in (*op.outputs, *op.input_tensors)
+    }
+    if len(shapes) == 1:
+        return
+    for stage in stages:
+        tensor = stage.op.outputs[0]
+        row = size_of(tensor.shape[-1]) * dtype_of(tensor.dtype).bytes if tensor.shape else 0
+        if (
+            stage.scope == UB
+            and tensor.ndim > 1
+            and size_of(tensor.shape[-1]) > 1
+            and row % chip.block_bytes
+        ):
+            stage.storage_align(
+                stage.op.axis[-2], chip.block_bytes // dtype_of(tensor.dtype).bytes, 0
+            )
+
+
+def _loops(anchor: Stage, stages: Sequence[Stage], main: Stage, tiling: Tiling) -> IterVar:
+    axes = [anchor.op.axis[position] for position in tiling.order]
+    anchor.reorder(*axes)
+    outer, inner = anchor.split(axes[tiling.at], factor=tiling.factor)
+    fused = anchor.fuse(*axes[: tiling.at], outer)
+    core, step = anchor.split(fused, nparts=tiling.cores)
+    anchor.bind(core, thread_axis("blockIdx.x"))
+    searched, deeper = inner, None
+    if tiling.reduce_at is not None:
+        reduced = main.op.reduce_axis[tiling.reduce_at]
+        above, searched = main.split(reduced, factor=tiling.reduce_factor)
+        before = main.op.reduce_axis[: tiling.reduce_at]
+        after = main.op.reduce_axis[tiling.reduce_at + 1 :]
+        main.reorder(*before, above, *main.op.axis, searched, *after)
+        deeper = above
+    for stage in stages:
+        if stage is anchor:
+            continue
+        if deeper is not None and stage is not main:
+            stage.compute_at(main, deeper)
+        else:
+            stage.compute_at(anchor, step)
+    return searched
+
+
+def _phony(schedule: Schedule, nest: Nest) -> Operation:
+    """An operation that waits for every result of a nest and computes nothing."""
+    main = schedule[nest.main].op
+    axes = [IterVar(axis.dom, axis.name) for axis in main.axis]
+    body: list[Expr] = []
+    shape = main.outputs[0].shape
+    for op in nest.results:
+        shared = shared_axes(nest.main, op) or 0
+        for tensor in schedule[op].op.outputs:
+            index = [axes[at] if at < shared else const(0) for at in range(tensor.ndim)]
+            body.append(Read(tensor, index))
+    return Operation("compute", "results", [shape] * len(body), [read.dtype for read in body], axis=axes, body=body)  # fmt: skip
+
+
+def _instruction(op: Operation, chip: Soc) -> str:
+    """What a stage becomes; where the chip lacks the instruction for its dtype, the compiler chooses others."""
+    if op.reduce_axis:
+        return f"vector_reduce_{getattr(op.body[0], 'op', 'sum')}"
+    name = instruction_of_tag(op.tag)
+    device, dtype = DEVICE_INSTRUCTION[name], (op.input_tensors or op.outputs)[0].dtype
+    return name if not device or supports(chip, device, dtype) else "vector_auto"
+
+
+def _emit(stage: Stage, instruction: str) -> None:
+    """Gives an instruction to the outermost loop of a stage that has one."""
+    if stage.leaf_iter_vars and not any(one.name == "emit_insn" for one in stage.record().directives):  # fmt: skip
+        stage.emit_insn(stage.leaf_iter_vars[0], instruction)

@@ -1,0 +1,292 @@
+"""What a schedule keeps in each memory of the chip, how much of it at once, and what it moves to and from main memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Const, Read, reads
+from tbe_impl.scheduling.records import StageRecord
+from tbe_impl.scheduling.stage_schedule import GLOBAL
+from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, elements
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """The memory of one output of a stage.
+
+    Attributes:
+        stage: the stage.
+        name: of the tensor.
+        shape: elements by dimension, without padding.
+        dtype: by name.
+        bytes: of one copy, padding included.
+        copies: 2 when it is double buffered.
+        first, last: between which steps of the kernel it is needed; steps are stages in order of execution.
+        at: the loop around it, as text; empty for a nest of its own.
+    """
+
+    stage: StageRecord
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    copies: int
+    first: int
+    last: int
+    at: str
+
+    @property
+    def total_bytes(self) -> int:
+        """All copies together."""
+        return self.bytes * self.copies
+
+
+@dataclass(frozen=True)
+class Use:
+    """How full a memory is at its fullest.
+
+    Attributes:
+        scope: the memory.
+        bytes: at that moment.
+        buffers: what lies in it then.
+    """
+
+    scope: str
+    bytes: int
+    buffers: tuple[Buffer, ...]
+
+
+def order_of(regions: Regions) -> dict[int, int]:
+    """``id`` of a stage → its place in the order of execution: what is computed inside a stage's loops comes before it."""
+    inner: dict[int, list[StageRecord]] = {}
+    roots: list[StageRecord] = []
+    for stage in regions.record.stages:
+        parent = regions.parent(stage)
+        inner.setdefault(id(parent), []).append(stage) if parent else roots.append(stage)
+    found: dict[int, int] = {}
+
+    def visit(stage: StageRecord) -> None:
+        if id(stage) in found:
+            return
+        found[id(stage)] = -1  # two stages that are computed inside each other end here
+        attached = inner.get(id(stage), [])
+        for other in sorted(
+            attached, key=lambda one: regions.position(stage, one.attach.axis) if one.attach else 0
+        ):
+            visit(other)
+        found[id(stage)] = sum(1 for place in found.values() if place >= 0)
+
+    for stage in (*roots, *regions.record.stages):
+        visit(stage)
+    return found
+
+
+def _is_a_view(stage: StageRecord) -> bool:
+    """Whether it only says how the loads behind it walk through an image, as set_fmatrix does."""
+    return any(directive.value[0] == "set_fmatrix" for directive in stage.named("emit_insn"))
+
+
+def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
+    """The memory of every stage that has one on the chip.
+
+    A buffer whose last reader computes element by element may be taken over by that reader, as the device's own
+    allocator does; of a double-buffered one each of the two copies may.
+    """
+    order = order_of(regions)
+    taken: set[int] = set()
+    found: list[Buffer] = []
+    for stage in sorted(regions.record.stages, key=lambda one: order[id(one)]):
+        if stage.scope == GLOBAL or stage.inlined or stage.is_input or _is_a_view(stage):
+            continue
+        shape = regions.tile(stage)
+        doubled = stage.has("double_buffer")
+        first, last = order[id(stage)], _last_use(regions, stage, order)
+        if not stage.has("mem_unique") and _may_be_taken_over(regions, stage, last, order, taken):
+            last -= 1
+        for tensor in stage.op.outputs:
+            size = _padded_elements(stage, shape) * dtype_of(tensor.dtype).bytes
+            found.append(
+                Buffer(
+                    stage,
+                    tensor.name,
+                    shape,
+                    tensor.dtype,
+                    -(-size // block_bytes) * block_bytes,
+                    2 if doubled else 1,
+                    first,
+                    last,
+                    ""
+                    if stage.attach is None
+                    else f"{stage.attach.parent.name}: {stage.attach.axis.name}",
+                )
+            )
+    return tuple(found)
+
+
+def peak(buffers: Iterable[Buffer], scope: str) -> Use:
+    """How full a memory is at its fullest; buffers that reuse each other's memory count once, by the largest."""
+    inside = [buffer for buffer in buffers if buffer.stage.scope == scope]
+    groups = _shared(inside)
+    fullest = Use(scope, 0, ())
+    for moment in sorted({buffer.first for buffer in inside}):
+        alive = [max(group, key=lambda one: one.total_bytes) for group in groups
+                 if min(one.first for one in group) <= moment <= max(one.last for one in group)]  # fmt: skip
+        total = sum(buffer.total_bytes for buffer in alive)
+        if total > fullest.bytes:
+            fullest = Use(scope, total, tuple(alive))
+    return fullest
+
+
+def _shared(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
+    """Groups of buffers that lie in one memory, by ``reused_by``."""
+    groups: dict[int, list[Buffer]] = {id(buffer): [buffer] for buffer in buffers}
+    for buffer in buffers:
+        for directive in buffer.stage.named("reused_by"):
+            names = {id(tensor) for tensor in directive.value}
+            for other in buffers:
+                if any(id(tensor) in names for op in other.stage.versions for tensor in op.outputs):
+                    one, two = groups[id(buffer)], groups[id(other)]
+                    if one is not two:
+                        one += two
+                        groups.update((id(member), one) for member in two)
+    return list({id(group): group for group in groups.values()}.values())
+
+
+def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
+    """Elements of a buffer with the padding that storage_align, buffer_align, buffer_tile and set_buffer_size ask for."""
+    for directive in stage.named("set_buffer_size", "set_storage_bound"):
+        bound = _number(directive.value[0])
+        if bound is not None:
+            return bound
+    sizes = list(shape)
+    for directive in stage.named("buffer_align"):
+        for at, pair in enumerate(directive.value[: len(sizes)]):
+            step = _number(pair[1])
+            if step:
+                sizes[at] = -(-sizes[at] // step) * step
+    for directive in stage.named("buffer_tile"):
+        for at, pair in enumerate(directive.value[: len(sizes)]):
+            extent = _number(pair[1])
+            sizes[at] = sizes[at] if extent is None else extent
+    return padded_strides(stage, sizes)[0]
+
+
+def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
+    """All elements of a buffer, then how far apart the steps of each axis lie, by storage_align."""
+    aligned = {
+        id(one.axis): one.value for one in stage.named("storage_align") if one.axis is not None
+    }
+    strides = [1]
+    for at in reversed(range(len(sizes))):
+        axis = stage.op.axis[at] if at < len(stage.op.axis) else None
+        if axis is not None and id(axis) in aligned:
+            factor, offset = (_number(value) or 0 for value in (*aligned[id(axis)], 0)[:2])
+            if factor > 0:
+                strides[-1] = -(-(strides[-1] - offset) // factor) * factor + offset
+        strides.append(strides[-1] * sizes[at])
+    return strides[::-1]
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, Const):
+        value = value.value
+    return int(value) if isinstance(value, (int, float)) else None
+
+
+def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
+    """The stages that read it, through what is inlined."""
+    found: list[StageRecord] = []
+    for consumer in regions.consumers(stage):
+        found += _readers(regions, consumer) if consumer.inlined else [consumer]
+    return found
+
+
+def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> int:
+    """The step at which a stage's result is needed last: inside an inner loop it is needed until that loop ends."""
+    last = order[id(stage)]
+    for reader in _readers(regions, stage):
+        climbing: StageRecord | None = reader
+        steps = 0
+        while climbing is not None and steps <= len(order):
+            level = climbing.attach
+            same = level is stage.attach or (
+                level is not None
+                and stage.attach is not None
+                and level.parent is stage.attach.parent
+                and level.axis is stage.attach.axis
+            )
+            if same or (stage.attach is not None and stage.attach.parent in climbing.versions):
+                break
+            climbing, steps = regions.parent(climbing), steps + 1
+        last = max(last, order[id(climbing or reader)])
+    return last
+
+
+def _may_be_taken_over(
+    regions: Regions, stage: StageRecord, last: int, order: dict[int, int], taken: set[int]
+) -> bool:
+    """Whether the last reader of a buffer can write its own result over it; then notes that reader."""
+    readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
+    if len(readers) != 1 or id(readers[0]) in taken:
+        return False
+    reader = readers[0]
+    if reader.scope != stage.scope or reader.has("double_buffer") != stage.has("double_buffer"):
+        return False
+    made = {id(tensor) for op in stage.versions for tensor in op.outputs}
+    uses: list[Read] = [
+        read for body in reader.op.body for read in reads(body) if id(read.tensor) in made
+    ]
+    in_place = bool(uses) and all(len(read.indices) == len(reader.op.axis)
+                   and all(index is axis for index, axis in zip(read.indices, reader.op.axis, strict=True))
+                   for read in uses)  # fmt: skip
+    narrow = dtype_of(reader.op.outputs[0].dtype).bytes <= dtype_of(stage.op.outputs[0].dtype).bytes
+    small = elements(regions.tile(reader)) <= elements(regions.tile(stage))
+    if not (in_place and narrow and small and not reader.op.reduce_axis):
+        return False
+    taken.add(id(reader))
+    return True
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes between main memory and the chip; None where a size is known at run time only."""
+
+    bytes_read: int | None
+    bytes_written: int | None
+
+
+def traffic_of(regions: Regions) -> Traffic:
+    """What a schedule moves, over all cores: a tile that is read in every step of a loop counts each time."""
+    read, written = 0, 0
+    for stage in regions.record.stages:
+        if stage.is_input or stage.inlined or is_phony(stage):
+            continue
+        times, exact = regions.executions(stage), regions.divides(stage)
+        for tensor, sizes in regions.footprint(stage).values():
+            maker = regions.producers[id(tensor)]
+            if maker.scope == GLOBAL:
+                moved = _moved(sizes, regions.full(maker), times, exact=exact)
+                read += moved * dtype_of(tensor.dtype).bytes
+        if stage.scope == GLOBAL:
+            for tensor in stage.op.outputs:
+                moved = _moved(regions.tile(stage), regions.full(stage), times, exact=exact)
+                written += moved * dtype_of(tensor.dtype).bytes
+    return Traffic(read if read < UNKNOWN else None, written if written < UNKNOWN else None)
+
+
+def is_phony(stage: StageRecord) -> bool:
+    """Whether a stage stands for something that is there already and moves nothing."""
+    return any(directive.value[0] == "phony_insn" for directive in stage.named("emit_insn"))
+
+
+def _moved(tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool) -> int:
+    """Elements that `times` tiles move: the last tile of an axis that does not divide is smaller."""
+    if not elements(full):
+        return 0
+    tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))
+    if not exact and times % tiles == 0:
+        return elements(full) * (times // tiles)
+    return elements(tile) * times

@@ -1,0 +1,236 @@
+"""What a schedule means on a chip, as numbers and as text: tiles, bytes on the chip, bytes moved, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tbe_impl.chip.memory_plan import Buffer, Traffic, buffers_of, is_phony, peak, traffic_of
+from tbe_impl.chip.schedule_checks import Finding, check
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.scheduling.instructions import capacity
+from tbe_impl.scheduling.records import ScheduleRecord, StageRecord
+from tbe_impl.scheduling.schedule import Schedule
+from tbe_impl.scheduling.stage_schedule import GLOBAL
+from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, elements, size_of, sizes_of
+from tbe_impl.soc import Soc, soc
+
+
+@dataclass(frozen=True)
+class StageUse:
+    """One stage in one memory.
+
+    Attributes:
+        name: of the tensor.
+        scope: the memory.
+        tile: elements by dimension that one execution makes; None for a size that is known at run time only.
+        dtype: by name.
+        bytes: of one copy, padding included.
+        copies: 2 when it is double buffered.
+        padding_bytes: what alignment adds to `bytes`.
+        at: stage and loop around it; empty for a nest of its own.
+        instruction: which it becomes; empty when none is given.
+        executions: how often it is computed, over all cores.
+    """
+
+    name: str
+    scope: str
+    tile: tuple[int | None, ...]
+    dtype: str
+    bytes: int | None
+    copies: int
+    padding_bytes: int
+    at: str
+    instruction: str
+    executions: int | None
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """How full a memory is at its fullest; `capacity_bytes` is 0 where no limit is known."""
+
+    scope: str
+    bytes: int | None
+    capacity_bytes: int
+
+    @property
+    def share(self) -> float | None:
+        """Part of the capacity; None when one of the two is not known."""
+        return None if self.bytes is None or not self.capacity_bytes else self.bytes / self.capacity_bytes  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScheduleReport:
+    """A schedule on a chip.
+
+    Attributes:
+        chip: its name.
+        cores: how many it uses.
+        core_axis: the loop that is shared out to them, with its stage; empty when there is none.
+        stages: what is computed where, in order.
+        memories: how full each memory of the chip is.
+        bytes_read, bytes_written: between main memory and the chip; None when known at run time only.
+        least_bytes: every input read once and every output written once.
+        findings: errors and warnings.
+    """
+
+    chip: str
+    cores: int
+    core_axis: str
+    stages: tuple[StageUse, ...]
+    memories: tuple[MemoryUse, ...]
+    bytes_read: int | None
+    bytes_written: int | None
+    least_bytes: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What the device would refuse."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What would cost time."""
+        return tuple(finding for finding in self.findings if finding.severity == "warning")
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+
+def report(
+    schedule: Schedule | ScheduleRecord, chip: str | Soc, *, own_instructions: Collection[str] = ()
+) -> ScheduleReport:
+    """What a schedule means on a chip.
+
+    Args:
+        schedule: as built or frozen.
+        chip: name or record of the chip.
+        own_instructions: names that the operator registered itself.
+
+    Raises:
+        InputError: the chip is unknown.
+    """
+    record = schedule.record() if isinstance(schedule, Schedule) else schedule
+    device, regions = soc(chip), Regions(record)
+    buffers = buffers_of(regions, block_bytes=device.block_bytes)
+    least = _least(record)
+    # without memories on the chip nothing is cut: the CPU's caches do that
+    traffic = Traffic(*least) if device.unlimited and not buffers else traffic_of(regions)
+    cores, core_axis = _cores(regions)
+    scopes = dict.fromkeys(buffer.stage.scope for buffer in buffers)
+    return ScheduleReport(
+        device.name,
+        cores,
+        core_axis,
+        _stages(regions, buffers),
+        tuple(MemoryUse(scope, _known(peak(buffers, scope).bytes), capacity(device, scope)) for scope in scopes),
+        traffic.bytes_read,
+        traffic.bytes_written,
+        None if least[0] is None or least[1] is None else least[0] + least[1],
+        check(record, device, own_instructions=own_instructions),
+    )  # fmt: skip
+
+
+def _known(number: int) -> int | None:
+    return number if number < UNKNOWN else None
+
+
+def _least(record: ScheduleRecord) -> tuple[int | None, int | None]:
+    def total(tensors: Sequence[tuple[tuple[int, ...], str]]) -> int | None:
+        return _known(sum(elements(shape) * dtype_of(dtype).bytes for shape, dtype in tensors))
+
+    inputs = [(sizes_of(stage.op.outputs[0]), stage.op.outputs[0].dtype) for stage in record.stages if stage.is_input]  # fmt: skip
+    return total(inputs), total([(sizes_of(tensor), tensor.dtype) for tensor in record.outputs])
+
+
+def _cores(regions: Regions) -> tuple[int, str]:
+    """The largest number of cores that a nest uses, and the loop that is shared out."""
+    found = (1, "")
+    for stage in regions.record.stages:
+        extents = regions.loops(stage)
+        for directive in stage.named("bind"):
+            if directive.axis is None or not directive.value[0].thread_tag.startswith("blockIdx"):
+                continue
+            steps = extents.get(id(directive.axis), size_of(directive.axis.extent))
+            if found[0] < steps < UNKNOWN or not found[1]:
+                found = (min(steps, UNKNOWN), f"{directive.axis.name} of {stage.op.name}")
+    return found
+
+
+def _stages(regions: Regions, buffers: Sequence[Buffer]) -> tuple[StageUse, ...]:
+    found: list[StageUse] = []
+    held = {(id(buffer.stage), buffer.name): buffer for buffer in buffers}
+    for stage in regions.record.stages:
+        if stage.is_input or stage.inlined or (is_phony(stage) and stage.scope == GLOBAL):
+            continue
+        tile, times = regions.tile(stage), regions.executions(stage)
+        for tensor in stage.op.outputs:
+            plain = elements(tile) * dtype_of(tensor.dtype).bytes
+            buffer = held.get((id(stage), tensor.name))
+            size = buffer.bytes if buffer else plain
+            found.append(
+                StageUse(
+                    tensor.name,
+                    stage.scope,
+                    tuple(_known(size) for size in tile),
+                    tensor.dtype,
+                    _known(size),
+                    buffer.copies if buffer else 1,
+                    size - plain if size < UNKNOWN else 0,
+                    ""
+                    if stage.attach is None
+                    else f"{stage.attach.parent.name}: {stage.attach.axis.name}",
+                    _instruction(stage),
+                    _known(times),
+                )
+            )
+    return tuple(found)
+
+
+def _instruction(stage: StageRecord) -> str:
+    return next((str(one.value[0]) for one in stage.named("emit_insn")), "")
+
+
+def _text(found: ScheduleReport) -> list[str]:
+    shared = f"{found.cores} cores share {found.core_axis}" if found.core_axis else "one core"
+    lines = [f"schedule on {found.chip}: {shared}", ""]
+    rows = [("stage", "memory", "tile", "dtype", "bytes", "times", "instruction", "inside")]
+    for stage in found.stages:
+        size = "?" if stage.bytes is None else str(stage.bytes)
+        rows.append(
+            (
+                stage.name,
+                stage.scope,
+                shape_text(["?" if size is None else size for size in stage.tile]),
+                stage.dtype,
+                f"{stage.copies} × {size}" if stage.copies > 1 else size,
+                "?" if stage.executions is None else str(stage.executions),
+                stage.instruction,
+                stage.at,
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines += [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    lines.append("")
+    for memory in found.memories:
+        size = "a size of run time" if memory.bytes is None else f"{memory.bytes} bytes"
+        limit = f" of {memory.capacity_bytes}" if memory.capacity_bytes else ", no limit"
+        share = "" if memory.share is None else f" ({memory.share * 100:.0f} %)"
+        lines.append(f"{memory.scope} at its fullest: {size}{limit}{share}")
+    read, written = (
+        "a size of run time" if one is None else f"{one} bytes"
+        for one in (found.bytes_read, found.bytes_written)
+    )
+    lines.append(f"main memory: {read} read, {written} written")
+    if found.least_bytes and found.bytes_read is not None and found.bytes_written is not None:
+        moved = found.bytes_read + found.bytes_written
+        lines[-1] += f" ({moved / found.least_bytes:.2f} × reading each input and writing each output once)"  # fmt: skip
+    padding = sum(stage.padding_bytes * stage.copies for stage in found.stages)
+    lines.append(f"alignment: {padding} bytes of padding")
+    lines += [str(finding) for finding in found.findings] or ["no errors, no warnings"]
+    return lines

@@ -1,0 +1,524 @@
+"""What of a schedule would fail or be slow on the device: checked, not executed."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tbe_impl.chip.memory_plan import Buffer, buffers_of, padded_strides, peak
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    IterVar,
+    Read,
+    Reduce,
+    Var,
+    reads,
+    walk,
+)
+from tbe_impl.dsl.tensor import Operation, shape_text
+from tbe_impl.errors import InputError
+from tbe_impl.scheduling.instructions import (
+    DEVICE_INSTRUCTION,
+    SCOPES,
+    capacity,
+    instruction_of_tag,
+)
+from tbe_impl.scheduling.records import ScheduleRecord, Split, StageRecord
+from tbe_impl.scheduling.schedule import Schedule
+from tbe_impl.scheduling.stage_schedule import GLOBAL
+from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions
+from tbe_impl.soc import Soc, soc, supports
+
+WARN_ABOVE = 0.8
+"""Share of a memory from which on a schedule is warned: the compiler needs some of it for itself."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong or doubtful.
+
+    Attributes:
+        severity: ``error`` for what the device refuses, ``warning`` for what costs time.
+        code: short name of the check.
+        stage: name of the stage.
+        place: file and line of the schedule call, or of the stage where there is no such call.
+        what: the sentence that says what is wrong.
+        expected, got, remedy: as in an error.
+    """
+
+    severity: str
+    code: str
+    stage: str
+    place: str
+    what: str
+    expected: str
+    got: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.place}: {self.what}; expected {self.expected}, got {self.got}. {self.remedy}."
+
+    def as_error(self) -> InputError:
+        """The finding as an exception."""
+        return InputError(self.what, place=self.place, expected=self.expected, got=self.got, remedy=self.remedy)  # fmt: skip
+
+
+def check(
+    schedule: Schedule | ScheduleRecord,
+    chip: str | Soc,
+    *,
+    own_instructions: Collection[str] = (),
+    raise_errors: bool = False,
+) -> tuple[Finding, ...]:
+    """Everything that can be said against a schedule on a chip, in order of the stages; of ``cpu`` only what is no schedule
+    at all.
+
+    Args:
+        schedule: as built or frozen.
+        chip: name or record of the chip.
+        own_instructions: names that the operator registered itself as ``tvm.intrin.cce.…``.
+        raise_errors: raise the first error instead of handing it back.
+
+    Raises:
+        InputError: an error was found and `raise_errors` is set, or the chip is unknown.
+    """
+    record = schedule.record() if isinstance(schedule, Schedule) else schedule
+    regions, device = Regions(record), soc(chip)
+    found = [finding for one in CHECKS for finding in one(regions, device)]
+    found += known_instructions(regions, own_instructions)
+    if not device.unlimited:
+        found += [finding for one in DEVICE_CHECKS for finding in one(regions, device)]
+    places = {stage.op.name: index for index, stage in enumerate(record.stages)}
+    found.sort(key=lambda finding: places.get(finding.stage, -1))
+    if raise_errors:
+        for finding in found:
+            if finding.severity == "error":
+                raise finding.as_error()
+    return tuple(found)
+
+
+def attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A stage is computed inside a stage that needs it, at a loop that is still there."""
+    for stage in regions.record.stages:
+        if stage.attach is None:
+            continue
+        parent = regions.record.stage(stage.attach.parent)
+        if not _reaches(regions, stage, parent):
+            users = ", ".join(one.op.name for one in regions.consumers(stage)) or "nobody"
+            yield Finding(
+                "error", "compute_at", stage.op.name, stage.attach.place,
+                f"{stage.op.name} is computed inside {parent.op.name}, which does not need it",
+                f"a stage that {stage.op.name} goes into", f"{parent.op.name}; {stage.op.name} goes into {users}",
+                "Attach it to one of these",
+            )  # fmt: skip
+        if not any(leaf is stage.attach.axis for leaf in parent.leaves):
+            yield Finding(
+                "error", "compute_at", stage.op.name, stage.attach.place,
+                f"the loop {stage.attach.axis.name} of {parent.op.name} was split or fused after {stage.op.name} was "
+                "attached to it",
+                f"one of {', '.join(leaf.name for leaf in parent.leaves)}", stage.attach.axis.name,
+                "Split and fuse first, then compute_at",
+            )  # fmt: skip
+
+
+def _reaches(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
+    """Whether what a stage makes goes into `parent`, through what is computed inside it or inlined."""
+    waiting, seen = [stage], {id(stage)}
+    while waiting:
+        for consumer in regions.consumers(waiting.pop()):
+            if consumer is parent:
+                return True
+            if id(consumer) not in seen and (consumer.inlined or consumer.attach is not None):
+                seen.add(id(consumer))
+                waiting.append(consumer)
+    return False
+
+
+def inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """Only what has one expression for each element can be put into its readers."""
+    for stage in regions.record.stages:
+        if not stage.inlined:
+            continue
+        place = next(one.place for one in stage.named("compute_inline"))
+        why = None
+        if stage.is_output:
+            why = "it is an output of the kernel"
+        elif any(isinstance(body, Reduce) for body in stage.op.body):
+            why = "it is a reduction"
+        elif not stage.op.body:
+            why = "it is an input" if stage.is_input else "a library computes it as a whole"
+        if why:
+            yield Finding("error", "compute_inline", stage.op.name, place,
+                          f"{stage.op.name} cannot be inlined: {why}", "a stage with one expression for each element",
+                          why, "Leave out its compute_inline")  # fmt: skip
+
+
+def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A memory has a name that the device knows."""
+    for stage in regions.record.stages:
+        if stage.scope not in SCOPES:
+            yield Finding("error", "scope", stage.op.name, stage.scope_place,
+                          f"{stage.op.name} is put into a memory that does not exist",
+                          f"one of {', '.join(sorted(SCOPES))}", repr(stage.scope),
+                          _nearest(str(stage.scope), SCOPES))  # fmt: skip
+
+
+def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A memory or a padding that is asked for changes something on the device."""
+    for stage in regions.record.stages:
+        name, width = stage.op.name, dtype_of(stage.op.outputs[0].dtype).bytes
+        if stage.is_output and stage.scope_place:
+            yield Finding(
+                "warning",
+                "scope",
+                name,
+                stage.scope_place,
+                f"set_scope of {name} has no effect",
+                "a stage between inputs and outputs",
+                "an output, which lies where the caller put it",
+                f'Leave it out; cache_write({name}, "local.UB") computes it on the chip',
+            )
+        for one in stage.named("storage_align"):
+            if stage.scope == GLOBAL and not stage.inlined:
+                yield Finding(
+                    "warning",
+                    "storage_align",
+                    name,
+                    one.place,
+                    f"storage_align of {name} has no effect",
+                    "a stage on the chip",
+                    "one in main memory, where rows lie densely",
+                    f'Leave it out, or pad the copy that cache_write({name}, "local.UB") makes',
+                )
+                continue
+            tile, axes = regions.tile(stage), [id(axis) for axis in stage.op.axis]
+            if id(one.axis) not in axes or len(tile) != len(axes) or max(tile) >= UNKNOWN:
+                continue
+            apart = padded_strides(stage, tile)[axes.index(id(one.axis)) + 1] * width
+            if apart % chip.block_bytes:
+                yield Finding(
+                    "warning",
+                    "storage_align",
+                    name,
+                    one.place,
+                    f"storage_align of {name} leaves rows that start inside a block",
+                    f"rows a multiple of {chip.block_bytes} bytes apart",
+                    f"{apart} bytes",
+                    f"storage_align(axis, {chip.block_bytes // width}, 0) pads to whole blocks",
+                )
+
+
+def known_instructions(regions: Regions, own: Collection[str]) -> Iterator[Finding]:
+    """An instruction has a name that the compiler knows."""
+    for stage in regions.record.stages:
+        for directive in stage.named("emit_insn"):
+            name = directive.value[0]
+            if name not in DEVICE_INSTRUCTION and name not in own:
+                yield Finding("error", "emit_insn", stage.op.name, directive.place,
+                              f"{stage.op.name}: there is no instruction {name!r}", "an instruction of the device",
+                              repr(name), _nearest(str(name), DEVICE_INSTRUCTION))  # fmt: skip
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    spelt = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=0.4)
+    return (
+        f"The nearest one is {spelt[close[0]]!r}"
+        if close
+        else "See the operators of the device for its names"
+    )
+
+
+_OF_A_VECTOR = {"vmaxs": "vmax", "vmins": "vmin"}
+"""Instructions with a scalar that the toolkit makes a vector of where the chip lacks them."""
+
+
+def _is_made_of_others(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
+    """Whether a word asks for its own instruction, and the toolkit makes it of others on this chip: vdiv of vrec and vmul."""
+    word = op.word.name if op.word is not None else ""
+    return instruction_of_tag(op.tag) == name and dtype in chip.words.get(word, ())
+
+
+def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction takes the dtype that it is given on this chip."""
+    for stage in regions.record.stages:
+        for directive in stage.named("emit_insn"):
+            instruction = DEVICE_INSTRUCTION.get(directive.value[0], "")
+            if not instruction:
+                continue
+            inputs = stage.op.input_tensors
+            dtype = inputs[0].dtype if inputs else stage.op.outputs[0].dtype
+            if supports(chip, instruction, dtype) or supports(chip, _OF_A_VECTOR.get(instruction, ""), dtype):  # fmt: skip
+                continue
+            if _is_made_of_others(stage.op, directive.value[0], dtype, chip):
+                continue
+            takes = (
+                ", ".join(sorted(chip.instructions.get(instruction, ())))
+                or "nothing: it lacks this instruction"
+            )
+            yield Finding("error", "emit_insn", stage.op.name, directive.place,
+                          f"{stage.op.name}: {directive.value[0]} ({instruction}) of {chip.name} does not take {dtype}",
+                          takes, dtype, "Cast before it and back after it, or build for another chip")  # fmt: skip
+
+
+_COMPUTES: Mapping[str, frozenset[str]] = {
+    f"vector_{name}": frozenset(operators.split())
+    for name, operators in {
+        "add": "add", "adds": "add sub", "sub": "sub", "mul": "mul", "muls": "mul div", "div": "div", "max": "max",
+        "maxs": "max", "min": "min", "mins": "min", "exp": "exp", "ln": "log", "sqrt": "sqrt", "rsqrt": "rsqrt",
+        "abs": "abs",
+    }.items()
+}  # fmt: skip
+"""Instruction → the operators of an expression that it may stand for; other instructions say nothing of these."""
+_OPERATORS = frozenset[str]().union(*_COMPUTES.values())
+_REDUCES = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
+_IMAGE_TO_COLUMNS = frozenset({"im2col", "im2col_v2", "img2col"})
+
+
+def instruction_meaning(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction computes what the expression says.
+
+    On the device the instruction alone counts.
+    """
+    for stage in regions.record.stages:
+        for directive in stage.named("emit_insn"):
+            name = str(directive.value[0])
+            for body in stage.op.body:
+                against = _against(name, stage.op, body)
+                if against:
+                    yield Finding("error", "instruction", stage.op.name, directive.place,
+                                  f"{stage.op.name}: {name} and the expression of the stage disagree, and the device follows "
+                                  "the instruction", *against)  # fmt: skip
+
+
+def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
+    """What an instruction computes, what an expression has instead, and the remedy.
+
+    None where both may agree.
+    """
+    if name in _IMAGE_TO_COLUMNS:
+        return _columns(op, body)
+    reduced = _REDUCES.search(name)
+    if reduced is not None and isinstance(body, Reduce) and body.op != reduced[1]:
+        return f"{reduced[1]} over {_names(body.axes)}", f"{body.op} over {_names(body.axes)}", "Name the instruction of the expression"  # fmt: skip
+    found = _operator(body)
+    if name in _COMPUTES and found in _OPERATORS and found not in _COMPUTES[name]:
+        return (
+            " or ".join(sorted(_COMPUTES[name])),
+            f"{body}",
+            "Name the instruction of the expression",
+        )
+    return None
+
+
+def _names(axes: Iterable[IterVar]) -> str:
+    return ", ".join(axis.name for axis in axes)
+
+
+def _operator(body: Expr) -> str:
+    """The one operator of an expression, empty where there are none or several."""
+    body = _without_casts(body)
+    if not isinstance(body, (Binary, Call)):
+        return ""
+    simple = all(isinstance(_without_casts(part), (Read, Const, Var)) for part in body.children)
+    name = body.op if isinstance(body, Binary) else body.name
+    return name if simple else ""
+
+
+def _without_casts(body: Expr) -> Expr:
+    while isinstance(body, Cast):
+        body = body.value
+    return body
+
+
+def _columns(op: Operation, body: Expr) -> tuple[str, str, str] | None:
+    """im2col writes channels along the last axis, positions along the one before.
+
+    The expression has to read channels so.
+    """
+    if len(op.axis) < 2:
+        return None
+    *others, last = op.axis
+    extent = last.extent
+    if isinstance(extent, Const) and extent.value == 1:
+        return None
+    for read in reads(body):
+        along = {id(node) for node in walk(read.indices[-1])} if read.indices else set()
+        if id(last) not in along and any(id(axis) in along for axis in others):
+            return (
+                f"elements of {op.name}[…, position, channel], the channel {last.name} last in what it reads",
+                f"{read}",
+                f"Swap the axes of {op.name}: its last one has to be the last of {read.tensor.name}",
+            )
+    return None
+
+
+def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A split that leaves a shorter last tile."""
+    for stage in regions.record.stages:
+        extents = regions.loops(stage)
+        for relation in stage.relations:
+            if not isinstance(relation, Split) or relation.nparts is not None:
+                continue
+            whole, inner = extents[id(relation.parent)], extents[id(relation.inner)]
+            if whole >= UNKNOWN or inner >= UNKNOWN or whole % inner == 0:
+                continue
+            yield Finding("warning", "division", stage.op.name, relation.place,
+                          f"{relation.parent.name} of {stage.op.name} has {whole} steps, which {inner} does not divide: "
+                          f"the last tile has {whole % inner}",
+                          f"a divisor of {whole}", str(inner),
+                          f"{_divisor(whole, inner)} divides it")  # fmt: skip
+
+
+def _divisor(whole: int, limit: int) -> int:
+    """The greatest divisor that is not greater than `limit`."""
+    return max(other for low in range(1, int(whole**0.5) + 1) if whole % low == 0
+               for other in (low, whole // low) if other <= limit)  # fmt: skip
+
+
+def alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """Rows on the chip start at a block, and what is written to main memory ends at one."""
+    for stage in regions.record.stages:
+        if stage.is_input or stage.inlined:
+            continue
+        tile, width = regions.tile(stage), dtype_of(stage.op.outputs[0].dtype).bytes
+        if stage.scope != GLOBAL:
+            if _takes_rows(regions, stage, tile):
+                yield from _rows(stage, tile, width, chip)
+        elif stage.attach is None and _is_copied_out(regions, stage):
+            yield from _tail(regions, stage, width, chip)
+
+
+def _takes_rows(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
+    """Whether an instruction or a copy starts at each row: a part of longer rows, a reduction along them, a broadcast."""
+    if not tile or tile[-1] != regions.full(stage)[-1]:
+        return True
+    for consumer in regions.consumers(stage):
+        along = {id(axis) for axis in consumer.op.reduce_axis}
+        for read in (read for body in consumer.op.body for read in reads(body)):
+            if regions.producers[id(read.tensor)] is stage and any(id(node) in along for node in walk(read.indices[-1])):  # fmt: skip
+                return True
+    makers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
+    return any(regions.full(maker) != regions.full(stage) for maker in makers)
+
+
+def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> Iterator[Finding]:
+    rows = 1
+    for size in tile[:-1]:
+        rows *= size
+    padded = stage.has("storage_align") or stage.has("buffer_align") or stage.has("compute_align")
+    if (
+        not tile
+        or rows == 1
+        or padded
+        or tile[-1] >= UNKNOWN
+        or tile[-1] * width % chip.block_bytes == 0
+    ):
+        return
+    if len(tile) > 1 and tile[-1] == 1:
+        return  # one number for each row lies densely
+    factor = chip.block_bytes // width
+    place = stage.scope_place or str(stage.op.location)
+    yield Finding("warning", "alignment", stage.op.name, place,
+                  f"rows of {stage.op.name} do not start at a block of {chip.block_bytes} bytes",
+                  f"rows of a multiple of {chip.block_bytes} bytes", f"{tile[-1]} × {width} = {tile[-1] * width} bytes",
+                  f"storage_align(axis[{len(tile) - 2}], {factor}, 0) pads them")  # fmt: skip
+
+
+def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
+    producers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
+    return any(producer.attach is not None and producer.scope != GLOBAL for producer in producers)
+
+
+def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterator[Finding]:
+    """What one step of the loop around the copy writes: a part of a block at its end overlaps the next step's."""
+    level = next((one.attach for one in reversed(regions.record.stages)
+                  if one.attach is not None and one.attach.parent in stage.versions), None)  # fmt: skip
+    steps = regions.steps(stage, level)
+    if steps is None:
+        return
+    tile = [steps[id(axis)] for axis in stage.op.axis]
+    full = regions.full(stage)
+    run = 1
+    for part, whole in zip(reversed(tile), reversed(full), strict=True):
+        run *= part
+        if part != whole:
+            break
+    cores = any(one.value[0].thread_tag.startswith("blockIdx") for one in stage.named("bind"))
+    if tuple(tile) == full or run >= UNKNOWN or run * width % chip.block_bytes == 0:
+        return
+    place = level.place if level else str(stage.op.location)
+    why = (
+        "two cores write into one block" if cores else "each step writes into the block of the next"
+    )
+    yield Finding("warning", "tail", stage.op.name, place,
+                  f"tiles {shape_text(tile)} of {stage.op.name} end inside a block: {why}",
+                  f"a multiple of {chip.block_bytes} bytes", f"{run} × {width} = {run * width} bytes",
+                  f"Choose tiles of a multiple of {chip.block_bytes // width} elements")  # fmt: skip
+
+
+_OPERANDS = ("local.L0A", "local.L0B")
+"""The memories that the matrix unit reads."""
+
+
+def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """What lies in a memory at once fits into it."""
+    buffers = buffers_of(regions, block_bytes=chip.block_bytes)
+    for scope in dict.fromkeys(buffer.stage.scope for buffer in buffers):
+        limit = capacity(chip, scope)
+        use = peak(buffers, scope)
+        if not limit or use.bytes <= WARN_ABOVE * limit or use.bytes >= UNKNOWN:
+            continue
+        largest = max(use.buffers, key=lambda buffer: buffer.total_bytes)
+        over = use.bytes > limit
+        # before its matrix unit the device gives a second copy up where only that does not fit
+        once = (
+            peak((replace(buffer, copies=1) for buffer in buffers), scope).bytes
+            if scope in _OPERANDS
+            else use.bytes
+        )
+        full = (
+            "too small"
+            if once > limit
+            else "too small for second copies"
+            if over
+            else "nearly full"
+        )
+        yield Finding(
+            "error" if once > limit else "warning", "capacity", largest.stage.op.name,
+            largest.stage.scope_place or str(largest.stage.op.location),
+            f"{scope} of {chip.name} is {full}: {use.bytes * 100 / limit:.0f} %",
+            f"at most {limit} bytes" if over else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
+            _sum(use.buffers, use.bytes),
+            f"Split {largest.at or largest.stage.op.name} into smaller tiles, compute inside a loop further in, "
+            "or leave the chip out (soc cpu)",
+        )  # fmt: skip
+
+
+def _sum(buffers: Iterable[Buffer], total: int) -> str:
+    parts = sorted(buffers, key=lambda buffer: -buffer.total_bytes)
+    shown = [f"{one.name} {one.copies} × {one.bytes}" if one.copies > 1 else f"{one.name} {one.bytes}" for one in parts[:6]]  # fmt: skip
+    return f"{total} bytes: {' + '.join(shown)}{' + …' if len(parts) > 6 else ''}"
+
+
+Check = Callable[[Regions, Soc], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (attachment, inlining, scopes)
+"""What is wrong everywhere."""
+
+DEVICE_CHECKS: tuple[Check, ...] = (
+    without_effect,
+    instruction_dtypes,
+    instruction_meaning,
+    division,
+    alignment,
+    capacities,
+)
+"""What is wrong on one chip."""

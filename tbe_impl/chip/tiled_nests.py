@@ -1,0 +1,123 @@
+"""Which stages of a graph are computed together, tile by tile, between reading inputs and writing outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
+from tbe_impl.scheduling.tile_regions import elements, sizes_of
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Stages that are computed in one loop nest.
+
+    Attributes:
+        main: the operation whose axes the nest loops over.
+        others: more operations whose results leave the chip; each has the leading axes of `main`.
+        members: every operation computed in the nest, in order, `main` and `others` included.
+    """
+
+    main: Operation
+    others: tuple[Operation, ...]
+    members: tuple[Operation, ...]
+
+    @property
+    def results(self) -> tuple[Operation, ...]:
+        """What leaves the chip."""
+        return (self.main, *self.others)
+
+    @property
+    def inner_reductions(self) -> tuple[Operation, ...]:
+        """Reductions whose result is used further in the nest, or beside another result."""
+        return tuple(op for op in self.members if op.reduce_axis and (op is not self.main or self.others))  # fmt: skip
+
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that come from outside."""
+        inside = {id(op) for op in self.members}
+        found = {id(tensor): tensor for op in self.members for tensor in op.input_tensors
+                 if id(tensor.op) not in inside}  # fmt: skip
+        return tuple(found.values())
+
+
+def nests_of(
+    outputs: Sequence[Tensor], *, cut_at: frozenset[int] = frozenset(), merge: bool = True
+) -> tuple[Nest, ...]:
+    """The nests of a graph, in order. What a library computes as a whole is in none of them.
+
+    Args:
+        outputs: of the graph.
+        cut_at: ``id`` of operations whose results go through main memory although they are no outputs.
+        merge: results of one shape, or with the same leading axes, share a nest.
+    """
+    ops = [op for op in stages_of(outputs) if op.body]
+    users = consumers_of(outputs)
+    leaves_chip = set(cut_at) | {id(tensor.op) for tensor in outputs}
+    for op in ops:
+        readers = [reader for tensor in op.outputs for reader in users.get(id(tensor), ())]
+        if any(not reader.body for reader in readers):
+            leaves_chip.add(id(op))
+    owner: dict[int, int] = {}
+    groups: dict[int, list[Operation]] = {}
+    ancestors = _ancestors(outputs)
+    results = [op for op in ops if id(op) in leaves_chip]
+    barriers = [*results, *(op for op in stages_of(outputs) if op.kind == "library")]
+    for op in sorted(results, key=lambda one: -elements(sizes_of(one.outputs[0]))):
+        home = next((key for key, group in groups.items()
+                     if merge and _may_join(op, group, barriers, ancestors)), id(op))  # fmt: skip
+        groups.setdefault(home, []).append(op)
+        owner[id(op)] = home
+    for op in reversed(ops):
+        if id(op) in owner:
+            continue
+        homes = {owner[id(user)] for tensor in op.outputs for user in users.get(id(tensor), ()) if user.body}  # fmt: skip
+        owner[id(op)] = homes.pop() if len(homes) == 1 else id(op)
+        if owner[id(op)] == id(op):
+            groups[id(op)] = [op]
+    nests = [
+        Nest(group[0], tuple(group[1:]), tuple(op for op in ops if owner[id(op)] == key))
+        for key, group in groups.items()
+    ]
+    return tuple(sorted(nests, key=lambda nest: ops.index(nest.members[-1])))
+
+
+def _ancestors(outputs: Sequence[Tensor]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for op in stages_of(outputs):
+        found[id(op)] = set().union(*({id(read.op)} | found[id(read.op)] for read in op.input_tensors), set())  # fmt: skip
+    return found
+
+
+def _may_join(
+    op: Operation, group: list[Operation], barriers: list[Operation], ancestors: dict[int, set[int]]
+) -> bool:
+    """Whether a result fits the loops of a group, and nothing computed elsewhere lies between them."""
+    if shared_axes(group[0], op) is None:
+        return False
+    inside = {id(member) for member in group}
+    for other in barriers:
+        if other is op or id(other) in inside:
+            continue
+        before = ancestors[id(other)]
+        on_the_way_to_op = id(other) in ancestors[id(op)] and bool(inside & before)
+        on_the_way_back = id(op) in before and any(id(other) in ancestors[one] for one in inside)
+        if on_the_way_to_op or on_the_way_back:
+            return False
+    return True
+
+
+def shared_axes(main: Operation, other: Operation) -> int | None:
+    """How many leading axes of `main` a result has; None when it does not fit its loops.
+
+    Equal shapes share all; a result may have size 1, or no axis, where `main` has its last ones.
+    """
+    wide, narrow = sizes_of(main.outputs[0]), sizes_of(other.outputs[0])
+    if wide == narrow:
+        return len(wide)
+    if len(narrow) > len(wide):
+        return None
+    shared = 0
+    while shared < len(narrow) and narrow[shared] == wide[shared]:
+        shared += 1
+    return shared if shared and all(size == 1 for size in narrow[shared:]) else None

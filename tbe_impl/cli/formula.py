@@ -1,0 +1,153 @@
+"""A formula given as text, such as ``x/(1+exp(-beta*x))``, computed by NumPy; it can reach nothing else.
+
+>>> import numpy as np
+>>> float(evaluate("maximum(x, alpha*x)", {"x": np.array(-2.0), "alpha": 0.5})[0])
+-1.0
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.cli.formula_text import PLACE as _PLACE
+from tbe_impl.cli.formula_text import no_formula, parsed
+from tbe_impl.errors import InputError
+
+OTHER_FUNCTIONS = frozenset(
+    "all any argmax argmin average clip concatenate cumprod cumsum expand_dims flip mean median max min amax amin moveaxis "
+    "nan_to_num nanmax nanmin nansum prod ravel reshape roll round sort squeeze stack std sum swapaxes take transpose "
+    "tril triu var where diff dot zeros_like ones_like".split()
+)
+"""Functions of NumPy that may be called besides its elementwise ones."""
+CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: np.logical_not,
+}  # fmt: skip
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The values of a formula; a comma between formulas makes several.
+
+    Args:
+        text: numbers, names, operators, indices, and calls of NumPy functions with or without ``np.`` before them.
+        names: arrays and attributes.
+
+    Raises:
+        InputError: it is no such formula, or NumPy refuses it.
+    """
+    tree = parsed(text)
+    try:
+        with np.errstate(all="ignore"):
+            found = _value(tree, names)
+    except (RecursionError, MemoryError) as error:
+        raise no_formula(text) from error
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"the formula cannot be computed: {error}", place=_PLACE, got=repr(text)) from error  # fmt: skip
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, type(None))):
+        return node.value
+    if isinstance(node, ast.Name):
+        return _named(node.id, names)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        return _BINARY[type(node.op)](_number(node.left, names), _number(node.right, names))
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+        return _UNARY[type(node.op)](_value(node.operand, names))
+    if isinstance(node, ast.Compare) and all(type(one) in _COMPARE for one in node.ops):
+        return _compared(node, names)
+    if isinstance(node, ast.IfExp):
+        return np.where(_value(node.test, names), _value(node.body, names), _value(node.orelse, names))  # fmt: skip
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return tuple(_value(item, names) for item in node.elts)
+    if isinstance(node, ast.Subscript):
+        return np.asarray(_value(node.value, names))[_index(node.slice, names)]
+    if isinstance(node, ast.Call):
+        return _called(node, names)
+    raise _refused(node)
+
+
+def _number(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """An operand; whole numbers become floats, so that a power of powers ends in inf and not in endless digits."""
+    found = _value(node, names)
+    if isinstance(found, int) and not isinstance(found, bool):
+        return np.float64(found)
+    return found
+
+
+def _compared(node: ast.Compare, names: Mapping[str, Any]) -> Any:
+    values = [_value(item, names) for item in (node.left, *node.comparators)]
+    found: Any = True
+    for one, first, second in zip(node.ops, values, values[1:], strict=False):
+        found = np.logical_and(found, _COMPARE[type(one)](first, second))
+    return found
+
+
+def _index(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Slice):
+        return slice(*(None if part is None else _value(part, names) for part in (node.lower, node.upper, node.step)))  # fmt: skip
+    if isinstance(node, ast.Tuple):
+        return tuple(_index(item, names) for item in node.elts)
+    if isinstance(node, ast.Constant) and node.value is Ellipsis:
+        return Ellipsis
+    return _value(node, names)
+
+
+def _called(node: ast.Call, names: Mapping[str, Any]) -> Any:
+    function = node.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id in ("np", "numpy"):  # fmt: skip
+        name = function.attr
+    elif isinstance(function, ast.Name):
+        name = function.id
+    else:
+        raise _refused(function)
+    keywords = {one.arg: _value(one.value, names) for one in node.keywords if one.arg in ("axis", "keepdims", "axes", "ddof")}  # fmt: skip
+    if len(keywords) < len(node.keywords):
+        raise InputError("an argument that formulas do not know", place=_PLACE, got=ast.unparse(node), expected="axis, keepdims")  # fmt: skip
+    return _function(name)(*(_value(item, names) for item in node.args), **keywords)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    if name == "erf":
+        return np.vectorize(math.erf, otypes=[np.float64])
+    if name == "sigmoid":
+        return lambda x: 1 / (1 + np.exp(-x))
+    found = getattr(np, name, None) if name.isascii() and not name.startswith("_") else None
+    if isinstance(found, np.ufunc) or (name in OTHER_FUNCTIONS and callable(found)):
+        return found
+    raise InputError(f"formulas know no function {name}", place=_PLACE, expected="an elementwise function or a reduction of NumPy, such as exp, where or sum")  # fmt: skip
+
+
+def _named(name: str, names: Mapping[str, Any]) -> Any:
+    if name in names:
+        return names[name]
+    if name in CONSTANTS:
+        return CONSTANTS[name]
+    near = difflib.get_close_matches(name, list(names), 1)
+    raise InputError(
+        f"the formula names {name}, which is neither an array nor an attribute",
+        place=_PLACE,
+        expected=", ".join(names),
+        remedy=f"Did you mean {near[0]}?" if near else None,
+    )
+
+
+def _refused(node: ast.expr) -> InputError:
+    return InputError("formulas are made of numbers, arrays, attributes, operators and NumPy functions only", place=_PLACE, got=repr(ast.unparse(node)))  # fmt: skip

@@ -1,0 +1,150 @@
+"""Arrays to try a kernel with: seeded, of both signs, and inside where a number is used as an index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.cli.arguments import Description
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Const, Expr, reads
+from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
+from tbe_impl.errors import InputError
+from tbe_impl.kernel import Argument, Kernel
+
+_TRUTHS = re.compile(r"(\w+_)?(cond|condition|mask|pred|predicate)\w*\Z")
+"""Names of inputs that hold truth values; operators keep those as int8."""
+
+
+@dataclass(frozen=True)
+class NamedArray:
+    """An array with its place: ``in`` or ``out``, and the name of the operator's parameter."""
+
+    role: str
+    name: str
+    array: np.ndarray
+
+
+def inputs_for(
+    kernel: Kernel, described: Sequence[Description], *, seed: int = 0, operator: str = ""
+) -> tuple[NamedArray, ...]:
+    """An array for each input of a kernel; unknown sizes are those of its description.
+
+    Floats are normal with deviation 1, integers lie from -50 to 50 (unsigned ones from 0 to 100), booleans are 0 or 1, indices
+    lie inside of what they index.
+
+    Args:
+        kernel: any that has inputs.
+        described: what the operator was told of its inputs; an array given there is used as it is. None at all stand for
+            inputs as they are declared.
+        seed: of the random numbers.
+        operator: its name; the inputs of logical operators are truth values, whatever their dtype.
+
+    Raises:
+        InputError: a given array does not fit, nothing says what a size is, or an input is none of those described.
+    """
+    limits = _index_limits(kernel)
+    left = list(described)
+    found = []
+    for number, item in enumerate(kernel.inputs):
+        own = _taken(item, left)
+        if own is None and described:
+            # another array in its place would be one that nobody asked for
+            raise InputError(
+                f"nothing describes the input {item.name}",
+                place=kernel.name,
+                expected=f"{shape_text(item.shape)} {item.dtype}",
+                got=", ".join(f"{one.name or 'an input'} {shape_text(one.shape)} {one.dtype}" for one in described),
+                remedy=f"Give it with --input, or leave {item.name} out of the operator's tensor_list",
+            )  # fmt: skip
+        name = own.name if own and own.name else item.name
+        shape = own.actual if own is not None and not own.is_known else item.shape
+        if any(size < 0 for size in shape):
+            raise InputError(f"a size of the input {name} is known at call time only", place=kernel.name)  # fmt: skip
+        if own is not None and own.array is not None:
+            array = np.ascontiguousarray(own.array).reshape(shape).astype(item.dtype, copy=False)  # fmt: skip
+        else:
+            truth = own is not None and (own.dtype == "bool" or bool(_TRUTHS.match(own.name)))
+            truth = truth or operator.lower().startswith("logical")
+            random = np.random.default_rng((seed, number))
+            array = _random(random, item, shape, limits.get(id(item.tensor)), truth=truth)
+        found.append(NamedArray("in", name, array))
+    return tuple(found)
+
+
+def _taken(item: Argument, left: list[Description]) -> Description | None:
+    """The next description that fits an input of the kernel, taken from those that are left."""
+
+    def fits(one: Description, *, dtype: bool) -> bool:
+        same = one.shape == item.shape if not one.is_known else prod(one.shape) == prod(item.shape)
+        return same and (not dtype or one.dtype == item.tensor.dtype)
+
+    for exact in (True, False):
+        for one in left:
+            if fits(one, dtype=exact):
+                left.remove(one)
+                return one
+    return None
+
+
+def _random(
+    random: np.random.Generator,
+    item: Argument,
+    shape: tuple[int, ...],
+    limit: int | None,
+    *,
+    truth: bool,
+) -> np.ndarray:
+    kind = dtype_of(item.tensor.dtype).kind
+    numbers: Any
+    if kind == "float":
+        wide = np.float64 if item.dtype == np.float64 else np.float32
+        numbers = random.standard_normal(shape, wide)
+    elif limit is not None:
+        numbers = random.integers(0, max(limit, 1), shape)
+    elif kind == "bool" or truth:
+        numbers = random.integers(0, 2, shape)
+    else:
+        low, high = (0, 100) if kind == "uint" else (-50, 50)
+        numbers = random.integers(low, high, shape, endpoint=True)
+    return np.asarray(numbers).astype(item.dtype)
+
+
+def _index_limits(kernel: Kernel) -> dict[int, int]:
+    """``id`` of an input whose elements are used as indices → how many there are to choose from."""
+    found: dict[int, int] = {}
+    for op in stages_of([item.tensor for item in kernel.outputs]):
+        for tensor, size in _indices(op):
+            source = _source(tensor)
+            if isinstance(size, Const) and dtype_of(source.dtype).kind in ("int", "uint"):
+                number = int(size.value)
+                found[id(source)] = min(number, found.get(id(source), number))
+    return found
+
+
+def _indices(op: Operation) -> Iterator[tuple[Tensor, Expr]]:
+    """Tensors that an operation reads inside of an index, each with the size of the axis that is indexed."""
+    for body in op.body:
+        for read in reads(body):
+            for size, index in zip(read.tensor.shape, read.indices, strict=False):
+                for inner in reads(index):
+                    yield inner.tensor, size
+    word = op.word
+    if word is None or len(word.inputs) < 2:
+        return
+    if word.name.startswith("unsorted_segment"):
+        yield word.inputs[1], word.parameters["num_segments"]
+    elif word.name.startswith(("scatter", "inplace")) and word.inputs[0].shape:
+        yield word.inputs[1], word.inputs[0].shape[0]
+
+
+def _source(tensor: Tensor) -> Tensor:
+    """The tensor that a chain of casts and the like began with."""
+    while len(tensor.op.input_tensors) == 1:
+        tensor = tensor.op.input_tensors[0]
+    return tensor

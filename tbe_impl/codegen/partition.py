@@ -1,0 +1,600 @@
+"""Which tensors are stored, and which of them are computed in one loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from tbe_impl.codegen.axis_merging import Accesses, accesses_of, extent_of, size_poly
+from tbe_impl.codegen.loop_orders import Level, Plan, Refusal, natural, ordered, refused
+from tbe_impl.codegen.options import LoopChoice
+from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.reduction_loops import SumLoops, asked_sum
+from tbe_impl.codegen.scheduled_loops import ExactLoops, exact_plan
+from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, walk
+from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
+from tbe_impl.errors import CompileError
+
+COLUMN_STEPS = 1 << 16
+"""Results of a reduction over leading axes up to which each thread sums up in a row of its own."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A stored tensor and what its indices are in terms of the nest's loops.
+
+    Attributes:
+        tensor: what is stored.
+        indices: of its dimensions.
+        axes: serial number of each axis of its stage, reduced ones too, and its index.
+        columns: whether its reduced axes are outer loops of the nest, over which it is summed up.
+    """
+
+    tensor: Tensor
+    indices: tuple[Poly, ...]
+    axes: Mapping[int, Poly]
+    columns: bool = False
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """The loops on which its indices depend."""
+        return frozenset().union(*(index.variables for index in self.indices))
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Tensors that are computed together.
+
+    Attributes:
+        roots: what is stored.
+        loops: serial number and extent of each index, in the order of the innermost loops that move them.
+        levels: the loops, the outermost first; more than `loops` where some run over blocks.
+        along: whether the innermost dimension is a reduced one, so that no loop of the nest itself is a vector loop.
+        transposed: whether an input's neighbours are neighbours on the last loop but one.
+        shared: which of the levels threads share.
+        grain: steps of it that stay on one thread; 0 for the default.
+        asker: the root whose loops somebody asked for; the loops are these as far as they can be.
+        runs: serial number of an axis of a root → that of the index that runs over it, where it takes more than one step.
+        refusals: what was asked for and is not followed.
+        sums: of sums over outer loops, these loops, where somebody asked for them.
+        exact: where what is in the levels, when they are exactly what somebody asked for, sums too.
+    """
+
+    roots: tuple[Root, ...]
+    loops: tuple[tuple[int, Poly], ...]
+    levels: tuple[Level, ...]
+    along: bool
+    transposed: bool = False
+    shared: int = 0
+    grain: int = 0
+    asker: Tensor | None = None
+    runs: Mapping[int, int] = field(default_factory=dict)
+    refusals: tuple[Refusal, ...] = ()
+    sums: SumLoops | None = None
+    exact: ExactLoops | None = None
+
+    @property
+    def vector(self) -> int | None:
+        """The level that runs over neighbours in memory; None where only sums do, or there is no loop."""
+        if self.exact is not None:
+            return self.exact.vector
+        return len(self.levels) - 1 if self.levels and not self.along else None
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asked for its loops."""
+        return self.asker is not None
+
+    def computed(self, stored: Container[int]) -> dict[int, Tensor]:
+        """Its roots, and what they are made of as far as that is not stored, by ``id``."""
+        return made_of([root.tensor for root in self.roots], stored)
+
+
+def made_of(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
+    """Those tensors, and what they are computed from as far as that is not stored, by ``id``."""
+    found: dict[int, Tensor] = {}
+    waiting = list(tensors)
+    while waiting:
+        tensor = waiting.pop()
+        if id(tensor) not in found and id(tensor) not in stored:
+            found[id(tensor)] = tensor
+            waiting += tensor.op.input_tensors
+    return found
+
+
+def totals_beside(tensor: Tensor, nest: Nest, stored: Container[int]) -> Iterator[Tensor]:
+    """When a nest asks for a total, the others that it will ask for next: none is summed up inside of another nest.
+
+    Args:
+        tensor: what it asks for.
+        nest: it.
+        stored: ``id`` of what is there before it.
+    """
+    if not _is_total(tensor):
+        return
+    roots = {id(root.tensor) for root in nest.roots}
+    for one in nest.computed(stored).values():
+        if (
+            _is_total(one)
+            and id(one) not in roots
+            and not any(
+                _is_total(inner) for inner in made_of([one], stored).values() if inner is not one
+            )
+        ):
+            yield one
+
+
+def _is_total(tensor: Tensor) -> bool:
+    """Whether it is one number, and a reduction."""
+    return bool(tensor.op.body) and isinstance(tensor.op.body[tensor.value_index], Reduce) and not extents_of(tensor)  # fmt: skip
+
+
+def nests_of(
+    stored: Sequence[Tensor],
+    inputs: Iterable[Tensor],
+    apart: Container[int] = (),
+    orders: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
+    sums: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
+    exact: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
+) -> tuple[Nest, ...]:
+    """The nests that compute `stored`, in an order in which each finds its inputs.
+
+    Args:
+        stored: tensors to be computed and kept, inputs before what reads them.
+        inputs: tensors that are there already.
+        apart: ``id`` of tensors that have to be complete before anything reads them.
+        orders: ``id`` of a tensor → the loops that somebody asks for.
+        sums: the same of what a reduction sums up.
+        exact: the same of both in one order.
+    """
+    groups: list[list[Tensor]] = []
+    place: dict[int, int] = {}
+    known = {id(tensor) for tensor in inputs}
+    summed: set[int] = set()
+    alone = {id(tensor) for tensor in stored if id(tensor) in exact}
+
+    def complete_before(number: int) -> set[int]:
+        return known | {item for item, group in place.items() if group < number}
+
+    for tensor in stored:
+        needed = stored_inputs(tensor, {id(item) for item in stored} | known)
+        for number, group in enumerate(groups):
+            before = [
+                place[item]
+                for item in needed
+                if item in place and (place[item] != number or item in apart or item in summed)
+            ]
+            if alone & {id(tensor), *map(id, group)}:
+                continue
+            if max(before, default=-1) < number and _fit(group, tensor, complete_before(number)):
+                group.append(tensor)
+                place[id(tensor)] = number
+                break
+        else:
+            place[id(tensor)] = len(groups)
+            groups.append([tensor])
+        if id(tensor) in alone or is_columns(tensor, complete_before(place[id(tensor)])):
+            summed.add(id(tensor))
+    readable = set(known)
+    nests = []
+    for group in groups:
+        loops = exact.get(id(group[0]))
+        made = exact_nest(group[0], readable, loops) if loops else None
+        nests.append(made or _nest(group, readable, orders, sums))
+        readable |= {id(tensor) for tensor in group}
+    return tuple(nests)
+
+
+def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
+    """``id`` of the stored tensors that it is computed from."""
+    found: set[int] = set()
+    waiting: list[Operation] = [tensor.op]
+    seen: set[int] = set()
+    while waiting:
+        op = waiting.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        for item in op.input_tensors:
+            if id(item) in stored:
+                found.add(id(item))
+            else:
+                waiting.append(item.op)
+    return found
+
+
+def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
+    """Serial number and extent of each axis that is longer than one."""
+    found = []
+    for axis in tensor.op.axis:
+        extent = size_poly(axis.extent)
+        if extent is None:
+            raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
+        if extent != ONE:
+            found.append((axis.serial, extent))
+    return found
+
+
+def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
+    """The loops that compute a tensor: its axes, behind its reduced axes where it is summed up over outer loops."""
+    own = extents_of(tensor)
+    if not is_columns(tensor, known):
+        return own
+    reduced = [(axis.serial, extent_of(axis)) for axis in tensor.op.reduce_axis]
+    return [item for item in reduced if item[1] != ONE] + own
+
+
+def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
+    """Whether it is a reduction over leading axes, whose rows are read one after the other."""
+    body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
+    if not isinstance(body, Reduce) or body.condition is not None or not own:
+        return False
+    count = ONE
+    for _, extent in own:
+        count = count * extent
+    if count.constant is not None and count.constant > COLUMN_STEPS:
+        return False
+    reduced = [axis.serial for axis in body.axes if extent_of(axis) != ONE]
+    environment = {axis.serial: Poly.variable(axis.serial) for axis in (*tensor.op.axis, *body.axes)}  # fmt: skip
+    read = [address for _, address in accesses_of([body.source], environment, known).addresses]
+    kept = {serial for serial, _ in own}
+    # what is the same for a whole row (its mean, say) is computed before the loop over the row begins
+    walked = [a for a in read if a.variables & set(reduced) and a.variables & kept]
+    return bool(walked) and all(_is_leading(address, reduced, own) for address in walked)
+
+
+def _is_leading(address: Poly, reduced: Sequence[int], own: Sequence[tuple[int, Poly]]) -> bool:
+    """Whether the reduced axes take longer steps than the others, and the last of those takes the shortest."""
+    if address.coefficient(own[-1][0]) != ONE:
+        return False
+    steps = [address.coefficient(serial) for serial in reduced]
+    kept = [address.coefficient(serial) for serial, _ in own]
+    return all(
+        outer is not None and inner is not None and _is_longer(outer, inner)
+        for outer in steps
+        for inner in kept
+    )
+
+
+def _is_longer(outer: Poly, inner: Poly) -> bool:
+    if outer.constant is not None and inner.constant is not None:
+        return outer.constant == 0 or outer.constant > inner.constant
+    return max((len(m) for m, _ in outer.terms), default=0) > max((len(m) for m, _ in inner.terms), default=0)  # fmt: skip
+
+
+def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
+    """Whether `tensor` can be computed inside the loops of a group, or the group inside its own."""
+    main = max(group, key=lambda item: len(loops_of(item, known)))
+    one, other = ([size for _, size in loops_of(item, known)] for item in (main, tensor))
+    short, long = sorted((one, other), key=len)
+    if not short or long[: len(short)] != short:
+        return False
+    if len(short) == len(long):
+        return _is_along([main], known) == _is_along([tensor], known)
+    smaller, larger = (tensor, main) if len(other) < len(one) else (main, tensor)
+    return not is_columns(smaller, known) and _reduces(smaller) and _walks_alike(smaller, larger, known)  # fmt: skip
+
+
+def _reduces(tensor: Tensor) -> bool:
+    """Whether a reduction is what it is, or what it is made of."""
+    waiting, seen = [tensor.op], set()
+    while waiting:
+        op = waiting.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        if any(isinstance(body, Reduce) for body in op.body):
+            return True
+        waiting.extend(item.op for item in op.input_tensors if item.op.body)
+    return False
+
+
+def _accesses(tensor: Tensor, known: Iterable[int]) -> Accesses:
+    environment = {axis.serial: Poly.variable(axis.serial) for axis in tensor.op.axis}
+    return accesses_of([tensor.op.body[tensor.value_index]], environment, known)
+
+
+def _walks_alike(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
+    """Whether both take the same steps through some input when their common axes move."""
+    axes = list(zip(extents_of(smaller), extents_of(larger), strict=False))
+    small, large = _accesses(smaller, known), _accesses(larger, known)
+    steps = {
+        (id(tensor), tuple(address.coefficient(pair[1][0]) for pair in axes))
+        for tensor, address in large.addresses
+    }
+    return any(
+        (id(tensor), tuple(address.coefficient(pair[0][0]) for pair in axes)) in steps
+        for tensor, address in small.addresses
+    )
+
+
+def _is_along(group: Sequence[Tensor], known: set[int]) -> bool:
+    """Whether neighbours in memory are neighbours on a reduced axis, while the last loop jumps."""
+    for tensor in group:
+        own = extents_of(tensor)
+        if not own or is_columns(tensor, known):
+            continue
+        last, axes = own[-1][0], {axis.serial for axis in tensor.op.axis}
+        for _, address in _accesses(tensor, known).addresses:
+            step = address.coefficient(last)
+            if step is None or step in (ZERO, ONE):
+                continue
+            if any(address.coefficient(serial) == ONE for serial in address.variables - axes):
+                return True
+    return not any(extents_of(tensor) for tensor in group)
+
+
+def _nest(
+    group: Sequence[Tensor],
+    readable: set[int],
+    orders: Mapping[int, Sequence[LoopChoice]],
+    sums: Mapping[int, Sequence[LoopChoice]],
+) -> Nest:
+    main = max(group, key=lambda item: len(loops_of(item, readable)))
+    axes = loops_of(main, readable)
+    found = Accesses()
+    aligned: list[tuple[Tensor, dict[int, Poly]]] = []
+    for tensor in group:
+        columns = is_columns(tensor, readable)
+        body = tensor.op.body[tensor.value_index]
+        all_axes = (*tensor.op.axis, *(tensor.op.reduce_axis if columns else ()))
+        environment = {axis.serial: ZERO for axis in all_axes}
+        for (serial, _), (loop, _) in zip(loops_of(tensor, readable), axes, strict=False):
+            environment[serial] = Poly.variable(loop)
+        aligned.append((tensor, environment))
+        read = body.source if columns and isinstance(body, Reduce) else body
+        one = accesses_of([read], environment, readable)
+        found.addresses += one.addresses
+        found.fixed |= one.fixed
+        found.addresses.append((tensor, _own_address(tensor, environment)))
+    full = [tensor for tensor in group if len(loops_of(tensor, readable)) == len(axes)]
+    along = _is_along(full, readable)
+    columns = any(is_columns(tensor, readable) for tensor in group)
+    plan = natural(axes, found)
+    transposed = not along and not columns and _is_transposed(found, plan)
+    asker = next((item for item in full if id(item) in orders), None) if axes else None
+    if asker is not None:
+        choices = _by_serial(orders[id(asker)], asker, axes, readable)
+        if columns:
+            plan = refused(plan, choices, "sums over outer loops go through their rows in order")
+        elif transposed:
+            plan = refused(plan, choices, "a transpose goes through tiles of its own")
+        elif len(full) < len(group):
+            plan = refused(plan, choices, "results with fewer axes are computed in its loops")
+        else:
+            plan = ordered(axes, found, choices, vector=not along)
+    summer = next((item for item in full if columns and id(item) in sums), None)
+    over_sums = None
+    if summer is not None:
+        plan, over_sums = _summed_first(plan, axes, sums[id(summer)], summer, found)
+    assert plan.merged is not None
+    collapsed = {serial: ZERO for serial, index in plan.merged.items() if serial != index}
+    roots = []
+    for tensor, environment in aligned:
+        inner = {serial: index.substitute(collapsed) for serial, index in environment.items()}
+        indices = tuple(inner[axis.serial] for axis in tensor.op.axis)
+        roots.append(Root(tensor, indices, inner, is_columns(tensor, readable)))
+    # those of outer levels first: their values stand when the inner loop begins
+    roots.sort(key=lambda root: len(extents_of(root.tensor)))
+    runs = {
+        serial: plan.merged[loop]
+        for tensor in group
+        for (serial, _), (loop, _) in zip(loops_of(tensor, readable), axes, strict=False)
+    }
+    return Nest(
+        tuple(roots),
+        plan.loops,
+        plan.levels,
+        along,
+        transposed,
+        plan.shared,
+        plan.grain,
+        asker,
+        runs,
+        plan.refusals,
+        over_sums,
+    )
+
+
+def exact_nest(
+    tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice], *, whatever: bool = False
+) -> Nest | None:
+    """The nest of one result in exactly these loops; None where they are for another.
+
+    Args:
+        tensor: the result.
+        readable: ``id`` of the tensors that lie in memory.
+        choices: the loops.
+        whatever: take a loop for each axis where there are no such loops.
+    """
+    body = tensor.op.body[tensor.value_index]
+    summed = [
+        (axis.serial, extent_of(axis)) for axis in (body.axes if isinstance(body, Reduce) else ())
+    ]
+    axes = [(axis.serial, extent_of(axis)) for axis in tensor.op.axis]
+    environment = {
+        serial: ZERO if extent == ONE else Poly.variable(serial)
+        for serial, extent in (*axes, *summed)
+    }
+    found = accesses_of([body.source if isinstance(body, Reduce) else body], environment, readable)
+    made = exact_plan(axes, summed, choices, found)
+    if made is None and whatever:
+        plain = [LoopChoice(((serial, 1),)) for serial, _ in (*axes, *summed)]
+        made = exact_plan(axes, summed, plain, found)
+    if made is None:
+        return None
+    plan, exact = made
+    indices = tuple(environment[axis.serial] for axis in tensor.op.axis)
+    return Nest(
+        (Root(tensor, indices, environment),),
+        plan.loops,
+        plan.levels,
+        exact.vector >= exact.inside,
+        shared=plan.shared,
+        grain=plan.grain,
+        asker=tensor,
+        runs=plan.merged or {},
+        refusals=plan.refusals,
+        exact=exact,
+    )
+
+
+def _summed_first(
+    plan: Plan,
+    axes: Sequence[tuple[int, Poly]],
+    choices: Sequence[LoopChoice],
+    summer: Tensor,
+    found: Accesses,
+) -> tuple[Plan, SumLoops]:
+    """The loops of a nest of sums over outer loops, these as they are asked for."""
+    own = extents_of(summer)
+    inner = [*axes[len(axes) - len(own) :]]
+    long = [axis.serial for axis in summer.op.reduce_axis if extent_of(axis) != ONE]
+    outer = [*axes[: len(long)]]
+    serials = {mine: loop for mine, (loop, _) in zip(long, outer, strict=True)}
+    there = [
+        replace(
+            choice,
+            parts=tuple((serials.get(serial, serial), step) for serial, step in choice.parts),
+        )
+        for choice in choices
+    ]
+    sums, rest = asked_sum(there, outer, found), natural(inner, found)
+    assert rest.merged is not None
+    first = sums.levels[0].parts
+    return replace(
+        plan,
+        loops=(*sums.loops, *rest.loops),
+        levels=(*sums.levels, *rest.levels),
+        grain=first[0][1] if len(first) == 1 else 0,
+        merged={**sums.runs, **rest.merged},
+    ), sums
+
+
+def _by_serial(
+    choices: Sequence[LoopChoice], asker: Tensor, axes: Sequence[tuple[int, Poly]], known: set[int]
+) -> list[LoopChoice]:
+    """Loops over the axes of a result as loops over those of its nest; axes of one step keep a number of their own."""
+    own = {serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)}  # fmt: skip
+    serials = [own.get(axis.serial, axis.serial) for axis in asker.op.axis]
+    return [
+        replace(choice, parts=tuple((serials[place], step) for place, step in choice.parts))
+        for choice in choices
+        if all(place < len(serials) for place, _ in choice.parts)
+    ]
+
+
+def _is_transposed(found: Accesses, plan: Plan) -> bool:
+    if len(plan.loops) < 2:
+        return False
+    outer, inner = plan.loops[-2][0], plan.loops[-1][0]
+    return any(
+        address.coefficient(outer) == ONE and address.coefficient(inner) not in (ZERO, ONE)
+        for _, address in found.addresses
+    )
+
+
+def _own_address(tensor: Tensor, environment: Mapping[int, Poly]) -> Poly:
+    address, step = ZERO, ONE
+    for axis in reversed(tensor.op.axis):
+        index, extent = environment[axis.serial], size_poly(axis.extent)
+        assert extent is not None
+        address, step = address + index * step, step * extent
+    return address
+
+
+def may_overwrite(source: Tensor, target: Tensor, nests: Sequence[Nest], known: set[int]) -> bool:
+    """Whether `target` can lie where `source` lies: each element is written after everything that reads it.
+
+    In the nest that writes, an element may be read at its own place, or by a reduction over its own row, which is done
+    before the row is written; later nests may not read it at all.
+    """
+    readable, written = set(known), False
+    for nest in nests:
+        own = next((root for root in nest.roots if root.tensor is target), None)
+        if own is not None and (own.columns or nest.along or nest.transposed or nest.asked):
+            return False
+        for root in nest.roots:
+            body = root.tensor.op.body[root.tensor.value_index]
+            read = body.source if root.columns and isinstance(body, Reduce) else body
+            for tensor, address in accesses_of([read], root.axes, readable).addresses:
+                if tensor is not source:
+                    continue
+                if written or (own is not None and not _is_own(address, own, nest)):
+                    return False
+        written = written or own is not None
+        readable |= {id(root.tensor) for root in nest.roots}
+    return written
+
+
+def _is_own(address: Poly, own: Root, nest: Nest) -> bool:
+    place = _own_address(own.tensor, own.axes)
+    if address == place:
+        return True
+    *outer, (last, _) = nest.loops
+    return bool(outer) and address.coefficient(last) == ZERO and all(
+        address.coefficient(serial) == place.coefficient(serial) for serial, _ in outer
+    )  # fmt: skip
+
+
+SLOW = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan asin acos "
+    "atan atan2 sinh cosh asinh acosh atanh pow".split()
+)
+"""Functions that cost more than a load from the nearest cache."""
+
+
+LONG_OPERATIONS = 4
+"""Operations that cost more than that and the store before it."""
+SLOW_OPERATIONS = 10
+"""As many as a slow function counts."""
+
+
+def worth_keeping(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
+    """``id`` of the stages that take long to compute, lie in no memory, and are read by more than one other."""
+    users = consumers_of(outputs)
+    operations: dict[int, int] = {}
+    found = set()
+    for op in stages_of(outputs):
+        for tensor in op.outputs:
+            if id(tensor) in stored or not op.body:
+                continue
+            body = op.body[tensor.value_index]
+            if isinstance(body, Reduce):
+                continue
+            before = sum(operations.get(id(item), 0) for item in op.input_tensors)
+            operations[id(tensor)] = min(operations_of(body) + before, LONG_OPERATIONS)
+            if operations[id(tensor)] == LONG_OPERATIONS and len(users.get(id(tensor), ())) > 1:
+                found.add(id(tensor))
+    return frozenset(found)
+
+
+def operations_of(node: Expr) -> int:
+    """How many operations an expression is, on elements that are there."""
+    if isinstance(node, Read) or not node.children:
+        return 0
+    own = SLOW_OPERATIONS if isinstance(node, Call) and node.name in SLOW else 1
+    return own + sum(map(operations_of, node.children))
+
+
+REPEATED = SLOW | {"sqrt", "rsqrt", "rec"}
+"""Functions that cost more than a load from memory that is read again and again."""
+
+
+def slow_stages(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
+    """``id`` of the stages that are computed by a slow function or a division, and lie in no memory."""
+    return frozenset(
+        id(tensor)
+        for op in stages_of(outputs)
+        for tensor in op.outputs
+        if op.body and id(tensor) not in stored and _is_slow(op.body[tensor.value_index])
+    )
+
+
+def _is_slow(body: Expr) -> bool:
+    return not isinstance(body, Reduce) and any(
+        (isinstance(node, Call) and node.name in REPEATED)
+        or (isinstance(node, Binary) and node.op == "div")
+        for node in walk(body)
+    )

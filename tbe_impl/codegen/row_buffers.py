@@ -1,0 +1,84 @@
+"""Rows that the first loop over them computes and later ones load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.loop_levels import Index, Row, Value, loops_of
+from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.dsl.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tbe_impl.codegen.lowering import Elaborator
+
+LINE_BYTES = 64
+ROW_STEPS = 1 << 13
+"""Longest row that is kept; a few of them fit the stack and the nearest cache."""
+
+
+def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """An element of a row that is computed in the first loop over it and loaded in the later ones."""
+    assert writer.vector is not None
+    steps, tag = writer.extents[writer.vector].constant, vectors.tag_of(tensor.dtype)
+    *outer, last = indices
+    used = loops_of(outer)
+    row_fits = (
+        writer.joined is None and steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
+    )
+    depth = writer.depth_of(frozenset({writer.vector}))
+    # in a loop inside the one over the row, each element is one of another row
+    around = writer.depth_of(used) < depth
+    whole = last == Poly.variable(writer.vector) and writer.vector not in used and around
+    if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
+        return writer.compute(tensor, indices)
+    assert steps is not None
+    rows = writer.chain[writer.depth_of(used)].rows
+    key = (id(tensor), tuple(outer))
+    place = f"{{}} + {writer.names[writer.vector]}"
+    row = rows.get(key)
+    # what a loop that is being written asks for may be computed before it, when its rows are not there yet
+    there = row is not None and row.loop != writer.vector and row.loop not in writer.unfinished
+    if row is not None and there and row.steps == steps:
+        writer.reused.add(id(tensor))
+        place = place.format(row.name)
+        part = f"{tag}_load_part({place}, {writer.count})"
+        return writer.fetched(
+            f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth
+        )
+    complete = writer.vector not in writer.ranges.known
+    fills = complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)  # fmt: skip
+    before = writer.prefetch
+    if fills and writer.options.prefetch and len(used) == 1:
+        # later loops read what is kept, so that this one is the last to see what lies in memory
+        (writer.prefetch,) = used
+    value = writer.compute(tensor, indices)
+    writer.prefetch = before
+    if value.depth < depth:
+        return value  # it is the same for the whole row
+    if fills:
+        if row is None:
+            row = rows[key] = Row(
+                writer.vector,
+                steps,
+                f"row{next(writer.serial)}",
+                "float" if tag == "f32" else "double",
+            )
+            writer.chain[0].lines[:0] = _room(row, writer.options.offset)
+        place = place.format(row.name)
+        whole_vector = writer.count == "LANES"
+        line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {writer.count});"  # fmt: skip
+        writer.chain[depth].lines.append(line)
+    return value
+
+
+def _room(row: Row, offset: int) -> list[str]:
+    """Where a row is kept: as far from a line of the cache as the arrays."""
+    if not offset:
+        return [f"_Alignas({LINE_BYTES}) {row.c} {row.name}[{row.steps}];"]
+    lines, behind = f"{row.name}_lines", offset // (4 if row.c == "float" else 8)
+    return [
+        f"_Alignas({LINE_BYTES}) {row.c} {lines}[{row.steps + behind}];",
+        f"{row.c} *const {row.name} = {lines} + {behind};",
+    ]

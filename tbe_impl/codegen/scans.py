@@ -1,0 +1,56 @@
+"""Running sums and products along an axis, as C: every element is added in its turn, as NumPy does."""
+
+from __future__ import annotations
+
+from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.loop_levels import render
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.program import Program, includes, result_shapes, symbol_of
+from tbe_impl.codegen.scatter import arithmetic, number_text, product_of, variables_in
+from tbe_impl.dsl.tensor import Operation
+from tbe_impl.runtime.buffers import MAX_THREADS
+
+CHANGES = {"cumsum": "sum", "cumprod": "prod"}
+
+
+def write_running(op: Operation, *, name: str, options: Options) -> Program | None:
+    """The program of a running sum or product; None when a stage is another.
+
+    Its formula is the word's: one element after the other, in the dtype of the arithmetic.
+    """
+    word = op.word
+    if word is None or word.name not in CHANGES or not word.inputs[0].ndim:
+        return None
+    (source,), (result,) = word.inputs, op.outputs
+    axis, shape = word.parameters["axis"], source.shape
+    parts = [product_of(shape[:axis]), product_of(shape[axis : axis + 1]), product_of(shape[axis + 1 :])]  # fmt: skip
+    if None in parts:
+        return None
+    sizes = variables_in(list(shape))
+    names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
+    rows, steps, width = (part.text(names) for part in parts if part is not None)
+    change, tag = CHANGES[word.name], vectors.tag_of(source.dtype)
+    begins = int(change == "prod")
+    # −0 is what changes nothing in a sum of floats, 0 what an exclusive one begins with
+    neutral = -0.0 if tag[0] == "f" and not begins else begins
+    lines = [
+        includes(options), "", *arithmetic(change, source.dtype), f"#define FIRST {number_text(begins, tag)}",
+        f"#define NEUTRAL {number_text(neutral, tag)}", f"#define IS_EXCLUSIVE {int(word.parameters['exclusive'])}",
+        f"#define IS_REVERSE {int(word.parameters['reverse'])}", '#include "scans.h"', "",
+    ]  # fmt: skip
+    body = [
+        f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
+        *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
+        f"const int64_t rows = {rows}, steps = {steps}, width = {width};",
+        f"if (rows*steps*width < {options.parallel_elements}) threads = 1;",
+        "(void)s;",
+        "running(b[0], b[1], rows, steps, width, threads);",
+        "return 0;",
+    ]
+    symbol = symbol_of(name)
+    lines += [f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{", render([line for line in body if line]), "}\n"]  # fmt: skip
+    text = "\n".join(lines)
+    return Program(
+        lambda: text, symbol, (source,), (result,), sizes=tuple(sizes), scalars=(),
+        result_shapes=result_shapes([result]),
+    )  # fmt: skip

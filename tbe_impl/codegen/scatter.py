@@ -1,0 +1,205 @@
+"""Words that change rows by number, as C: segments, scatters, rows in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.axis_merging import size_poly
+from tbe_impl.codegen.loop_levels import render
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.polynomials import ONE, Poly
+from tbe_impl.codegen.program import NARROW, Program, includes, result_shapes, symbol_of
+from tbe_impl.codegen.reductions import identity
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Const, Expr, Var, walk
+from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.runtime.buffers import MAX_THREADS
+
+SEGMENTS = "unsorted_segment_"
+CHANGES = {"mean": "sum", "add": "sum", "mul": "prod", "update": "update"}
+"""Reductions of words under the name of what they do with each row."""
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A word's use.
+
+    Attributes:
+        change: ``sum``, ``prod``, ``max``, ``min``, ``sub``, ``div`` or ``update``.
+        var: what is changed; None for rows that begin with what the change leaves alone.
+        rows: what changes it.
+        numbers: which rows are changed: a tensor, or constants.
+        fill: of rows without a change; None for what they began with.
+        is_mean: whether a row is divided by the number of its changes.
+    """
+
+    change: str
+    var: Tensor | None
+    rows: Tensor
+    numbers: Tensor | tuple[int, ...]
+    fill: Const | None = None
+    is_mean: bool = False
+
+
+def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Program | None:
+    """The program of a stage without a body; None when its word is another, or has no code for its dtype or numbers.
+
+    Its formula is the word's: rows are changed in the order of their numbers, in the dtype of the arithmetic.
+    """
+    use = _use(op)
+    if use is None:
+        return None
+    (result,) = op.outputs
+    numbers = use.numbers if isinstance(use.numbers, Tensor) else None
+    lead = use.rows.ndim - result.ndim + 1
+    count, width = product_of(result.shape[:1]), product_of(result.shape[1:])
+    rows = product_of(use.rows.shape[:lead])
+    given = Poly.of(len(use.numbers)) if isinstance(use.numbers, tuple) else product_of(use.numbers.shape)  # fmt: skip
+    # sizes that have to be the same but are told apart could differ when the kernel runs
+    if rows != given or width != product_of(use.rows.shape[lead:]) or None in (count, rows, width):
+        return None
+    assert count is not None and rows is not None and width is not None
+    inputs = tuple(item for item in (use.var, use.rows, numbers) if item is not None)
+    sizes = variables_in([size for tensor in (*inputs, result) for size in tensor.shape])
+    names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
+    places = {id(tensor): f"b[{number}]" for number, tensor in enumerate(inputs)}
+    var = places[id(use.var)] if use.var is not None else "NULL"
+    found = places[id(numbers)] if numbers is not None else "numbers"
+    is_counted = use.is_mean or use.fill is not None
+    body = [
+        f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
+        *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
+        f"const int64_t rows = {rows.text(names)}, width = {width.text(names)}, count = {count.text(names)};",
+        f"if (rows*width < {options.parallel_elements}) threads = 1;",
+        "(void)s;",
+        f"return numbered_rows({var}, {places[id(use.rows)]}, {found}, b[{len(inputs)}], rows, width, count, "
+        f"{int(is_counted)}, threads);",
+    ]
+    lines = [includes(options), "", *_definitions(use), '#include "scatter.h"', ""]
+    symbol = symbol_of(name)
+    lines += [f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{", render([line for line in body if line]), "}\n"]  # fmt: skip
+    source = "\n".join(lines)
+    return Program(
+        lambda: source, symbol, inputs, (result,), sizes=tuple(sizes), scalars=(),
+        result_shapes=result_shapes([result]),
+    )  # fmt: skip
+
+
+def product_of(sizes: Sequence[Expr]) -> Poly | None:
+    total = ONE
+    for size in sizes:
+        extent = size_poly(size)
+        if extent is None:
+            return None
+        total = total * extent
+    return total
+
+
+def variables_in(sizes: Sequence[Expr]) -> list[Var]:
+    found = {node.serial: node for size in sizes for node in walk(size) if isinstance(node, Var)}
+    return list(found.values())
+
+
+def _use(op: Operation) -> _Use | None:
+    """What a stage does, when there is code for it."""
+    word = op.word
+    if word is None:
+        return None
+    given = word.parameters
+    if word.name.startswith(SEGMENTS):
+        kind = word.name.removeprefix(SEGMENTS)
+        numbers = word.inputs[1] if len(word.inputs) == 2 else _constants(given["segment_ids"])
+        fill = given["init_value"]
+        if numbers is None or not isinstance(fill, Const):
+            return None
+        plain = kind == "sum" and fill.value == 0
+        return _Use(CHANGES.get(kind, kind), None, word.inputs[0], numbers, None if plain else fill, kind == "mean")  # fmt: skip
+    target = word.inputs[0] if word.inputs else None
+    is_logical = target is not None and target.dtype == "bool"
+    if word.name == "scatter":
+        change = CHANGES.get(given["reduction"], given["reduction"])
+        known = not (is_logical and change in ("sub", "div"))
+        return _Use(change, target, word.inputs[2], word.inputs[1]) if known else None
+    if word.name.startswith("inplace_") and len(word.inputs) == 2:
+        change = word.name.removeprefix("inplace_")
+        found = _constants(given["rows"])
+        # a negative number, or one that is too large, is an error when the kernel runs
+        known = found is not None and not is_logical and isinstance(op.outputs[0].shape[0], Const)
+        return _Use(CHANGES.get(change, change), target, word.inputs[1], found or ()) if known else None  # fmt: skip
+    return None
+
+
+def _constants(items: Sequence[Any]) -> tuple[int, ...] | None:
+    if not all(isinstance(item, Const) for item in items):
+        return None
+    return tuple(int(item) for item in items)
+
+
+def _definitions(use: _Use) -> list[str]:
+    """What ``numbered_rows.h`` asks for."""
+    dtype = use.rows.dtype
+    tag = vectors.tag_of(dtype)
+    begins = 0 if use.change in ("sub", "div", "update") else identity(use.change, dtype)
+    is_list = isinstance(use.numbers, tuple)
+    number = "int64_t" if isinstance(use.numbers, tuple) else dtype_of(use.numbers.dtype).c
+    if isinstance(use.numbers, tuple):
+        listed = f"static const int64_t numbers[] = {{{', '.join(map(str, use.numbers)) or '0'}}};"
+    divided = "(work)((double)(sum) / (double)(count))"
+    found = [
+        *arithmetic(use.change, dtype),
+        f"typedef {number} number;",
+        f"#define START {number_text(begins, tag)}",
+        f"#define IS_FILLED {int(use.fill is not None)}",
+        f"#define FILL {number_text(0 if use.fill is None else use.fill.value, tag)}",
+        f"#define END(sum, count) {divided if use.is_mean and tag != vectors.MASK else '(sum)'}",
+    ]
+    return [*found, listed] if is_list else found
+
+
+def arithmetic(change: str, dtype: str) -> list[str]:
+    """Types and functions of elements in memory and in the arithmetic, and what a change makes of them."""
+    tag, memory, element = vectors.tag_of(dtype), vectors.memory_of(dtype), dtype_of(dtype).c
+    is_narrow = dtype in NARROW
+    return [
+        f"typedef {element} element;",
+        f"typedef {'float' if is_narrow else element} work;",
+        f"#define MEMORY(name) {memory}_##name",
+        f"#define WORK(name) {memory if tag == vectors.MASK else tag}_##name",
+        f"#define READ(p) {f'{memory}_load_part(p, 1)[0]' if is_narrow else '(*(p))'}",
+        f"#define CHANGE(a, b) {_change(change, tag)}",
+        f"#define CHANGE_ONE(a, b) {_change_one(change, tag)}",
+        f"#define IS_NARROW {int(is_narrow)}",
+    ]
+
+
+def number_text(value: float | int | bool, tag: str) -> str:
+    if tag == vectors.MASK:
+        return str(int(bool(value)))
+    return f"({vectors.literal(value, tag)})[0]"
+
+
+_OPERATIONS = {"sum": "add", "prod": "mul"}
+
+
+def _change(change: str, tag: str) -> str:
+    """What b makes of a, both of them vectors."""
+    return "(b)" if change == "update" else vectors.binary(_OPERATIONS.get(change, change), tag, "(a)", "(b)")  # fmt: skip
+
+
+def _change_one(change: str, tag: str) -> str:
+    """The same of single elements."""
+    if change == "update":
+        return "(b)"
+    if tag == vectors.MASK:
+        return "((a) | (b))" if change in ("sum", "max") else "((a) & (b))"
+    simple = {"sum": "+", "prod": "*", "sub": "-"} | ({"div": "/"} if tag[0] == "f" else {})
+    if change in simple:
+        return f"((a) {simple[change]} (b))"
+    if change in ("max", "min"):
+        is_nan = "(b) != (b) || " if tag[0] == "f" else ""
+        return f"({is_nan}(b) {'>' if change == 'max' else '<'} (a) ? (b) : (a))"
+    wide = [vectors.splat(tag, item) for item in ("(a)", "(b)")]
+    return f"{vectors.binary(change, tag, *wide)}[0]"

@@ -1,0 +1,155 @@
+"""Rows in which each thread sums up a reduction over outer loops, and the function that puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.axis_merging import elements_of, extent_of
+from tbe_impl.codegen.loop_levels import Buffer
+from tbe_impl.codegen.nest_function import NestFunction
+from tbe_impl.codegen.partition import Root
+from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.reductions import combine, identity_of, is_wide_sum, row_kind
+from tbe_impl.dsl.expr import Reduce
+
+
+class ThreadRows:
+    """The rows of some results, one after the other in the memory of each thread, and whatever else lies there.
+
+    Args:
+        function: of the nest.
+        roots: the results.
+        may_be_wide: whether long sums of float32 are kept in float64.
+    """
+
+    def __init__(self, function: NestFunction, roots: Sequence[Root], *, may_be_wide: bool = False):
+        self.function, self.roots = function, roots
+        self.areas: list[tuple[str, str, str]] = []
+        self.buffers = {
+            id(root.tensor): Buffer(
+                f"c{number}", function.place(root).strides, row_dtype(root) if may_be_wide else root.tensor.dtype
+            )
+            for number, root in enumerate(roots)
+        }  # fmt: skip
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing lies there."""
+        return not self.roots and not self.areas
+
+    def area(self, c: str, width: int, count: Poly) -> str:
+        """The name of one more part of the memory: so many elements of a type of C and of so many bytes each."""
+        name = f"m{len(self.areas)}"
+        self.areas.append((name, c, self._bytes(count, width)))
+        return name
+
+    def starts(self) -> list[str]:
+        """Statements that find the memory of this thread, and fill its rows with what changes no result."""
+        starts: list[str] = []
+        offset = "rows"
+        for root in self.roots:
+            kind = row_kind(self._tag(root))
+            name, c = self.buffers[id(root.tensor)].name, row_type(kind)
+            starts.append(f"{c} *{name} = ({c} *)({offset});")
+            count = self.function.size(elements_of(root.tensor))
+            starts.append(f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};")
+            offset = f"{offset} + {self._bytes_of(root)}"
+        for name, c, size in self.areas:
+            starts.append(f"{c} *{name} = ({c} *)({offset});")
+            offset = f"{offset} + {size}"
+        return starts
+
+    def call(
+        self, steps: str, grain: int, before: str = "", before_own: str = "", given: str = "", *, together: bool = True
+    ) -> tuple[str, str]:  # fmt: skip
+        """A function, and statements that call that of the nest on each part, and then put the rows together.
+
+        Args:
+            steps, grain: what threads share; see `NestFunction.shared`.
+            before, before_own: an argument before the rows, of one thread and of several.
+            given: what else these are told.
+            together: whether the rows are put together afterwards.
+        """
+        function = self.function
+        alone = f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
+        part, shared = function.shared(
+            steps, grain, alone, arguments=f"{before_own}{before_own and ', '}own",
+            given=f".own = rows, .own_bytes = row_bytes{given and ', '}{given}", count="used" if together else "",
+        )  # fmt: skip
+        count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*"
+        calls = [
+            "{",
+            f"  const int64_t row_bytes = {self._row_bytes()};",
+            f"  char *rows = aligned_alloc(64, {count}row_bytes);",
+            *(["  int used = 1;"] if together else []),
+            "  if (!rows) { missing = 1; goto done; }",
+            f"  {shared}",
+            *([f"  {function.name}_columns(b, s, rows, row_bytes, used);"] if together else []),
+            "  free(rows);",
+            "}",
+        ]
+        return part, "\n  ".join(calls)
+
+    def _bytes_of(self, root: Root) -> str:
+        """Bytes of one thread's row, a whole number of cache lines."""
+        return self._bytes(elements_of(root.tensor), vectors.bits(self._tag(root)) // 8)
+
+    def _tag(self, root: Root) -> str:
+        return vectors.tag_of(self.buffers[id(root.tensor)].dtype)
+
+    def _bytes(self, count: Poly, width: int) -> str:
+        return f"((({self.function.size(count)})*{width} + 63) & ~INT64_C(63))"
+
+    def _row_bytes(self) -> str:
+        return (
+            " + ".join((*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas)))
+            + " + 64"
+        )
+
+    def together(self) -> str:
+        """The function that adds the rows of all threads."""
+        lines: list[str] = []
+        offset = "0"
+        for root in self.roots:
+            body = root.tensor.op.body[root.tensor.value_index]
+            assert isinstance(body, Reduce)
+            tag, found = self._tag(root), vectors.tag_of(root.tensor.dtype)
+            prefix = vectors.memory_of(self.function.place(root).dtype)
+            kind, name = row_kind(tag), self.function.place(root).name
+            c = row_type(kind)
+            both = combine(body.op, tag, "v", f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)")  # fmt: skip
+            lines += [
+                f"for (int64_t i = 0; i < {self.function.size(elements_of(root.tensor))}; i += LANES) {{",
+                f"  const int64_t left = {self.function.size(elements_of(root.tensor))} - i;",
+                "  const int n = left < LANES ? (int)left : LANES;",
+                f"  {vectors.c_type(tag)} v = {kind}_load_part(({c} *)(rows + {offset}) + i, n);",
+                f"  for (int t = 1; t < used; t++) v = {both};",
+                f"  {prefix}_store_part({name} + i, {'v' if tag == found else f'{found}_from_{tag}(v)'}, n);",
+                "}",
+            ]
+            offset = f"{offset} + {self._bytes_of(root)}"
+        parameters = "char *rows, int64_t row_bytes, int used"
+        return self.function.text(parameters, (), lines, f"{self.function.name}_columns")
+
+
+def row_dtype(root: Root) -> str:
+    """What a reduction over outer loops is kept in."""
+    body = root.tensor.op.body[root.tensor.value_index]
+    assert isinstance(body, Reduce)
+    is_wide = is_wide_sum(body, [extent_of(axis) for axis in body.axes])
+    return "float64" if is_wide else root.tensor.dtype
+
+
+def start_of(root: Root) -> str:
+    """What changes no result, as a number in C."""
+    body = root.tensor.op.body[root.tensor.value_index]
+    assert isinstance(body, Reduce)
+    return f"({vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))})[0]"
+
+
+def row_type(kind: str) -> str:
+    """The C type of an element of a row."""
+    if kind[0] == "f":
+        return "float" if kind == "f32" else "double"
+    return f"{'u' if kind[0] == 'u' else ''}int{kind[1:]}_t"

@@ -1,0 +1,116 @@
+"""What part of a stage the loops inside of another one read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tbe_impl.codegen.axis_merging import index_poly, size_poly
+from tbe_impl.codegen.loop_levels import Index
+from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.dsl.expr import Expr, Read, Reduce
+from tbe_impl.dsl.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tbe_impl.codegen.lowering import Elaborator
+
+
+@dataclass(frozen=True)
+class Span:
+    """So many indices, from the first on; at its ends it may lie outside of the tensor."""
+
+    first: Poly
+    size: Poly
+
+
+def tile_of(
+    tensor: Tensor,
+    inside: Elaborator,
+    source: Expr,
+    axes: Mapping[int, Index],
+    settled: frozenset[int],
+) -> tuple[Span, ...] | None:
+    """What is read of a tensor while the loops that are open stay where they are, by dimension.
+
+    None where that is one element, or cannot be told.
+
+    Args:
+        tensor: the tensor.
+        inside: knows the loops, and what of them the blocks around leave.
+        source: what reads it, perhaps through stages that are not stored.
+        axes: what the axes of `source` are.
+        settled: the variables of the loops that are open.
+    """
+    known = {key: item if isinstance(item, Poly) else None for key, item in axes.items()}
+    extents = dict(inside.extents)
+    reads = list(_reads(tensor, source, known, set(inside.buffers), extents))
+    if not reads or any(None in read for read in reads):
+        return None
+    found: list[Span] = []
+    for place in range(len(tensor.shape)):
+        spans = [_span(read[place], inside, extents, settled) for read in reads]
+        if None in spans:
+            return None
+        whole = _hull([span for span in spans if span is not None])
+        if whole is None:
+            return None
+        found.append(whole)
+    return None if all(span.size == ONE for span in found) else tuple(found)
+
+
+def _reads(
+    tensor: Tensor, node: Expr, environment: dict[int, Poly | None], stored: set[int], extents: dict[int, Poly]
+) -> Iterator[tuple[Poly | None, ...]]:  # fmt: skip
+    """The indices with which a tensor is read."""
+    if isinstance(node, Read):
+        indices = tuple(index_poly(index, environment) for index in node.indices)
+        for index in node.indices:
+            yield from _reads(tensor, index, environment, stored, extents)
+        op = node.tensor.op
+        if node.tensor is tensor:
+            yield indices
+        elif id(node.tensor) not in stored and op.body:
+            inner = {axis.serial: index for axis, index in zip(op.axis, indices, strict=True)}
+            yield from _reads(tensor, op.body[node.tensor.value_index], inner, stored, extents)
+        return
+    if isinstance(node, Reduce):
+        for axis in node.axes:
+            if environment.get(axis.serial) is None:
+                environment = environment | {axis.serial: Poly.variable(axis.serial)}
+                extents[axis.serial] = size_poly(axis.extent) or ONE
+    for child in node.children:
+        yield from _reads(tensor, child, environment, stored, extents)
+
+
+def _span(
+    index: Poly | None, inside: Elaborator, extents: Mapping[int, Poly], settled: frozenset[int]
+) -> Span | None:
+    """What values an index takes while the loops that are not open run."""
+    if index is None:
+        return None
+    first, size = index, ONE
+    for serial in index.variables & extents.keys() - settled:
+        step = index.coefficient(serial)
+        if step is None or step.constant is None:
+            return None
+        start, steps = inside.part_of(serial)
+        reach = Poly.of(abs(step.constant)) * (steps - ONE)
+        size = size + reach
+        lowest = start if step.constant > 0 else start + steps - ONE
+        first = first.substitute({serial: lowest})
+    return Span(first, size)
+
+
+def _hull(spans: list[Span]) -> Span | None:
+    """What holds all of them; None where it cannot be told which begins first."""
+    low, high = ZERO, ZERO
+    least = most = 0
+    for span in spans:
+        begin = (span.first - spans[0].first).constant
+        end = (span.first + span.size - spans[0].first - spans[0].size).constant
+        if begin is None or end is None:
+            return None
+        least, most = min(least, begin), max(most, end)
+    low, high = Poly.of(least), Poly.of(most - least)
+    return Span(spans[0].first + low, spans[0].size + high)

@@ -1,0 +1,1 @@
+"""`tvm` and `topi`: the tensor language below the DSL operations, as operators import it."""

@@ -1,0 +1,151 @@
+"""``topi``: functions of TVM's operator inventory that operators use beside the words; broadcasting, and no cast by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from types import MappingProxyType
+from typing import Any
+
+import tbe_impl.dsl as dsl
+from tbe_impl.compat.building import build, casting_auto_schedule
+from tbe_impl.compat.shape_util import cast
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.expr import Expr, as_expr, binary, call, const, select
+from tbe_impl.dsl.sizes import is_one
+from tbe_impl.dsl.tensor import Tensor, as_shape, compute, placeholder
+from tbe_impl.tracing.dtypes import broadcast_shapes
+
+
+def _elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
+    """Of tensors whose shapes broadcast, of numbers beside a tensor's, or of expressions alone."""
+
+    def function(*given: Any) -> Any:
+        tensors = [item for item in given if isinstance(item, Tensor)]
+        if not tensors:
+            return scalar(*map(as_expr, given))
+        dtype = tensors[0].dtype
+        shape = broadcast_shapes(f"topi.{name}", [tensor.shape for tensor in tensors])
+
+        def element(*index: Expr) -> Any:
+            return scalar(*(_at(item, index, dtype) for item in given))
+
+        return compute(shape, element, f"T_{name}")
+
+    function.__name__ = name
+    function.__doc__ = f"{name}, element by element; shapes broadcast."
+    return function
+
+
+def _at(item: Any, index: Sequence[Expr], dtype: str) -> Any:
+    """What an operand has for an element of the result."""
+    if isinstance(item, Tensor):
+        own = index[len(index) - item.ndim :]
+        return item(*(const(0) if is_one(size) else at for at, size in zip(own, item.shape, strict=True)))  # fmt: skip
+    return item if isinstance(item, Expr) else const(item, dtype)
+
+
+def _binary(operation: str) -> Callable[[Any, Any], Any]:
+    return lambda x, y: binary(operation, x, y)
+
+
+def _function(name: str) -> Callable[[Any], Any]:
+    return lambda x: call(name, x)
+
+
+def clip(x: Tensor, a_min: float, a_max: float) -> Tensor:
+    """min(max(x, a_min), a_max)."""
+    return _elementwise("clip", lambda x, low, high: binary("min", binary("max", x, low), high))(x, a_min, a_max)  # fmt: skip
+
+
+def reshape(x: Tensor, newshape: Any) -> Tensor:
+    """The same elements in another shape."""
+    return ext.reshape(x, newshape)
+
+
+def expand_dims(x: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
+    """With axes of size 1 before an axis; a negative one counts those of the result."""
+    at = axis if axis >= 0 else x.ndim + 1 + axis
+    return ext.reshape(x, (*x.shape[:at], *[1] * num_newaxis, *x.shape[at:]))
+
+
+def squeeze(x: Tensor, axis: Any = None) -> Tensor:
+    """Without axes of size 1: those, or all."""
+    listed = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    gone = {at % x.ndim for at in listed if axis is not None or is_one(x.shape[at])}
+    return ext.reshape(x, [size for at, size in enumerate(x.shape) if at not in gone] or [1])
+
+
+def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    return dsl.concat([expand_dims(tensor, axis) for tensor in tensors], axis)
+
+
+def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors one behind the other."""
+    return dsl.concat(list(a_tuple), axis)
+
+
+def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
+    """A tensor that holds one number."""
+    number = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
+    made: Tensor = compute(as_shape(shape), lambda *_: number, "T_full")
+    return made
+
+
+def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors."""
+    total: Tensor = reduce(FUNCTIONS["add"], xs)
+    return total
+
+
+def _reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def function(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+        return word(data, list(range(data.ndim)) if axis is None else axis, keepdims)
+
+    function.__name__ = name
+    function.__doc__ = f"{name} over axes, or over all, which leaves the shape (1,)."
+    return function
+
+
+def tf_round_cce(shape: Any, dtype: str, kernel_name: str = "cce_tf_round", need_build: bool = False, need_print: bool = False) -> None:  # fmt: skip
+    """An operator that the toolkit writes whole: to the nearest whole number, halves to even."""
+    _whole(lambda x: ext.rint(x), shape, dtype, kernel_name)
+
+
+def tf_tile_cce(shape: Any, dtype: str, multiples: Any, kernel_name: str = "cce_tf_tile", need_build: bool = False, need_print: bool = False) -> None:  # fmt: skip
+    """An operator that the toolkit writes whole: repeated so often along each axis."""
+    _whole(lambda x: ext.tile(x, multiples), shape, dtype, kernel_name)
+
+
+def _whole(word: Callable[[Tensor], Tensor], shape: Any, dtype: str, kernel_name: str) -> None:
+    x = placeholder(shape, dtype, "x")
+    made = word(x)
+    build(casting_auto_schedule(made), {"name": kernel_name, "tensor_list": [x, made]})
+
+
+WHOLE: Mapping[str, Mapping[str, Callable[..., None]]] = MappingProxyType(
+    {"tf_round": {"tf_round_cce": tf_round_cce}, "tf_tile": {"tf_tile_cce": tf_tile_cce}}
+)
+"""Module in ``topi.cce`` → operators that the toolkit writes whole."""
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({
+    **{name: _elementwise(name, _binary(operation)) for name, operation in {
+        "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "mod": "truncmod",
+        "floor_mod": "floormod", "maximum": "max", "minimum": "min", "power": "pow", "left_shift": "shl", "right_shift": "shr",
+        "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor", "logical_and": "and", "logical_or": "or",
+        "equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    }.items()},
+    **{name: _elementwise(name, _function(name)) for name in (
+        "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "trunc", "abs")},
+    "negative": _elementwise("negative", _function("neg")), "sign": lambda x: ext.sign(x),
+    "where": _elementwise("where", select), "identity": _elementwise("identity", lambda x: x),
+    "cast": cast, "clip": clip,
+    "reshape": reshape, "expand_dims": expand_dims, "squeeze": squeeze, "stack": stack, "concatenate": concatenate,
+    "transpose": lambda x, axes=None: dsl.transpose(x, axes if axes is not None else [*reversed(range(x.ndim))]),
+    "broadcast_to": lambda x, shape: dsl.broadcast(x, shape), "tile": lambda x, reps: ext.tile(x, reps),
+    "full": full, "full_like": lambda x, fill_value: full(x.shape, x.dtype, fill_value), "elemwise_sum": elemwise_sum,
+    "sum": _reduction("sum", dsl.reduce_sum), "prod": _reduction("prod", dsl.reduce_prod), "max": _reduction("max", dsl.reduce_max),
+    "min": _reduction("min", dsl.reduce_min), "all": _reduction("all", dsl.reduce_all), "any": _reduction("any", dsl.reduce_any),
+})  # fmt: skip
+"""Name in ``topi`` → what it is here."""

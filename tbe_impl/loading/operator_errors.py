@@ -1,0 +1,144 @@
+"""What an operator's file raises, as errors with its line, its arguments and a remedy."""
+
+from __future__ import annotations
+
+import linecache
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tbe_impl.compat.faults import CheckError
+from tbe_impl.errors import InputError
+
+SLIPS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
+"""What Python raises by itself; operators that refuse their arguments raise others."""
+OWN = f"{Path(__file__).parent.parent}/"
+IMPORTS = {
+    "tvm": "from te import tvm",
+    "te": "import te.lang.cce",
+    "tbe": "import te.lang.cce as tbe, or from tbe import dsl as tbe",
+    "dsl": "from tbe import dsl",
+    "generic": "from topi import generic",
+    "util": "from topi.cce import util",
+    "fusion_manager": "from te.platform.fusion_manager import fusion_manager",
+    "para_check": "from tbe.common.utils import para_check",
+    "shape_util": "from tbe.common.utils import shape_util",
+    "reduce": "from functools import reduce",
+    "np": "import numpy as np",
+}
+"""Names that operators are copied with, without the lines above them."""
+
+
+def failed_call(
+    error: BaseException,
+    name: str,
+    file: Path | None,
+    names: Iterable[str],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+) -> InputError:
+    """What went wrong inside an operator, at the operator's own line.
+
+    Args:
+        error: what it raised.
+        name, file: of the operator; None for a function of this program.
+        names: of its parameters.
+        arguments, keywords: what it was called with.
+    """
+    line = _line_in(error, file) if file else None
+    what, place = (
+        f"{name} fails: {_said_by(error)}",
+        f"{file}:{line}" if line else str(file or name),
+    )
+    info = error.args[0] if error.args else None
+    if isinstance(error, RuntimeError) and isinstance(info, dict) and "errCode" in info:
+        # the operator's own check, raised by hand as the toolkit's helpers raise theirs
+        return CheckError(info, f"{name}: {_refusal(info, error)}", place=place)
+    if not isinstance(error, SLIPS):
+        return InputError(what, place=place, remedy=_missing_import(error) or _exit_remedy(error))
+    called = {**dict(zip(names, arguments, strict=False)), **keywords}
+    text = ", ".join(_described(*one) for one in called.items())
+    return InputError(
+        what,
+        place=place,
+        expected="arguments that the file is written for",
+        got=textwrap.shorten(text, 300, placeholder=" …") + _statement(file, line),
+        remedy=_whose(error),
+    )
+
+
+def failed_import(error: BaseException, file: Path) -> InputError:
+    """What went wrong while an operator's file was imported."""
+    line = _line_in(error, file)
+    is_slip = isinstance(error, SLIPS)
+    return InputError(
+        f"the operator's file fails while it is imported: {_said_by(error)}",
+        place=f"{file}:{line}" if line else str(file),
+        expected="a file that Python can import" if is_slip else None,
+        got=_statement(file, line).removeprefix(", at ") if is_slip and line else None,
+        remedy="Name the parent directory of its helper packages in search_path"
+        if isinstance(error, ImportError)
+        else _whose(error)
+        if is_slip
+        else _exit_remedy(error),
+    )
+
+
+def _described(name: str, value: Any) -> str:
+    """An argument: dtype and shape of a tensor, anything else itself."""
+    if isinstance(value, dict) and "shape" in value:
+        return f"{name} {value.get('dtype')} {value['shape']}"
+    if isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
+        return ", ".join(_described(f"{name}[{place}]", one) for place, one in enumerate(value))
+    return f"{name}={textwrap.shorten(repr(value), 60, placeholder=' …')}"
+
+
+def _statement(file: Path | None, line: int | None) -> str:
+    """The line of the file, as the end of a sentence; empty where there is none."""
+    if not file or not line:
+        return ""
+    linecache.checkcache(str(file))
+    text = linecache.getline(str(file), line).strip()
+    return f", at `{text}`" if text else ""
+
+
+def _whose(error: BaseException) -> str:
+    """What to do about a slip: in code of ours it may be our fault."""
+    trace, innermost = error.__traceback__, ""
+    while trace is not None:
+        innermost, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
+    change = "Change the arguments, or the line"
+    if innermost.startswith(OWN):
+        return f"{change}; if both are right, report tbe_impl/{innermost.removeprefix(OWN)}"
+    return change
+
+
+def _refusal(info: Mapping[str, Any], error: BaseException) -> str:
+    said = " ".join(str(one) for one in error.args[1:]).removeprefix(f"[{info['errCode']}]").strip()
+    return said.rstrip(".") or f"its arguments are refused ({info['errCode']})"
+
+
+def _said_by(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _exit_remedy(error: BaseException) -> str | None:
+    """An operator that ends the program would end the user's."""
+    return "Take the call of sys.exit out of the file" if isinstance(error, SystemExit) else None
+
+
+def _missing_import(error: BaseException) -> str | None:
+    name = getattr(error, "name", None) or ""
+    line = IMPORTS.get(name) if isinstance(error, NameError) else None
+    return f"The file lacks a line: {line}" if line else None
+
+
+def _line_in(error: BaseException, file: Path) -> int | None:
+    """The innermost line of a file in a traceback."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == file:
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return found

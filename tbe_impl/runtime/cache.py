@@ -1,0 +1,514 @@
+"""Compiled kernels on disk: found again in a millisecond, never half written, never another's.
+
+A directory per key, ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``, is staged beside its place, synced and
+renamed into it; whoever loses a race throws its own away. A place that cannot be used (read-only, full, a file, a
+dangling link, mounted noexec, another user's) is replaced, with one warning, by a private directory that goes with the
+process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tbe_impl import environment
+from tbe_impl.errors import CacheError, FusionError, InputError
+from tbe_impl.runtime import cache_size, machine
+from tbe_impl.runtime.cache_entry import (
+    KERNEL,
+    META,
+    SCHEMA,
+    check_owner,
+    fsync_directory,
+    read_entry,
+    seal,
+)
+from tbe_impl.runtime.cache_notes import SUFFIX, read_note, write_note
+
+LIMIT_BYTES = 1 << 30
+KEPT_SHARE = 0.9
+"""Of the limit, when something has to go: many kernels are stored before it has to again."""
+FREE_BYTES_MIN = 16 << 20
+LOCK_TIMEOUT_S = 120.0
+OWN_PLACE = f"Set {environment.CACHE_DIR.name} to a directory of your own"
+FREE_SPACE = (
+    f"Free some space there, or set {environment.CACHE_DIR.name} to a directory on another disk"
+)
+IN_USE_S = 60.0
+"""How long an entry counts as in use after it was asked for; from then on it does while a process has it in memory."""
+LEFTOVER_S = 3600.0
+NOTE_S = 90 * 86400.0
+"""How long a note stays that nobody reads."""
+PLACE_ERRORS = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EIO,
+        errno.ESTALE,
+        errno.EEXIST,
+        errno.ENOTDIR,
+    }
+)
+"""System errors that speak of the directory, not of the builder."""
+
+_log = logging.getLogger(__name__)
+_KEY = re.compile(r"[0-9a-f]{64}\Z")
+_PREFIX = re.compile(r"[0-9a-f]{2}\Z")
+_OURS = re.compile(r"(\.(stage|gone)-[0-9a-f]{16}-.*|[0-9a-f]{64}\.lock)\Z")
+_NOTE = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}\Z")
+_IN_MEMORY = re.compile(rb"/([0-9a-f]{64})/" + re.escape(KERNEL).encode())
+_warned: set[str] = set()
+
+machine.identity()  # found out here, so that the first kernel of a process does not wait for it
+
+Build = Callable[[Path], Mapping[str, Any] | None]
+"""Writes the kernel to the path it is given and may hand back plain JSON values to be kept beside it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kernel on disk.
+
+    Attributes:
+        key: its key.
+        path: its directory.
+        bytes: size of its files.
+        used: when it was last loaded or stored, in seconds since 1970.
+    """
+
+    key: str
+    path: Path
+    bytes: int
+    used: float
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """The cache in numbers; `problem` says why `root` is not used, empty when it is."""
+
+    root: Path
+    entries: int
+    bytes: int
+    limit_bytes: int
+    free_bytes: int
+    problem: str = ""
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"bytes": hashlib.sha256(value).hexdigest()}
+    raise InputError("a part of a cache key is no plain value", got=type(value).__name__)
+
+
+def make_key(**parts: Any) -> str:
+    """The SHA-256 (64 hexadecimal digits) over `parts`, this machine, our version and the schema.
+
+    Args:
+        parts: what else decides the compiled code: source, compiler with its version, flags. Strings, bytes, numbers,
+            lists and mappings of them.
+
+    >>> make_key(source="a") == make_key(source="a")
+    True
+    >>> make_key(source="a") == make_key(source="b")
+    False
+    """
+    whole = {"schema": SCHEMA, "machine": machine.identity(), "parts": parts}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=_canonical)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_place(root: Path) -> None:
+    """Raise `CacheError` unless kernels can be stored in and loaded from `root`, which is made when absent."""
+    check_text(root)
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = root.stat()
+    except OSError as error:
+        raise CacheError(
+            "the cache directory cannot be made",
+            place=str(root),
+            got=error.strerror,
+            remedy=FREE_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else OWN_PLACE,
+        ) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise CacheError(
+            "the cache directory is not a directory", place=str(root), remedy=OWN_PLACE
+        )
+    check_owner(status, root)
+    if machine.is_noexec(root):
+        raise CacheError(
+            "the cache directory is mounted noexec",
+            place=str(root),
+            remedy=f"{OWN_PLACE} that is not mounted noexec",
+        )
+    if not _can_write(root):
+        raise CacheError("the cache directory cannot be written", place=str(root), remedy=OWN_PLACE)
+    free = shutil.disk_usage(root).free
+    if free < FREE_BYTES_MIN:
+        raise CacheError(
+            "the disk of the cache directory is full",
+            place=str(root),
+            expected=f"at least {FREE_BYTES_MIN} bytes free",
+            got=f"{free}",
+            remedy=FREE_SPACE,
+        )
+
+
+def check_text(root: Path) -> None:
+    """Raise `CacheError` where MindSpore, which is handed names of files below it, would die of its name."""
+    if not environment.is_text(root):
+        raise CacheError(
+            "MindSpore cannot use a directory whose name is no UTF-8 text in this locale",
+            place=environment.shown(root),
+        )
+
+
+def _can_write(root: Path) -> bool:
+    return os.access(root, os.W_OK | os.X_OK)
+
+
+def _private_place() -> Path:
+    """A directory of this process alone, from which code may be loaded; removed at exit."""
+    for parent in ("/dev/shm", tempfile.gettempdir()):
+        try:
+            if not machine.is_noexec(Path(parent)):
+                made = Path(tempfile.mkdtemp(prefix="ms_fusion-", dir=parent))
+                atexit.register(_remove_own, made, os.getpid())
+                return made
+        except OSError:
+            continue
+    raise CacheError(
+        "there is no directory from which a compiled kernel could be loaded",
+        remedy=f"{OWN_PLACE} that is not mounted noexec",
+    )
+
+
+def _remove_own(directory: Path, pid: int) -> None:
+    if os.getpid() == pid:  # a forked child leaves its parent's directory alone
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class KernelCache:
+    """A directory of compiled kernels, safe to share between processes and threads.
+
+    Args:
+        root: the directory; by default ``kernels`` in `tbe_impl.environment.cache_dir`.
+        limit_bytes: above it the least recently used entries go, never one in use.
+    """
+
+    def __init__(self, root: Path | str | None = None, *, limit_bytes: int = LIMIT_BYTES):
+        self.root = Path(root) if root is not None else environment.cache_dir() / "kernels"
+        self.limit_bytes = limit_bytes
+        self._place = str(self.root)
+        self._fallback: KernelCache | None = None
+        self._is_private = False
+
+    key = staticmethod(make_key)
+
+    def load(self, key: str, *, sha256: str = "") -> Path | None:
+        """The kernel of `key` after every check, or None when there is none that can be trusted.
+
+        Args:
+            sha256: of its content, for whom no other will do.
+        """
+        prefix = self._prefix(key)
+        entry = f"{prefix}/{key}"
+        try:
+            check_owner(self.root.stat(), self._place)
+            check_owner(os.lstat(prefix), prefix)
+            found = read_entry(entry, key)
+            if sha256 not in ("", found.sha256):
+                raise CacheError("is another kernel", place=entry)
+        except (CacheError, OSError) as error:
+            if os.path.lexists(entry):
+                _log.info("cache entry refused: %s", error)
+            return self._fallback.load(key, sha256=sha256) if self._fallback else None
+        with contextlib.suppress(OSError):
+            os.utime(f"{entry}/{META}")
+        return Path(entry, KERNEL)
+
+    def get_or_build(self, key: str, build: Build) -> Path:
+        """The kernel of `key`, built and stored first when need be; no two processes build the same key at once.
+
+        Args:
+            key: from `make_key`.
+            build: writes the kernel to the path it is given; files beside that path are dropped.
+
+        Raises:
+            Whatever `build` raises; nothing is stored then.
+            CacheError: there is no place at all for a compiled kernel.
+        """
+        found = self.load(key)
+        if found is not None:
+            return found
+        if self._fallback is None:
+            try:
+                check_place(self.root)
+                return self._build(key, build)
+            except (FusionError, OSError) as error:
+                reason = self._reason_to_leave(error)
+                if reason is None:
+                    raise
+                self._leave(reason)
+        assert self._fallback is not None
+        return self._fallback.get_or_build(key, build)
+
+    def recall(self, key: str) -> bytes | None:
+        """The note of `key`, None when there is none that can be trusted."""
+        prefix = self._prefix(key)
+        note = f"{prefix}/{key}{SUFFIX}"
+        try:
+            check_owner(self.root.stat(), self._place)
+            found = read_note(prefix, key)
+        except (CacheError, OSError) as error:
+            if os.path.lexists(note):
+                _log.info("note of the cache refused: %s", error)
+            return self._fallback.recall(key) if self._fallback else None
+        with contextlib.suppress(OSError):
+            os.utime(note)
+        return found
+
+    def remember(self, key: str, content: bytes) -> None:
+        """Keeps a note; where it cannot be kept, nothing happens: it only saves time."""
+        if self._fallback is not None:
+            self._fallback.remember(key, content)
+            return
+        place = self._entry(key).parent
+        with contextlib.suppress(CacheError, OSError):
+            check_place(self.root)
+            place.mkdir(mode=0o700, exist_ok=True)
+            write_note(place, key, content)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every entry, the least recently used first; none of them checked."""
+        found = []
+        for path in self._entry_paths():
+            try:
+                sizes = sum(item.stat(follow_symlinks=False).st_size for item in os.scandir(path))
+                used = (path / META).lstat().st_mtime
+            except OSError:
+                sizes, used = 0, 0.0
+            found.append(Entry(path.name, path, sizes, used))
+        return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
+
+    def verify(self) -> tuple[tuple[Entry, str], ...]:
+        """Check every entry; each that is damaged or foreign, with the reason. Such an entry is never used."""
+        wrong = []
+        for entry in self.entries():
+            try:
+                read_entry(entry.path, entry.key)
+            except CacheError as error:
+                wrong.append((entry, str(error)))
+        return tuple(wrong)
+
+    def clear(self) -> int:
+        """Remove every entry and everything left over; files that are not the cache's stay. Returns their number."""
+        removed = 0
+        for path in list(self._entry_paths()):
+            removed += self._remove(path)
+        for prefix in self._prefixes():
+            _reap(prefix, _OURS, older_than_s=0.0)
+            _reap(prefix, _NOTE, older_than_s=0.0)
+        _reap(self.root, cache_size.UNDER_WAY, older_than_s=0.0)
+        cache_size.forget(self.root)
+        return removed
+
+    def info(self) -> CacheInfo:
+        """The cache in numbers; makes nothing."""
+        entries = self.entries()
+        nearest = self.root
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+        problem = ""
+        if os.path.lexists(self.root):
+            try:
+                check_place(self.root)
+            except CacheError as error:
+                problem = str(error)
+        return CacheInfo(
+            self.root,
+            len(entries),
+            sum(entry.bytes for entry in entries),
+            self.limit_bytes,
+            shutil.disk_usage(nearest).free,
+            problem,
+        )
+
+    def _prefix(self, key: str) -> str:
+        """The directory in which the entry and the note of a key lie."""
+        if not _KEY.match(key):
+            raise InputError("not a cache key", expected="64 hexadecimal digits", got=repr(key))
+        return f"{self._place}/{key[:2]}"
+
+    def _entry(self, key: str) -> Path:
+        return Path(self._prefix(key), key)
+
+    def _prefixes(self) -> Iterator[Path]:
+        try:
+            found = sorted(item.name for item in os.scandir(self.root) if _PREFIX.match(item.name))
+        except OSError:
+            return
+        for name in found:
+            path = self.root / name
+            if path.is_dir() and not path.is_symlink():
+                yield path
+
+    def _entry_paths(self) -> Iterator[Path]:
+        for prefix in self._prefixes():
+            try:
+                names = sorted(item.name for item in os.scandir(prefix) if _KEY.match(item.name))
+            except OSError:
+                continue
+            yield from (prefix / name for name in names)
+
+    def _build(self, key: str, build: Build) -> Path:
+        from filelock import FileLock, Timeout  # who finds all kernels here does not wait for it
+
+        entry = self._entry(key)
+        entry.parent.mkdir(mode=0o700, exist_ok=True)
+        check_owner(entry.parent.lstat(), entry.parent)
+        lock = FileLock(entry.parent / f"{key}.lock", timeout=LOCK_TIMEOUT_S, mode=0o600)
+        try:
+            lock.acquire()
+        except Timeout:
+            # Whoever holds it hangs; building twice costs time, waiting for ever costs more.
+            _log.warning("waited %.0f s for another process to build a kernel", LOCK_TIMEOUT_S)
+        try:
+            found = self.load(key)
+            if found is not None:
+                return found
+            self._remove(entry)
+            return self._publish(entry, key, build)
+        finally:
+            lock.release()
+
+    def _publish(self, entry: Path, key: str, build: Build) -> Path:
+        stage = Path(tempfile.mkdtemp(prefix=f".stage-{key[:16]}-", dir=entry.parent))
+        try:
+            told = dict(build(stage / KERNEL) or {})
+            for path in list(stage.iterdir()):
+                if path.name != KERNEL:
+                    _delete(path)
+            seal(stage, key, told)
+            try:
+                stage.rename(entry)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            fsync_directory(entry.parent)
+        finally:
+            _delete(stage)
+        found = self.load(key)
+        if found is None:
+            raise CacheError("the entry just stored cannot be read back", place=str(entry))
+        self._stay_below_limit(entry)
+        return found
+
+    def _stay_below_limit(self, newest: Path) -> None:
+        _reap(newest.parent, _OURS, older_than_s=LEFTOVER_S)
+        _reap(newest.parent, _NOTE, older_than_s=NOTE_S)
+        known = cache_size.add(self.root, sum(item.stat().st_size for item in newest.iterdir()))
+        if known is not None and known <= self.limit_bytes:
+            return
+        entries = self.entries()
+        total = sum(entry.bytes for entry in entries)
+        if total > self.limit_bytes:
+            total -= self._drop(entries, total - int(KEPT_SHARE * self.limit_bytes), newest)
+        cache_size.store(self.root, total)
+        _reap(self.root, cache_size.UNDER_WAY, older_than_s=LEFTOVER_S)
+
+    def _drop(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
+        """Remove the first of the entries that nobody uses, until so many bytes are gone; how many are."""
+        in_use, now, gone = machine.mapped(_IN_MEMORY), time.time(), 0
+        for entry in entries:
+            if gone >= wanted:
+                break
+            # who was told of it a moment ago may be about to load it
+            if entry.path == newest or entry.key in in_use or now - entry.used < IN_USE_S:
+                continue
+            if self._remove(entry.path):
+                gone += entry.bytes
+        return gone
+
+    def _remove(self, path: Path) -> bool:
+        """Take an entry away at once, whatever stands in its place, then delete it."""
+        if not os.path.lexists(path):
+            return False
+        gone = path.parent / f".gone-{path.name[:16]}-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            path.rename(gone)
+        except OSError:
+            return False
+        _delete(gone)
+        return True
+
+    def _reason_to_leave(self, error: Exception) -> str | None:
+        """Why `root` cannot be used, or None when the error is not the directory's fault."""
+        if self._is_private:
+            return None
+        if isinstance(error, OSError) and error.errno in PLACE_ERRORS:
+            return f"{self.root}: {error.strerror}"
+        try:
+            check_place(self.root)
+        except CacheError as problem:
+            return problem.sentence
+        return error.sentence if isinstance(error, CacheError) else None
+
+    def _leave(self, reason: str) -> None:
+        self._fallback = KernelCache(_private_place(), limit_bytes=self.limit_bytes)
+        self._fallback._is_private = True
+        say_not_kept(self.root, reason)
+
+
+def say_not_kept(place: Path, reason: str) -> None:
+    """Says, once of the user's cache directory, whatever part of it, that nothing can be kept there."""
+    home = environment.cache_dir()
+    whole = str(home if place.is_relative_to(home) else place)
+    if whole in _warned:
+        return
+    _warned.add(whole)
+    _log.warning("kernels are not kept: %s (set %s to another directory)", reason, environment.CACHE_DIR.name)  # fmt: skip
+
+
+def _delete(path: Path) -> None:
+    """Remove a file, a link (never what it points to) or a whole directory, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.info("cannot be removed: %s", error)
+
+
+def _reap(place: Path, names: re.Pattern[str], older_than_s: float) -> None:
+    """Delete old files of these names: what killed processes left behind, notes that nobody reads."""
+    now = time.time()
+    try:
+        found = [item.name for item in os.scandir(place) if names.match(item.name)]
+    except OSError:
+        return
+    for name in found:
+        try:
+            age = now - (place / name).lstat().st_mtime
+        except OSError:
+            continue
+        if age >= older_than_s:
+            _delete(place / name)

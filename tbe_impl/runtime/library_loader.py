@@ -1,0 +1,20 @@
+"""A compiled library, loaded beside the threads that it shares its work among."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+
+from tbe_impl.runtime.library_check import load_library
+from tbe_impl.runtime.thread_pool import start_workers
+
+
+def open_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
+    """The library of a file, with these symbols in it.
+
+    Raises:
+        CompileError: it cannot be loaded, or lacks one of them.
+    """
+    start_workers()
+    return load_library(path, symbols)

@@ -1,0 +1,333 @@
+"""Schedules: what an operator decides about loops, memories and instructions, written down beside the graph.
+
+A schedule never changes what is computed. It shapes the loop nest where that means something on a CPU
+(`tbe_impl.scheduling.loop_requests`), and is checked where it means something on the device only
+(`tbe_impl.chip.schedule_checks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.location import asked_at, here
+from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
+from tbe_impl.errors import InputError
+from tbe_impl.scheduling.added_copies import copy_of, factored, moved_into, redirected
+from tbe_impl.scheduling.loop_requests import roots_of
+from tbe_impl.scheduling.records import Directive, ScheduleRecord
+from tbe_impl.scheduling.stage_schedule import Stage, UnknownMember
+
+RECORDED = frozenset(
+    "bind_args bind_axes compute_with create_block_sync create_group get_block_sync_size memset sequential_malloc "
+    "set_constraint set_var_range set_var_value shift_block_access stage_reorder".split()
+)
+"""Methods of a schedule that are written down and mean nothing here."""
+
+
+class Schedule:
+    """A builder, as operators expect it; `record` freezes what was decided.
+
+    Attributes:
+        outputs: the operations of the kernel's outputs.
+    """
+
+    def __init__(self, outputs: Sequence[Tensor], plan: Callable[[Schedule], None] | None = None):
+        """
+        Args:
+            outputs: tensors that the kernel makes.
+            plan: decides everything, when it is first asked for.
+        """
+        self._outputs = tuple(outputs)
+        self._plan, self._place = plan, here()
+        self._directives: list[Directive] = []
+
+    @cached_property
+    def _stages(self) -> list[Stage]:
+        """Made when they are first asked for: of most automatic schedules nobody asks anything."""
+        made = {id(tensor.op) for tensor in self._outputs}
+        return [Stage(op, op, is_output=id(op) in made) for op in stages_of(self._outputs)]
+
+    @cached_property
+    def _by_op(self) -> dict[int, Stage]:
+        return {id(stage.op): stage for stage in self._stages}
+
+    def _add(self, stage: Stage, position: int) -> None:
+        self._stages.insert(position, stage)
+        self._by_op[id(stage.op)] = stage
+
+    def _ready(self) -> None:
+        if self._plan is not None:
+            plan, self._plan = self._plan, None
+            with asked_at(self._place):
+                plan(self)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether nothing was decided by hand yet."""
+        return self._plan is not None
+
+    @property
+    def outputs(self) -> list[Operation]:
+        """The operations of the kernel's outputs."""
+        return list({id(tensor.op): self._stage(tensor).op for tensor in self._outputs}.values())
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Every stage, inputs first."""
+        self._ready()
+        return list(self._stages)
+
+    @property
+    def stage_map(self) -> Mapping[Operation, Stage]:
+        """Operation → stage."""
+        self._ready()
+        return MappingProxyType({stage.op: stage for stage in self._stages})
+
+    def __getitem__(self, key: Tensor | Operation) -> Stage:
+        self._ready()
+        return self._stage(key)
+
+    def _stage(self, key: Any) -> Stage:
+        op = key.op if isinstance(key, Tensor) else key
+        found = self._by_op.get(id(op))
+        if found is None:
+            known = isinstance(op, Operation)
+            raise InputError(
+                f"{op.name} is not part of this schedule" if known else "a schedule is asked by tensor",
+                place=str(here()),
+                expected=f"one of {', '.join(stage.op.name for stage in self._stages)}",
+                got=op.name if known else repr(key),
+                remedy="create_schedule takes the operations of every output" if known else None,
+            )  # fmt: skip
+        return found
+
+    def cache_read(self, tensor: Tensor, scope: str, readers: Any, layout_change: bool = False) -> Tensor:  # fmt: skip
+        """A copy of a tensor in another memory, which some stages read instead of it.
+
+        Args:
+            tensor: what is copied.
+            scope: the memory.
+            readers: tensors or operations whose stages read the copy.
+            layout_change: recorded nowhere.
+
+        Returns:
+            The copy: a key of this schedule like any tensor.
+        """
+        self._ready()
+        place = str(here())
+        source = self._stage(tensor).op.outputs[tensor.value_index]
+        same = {id(op.outputs[tensor.value_index]) for op in self._stage(tensor).versions}
+        op = copy_of(source, scope)
+        stages = [self._stage(reader) for reader in _listed(readers)]
+        for stage in stages:
+            if not any(id(read) in same for read in stage.op.input_tensors):
+                raise InputError(
+                    f"cache_read of {tensor.name}: {stage.op.name} does not read it",
+                    place=place,
+                    expected=f"readers of {tensor.name}",
+                    got=f"{stage.op.name}, which reads {_names(stage.op.input_tensors) or 'nothing'}",
+                )
+        copy = Stage(op, None, is_output=False, made_by="cache_read")
+        copy.scope, copy.scope_place = scope, place
+        self._add(copy, self._position(self._stage(source)) + 1)
+        for stage in stages:
+            self._replace(stage, redirected(stage.op, dict.fromkeys(same, op.outputs[0])))
+        return op.outputs[0]
+
+    def cache_clone(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
+        """A second computation of a tensor for some readers; here the same as a copy."""
+        return self.cache_read(tensor, scope, readers)
+
+    def cache_write(self, tensor: Any, scope: str, *more: Any, **keywords: Any) -> Any:
+        """Computes a stage in another memory; what was the stage becomes the copy from there.
+
+        Args:
+            tensor: an output of the stage, or all of them.
+            scope: the memory.
+            more, keywords: strategies for tails, which change no result.
+
+        Returns:
+            The tensor in that memory, or a list of them for a stage of several outputs.
+        """
+        self._ready()
+        place = str(here())
+        given = _listed(tensor)
+        stage = self._stage(given[0])
+        if any(self._stage(other) is not stage for other in given):
+            raise InputError(
+                "cache_write takes the outputs of one stage", place=place, got=_names(given)
+            )
+        if len(given) != stage.op.num_outputs:
+            raise InputError(
+                f"cache_write of {stage.op.name} takes all of its outputs",
+                place=place,
+                expected=f"{stage.op.num_outputs} tensors",
+                got=f"{len(given)}",
+            )
+        if stage.op.kind == "placeholder":
+            raise InputError(f"cache_write of {stage.op.name}: nothing computes an input", place=place,
+                             remedy="cache_read copies an input")  # fmt: skip
+        computed, back = moved_into(stage.op, scope)
+        copy = Stage(computed, None, is_output=False, made_by="cache_write")
+        copy.scope, copy.scope_place = scope, place
+        self._add(copy, self._position(stage))
+        self._replace(stage, back)
+        several = isinstance(tensor, (list, tuple)) and len(given) > 1
+        return list(computed.outputs) if several else computed.outputs[0]
+
+    def rfactor(self, tensor: Tensor, axis: Any, factor_axis: Any = 0, mode: str = "") -> Any:
+        """A reduction in two steps: the loop `axis` is kept by the first and reduced by the second.
+
+        Args:
+            tensor: the reduction.
+            axis: one of its reduce loops.
+            factor_axis: where that axis stands in the result of the first step.
+            mode: how the device overlaps the steps; recorded nowhere.
+
+        Returns:
+            The result of the first step, or a list of them for a stage of several outputs.
+        """
+        self._ready()
+        place = str(here())
+        stage = self._stage(tensor)
+        axes, positions = _listed(axis), _listed(factor_axis)
+        if len(axes) != 1:
+            raise InputError(f"rfactor of {tensor.name} takes one loop at a time", place=place,
+                             expected="one reduce loop", got=str(len(axes)),
+                             remedy="fuse the loops first")  # fmt: skip
+        stage._position(axes[0], "rfactor", place)
+        reduces = bool(stage.op.body) and all(isinstance(body, Reduce) for body in stage.op.body)
+        if not reduces or axes[0].kind != "reduce":
+            raise InputError(f"rfactor of {tensor.name}: {axes[0].name} is no reduce loop", place=place,
+                             expected="a loop made of schedule[…].op.reduce_axis",
+                             got=axes[0].name)  # fmt: skip
+        roots = roots_of(stage.record())
+        mixed = [
+            leaf
+            for leaf in stage.leaf_iter_vars
+            if len({root.kind for root in roots.get(id(leaf), ())}) > 1
+        ]
+        if mixed:
+            raise InputError(f"rfactor of {tensor.name}: {mixed[0].name} goes over results as well", place=place,
+                             expected="loops over what is reduced, and over nothing else", got=mixed[0].name,
+                             remedy="Fuse what is reduced with nothing but what is reduced")  # fmt: skip
+        first, second = factored(
+            stage.op, stage.leaf_iter_vars, stage.relations, axes[0], int(positions[0])
+        )
+        partial = Stage(first, None, is_output=False, made_by="rfactor")
+        partial.scope_place = place
+        self._add(partial, self._position(stage))
+        self._replace(stage, second)
+        return first.outputs[0] if first.num_outputs == 1 else list(first.outputs)
+
+    def read_instead(self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]) -> None:  # fmt: skip
+        """Stages read copies from now on, where they read what `made` makes."""
+        versions = self._stage(made).versions
+        tensors = {id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)}  # fmt: skip
+        for reader in readers:
+            stage = self._stage(reader)
+            if any(id(read) in tensors for read in stage.op.input_tensors):
+                self._replace(stage, redirected(stage.op, tensors))
+
+    def add_stage(self, op: Operation) -> Stage:
+        """A stage that no output needs, at the end."""
+        stage = Stage(op, None, is_output=False)
+        self._add(stage, len(self._stages))
+        return stage
+
+    def _read_newest(self) -> None:
+        """Every stage reads what the stages before it compute now, and not what they were once to compute."""
+        newest: dict[int, Tensor] = {}
+        for stage in self._stages:
+            read = stage.op.input_tensors
+            moved = {id(t): newest[id(t)] for t in read if newest.get(id(t), t) is not t}
+            if moved:
+                self._replace(stage, redirected(stage.op, moved))
+            for op in stage.versions:
+                newest.update(
+                    (id(old), new) for old, new in zip(op.outputs, stage.op.outputs, strict=True)
+                )
+
+    def _replace(self, stage: Stage, op: Operation) -> None:
+        stage.replace(op)
+        self._by_op[id(op)] = stage
+
+    def _position(self, stage: Stage) -> int:
+        return next(index for index, other in enumerate(self._stages) if other is stage)
+
+    def normalize(self) -> Schedule:
+        """The schedule itself: its axes start at 0 already."""
+        return self
+
+    def record(self) -> ScheduleRecord:
+        """What was decided so far, frozen."""
+        self._ready()
+        self._read_newest()
+        return ScheduleRecord(
+            tuple(stage.record() for stage in self._stages),
+            self._outputs,
+            tuple(self._directives),
+        )
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name in RECORDED:
+            return lambda *arguments, **keywords: self._directives.append(
+                Directive(name, None, (*arguments, *keywords.values()), str(here()))
+            )
+        if name.startswith("_"):
+            raise AttributeError(name)
+        own = {item for item in vars(Schedule) if not item.startswith("_")} - {
+            "add_stage",
+            "read_instead",
+            "record",
+        }
+        raise UnknownMember(
+            f"a schedule has no `{name}`",
+            place=str(here()),
+            expected=f"one of {', '.join(sorted(RECORDED | own))}",
+            got=repr(name),
+        )
+
+
+def create_schedule(ops: Any) -> Schedule:
+    """A schedule in which nothing is decided: every stage is a nest of its own in the main memory.
+
+    Args:
+        ops: an operation, a tensor, or a list of them: the outputs.
+    """
+    tensors: list[Tensor] = []
+    for item in _flattened(ops):
+        if isinstance(item, Tensor):
+            tensors.append(item)
+        elif isinstance(item, Operation):
+            tensors += item.outputs
+        else:
+            raise InputError(
+                "create_schedule takes operations",
+                place=str(here()),
+                expected="tensor.op, or a list of them",
+                got=type(item).__name__,
+            )
+    if not tensors:
+        raise InputError("create_schedule takes at least one operation", place=str(here()), got="none")  # fmt: skip
+    return Schedule(list({id(tensor): tensor for tensor in tensors}.values()))
+
+
+def _flattened(items: Any) -> Iterable[Any]:
+    if isinstance(items, (list, tuple)):
+        for item in items:
+            yield from _flattened(item)
+    else:
+        yield items
+
+
+def _listed(items: Any) -> list[Any]:
+    return list(items) if isinstance(items, (list, tuple, set, frozenset)) else [items]
+
+
+def _names(tensors: Iterable[Tensor]) -> str:
+    return ", ".join(tensor.name for tensor in tensors)

@@ -1,0 +1,334 @@
+"""How much of each stage one step of the loop around it needs: the sizes of tiles, from a schedule alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Select, reads
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.scheduling.records import Attach, ScheduleRecord, Split, StageRecord
+from tbe_impl.scheduling.stage_schedule import GLOBAL
+
+UNKNOWN = 1 << 40
+"""Stands for a size that is known at run time only: larger than any memory."""
+
+Interval = tuple[int, int]
+
+
+def size_of(expression: Expr) -> int:
+    """A size in numbers; `UNKNOWN` when it is known at run time only."""
+    return int(expression.value) if isinstance(expression, Const) else UNKNOWN
+
+
+def sizes_of(tensor: Tensor) -> tuple[int, ...]:
+    """The shape of a tensor in numbers."""
+    return tuple(size_of(size) for size in tensor.shape)
+
+
+class Regions:
+    """Sizes of what the stages of a schedule make and read, at any of its loops.
+
+    Attributes:
+        record: the schedule.
+        producers: ``id`` of a tensor → the stage that makes it.
+    """
+
+    def __init__(self, record: ScheduleRecord, *, factors: Mapping[int, int] | None = None):
+        """
+        Args:
+            record: the schedule.
+            factors: ``id`` of the inner loop of a split → how many steps it takes, other than the schedule says.
+        """
+        self.record = record
+        self._factors = factors or {}
+        self.producers = record.producers()
+        self._consumers: dict[int, list[StageRecord]] = {}
+        for stage in record.stages:
+            for tensor in stage.op.input_tensors:
+                maker = self.producers[id(tensor)]
+                self._consumers.setdefault(id(maker), []).append(stage)
+        self._known: dict[tuple[int, int, int], tuple[int, ...]] = {}
+
+    def consumers(self, stage: StageRecord) -> list[StageRecord]:
+        """The stages that read what a stage makes."""
+        return self._consumers.get(id(stage), [])
+
+    def parent(self, stage: StageRecord) -> StageRecord | None:
+        """The stage in whose loops it is computed."""
+        return None if stage.attach is None else self.record.stage(stage.attach.parent)
+
+    def tile(self, stage: StageRecord) -> tuple[int, ...]:
+        """What one execution of a stage makes, by dimension."""
+        return self.needed(stage, stage.attach)
+
+    def full(self, stage: StageRecord) -> tuple[int, ...]:
+        """All of what a stage makes."""
+        return sizes_of(stage.op.outputs[0])
+
+    def needed(self, stage: StageRecord, level: Attach | None) -> tuple[int, ...]:
+        """What one step of the loop `level` needs of a stage, by dimension."""
+        if level is None:
+            return self.full(stage)
+        key = (id(stage), id(level.parent), id(level.axis))
+        if key not in self._known:
+            self._known[key] = self.full(
+                stage
+            )  # ends the recursion of a schedule that goes in a circle
+            self._known[key] = self._needed(stage, level)
+        return self._known[key]
+
+    def _needed(self, stage: StageRecord, level: Attach) -> tuple[int, ...]:
+        full = self.full(stage)
+        spans: list[Interval | None] = [None] * len(full)
+        for consumer in self.consumers(stage):
+            steps = self.steps(consumer, level)
+            if steps is None and stage.scope == GLOBAL:
+                continue  # it reads what lies in main memory when the loop is over
+            if steps is None or not consumer.op.body:
+                return full
+            for span in self._spans(consumer, stage, steps):
+                spans = [_hull(one, other) for one, other in zip(spans, span, strict=True)]
+        return tuple(
+            size if span is None else min(size, span[1] - span[0] + 1)
+            for size, span in zip(full, spans, strict=True)
+        )
+
+    def _spans(
+        self, consumer: StageRecord, producer: StageRecord, steps: Mapping[int, int]
+    ) -> list[list[Interval]]:
+        """The parts of `producer` that `consumer` reads while its axes take so many steps."""
+        made = {id(tensor) for op in producer.versions for tensor in op.outputs}
+        full = self.full(producer)
+        found = [
+            [_within(index, steps, size) for index, size in zip(read.indices, full, strict=True)]
+            for body in consumer.op.body
+            for read in reads(body)
+            if id(read.tensor) in made
+        ]
+        if not found:  # an input that is only waited for
+            same = [steps.get(id(axis), UNKNOWN) for axis in consumer.op.axis]
+            sizes = [min(*pair) for pair in zip(same, full, strict=False)]
+            return [[(0, size - 1) for size in (sizes if len(sizes) == len(full) else full)]]
+        return found
+
+    def steps(self, stage: StageRecord, level: Attach | None) -> dict[int, int] | None:
+        """``id`` of an axis of the stage's operation → how many of its steps lie inside one step of the loop `level`.
+
+        None when the stage is not computed inside that loop.
+        """
+        axes = [*stage.op.axis, *stage.op.reduce_axis]
+        if level is None or level.parent not in stage.versions:
+            inside = level is None or stage.inlined or self._inside(stage, level)
+            if not inside:
+                return None
+            made = self.full(stage) if level is None else self.needed(stage, level)
+            sizes = {id(axis): size_of(axis.extent) for axis in axes}
+            sizes.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
+            return sizes
+        extents = self.loops(stage)
+        position = self.position(stage, level.axis)
+        inner = {
+            id(leaf): 1 if at <= position else extents[id(leaf)]
+            for at, leaf in enumerate(stage.leaves)
+        }
+        return _steps_of_roots(stage, inner, extents)
+
+    def _inside(self, stage: StageRecord, level: Attach) -> bool:
+        parent = self.parent(stage)
+        seen = 0
+        while parent is not None and seen <= len(self.record.stages):
+            if level.parent in parent.versions:
+                return True
+            parent, seen = self.parent(parent), seen + 1
+        return False
+
+    def loops(self, stage: StageRecord) -> dict[int, int]:
+        """``id`` of an axis or a loop of a stage → how many steps it takes in one execution."""
+        extents = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}  # fmt: skip
+        made = self.tile(stage)
+        extents.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
+        # loops that came from no axis, such as one of a single step
+        for leaf in (*stage.leaves, *(item.outer for item in stage.relations)):
+            extents.setdefault(id(leaf), size_of(leaf.extent))
+        for relation in stage.relations:
+            if isinstance(relation, Split):
+                whole = extents[id(relation.parent)]
+                if relation.nparts is not None:
+                    outer = max(min(size_of(relation.nparts), whole), 1)
+                    extents[id(relation.inner)] = -(-whole // outer)
+                else:
+                    factor = self._factors.get(id(relation.inner)) or size_of(relation.factor)
+                    extents[id(relation.inner)] = max(min(factor, whole), 1)
+                    outer = -(-whole // extents[id(relation.inner)])
+                extents[id(relation.outer)] = outer
+            else:
+                extents[id(relation.fused)] = extents[id(relation.outer)] * extents[id(relation.inner)]  # fmt: skip
+        return extents
+
+    def position(self, stage: StageRecord, axis: IterVar) -> int:
+        """Where a loop stands among those of a stage; of one that was split later, its innermost part."""
+        parts = {id(axis)}
+        for relation in stage.relations:
+            if isinstance(relation, Split) and id(relation.parent) in parts:
+                parts |= {id(relation.outer), id(relation.inner)}
+            elif not isinstance(relation, Split) and {id(relation.outer), id(relation.inner)} & parts:  # fmt: skip
+                parts.add(id(relation.fused))
+        return max((at for at, leaf in enumerate(stage.leaves) if id(leaf) in parts), default=-1)
+
+    def executions(self, stage: StageRecord) -> int:
+        """How many times a stage is computed, over all cores."""
+        parent, times, seen = stage, 1, 0
+        while parent.attach is not None and seen <= len(self.record.stages):
+            outer = self.record.stage(parent.attach.parent)
+            times *= self._steps_around(outer, self.position(outer, parent.attach.axis))
+            parent, seen = outer, seen + 1
+        return times
+
+    def _steps_around(self, stage: StageRecord, position: int) -> int:
+        """How many steps the loops up to a position take together, without those past the end of an axis."""
+        extents = self.loops(stage)
+        steps = {id(leaf): extents[id(leaf)] if at <= position else 1 for at, leaf in enumerate(stage.leaves)}  # fmt: skip
+        for relation in reversed(stage.relations):
+            outer, inner = id(relation.outer), id(relation.inner)
+            if isinstance(relation, Split):
+                whole = steps[outer] == extents[outer] and steps[inner] == extents[inner]
+                parent = id(relation.parent)
+                steps[parent] = extents[parent] if whole else steps[outer] * steps[inner]
+            else:
+                whole = steps[id(relation.fused)] == extents[id(relation.fused)]
+                steps[outer] = extents[outer] if whole else steps[id(relation.fused)]
+                steps[inner] = extents[inner] if whole else 1
+        return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
+
+    def divides(self, stage: StageRecord) -> bool:
+        """Whether every tile of the loops around a stage is whole."""
+        parent, seen = self.parent(stage), 0
+        while parent is not None and seen <= len(self.record.stages):
+            extents = self.loops(parent)
+            for relation in parent.relations:
+                parts = extents[id(relation.outer)] * extents[id(relation.inner)]
+                if isinstance(relation, Split) and parts != extents[id(relation.parent)]:
+                    return False
+            parent, seen = self.parent(parent), seen + 1
+        return True
+
+    def footprint(self, stage: StageRecord) -> dict[int, tuple[Tensor, tuple[int, ...]]]:
+        """``id`` of a tensor → the tensor and how much of it one execution of a stage reads, by dimension.
+
+        What is inlined into the stage counts as the stage.
+        """
+        found: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
+        steps = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
+        steps.update((id(axis), size) for axis, size in zip(stage.op.axis, self.tile(stage), strict=False))  # fmt: skip
+        self._collect(stage, steps, found, 0)
+        return found
+
+    def _collect(self, stage: StageRecord, steps: Mapping[int, int],
+                 found: dict[int, tuple[Tensor, tuple[int, ...]]], depth: int) -> None:  # fmt: skip
+        for tensor in stage.op.input_tensors:
+            producer = self.producers[id(tensor)]
+            full = self.full(producer)
+            sizes = full
+            if stage.op.body:
+                spans: list[Interval | None] = [None] * len(full)
+                for span in self._spans(stage, producer, steps):
+                    spans = [_hull(one, other) for one, other in zip(spans, span, strict=True)]
+                sizes = tuple(size if span is None else min(size, span[1] - span[0] + 1)
+                              for size, span in zip(full, spans, strict=True))  # fmt: skip
+            if producer.inlined and depth < len(self.record.stages):
+                inner = {id(axis): size_of(axis.extent) for axis in producer.op.reduce_axis}
+                inner.update((id(axis), size) for axis, size in zip(producer.op.axis, sizes, strict=False))  # fmt: skip
+                self._collect(producer, inner, found, depth + 1)
+            else:
+                before = found.get(id(tensor), (tensor, sizes))[1]
+                found[id(tensor)] = (tensor, tuple(map(max, before, sizes)))
+
+
+def _steps_of_roots(
+    stage: StageRecord, inner: dict[int, int], extents: Mapping[int, int]
+) -> dict[int, int]:
+    """From steps of loops to steps of the axes that they came from."""
+    steps = dict(inner)
+    for relation in reversed(stage.relations):
+        outer, low = id(relation.outer), id(relation.inner)
+        if isinstance(relation, Split):
+            whole = (steps[outer] - 1) * extents[low] + steps[low]
+            steps[id(relation.parent)] = max(min(whole, extents[id(relation.parent)]), 0)
+            continue
+        if not extents[low]:
+            steps[outer], steps[low] = min(steps[id(relation.fused)], extents[outer]), 0
+            continue
+        together, width = steps[id(relation.fused)], extents[low]
+        if together % width == 0 or together >= width:
+            exact = together % width == 0
+            rows = together // width if exact else -(-together // width) + 1
+            steps[outer], steps[low] = min(rows, extents[outer]), width
+        elif width % together == 0:
+            steps[outer], steps[low] = 1, together
+        else:
+            steps[outer], steps[low] = min(2, extents[outer]), width
+    return steps
+
+
+def _hull(one: Interval | None, other: Interval) -> Interval:
+    return other if one is None else (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def _within(index: Expr, steps: Mapping[int, int], size: int) -> Interval:
+    found = interval(index, steps)
+    return (0, size - 1) if found is None else found
+
+
+def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
+    """Least and greatest value of an index while axes take so many steps from 0; None when it cannot be told.
+
+    An axis that is not in `steps` stands still and counts as 0, and so does a scalar of run time.
+    """
+    if isinstance(expression, Const):
+        return (int(expression.value), int(expression.value))
+    if isinstance(expression, IterVar):
+        return (0, steps.get(id(expression), 1) - 1)
+    if isinstance(expression, Cast):
+        return interval(expression.value, steps)
+    if isinstance(expression, Select):
+        return _both(expression.a, expression.b, steps)
+    if isinstance(expression, Binary):
+        left, right = interval(expression.a, steps), interval(expression.b, steps)
+        if left is None or right is None:
+            return None
+        return _combined(expression.op, left, right)
+    return None if isinstance(expression, Read) or expression.children else (0, 0)
+
+
+def _both(one: Expr, other: Expr, steps: Mapping[int, int]) -> Interval | None:
+    left, right = interval(one, steps), interval(other, steps)
+    return None if left is None or right is None else _hull(left, right)
+
+
+def _combined(op: str, left: Interval, right: Interval) -> Interval | None:
+    if op == "add":
+        return (left[0] + right[0], left[1] + right[1])
+    if op == "sub":
+        return (left[0] - right[1], left[1] - right[0])
+    if op == "mul":
+        ends = [a * b for a in left for b in right]
+        return (min(ends), max(ends))
+    if op in ("max", "min"):
+        pick = max if op == "max" else min
+        return (pick(left[0], right[0]), pick(left[1], right[1]))
+    divisor = right[0]
+    if right[0] != right[1] or divisor <= 0:
+        return None
+    if op in ("floordiv", "truncdiv", "div"):
+        return (left[0] // divisor, left[1] // divisor)
+    if op in ("floormod", "truncmod"):
+        if left[0] // divisor == left[1] // divisor:
+            return (left[0] % divisor, left[1] % divisor)
+        return (0, divisor - 1)
+    return None
+
+
+def elements(sizes: Sequence[int]) -> int:
+    """How many elements a region has."""
+    return math.prod(sizes)

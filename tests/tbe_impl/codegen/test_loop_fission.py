@@ -1,0 +1,149 @@
+"""Loops that go over a few vectors in two halves: bit by bit what one vector after the other gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbe_impl.dsl as dsl
+from tbe_impl.codegen.loop_fission import MOST_LINES
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.program import write_program
+from tbe_impl.dsl import ext
+from tbe_impl.dsl.tensor import Tensor, placeholder
+from tbe_impl.runtime.cache import KernelCache
+from tests.cases import FULL, cases
+from tests.tbe_impl.codegen.graphs import assert_same, behind, marches, prepare
+
+Build = Callable[..., list[Tensor]]
+
+
+def silu(x: Tensor, y: Tensor) -> list[Tensor]:
+    """What both halves read is read twice."""
+    return [dsl.vmul(x, ext.sigmoid(x))]
+
+
+def swish(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Of half types the exponential is short."""
+    return [dsl.vdiv(x, dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))]
+
+
+def gate(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Two of them; what they are of is computed, and kept since it is stored as well."""
+    shifted = dsl.vadds(x, 0.5)
+    return [dsl.vmul(ext.sigmoid(shifted), ext.sigmoid(y)), shifted]
+
+
+def twice(x: Tensor, y: Tensor) -> list[Tensor]:
+    """The second waits for the first."""
+    return [dsl.vadd(ext.sigmoid(ext.sigmoid(dsl.vmul(x, y))), y)]
+
+
+def gradient(x: Tensor, y: Tensor) -> list[Tensor]:
+    """Of silu: much of one number."""
+    s = ext.sigmoid(x)
+    return [dsl.vmul(y, dsl.vmul(s, dsl.vadds(dsl.vmul(x, dsl.vadds(dsl.vmuls(s, -1.0), 1.0)), 1.0)))]  # fmt: skip
+
+
+BUILDS = [silu, swish, gate, twice, gradient]
+
+
+def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
+    """Most of them near 0, in some strips one that is far from it, an infinity or no number at all."""
+    chance = np.random.default_rng(seed)
+    x = (chance.standard_normal(length) * 4).astype(dtype)
+    for at, odd in zip(range(70, length, 97), (np.inf, -np.inf, np.nan, 90.0, -90.0, 1e4, -1e4, 87.5, -87.5, 0.0)):  # fmt: skip  # noqa: B905
+        x[at] = odd
+    return x
+
+
+@cases("length", [1000, 65, 7], sample=2)
+@cases("build", BUILDS)
+@cases("dtype", ["float32", "float16"])
+@cases("offset", [0, 16])
+@cases("stream_bytes", [1, 1 << 30])
+def test_as_one_vector_after_the_other(
+    length: int, build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
+) -> None:
+    options: dict[str, Any] = {"stream_bytes": stream_bytes, "parallel_elements": 1, "offset": offset}  # fmt: skip
+    arrays = [_numbers(length, dtype, seed) for seed in (0, 1)]
+    kernel, *_ = prepare(build, *arrays, cache=cache, **options)
+    plain, *_ = prepare(build, *arrays, cache=cache, strips=False, **options)
+    for threads in (1, 2):
+        for place in (0, 16, 40):
+            given = [behind(one, place) for one in arrays]
+            for one, array in zip(given, arrays, strict=True):
+                one[...] = array
+            for found, wanted in zip(kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True):  # fmt: skip
+                assert_same(found, wanted)
+
+
+@cases("march", marches(), sample=1)
+@cases("build", BUILDS)
+@cases("dtype", ["float32", "float16"])
+def test_with_vectors_of_other_processors(
+    build: Build, dtype: str, march: str, cache: KernelCache
+) -> None:
+    arrays = [_numbers(1000, dtype, seed) for seed in (0, 1)]
+    kernel, *_ = prepare(build, *arrays, cache=cache, march=march)
+    plain, *_ = prepare(build, *arrays, cache=cache, march=march, strips=False)
+    for found, wanted in zip(kernel.run(arrays, {}, 1), plain.run(arrays, {}, 1), strict=True):
+        assert_same(found, wanted)
+
+
+@cases("dtype", ["float32", pytest.param("float16", marks=FULL)])
+def test_written_over_what_is_read(dtype: str, cache: KernelCache) -> None:
+    x, y = (_numbers(1000, dtype, seed) for seed in (2, 3))
+    kernel, *_ = prepare(gradient, x, y, cache=cache, inplace=True)
+    plain, *_ = prepare(gradient, x, y, cache=cache, strips=False)
+    wanted, own = plain.run([x, y], {}, 1)[0], x.copy()
+    kernel.run([own, y], {}, 1)
+    assert_same(own, wanted)
+
+
+def _source(build: Build, shape: Sequence[int] = (4096,), dtype: str = "float32", **options: Any) -> str:  # fmt: skip
+    x, y = (placeholder(tuple(shape), dtype, name) for name in "xy")
+    return write_program(build(x, y), [x, y], options=Options(**options)).source
+
+
+@cases("build", [silu, gate, twice, gradient])
+def test_they_are_in_the_text(build: Build) -> None:
+    text = _source(build)
+    assert text.count("#if STRIPS") == 1
+    assert text.count("_begun[at] = f32p_sigmoid_begin(") == (2 if build is gate else 1)
+
+
+@cases("build, count", [(swish, 1), (lambda x, y: [dsl.vexp(x)], 0)])
+def test_what_follows_an_exponential_is_worth_a_loop(build: Build, count: int) -> None:
+    assert _source(build, dtype="float16").count("_begun[at] = f32p_exp_to_half_begin(") == count
+
+
+def _long(x: Tensor, y: Tensor) -> list[Tensor]:
+    z = ext.sigmoid(x)
+    for _ in range(MOST_LINES):
+        z = dsl.vadd(z, y)
+    return [z]
+
+
+def _much_kept(x: Tensor, y: Tensor) -> list[Tensor]:
+    sums = [dsl.vadds(dsl.vmul(x, y), float(step)) for step in range(3)]
+    return [dsl.vmul(ext.sigmoid(dsl.vadd(dsl.vadd(*sums[:2]), sums[2])), one) for one in sums]
+
+
+@cases(
+    "build, options",
+    [
+        (silu, {"strips": False}),
+        (silu, {"unroll": 2}),
+        (lambda x, y: [dsl.vmul(x, y)], {}),
+        (lambda x, y: [dsl.reduce_sum(ext.sigmoid(x), -1, True)], {}),
+        (_long, {}),
+        (_much_kept, {}),
+    ],
+    ids=["not asked for", "several vectors", "nothing long", "a sum", "too long", "much to keep"],
+)
+def test_where_they_are_not(build: Build, options: dict[str, Any]) -> None:
+    assert "STRIPS" not in _source(build, (64, 64), **options)

@@ -1,0 +1,47 @@
+"""Lines of C are taken for what they are."""
+
+from __future__ import annotations
+
+from tbe_impl.codegen.statements import Statement, of_vector
+from tests.cases import cases
+
+
+@cases(
+    "text, c, name, value",
+    [
+        ("const f32v v1 = f32_load(p0 + i0);", "f32v", "v1", "f32_load(p0 + i0)"),
+        ("f64v a0 = {0};", "f64v", "a0", "{0}"),
+        ("const f32v v2 = (v1 * v1); /* stage 3 */", "f32v", "v2", "(v1 * v1)"),
+        ("a0 = a0 + v2;", "", "", ""),
+        ("for (int at = 0; at < 8; at++) {", "", "", ""),
+    ],
+)
+def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
+    line = Statement.of(text)
+    assert (line.c, line.name, line.value) == (c, name, value)
+    assert line.reads == ("_load" in text)
+    assert line.assigned() == (text[text.index(name + " =") :] if name else text)
+
+
+@cases(
+    "text, kinds",
+    [
+        ("f32_store(p1 + i0, v2);", {"writes", "calls"}),
+        ("if (stream) f16_stream(p1 + i0, v2); else f16_store(p1 + i0, v2);", {"writes"}),
+        ("f32_store_part(p1 + i0, v2, i0_rest);", {"writes", "calls"}),
+        ("fetch(p0 + i0 + INT64_C(1024));", {"fetches", "calls"}),
+        ("fetch_of(at, p0 + i0 + INT64_C(1024));", {"fetches", "calls"}),
+        ("const f32v v3 = f32_load_part(p0 + i0, 3);", set()),
+        ("memcpy(t, p, 3);", {"calls"}),
+    ],
+)
+def test_what_it_does(text: str, kinds: set[str]) -> None:
+    line = Statement.of(text)
+    assert {kind for kind in ("reads", "writes", "fetches", "calls") if getattr(line, kind)} == kinds  # fmt: skip
+
+
+def test_what_one_of_several_vectors_asks_memory_for() -> None:
+    inside = ["fetch(p1);"]
+    lines = ["fetch(p0 + i0);", "const f32v v1 = f32_load(p0 + i0);", inside]
+    assert of_vector(lines, 3) == ["fetch_of(3, p0 + i0);", lines[1], inside]
+    assert of_vector(of_vector(lines, 3), 1) == of_vector(lines, 3)

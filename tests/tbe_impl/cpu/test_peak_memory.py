@@ -1,0 +1,34 @@
+"""What lies between the loops of a kernel shares memory when it is not needed at the same time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases import FULL, cases
+from tests.peak_memory import needs_linux, peak_bytes
+
+BEFORE = """
+import numpy as np
+from tbe_impl import dsl
+from tbe_impl.codegen.options import Options
+from tbe_impl.kernel import Argument, Kernel
+
+def run(size, steps):
+    made = x = dsl.placeholder((size,), "float32", "x")
+    for _ in range(steps):
+        made = dsl.vabs(made)
+    options = Options(stored=tuple(range(steps - 1)))
+    kernel = Kernel("between", "cpu", (Argument(x, (size,), "x"),), (Argument(made, (size,), "y"),), options=options)
+    assert len(kernel.compiled.steps) == 1
+    kernel(np.zeros(size, np.float32))
+
+run(8, {steps})
+"""
+SIZE = 4 << 20
+
+
+@needs_linux
+@cases("steps", [9, pytest.param(3, marks=FULL)])
+def test_peak_does_not_grow_with_the_number_of_steps(steps):
+    # what a step reads and writes, and the output; the input is one page of zeros
+    assert peak_bytes(BEFORE.format(steps=steps), f"run({SIZE}, {steps})") < 3.3 * 4 * SIZE

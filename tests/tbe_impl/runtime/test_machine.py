@@ -1,0 +1,44 @@
+"""Instructions that kernels are made of: those of this processor, or none beyond AVX2 where that is asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tbe_impl.runtime import machine
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = ROOT / "tests" / "programs" / "tbe_impl" / "sum_on_this_machine.py"
+
+
+def child(isa: str, cache: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MS_FUSION_ISA": isa, "MS_FUSION_CACHE_DIR": str(cache)}  # fmt: skip
+    return subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, check=False)  # fmt: skip
+
+
+@pytest.mark.skipif("avx512f" not in machine.cpu_features(), reason="nothing to leave out")
+def test_a_kernel_that_is_kept_to_avx2_has_no_wider_instruction(tmp_path: Path) -> None:
+    told, libraries = {}, {}
+    for isa in ("avx2", "native"):
+        told[isa] = json.loads(child(isa, tmp_path).stdout)
+        libraries[isa] = set(tmp_path.rglob("*.so")).difference(*libraries.values())
+    assert max(one["off"] for one in told.values()) < 2e-6
+    assert ["-march=haswell" in one["flags"] for one in told.values()] == [True, False]
+    assert "avx2" in told["avx2"]["features"]
+    assert set(told["avx2"]["features"]) < set(told["native"]["features"])
+    objdump = shutil.which("objdump")
+    if objdump:
+        texts = (subprocess.run([objdump, "-d", *map(str, one)], capture_output=True, text=True, check=True).stdout for one in libraries.values())  # fmt: skip
+        assert ["zmm" in text for text in texts] == [False, True]
+
+
+def test_a_value_that_is_none_is_said(tmp_path: Path) -> None:
+    done = child("avx9", tmp_path)
+    assert done.returncode != 0
+    assert "MS_FUSION_ISA" in done.stderr and "native or avx2" in done.stderr

@@ -1,0 +1,146 @@
+"""The headers that GCC has read: made once, used for every kernel, and never in the way."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.program import includes
+from tbe_impl.errors import CompileError
+from tbe_impl.runtime import compiler, precompiled_headers
+from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.compiler_process import Compiler
+from tests.cases import cases
+from tests.stress.parts import libraries
+
+pytestmark = pytest.mark.skipif("gcc" not in str(Path(shutil.which("cc") or "").resolve()), reason="the compiler is not GCC")  # fmt: skip
+
+
+FIND = precompiled_headers.find
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the headers in the cache of the test."""
+    monkeypatch.setattr(precompiled_headers, "find", FIND)
+    monkeypatch.setattr(precompiled_headers, "_asked", set())
+    monkeypatch.setattr(precompiled_headers, "_checked", {})
+    monkeypatch.setattr(precompiled_headers, "_useless", set())
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> KernelCache:
+    return KernelCache(tmp_path / "kernels")
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What the compiler was told, in order."""
+    found: list[list[str]] = []
+    whole = compiler.run
+
+    def noted(one: Compiler, arguments: list[str], place: Path) -> None:
+        found.append([*arguments])
+        whole(one, arguments, place)
+
+    monkeypatch.setattr(compiler, "run", noted)
+    monkeypatch.setattr(precompiled_headers, "run", noted)
+    return found
+
+
+def text(number: int, *, bits: int = 0) -> str:
+    return f"{includes(Options(vector_bits=bits))}\n\nint k{number}(void) {{ return {number}; }}\n"
+
+
+def built(number: int, cache: KernelCache, **more: int) -> Path:
+    return compiler.build(text(number, **more), symbols=[f"k{number}"], cache=cache)
+
+
+def test_they_are_made_once_and_used_later(
+    cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are made for the second kernel; another process finds them for its first one."""
+    for number in range(4):
+        built(number, cache)
+    assert ["c-header" in one for one in commands] == [False, True, False, False, False]
+    assert ["-include" in one for one in commands] == [False, False, True, True, True]
+    assert len(cache.entries()) == 5 and len(libraries(cache)) == 4
+    # as in another process
+    monkeypatch.setattr(precompiled_headers, "_asked", set())
+    monkeypatch.setattr(precompiled_headers, "_checked", {})
+    built(4, cache)
+    assert "-include" in commands[-1]
+    # a text that is wrong is still told of, and the headers stay
+    with pytest.raises(CompileError, match="nonsense"):
+        compiler.build(text(5) + "int x = nonsense;", cache=cache)
+    assert not precompiled_headers._useless
+    # gone, they are made anew
+    assert cache.clear() == 6
+    built(6, cache)
+    assert ["c-header" in one for one in commands[-2:]] == [True, False]
+
+
+def test_those_of_other_vectors_are_others(cache: KernelCache) -> None:
+    for number, bits in enumerate((256, 256, 128, 128)):
+        built(number, cache, bits=bits)
+    assert len(cache.entries()) - len(libraries(cache)) == 2
+
+
+def test_what_gcc_refuses_is_done_without(
+    cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where it cannot lay them where they were when it read them, which some systems forbid."""
+    monkeypatch.setattr(precompiled_headers, "use", lambda *_: ["-include", "is-not-there.h"])
+    for number in range(3):
+        built(number, cache)
+    assert ["-include" in one for one in commands] == [False, False, True, False, False]
+    assert len(libraries(cache)) == 3
+
+
+def test_of_another_content_gcc_reads_the_headers_themselves(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "other").write_bytes(b"gpch" + bytes(4096))
+    monkeypatch.setattr(precompiled_headers, "find", lambda *_: tmp_path / "other")
+    assert built(0, cache).exists()
+
+
+def test_where_they_cannot_be_made_kernels_are_compiled(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise CompileError("no")
+
+    monkeypatch.setattr(precompiled_headers, "run", refused)
+    assert all(built(number, cache).exists() for number in range(3))
+    assert len(cache.entries()) == 3
+
+
+@cases(
+    "name, known",
+    [
+        ("/usr/bin/x86_64-linux-gnu-gcc-12 1 2", True),
+        ("/usr/bin/gcc 1 2", True),
+        ("/opt/gcc-13.2.0 1 2", True),
+        ("/usr/bin/clang-14 1 2", False),
+        ("/usr/bin/ccache 1 2", False),
+        ("ziglang 0.13", False),
+    ],
+)
+def test_they_are_gccs(name: str, known: bool) -> None:
+    assert bool(precompiled_headers.head_of(text(0), Compiler(("cc",), name))) == known
+
+
+@cases(
+    "other",
+    [
+        f"#define X 1\n{text(0)}",
+        f"#include <math.h>\n{text(0)}",
+        text(0).replace("\n\n", "\n#define X 1\n\n", 1),
+    ],
+)
+def test_a_text_that_begins_otherwise_has_none(other: str) -> None:
+    assert not precompiled_headers.head_of(other, compiler.find_compiler())

@@ -1,0 +1,88 @@
+"""What a kernel's report says, against numbers counted by hand."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tbe_impl.chip import auto_schedule
+from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.tensor import placeholder
+from tbe_impl.errors import MissingError
+from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel_report import report_of, schedules_of
+from tests.cases import cases
+
+needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kernels of this file, each compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def cache(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(compiled))
+    monkeypatch.setenv("MS_FUSION_THREADS", "2")
+
+
+def kernel(rows: int = 48, columns: int = 64) -> Kernel:
+    x = placeholder((rows, columns), "float16", "x")
+    y = WORDS["vexp"](WORDS["vabs"](x))
+    shape = (rows, columns)
+    schedule = auto_schedule.auto_schedule(y)
+    return Kernel("expabs", "Ascend910A", (Argument(x, shape, "x"),), (Argument(y, shape, "y"),), schedule)  # fmt: skip
+
+
+@needs_compiler
+def test_a_report_counts_bytes_and_names_the_code() -> None:
+    found = kernel().report()
+    assert [(use.role, use.name, use.bytes) for use in found.arrays] == [("in", "x", 48 * 64 * 2), ("out", "y", 48 * 64 * 2)]  # fmt: skip
+    assert found.bytes_moved == 2 * 48 * 64 * 2
+    (schedule,) = found.schedules
+    assert schedule.bytes_read == schedule.bytes_written == 48 * 64 * 2
+    assert found.errors == found.warnings == ()
+    assert found.code.symbols == ("k_expabs",) and found.threads == 2
+    text = str(found)
+    for part in ("built for Ascend910A", "C function k_expabs", "rounding accurate", "vector_bits the widest", "threads at most 2", "local.UB at its fullest", "alignment: ", "main memory: 6144 bytes read, 6144 bytes written", "tuned: no"):  # fmt: skip
+        assert part in text, part
+
+
+@needs_compiler
+def test_options_are_those_of_the_kernel() -> None:
+    found = report_of(kernel().with_options(vector_bits=256, threads=1))
+    assert "vector_bits 256" in str(found) and "threads at most 1" in str(found)
+
+
+def test_without_a_compiler_it_says_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MissingError("there is no C compiler")
+
+    monkeypatch.setattr("tbe_impl.cpu.prepared_kernel.plan", refuse)
+    found = report_of(kernel())
+    assert found.code.symbols == () and "there is no C compiler" in found.code.problem
+    assert "the NumPy back end, because there is no C compiler" in str(found)
+
+
+@needs_compiler
+@cases("given", [None, [], "no schedule", [[None]]], ids=str)
+def test_without_a_schedule_the_rest_is_said(given: object) -> None:
+    found = report_of(replace(kernel(), schedule=given))
+    assert found.schedules == () and "handed over no schedule" in str(found)
+
+
+def test_schedules_come_alone_or_in_lists() -> None:
+    one, two = kernel().schedule, kernel().schedule
+    assert schedules_of(replace(kernel(), schedule=[[one], (two, None)])) == (one, two)
+
+
+@needs_compiler
+def test_an_empty_array_needs_no_room() -> None:
+    found = report_of(kernel(0, 4))
+    assert found.bytes_moved == 0 and not found.problem and not found.errors
+    assert [one.bytes_read for one in found.schedules] == [0]
