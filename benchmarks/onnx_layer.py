@@ -14,7 +14,7 @@ from ms_fusion import cost
 from ms_fusion.formats.onnx_graph import ONNX_OP, ONNX_VERSION
 from ms_fusion.formats.onnx_names import NAMES
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, judged
+from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, judged
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.selection import select
 

@@ -21,8 +21,8 @@ from benchmarks.scatter import scatter
 from ms_fusion.cost import Benefit, measure_cpu
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import ONNX_OP, assumed, project
-from ms_fusion.onnx_fusion.cleaning import clean
-from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, judged
+from ms_fusion.onnx_fusion.cleanup import clean
+from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, judged
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.timing import Rows, launch_us, measured, rows_of

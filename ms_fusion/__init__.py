@@ -16,7 +16,7 @@ from tbe_impl import __version__ as __version__
 from tbe_impl.lazy_names import late_names
 
 if TYPE_CHECKING:
-    from ms_fusion.capture.front import assert_fused, explain, read
+    from ms_fusion.capture.explain_net import assert_fused, explain, read
     from ms_fusion.capture.tune import tune
     from ms_fusion.ledger import Ledger
     from ms_fusion.onnx_cell.cell import from_onnx
@@ -47,16 +47,16 @@ _HOMES = {
     "FusionError": "tbe_impl.errors",
     "FusionNotFound": "tbe_impl.errors",
     "Ledger": "ms_fusion.ledger",
-    "assert_fused": "ms_fusion.capture.front",
+    "assert_fused": "ms_fusion.capture.explain_net",
     "auto_fuse": "ms_fusion.onnx_fusion.auto_fuse",
     "check": "ms_fusion.presets.scopes",
     "disable": "ms_fusion.presets.scopes",
     "enable": "ms_fusion.presets.scopes",
-    "explain": "ms_fusion.capture.front",
+    "explain": "ms_fusion.capture.explain_net",
     "from_onnx": "ms_fusion.onnx_cell.cell",
     "fusion": "ms_fusion.presets.scopes",
     "patch": "ms_fusion.presets.scopes",
-    "read": "ms_fusion.capture.front",
+    "read": "ms_fusion.capture.explain_net",
     "specialize": "ms_fusion.specializing.specialized",
     "tune": "ms_fusion.capture.tune",
 }

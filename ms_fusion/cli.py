@@ -136,7 +136,7 @@ def explain(
 
     check_places(html_file, json_file)
     check_arguments(target, inputs, preset=preset, flags=flags, only_flags=only_flags)
-    from ms_fusion.capture.front import explain_target
+    from ms_fusion.capture.explain_net import explain_target
 
     with progress_shown() as say:
         ledger = explain_target(
@@ -179,7 +179,7 @@ def read(
 
     check_places(html_file, json_file)
     check_directory(directory)
-    from ms_fusion.capture.front import read as read_dumps
+    from ms_fusion.capture.explain_net import read as read_dumps
 
     show_ledger(read_dumps(directory, flags=flags, device=device), html_file, json_file)
 

@@ -104,7 +104,7 @@ def fuse(
     }
     checked(source, target, fusion_rules=names_in(rules), **asked)
     from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-    from ms_fusion.onnx_fusion.telling import RUNS_AS_BEFORE
+    from ms_fusion.onnx_fusion.ledger_building import RUNS_AS_BEFORE
 
     with progress_shown() as say:
         ledger = auto_fuse(
@@ -137,7 +137,7 @@ def _assumption(text: str) -> tuple[str, int]:
 
 def _log(ledger: Ledger, written: Path | None) -> Iterator[str]:
     """What was estimated, fused and written, a line each."""
-    from ms_fusion.onnx_fusion.written import KERNELS
+    from ms_fusion.onnx_fusion.output_files import KERNELS
     from ms_fusion.report.units import decimal_bytes_text, time_text
 
     told = ledger.environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ms_fusion.capture.front import explain_target
+from ms_fusion.capture.explain_net import explain_target
 from ms_fusion.ledger import Ledger
 from tbe_impl.errors import InputError
 

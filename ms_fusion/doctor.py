@@ -415,15 +415,15 @@ def check_convolution() -> Check:
 
 def check_generator() -> Check:
     """Whether ours builds the kernels: what was proved on this machine, or is now, in a child process."""
-    from ms_fusion.presets import handshake
+    from ms_fusion.presets import generator_proof
 
     name, version = "generator", version_of("mindspore")
     if version is None or not can_fuse_here():
         return Check(
             name, "hint", "not tried: kernels are built on Linux, with MindSpore installed"
         )
-    before = handshake.known(version)
-    why = handshake.why_not(version)
+    before = generator_proof.known(version)
+    why = generator_proof.why_not(version)
     if why:
         what = f"MindSpore's own builds the kernels, since ours cannot be used: {why}"
         return Check(name, "warning", what, "See the other checks; `generator=\"mindspore\"` asks for it without a warning.")  # fmt: skip

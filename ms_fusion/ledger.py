@@ -1,6 +1,6 @@
 """The ledger: fused kernels ↔ original operators, a reason for each edge left apart, numbers, receipts.
 
-Only records live here; `ms_fusion.capture.join` fills them. All of it is frozen.
+Only records live here; `ms_fusion.capture.operator_join` fills them. All of it is frozen.
 """
 
 from __future__ import annotations

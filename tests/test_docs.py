@@ -21,12 +21,12 @@ from click import Group
 
 import ms_fusion
 from ms_fusion import flag_lint, flags, generator_limits, operators
-from ms_fusion.capture import child
+from ms_fusion.capture import capture_child
 from ms_fusion.cli import cli, run
 from ms_fusion.formats import onnx_file, onnx_place
 from ms_fusion.mindspore_faults import FAULTS
 from ms_fusion.onnx_fusion import native, native_worker
-from ms_fusion.presets import generators, handshake, mindspore_state, record, table
+from ms_fusion.presets import generator_proof, generators, mindspore_state, preset_record, table
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import tuning_store
 from tbe_impl.environment import VARIABLES, Variable
@@ -386,14 +386,14 @@ def test_the_page_of_flags_is_what_the_code_knows(request: pytest.FixtureRequest
 def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section_of("SECURITY.md", "Processes that are started"), re.M))  # fmt: skip
     assert f"{compiler_process.TIME_LIMIT_S:g} s, {compiler_process.MEMORY_LIMIT_BYTES >> 30} GiB of memory" in rows["the C compiler"]  # fmt: skip
-    assert f"{child.TIME_LIMIT_S:g} s for `explain`" in rows["`explain` and `tune`"]
+    assert f"{capture_child.TIME_LIMIT_S:g} s for `explain`" in rows["`explain` and `tune`"]
     memory = native_worker.MEMORY_BYTES
     expected = ", ".join(
         f"{memory[mode] >> 30} GiB and {seconds:g} s"
         for mode, seconds in (("shapes", native.SHAPES_LIMIT_S), ("runtime", native.RUN_LIMIT_S))
     )
     assert expected in rows["shape inference and ONNX Runtime"]
-    assert f"{handshake.TIME_LIMIT_S:g} s" in rows["the proof of our generator"]
+    assert f"{generator_proof.TIME_LIMIT_S:g} s" in rows["the proof of our generator"]
     limits = section_of("SECURITY.md", "Limits on what is read")
     assert (onnx_place.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
     for size, what in (
@@ -475,7 +475,12 @@ def warnings_of_the_code() -> list[str]:
 def test_every_warning_is_explained_in_troubleshooting() -> None:
     quoted, said = texts_in_troubleshooting(), warnings_of_the_code()
     assert len(said) > 10
-    named = (record.PYNATIVE, record.O1_ON_CPU, generators.NOT_PRECISE, mindspore_state.EARLIER)
+    named = (
+        preset_record.PYNATIVE,
+        preset_record.O1_ON_CPU,
+        generators.NOT_PRECISE,
+        mindspore_state.EARLIER,
+    )
     assert [text for text in (*said, *named) if not any(one in text for one in quoted)] == []
 
 

@@ -8,9 +8,9 @@ __all__ = ["assert_fused", "explain", "explain_target", "read"]
 def __getattr__(name: str) -> Any:
     """The functions of `front`, fetched when asked for: the child process needs only `child`."""
     if name in __all__:
-        from ms_fusion.capture import front
+        from ms_fusion.capture import explain_net
 
-        return getattr(front, name)
+        return getattr(explain_net, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ms_fusion import cost
-from ms_fusion.capture.join import Joined
+from ms_fusion.capture.operator_join import Joined
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source
 from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger, Work

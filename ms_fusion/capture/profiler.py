@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ms_fusion.capture.median_spread import median_and_spread
 from ms_fusion.capture.outputs import arrays_of
-from ms_fusion.capture.spread import median_and_spread
 
 CALLS_PROFILED = 5
 SESSIONS = 3

@@ -14,16 +14,16 @@ import msgspec
 
 import tbe_impl
 from ms_fusion import presets
-from ms_fusion.capture.front import captured
-from ms_fusion.capture.run import UNFUSED, CaptureOrder, Measurements, title_of
+from ms_fusion.capture.capture_run import UNFUSED, CaptureOrder, Measurements, title_of
+from ms_fusion.capture.explain_net import captured
 from ms_fusion.capture.tuned_net import Comparison, TunedKernel, TunedNet, Variant
 from ms_fusion.cost import work_of
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.kernel_server.assemble import own_kernels
+from ms_fusion.kernel_server.composite_lowering import Group
+from ms_fusion.kernel_server.library_sequence import own_kernels
+from ms_fusion.kernel_server.nest_partition import each_apart, numbers, planned
 from ms_fusion.kernel_server.onednn_steps import LIBRARY
-from ms_fusion.kernel_server.plan import each_apart, numbers, planned
-from ms_fusion.kernel_server.translate import Group
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.target import check_tensors, require_mindspore

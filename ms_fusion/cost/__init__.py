@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from ms_fusion.cost.benefit import POOLINGS, Benefit, benefit
 from ms_fusion.cost.estimate import FUSION_TYPES, Estimate, estimate_benefit
+from ms_fusion.cost.graph_totals import known_beforehand, peak_memory_bytes, summarise
+from ms_fusion.cost.roofline_times import bound, predicted_saving_us, stages
 from ms_fusion.cost.tiling import CAPACITY_SHARE, REDUCING
-from ms_fusion.cost.times import bound, predicted_saving_us, stages
-from ms_fusion.cost.totals import known_beforehand, peak_memory_bytes, summarise
 from ms_fusion.cost.work import has_rule, is_matrix_product, work_of
 from ms_fusion.devices import DEVICES, Device, device, measure_cpu
 from ms_fusion.operators import VIEWS

@@ -6,7 +6,7 @@
 - *loss*: bytes that one kernel reads again because of how its tiles have to lie; see `ms_fusion.cost.tiling`. Where products are
   calls of a library, relu and a residual sum are passes over the result behind the call, and count as such.
 - *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it. In a kernel of ours on
-  a processor, what is read directly and at another place besides is computed for each (`ms_fusion.cost.turned`), by all cores
+  a processor, what is read directly and at another place besides is computed for each (`ms_fusion.cost.transposed_reads`), by all cores
   where the kernel is large enough to be shared.
 - *hidden*: where products are calls of a library, bytes move while it or a kernel of ours computes. A kernel takes as long as the slower
   of the two, so a byte that it does not move saves time only if it waited for bytes, and one that it moves besides costs time
@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ms_fusion.cost.tiling import CAPACITY_SHARE, IMAGES, tiling, waited_for
-from ms_fusion.cost.turned import repeated_steps
+from ms_fusion.cost.transposed_reads import repeated_steps
 from ms_fusion.cost.vector_steps import vector_steps
 from ms_fusion.cost.work import bytes_as_one, is_matrix_product, work_of
 from ms_fusion.devices import Device

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from custom_ops.onednn import quick_channels_last
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.kernel_server.last_pays import Kinds, is_one_place, worth_it
+from ms_fusion.kernel_server.channels_last_profitability import Kinds, is_one_place, worth_it
 
 TO_LAST, TO_PLAIN = (0, 2, 3, 1), (0, 3, 1, 2)
 CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {

@@ -14,14 +14,14 @@ from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import answers, choose
-from ms_fusion.kernel_server.answers import Row
-from ms_fusion.kernel_server.assemble import compile_own, needs_library
+from ms_fusion.kernel_server import compile_cache, plan_choice
+from ms_fusion.kernel_server.compile_cache import Row
+from ms_fusion.kernel_server.composite_lowering import Group, translate
 from ms_fusion.kernel_server.entry import entry
 from ms_fusion.kernel_server.float64_operators import in_float64
+from ms_fusion.kernel_server.library_sequence import compile_own, needs_library
 from ms_fusion.kernel_server.publishing import is_name, publish
 from ms_fusion.kernel_server.stubs import stub
-from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment
 from tbe_impl.codegen.program import write_laid_out
@@ -67,12 +67,12 @@ def build(text: str, directory: Path) -> None:
         FusionError: as `library`; `ParseError` for a text that is no kernel.
     """
     kernel = parse_kernel(text, file="the kernel's description")
-    started, compiled, key = time.perf_counter(), compiler.count_made(), answers.key_of(text)
+    started, compiled, key = time.perf_counter(), compiler.count_made(), compile_cache.key_of(text)
     made = library(kernel)
     seconds = round(time.perf_counter() - started, 3)
     publish(made.built, kernel.name, directory, Build(made.steps, seconds, compiler.count_made() == compiled))  # fmt: skip
     if made.lasting:
-        answers.remember(text, key, made.built, made.steps, made.row)
+        compile_cache.remember(text, key, made.built, made.steps, made.row)
 
 
 def stand_in(text: str, directory: Path, why: str) -> None:
@@ -140,12 +140,12 @@ def library(kernel: Composite) -> Made:
     with compat.installed(soc="cpu"):
         graph = in_float64(kernel.graph)
         group = translate(replace(kernel, graph=graph))
-        own = choose.plain(group, graph.inputs)
+        own = plan_choice.plain(group, graph.inputs)
         try:
-            return _compiled(group, graph, choose.chosen(own, group, graph))
+            return _compiled(group, graph, plan_choice.chosen(own, group, graph))
         except CompileError as error:
             log.info("kernel %s is cut into its operators: %s", kernel.name, error)
-            return _compiled(group, graph, choose.apart(own, group, graph))._replace(lasting=False)  # fmt: skip
+            return _compiled(group, graph, plan_choice.apart(own, group, graph))._replace(lasting=False)  # fmt: skip
 
 
 def _compiled(group: Group, graph: Graph, own: Kernel) -> Made:

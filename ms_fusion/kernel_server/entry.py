@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ms_fusion.kernel_server.composite_lowering import Group, size_bytes
 from ms_fusion.kernel_server.stubs import by_name_of_akg, subnormals, told
-from ms_fusion.kernel_server.translate import Group, size_bytes
 from tbe_impl.codegen.partition import may_overwrite
 from tbe_impl.codegen.program import Layout, Program
 from tbe_impl.dsl.tensor import Tensor

@@ -18,7 +18,7 @@ from tbe_impl.runtime import compiler
 from tbe_impl.runtime.thread_pool import start_workers
 
 if TYPE_CHECKING:
-    from ms_fusion.kernel_server.rows import Prepared
+    from ms_fusion.kernel_server.sequence_loader import Prepared
 
 SOURCE = Path(__file__).with_name("host.c")
 LARGE_PAGES = Path(__file__).with_name("large_pages.c")
@@ -81,17 +81,17 @@ class Host:
             found = None if failed else _answered(text)
             if found is None:
                 from ms_fusion.formats.composite import parse_kernel
-                from ms_fusion.kernel_server.hosted import prepared
+                from ms_fusion.kernel_server.host_preparation import prepared
 
                 found = prepared(parse_kernel(text, file=f"{name}.info"), failed=failed)
             return found
 
 
 def _answered(text: str) -> Prepared | None:
-    from ms_fusion.kernel_server import rows
+    from ms_fusion.kernel_server import sequence_loader
 
     try:
-        return rows.answered(text)
+        return sequence_loader.answered(text)
     except Exception as error:  # noqa: BLE001
         # whatever is amiss with an answer, the kernel can be assembled
         log.info("a kernel is assembled anew: %s", error)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ms_fusion.accuracy.formulas import Call, is_float, of_average, of_average_gradient
 from ms_fusion.accuracy.windows import Windows, windows
-from ms_fusion.kernel_server.sums import both, divided, wide
+from ms_fusion.kernel_server.window_sums import both, divided, wide
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, binary
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name

@@ -6,7 +6,7 @@ from typing import Any
 
 from ms_fusion.accuracy.formulas import Call
 from ms_fusion.accuracy.resizing import Sizes, nearest_places, nearest_sizes, sizes
-from ms_fusion.kernel_server.sums import both, divided, wide
+from ms_fusion.kernel_server.window_sums import both, divided, wide
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.errors import InputError

@@ -8,7 +8,7 @@ import mindspore
 from mindspore import ops
 
 from ms_fusion.onnx_cell.functions import tanh
-from ms_fusion.onnx_cell.use import Use, number
+from ms_fusion.onnx_cell.operator_use import Use, number
 
 DTYPES = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """ONNX's number of a dtype → its name, of those that a softmax may be computed in."""

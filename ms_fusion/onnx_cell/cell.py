@@ -20,9 +20,9 @@ from custom_ops.core.cell import FusedCell
 from ms_fusion.accuracy.worker import WorkerError
 from ms_fusion.graph import Node
 from ms_fusion.onnx_cell.groups import is_differentiable, spec_of
-from ms_fusion.onnx_cell.reading import Opened, read
-from ms_fusion.onnx_cell.use import DTYPES
-from ms_fusion.onnx_cell.writing import HEAD, Constants, Written, check_known, written
+from ms_fusion.onnx_cell.model_graph import Opened, read
+from ms_fusion.onnx_cell.net_source import HEAD, Constants, Written, check_known, written
+from ms_fusion.onnx_cell.operator_use import DTYPES
 from tbe_impl import environment
 from tbe_impl.errors import InputError
 

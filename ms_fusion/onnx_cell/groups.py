@@ -12,7 +12,7 @@ from custom_ops.core.operator_spec import OpSpec
 from ms_fusion.cost import is_matrix_product
 from ms_fusion.formats.onnx_graph import ONNX_OP, UNKNOWN_RANK, assumed
 from ms_fusion.graph import Graph, Node
-from ms_fusion.onnx_fusion.assembled import assembled
+from ms_fusion.onnx_fusion.kernel_sequence import assembled
 from ms_fusion.onnx_fusion.kernels import build, for_shapes, outputs_of, read_inputs
 from ms_fusion.onnx_fusion.python_names import identifier
 from tbe_impl.dsl.dtypes import DTYPES

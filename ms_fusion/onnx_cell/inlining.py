@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common as passes
 
 from ms_fusion.accuracy.worker import WorkerError
-from ms_fusion.onnx_fusion.cleaning import fold
+from ms_fusion.onnx_fusion.cleanup import fold
 from ms_fusion.onnx_fusion.native import Native
 
 NODES_MAX = 20_000

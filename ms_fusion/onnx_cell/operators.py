@@ -15,20 +15,20 @@ from custom_ops.operators.layer_norm import LAYER_NORM
 from custom_ops.operators.rms_norm import RMS_NORM
 from ms_fusion.onnx_cell import (
     attention,
-    bits,
-    boxes,
-    distinct,
+    bit_casts,
+    box_selection,
     einsum,
-    images,
-    places,
+    fourier,
+    grid_sampling,
+    image_operators,
+    indexed_elements,
     quantized,
     recurrent,
-    regions,
-    sampling,
+    region_sampling,
     sequences,
-    spectra,
+    unique,
 )
-from ms_fusion.onnx_cell.use import Use, number
+from ms_fusion.onnx_cell.operator_use import Use, number
 
 Said = Callable[[Use], str]
 MODULES = (
@@ -396,11 +396,11 @@ def _tiled(use: Use) -> str:
 
 def _padded(use: Use) -> str:
     if use.has(1) and use.node.inputs[1] in use.sizes:
-        return places.padded(use)
+        return indexed_elements.padded(use)
     pads, axes = use.whole("pads", 1) or (), use.whole("axes", 3)
     value = use.numbers("value", 2) or (0.0,)
     if use.attr("mode", "constant") != "constant" or min(pads, default=0) < 0 or axes:
-        return places.padded(use)
+        return indexed_elements.padded(use)
     half = len(pads) // 2
     told = tuple(one for pair in zip(pads[:half], pads[half:], strict=True) for one in pair)
     return f"functions.padded({use.text()}, {told}, {number(value[0])})"
@@ -453,19 +453,19 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "Flatten": lambda use: f"functions.flatten({use.text()}, {int(use.attr('axis', 1)) % (use.rank() + 1) if use.attr('axis', 1) >= 0 else use.axis(1)})",
         "Slice": _sliced, "Gather": _gathered, "Concat": _joined, "Split": _split, "Tile": _tiled, "Pad": _padded,
         "ConstantOfShape": _filled, "Range": _range, "Trilu": _triangle, "OneHot": _one_hot, "DepthToSpace": _blocks, "SpaceToDepth": _blocks,
-        "GatherElements": places.gather_elements, "GatherND": places.gather_nd, "ScatterElements": places.scatter_elements, "Scatter": places.scatter_elements,
-        "ScatterND": places.scatter_nd, "TopK": places.top, "Compress": places.compress, "ReverseSequence": places.reverse_sequence, "EyeLike": places.diagonal,
-        "NonZero": lambda use: f"places.not_zero({use.text()})", "Unique": distinct.unique, "TensorScatter": places.write, "BitCast": bits.bit_cast,
+        "GatherElements": indexed_elements.gather_elements, "GatherND": indexed_elements.gather_nd, "ScatterElements": indexed_elements.scatter_elements, "Scatter": indexed_elements.scatter_elements,
+        "ScatterND": indexed_elements.scatter_nd, "TopK": indexed_elements.top, "Compress": indexed_elements.compress, "ReverseSequence": indexed_elements.reverse_sequence, "EyeLike": indexed_elements.diagonal,
+        "NonZero": lambda use: f"places.not_zero({use.text()})", "Unique": unique.unique, "TensorScatter": indexed_elements.write, "BitCast": bit_casts.bit_cast,
         # products, images, sequences
-        "MatMul": _own("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": images.convolution, "ConvTranspose": images.transposed_convolution,
-        "MaxPool": images.max_pool, "AveragePool": images.average_pool, "Resize": images.resized, "LpPool": images.power_pool, "Upsample": images.resized, "GridSample": sampling.grid_sample,
-        "RoiAlign": regions.align, "DeformConv": regions.bent_convolution, "Col2Im": images.put_together, "MaxUnpool": images.unpooled, "DFT": spectra.transform, "STFT": spectra.windowed_transform,
+        "MatMul": _own("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": image_operators.convolution, "ConvTranspose": image_operators.transposed_convolution,
+        "MaxPool": image_operators.max_pool, "AveragePool": image_operators.average_pool, "Resize": image_operators.resized, "LpPool": image_operators.power_pool, "Upsample": image_operators.resized, "GridSample": grid_sampling.grid_sample,
+        "RoiAlign": region_sampling.align, "DeformConv": region_sampling.bent_convolution, "Col2Im": image_operators.put_together, "MaxUnpool": image_operators.unpooled, "DFT": fourier.transform, "STFT": fourier.windowed_transform,
         "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn, "Scan": _uncounted,
         "SequenceConstruct": sequences.constructed, "SequenceEmpty": lambda _: "()", "SequenceAt": sequences.at, "SequenceInsert": sequences.inserted,
         "SequenceErase": sequences.erased, "SequenceLength": lambda use: f"Tensor(len({use.text()}), mindspore.int64)",
         "ConcatFromSequence": sequences.joined, "SplitToSequence": sequences.split,
         # numbers on a grid, boxes
-        "QuantizeLinear": quantized.to_grid, "DequantizeLinear": quantized.from_grid, "NonMaxSuppression": boxes.suppression,
+        "QuantizeLinear": quantized.to_grid, "DequantizeLinear": quantized.from_grid, "NonMaxSuppression": box_selection.suppression,
         "MatMulInteger": quantized.product, "QLinearMatMul": quantized.product_on_grid,
     }
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import mindspore
 from mindspore import ops
 
-from ms_fusion.onnx_cell.use import Use
+from ms_fusion.onnx_cell.operator_use import Use
 
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
 

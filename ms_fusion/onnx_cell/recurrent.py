@@ -7,7 +7,7 @@ from typing import Any
 from mindspore import ops
 
 from ms_fusion.onnx_cell.functions import tanh
-from ms_fusion.onnx_cell.use import Use, number
+from ms_fusion.onnx_cell.operator_use import Use, number
 
 OWN = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 """Activations of one direction."""

@@ -11,7 +11,7 @@ import mindspore
 import numpy as np
 from mindspore import Tensor, ops
 
-from ms_fusion.onnx_cell.use import Use
+from ms_fusion.onnx_cell.operator_use import Use
 
 NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "round_prefer_floor": lambda at: np.ceil(at - 0.5), "round_prefer_ceil": lambda at: np.floor(at + 0.5),

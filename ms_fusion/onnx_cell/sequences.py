@@ -6,7 +6,7 @@ from typing import Any
 
 from mindspore import ops
 
-from ms_fusion.onnx_cell.use import Use
+from ms_fusion.onnx_cell.operator_use import Use
 
 
 def _place(use: Use, position: int) -> int | None:

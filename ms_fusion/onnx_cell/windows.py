@@ -10,7 +10,7 @@ import mindspore
 import numpy as np
 from mindspore import Tensor, ops
 
-from ms_fusion.onnx_cell.use import Use
+from ms_fusion.onnx_cell.operator_use import Use
 
 
 def table(sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], *, up: bool) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:  # fmt: skip

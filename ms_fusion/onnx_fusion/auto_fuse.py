@@ -15,19 +15,15 @@ from ms_fusion.formats.onnx_graph import project
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion import functions
 from ms_fusion.onnx_fusion.arguments import LEVELS, checked, checked_lowered
-from ms_fusion.onnx_fusion.as_kernels import as_kernels
-from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
-from ms_fusion.onnx_fusion.cleaning import Cleaned, clean, untouched
-from ms_fusion.onnx_fusion.kept_kernels import REPRODUCERS
+from ms_fusion.onnx_fusion.cleanup import Cleaned, clean, untouched
+from ms_fusion.onnx_fusion.kernel_functions import as_kernels
+from ms_fusion.onnx_fusion.ledger_building import unknown_sizes, with_errors
 from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx_fusion.output_files import KERNELS, check_weights, write
+from ms_fusion.onnx_fusion.runtime_operators import as_runtime_operators
+from ms_fusion.onnx_fusion.shared_kernel_directory import REPRODUCERS
 from ms_fusion.onnx_fusion.task import Progress, Task
-from ms_fusion.onnx_fusion.telling import unknown_sizes, with_errors
 from ms_fusion.onnx_fusion.verification import Comparison, agree
-from ms_fusion.onnx_fusion.written import (
-    KERNELS,
-    check_weights,
-    write,
-)
 from ms_fusion.progress import Milestone
 from ms_fusion.rule_dicts import FusionRules
 from tbe_impl.errors import InputError

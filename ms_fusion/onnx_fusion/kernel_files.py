@@ -11,7 +11,7 @@ from typing import Any
 from ms_fusion import __version__
 from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Value
-from ms_fusion.onnx_fusion.deciding import operator_of
+from ms_fusion.onnx_fusion.decisions import operator_of
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.line_maps import commented, line_map
 from ms_fusion.onnx_fusion.tbe_source import Line, descriptions, tbe_source

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ms_fusion.accuracy.formulas import numpy_dtype
-from ms_fusion.cost.turned import better_stored
+from ms_fusion.cost.transposed_reads import better_stored
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.called import Call
 from ms_fusion.onnx_fusion.clusters import SEARCHES
-from ms_fusion.onnx_fusion.meanings import said
+from ms_fusion.onnx_fusion.lowering_rules import said
+from ms_fusion.onnx_fusion.operator_call import Call
 from ms_fusion.onnx_fusion.python_names import identifier
 from ms_fusion.rewrite import LAYOUTS
 from tbe_impl import dsl, environment

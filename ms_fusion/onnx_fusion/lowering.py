@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from ms_fusion.onnx_fusion.tidying.parts import is_op, shape_of
-from ms_fusion.onnx_fusion.tidying.parts import version as version_of
+from ms_fusion.onnx_fusion.canonicalization.parts import is_op, shape_of
+from ms_fusion.onnx_fusion.canonicalization.parts import version as version_of
 
 _SOURCE = "CANN's ops-nn, Conv3D and Conv3DV2: supported products"
 _THREE = MappingProxyType({3: f"a convolution in three axes ({_SOURCE})"})

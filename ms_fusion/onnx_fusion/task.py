@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from ms_fusion.devices import Device
 from ms_fusion.ledger import Ledger
-from ms_fusion.onnx_fusion.cleaning import Cleaned
+from ms_fusion.onnx_fusion.cleanup import Cleaned
 from ms_fusion.onnx_fusion.kernels import GroupKernel
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.reproducers import Reproducer

@@ -14,7 +14,7 @@ from custom_ops.core.kernel_chain import Chain
 from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.formats.onnx_graph import ONNX_OP, assumed
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.assembled import assembled
+from ms_fusion.onnx_fusion.kernel_sequence import assembled
 from ms_fusion.onnx_fusion.verification import sample
 from tbe_impl.errors import FusionError
 from tbe_impl.runtime.buffers import aligned_empty

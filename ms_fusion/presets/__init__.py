@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         set_mode,
         version,
     )
-    from ms_fusion.presets.record import FusionWarning, InForce, fuses
+    from ms_fusion.presets.preset_record import FusionWarning, InForce, fuses
     from ms_fusion.presets.scopes import (
         check,
         compile_anew,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _OF_HOME = {
     "mindspore_state": "compile_lock device_target environment_flags failed_graphs_in kernel_directory save_graphs set_mode version",
-    "record": "FusionWarning InForce fuses",
+    "preset_record": "FusionWarning InForce fuses",
     "scopes": "check compile_anew disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch prepare refuse unpatch",
     "table": "resolve",
 }  # fmt: skip

@@ -14,7 +14,7 @@ import msgspec
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import mindspore_state
-from ms_fusion.presets.record import fuses
+from ms_fusion.presets.preset_record import fuses
 from tbe_impl.errors import FusionError
 
 FILE = "ms_fusion.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ms_fusion.generator_limits import GENERATOR
-from ms_fusion.presets import handshake, mindspore_state
+from ms_fusion.presets import generator_proof, mindspore_state
 from ms_fusion.presets.table import is_served
 from tbe_impl.errors import InputError
 
@@ -47,11 +47,11 @@ def choose(
         return MINDSPORE, ((_found("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ())  # fmt: skip
     if mindspore_state.had_kernels():
         return MINDSPORE, (_instead(mindspore_state.EARLIER, "Enable ours before anything is compiled."),)  # fmt: skip
-    reason = handshake.why_not(mindspore_state.version())
+    reason = generator_proof.why_not(mindspore_state.version())
     if reason:
         return MINDSPORE, (_instead(reason, "Run `ms-fusion doctor`."),)
     mindspore_state.host_kernels()
-    library = handshake.without_library(mindspore_state.version())
+    library = generator_proof.without_library(mindspore_state.version())
     return OURS, ((_found("note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"),) if library else ())  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from ms_fusion.presets import mindspore_state
-from ms_fusion.presets.marks import CELL_FLAGS, HELD
+from ms_fusion.presets.cell_attributes import CELL_FLAGS, HELD
 
 GENERATING = ("prefill", "increment")
 """Phases of Cells that generate text."""

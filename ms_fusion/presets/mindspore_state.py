@@ -20,7 +20,7 @@ from typing import Any
 
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import private_directory
-from ms_fusion.presets.record import fuses
+from ms_fusion.presets.preset_record import fuses
 from tbe_impl import environment
 from tbe_impl.errors import InputError, MissingError, UnsafeError
 
@@ -266,9 +266,9 @@ def prepare() -> None:
         GraphExecutor_.get_instance().set_kernel_build_server_dir(f"{scripts}{os.sep}")
         _had_kernels = _has_kernels_loaded()
         if not _had_kernels and not private_directory.is_made_here(place):
-            from ms_fusion.presets import kept_kernels
+            from ms_fusion.presets import user_kernel_directory
 
-            kept_kernels.remove_strange(place / KERNELS)
+            user_kernel_directory.remove_strange(place / KERNELS)
         _prepared = True
 
 

@@ -12,8 +12,8 @@ from ms_fusion.flag_lint import Finding
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.graph import Graph
+from ms_fusion.presets.preset_record import PYNATIVE_REMEDY
 from ms_fusion.presets.pynative import is_jitted
-from ms_fusion.presets.record import PYNATIVE_REMEDY
 from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.presets.marks import CALLED_NET
+from ms_fusion.presets.cell_attributes import CALLED_NET
 from tbe_impl import environment, tuning_store
 from tbe_impl.runtime.cache import make_key
 from tbe_impl.tuning_store import Store
@@ -146,7 +146,7 @@ def applied(flags: str, net: Any, inputs: Sequence[Any]) -> str:
         return flags
     text = f"{_name(net)}: by what tuning found, {found.why} {FORGET}"
     if text not in _said:
-        from ms_fusion.presets.first_compile import say
+        from ms_fusion.presets.compile_messages import say
 
         _said.add(text)
         say(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mindspore import nn
 
-from ms_fusion.presets.marks import CALLED_NET, CELL_FLAGS
+from ms_fusion.presets.cell_attributes import CALLED_NET, CELL_FLAGS
 
 
 class OneShape(nn.Cell):

@@ -17,7 +17,7 @@ from ms_fusion.presets.mindspore_state import (
     pynative_executor,
     variable,
 )
-from ms_fusion.presets.record import PYNATIVE, fuses
+from ms_fusion.presets.preset_record import PYNATIVE, fuses
 from tbe_impl.errors import InputError
 
 _is_watching = False
@@ -77,7 +77,7 @@ def name_uncompiled(fuses_now: Callable[[], bool]) -> None:
             if nn.Cell.__call__ is call:
                 nn.Cell.__call__ = original
             if not is_graph_mode() and fuses_now() and not is_jitted(self):
-                from ms_fusion.presets.first_compile import say
+                from ms_fusion.presets.compile_messages import say
 
                 say(f"{type(self).__name__}: {PYNATIVE}")
         return original(self, *args, **kwargs)
@@ -110,9 +110,9 @@ def _under(
         text = flags() or variable(FLAGS_VARIABLE) or ""
         # MindSpore forgets what it was about when this fails, so that it cannot be tried again
         if fuses(text) and generator_of(text) == "ms_fusion" and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args):  # fmt: skip
-            from ms_fusion.presets import again
+            from ms_fusion.presets import compile_retry
 
-            text = again.WITHOUT_BFLOAT16.over(text)
+            text = compile_retry.WITHOUT_BFLOAT16.over(text)
         if not text:
             return original(self, *args, **kwargs)
         with compile_lock, kernels_in_place(), flags_set(text):

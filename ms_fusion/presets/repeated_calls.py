@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ms_fusion.presets import graph_keys
-from ms_fusion.presets.last_calls import Kernel, Last, LastCalls, is_stored, switched
+from ms_fusion.presets.call_records import Kernel, Last, LastCalls, is_stored, switched
 
 _log = logging.getLogger("ms_fusion")
 
@@ -89,12 +89,12 @@ def repeating(original: Callable[..., Any], calls: LastCalls) -> Callable[..., A
         return executor._exec_pip(cell, *args, phase=last.graph)
 
     def asked(last: Last, cell: Any, args: tuple[Any, ...]) -> Any:
-        from ms_fusion.presets import direct_calls
+        from ms_fusion.presets import direct_kernel_calls
 
-        with direct_calls.watched() as seen:
+        with direct_kernel_calls.watched() as seen:
             result = run(last, cell, args)
         try:
-            direct = direct_calls.direct(cell, last.graph, args, result, seen)
+            direct = direct_kernel_calls.direct(cell, last.graph, args, result, seen)
         except Exception as error:  # noqa: BLE001 the call has been made
             _log.info("whether %s is one kernel cannot be told: %s", type(cell).__name__, error)
         else:

@@ -22,16 +22,16 @@ from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.presets import (
     call_lock,
+    fast_call_path,
+    generator_proof,
     generators,
     graph_keys,
-    handshake,
-    lighter_calls,
     mindspore_state,
+    own_generator_flags,
     pynative,
-    served,
     user_flags,
 )
-from ms_fusion.presets.marks import CELL_FLAGS
+from ms_fusion.presets.cell_attributes import CELL_FLAGS
 from ms_fusion.presets.mindspore_state import (
     FLAGS_VARIABLE,
     compile_lock,
@@ -46,7 +46,7 @@ from ms_fusion.presets.mindspore_state import (
     version,
     where_kernels_are,
 )
-from ms_fusion.presets.record import (
+from ms_fusion.presets.preset_record import (
     NO_LEVEL,
     NO_LEVEL_REMEDY,
     PYNATIVE,
@@ -411,7 +411,9 @@ def _setting(
     if device == "CPU" and chosen != generators.OURS and wanted.kernel_generator == generators.GENERATOR:  # fmt: skip
         wanted = replace(wanted, kernel_generator=None)
     if chosen == generators.OURS:
-        wanted = served.without_kept_out(wanted, library=not handshake.without_library(version()))
+        wanted = own_generator_flags.without_kept_out(
+            wanted, library=not generator_proof.without_library(version())
+        )
     return Setting(preset, wanted.render(), asked), found
 
 
@@ -517,8 +519,8 @@ def _set_jit_level(level: str) -> None:
 def prepare() -> None:
     """From now on Cells and ``@ms.jit`` functions are compiled under our lock, a patched Cell under its own flags.
 
-    What stands around a compilation (see `ms_fusion.presets.compiling`) does so from then on only, also for flags that come
-    from elsewhere. Calls cost less of Python from then on (see `ms_fusion.presets.lighter_calls`).
+    What stands around a compilation (see `ms_fusion.presets.compile_context`) does so from then on only, also for flags that come
+    from elsewhere. Calls cost less of Python from then on (see `ms_fusion.presets.fast_call_path`).
 
     Raises:
         as `mindspore_state.prepare`.
@@ -531,7 +533,7 @@ def prepare() -> None:
             if keys is not None:
                 owner.generate_arguments_key = graph_keys.with_flags(keys, _state)
     pynative.gradients_under(_flags_of_gradients)
-    lighter_calls.install(_state)
+    fast_call_path.install(_state)
 
 
 def _flags_of_gradients() -> str:
@@ -544,9 +546,7 @@ def _flags_of_gradients() -> str:
 def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def compile(self: Any, net: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        from ms_fusion.presets import (
-            compiling,  # who enables waits for nothing that compiling alone needs
-        )
+        from ms_fusion.presets import compile_context
 
         with compile_lock:
             own = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
@@ -554,7 +554,7 @@ def _guarded(original: Callable[..., Any]) -> Callable[..., Any]:
             setting = own or (None if _is_overruled() else _state.top)
             _switch_device(own)
             try:
-                return compiling.compiled(
+                return compile_context.compiled(
                     lambda: original(self, net, inputs, *args, **kwargs),
                     net,
                     tuple(inputs),

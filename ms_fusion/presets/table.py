@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from ms_fusion.flags import NOTHING, GraphKernelFlags
 from ms_fusion.generator_limits import generator_of
-from ms_fusion.presets.order_of_effects import order_kept
-from ms_fusion.presets.served import served
+from ms_fusion.presets.order_preserving_passes import order_kept
+from ms_fusion.presets.own_generator_flags import served
 from tbe_impl.errors import InputError
 
 DEVICES = ("CPU", "GPU", "Ascend")

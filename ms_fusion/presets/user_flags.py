@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ms_fusion.presets.mindspore_state import context
-from ms_fusion.presets.record import O1_ON_CPU
+from ms_fusion.presets.preset_record import O1_ON_CPU
 
 
 def wrong_in(text: str, device: str, source: str = "") -> list[str]:

@@ -21,8 +21,8 @@ from ms_fusion.why_not.fusability import (
     refusals,
     settings,
 )
-from ms_fusion.why_not.prospect import Prospect
-from ms_fusion.why_not.reach import Reach
+from ms_fusion.why_not.merge_reachability import Reach
+from ms_fusion.why_not.prospective_fusion import Prospect
 from ms_fusion.why_not.reasons import RANK, sentence, shape_text
 from ms_fusion.why_not.splitter import REDUCING_FIRST, Kernel, Pair, kernel_of, why_split
 from ms_fusion.why_not.suggest import casting_down, suggest, with_flags

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion import devices
-from ms_fusion.capture.front import read
+from ms_fusion.capture.explain_net import read
 from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_defaults import taken_off
@@ -17,9 +17,9 @@ from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx_fusion.arguments import LEVELS
-from ms_fusion.onnx_fusion.assuming import with_sizes
-from ms_fusion.onnx_fusion.cleaning import clean
-from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, operator_of, worth_of
+from ms_fusion.onnx_fusion.assumed_sizes import with_sizes
+from ms_fusion.onnx_fusion.cleanup import clean
+from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, operator_of, worth_of
 from ms_fusion.onnx_fusion.foreign_sizes import within_known_sizes
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.selection import select

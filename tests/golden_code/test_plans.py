@@ -8,10 +8,10 @@ import pytest
 
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import assemble, channels_last, plan
+from ms_fusion.kernel_server import channels_last, library_sequence, nest_partition
+from ms_fusion.kernel_server.composite_lowering import Group, translate
+from ms_fusion.kernel_server.library_partition import parts
 from ms_fusion.kernel_server.onednn_steps import LibraryStep
-from ms_fusion.kernel_server.parts import parts
-from ms_fusion.kernel_server.translate import Group, translate
 from ms_fusion.kernel_server.transposes import done_by
 from tbe_impl import compat
 from tbe_impl.codegen.nest_text import show_nests
@@ -23,7 +23,7 @@ from tests.golden_code.pinned import numbered_from_zero
 
 def plan_lines(group: Group, graph: Graph) -> Iterator[str]:
     """The plan that costs least: what is stored, the operators of each nest, and its loops."""
-    found = plan.planned(group, graph)
+    found = nest_partition.planned(group, graph)
     operators = {node.name: node.op for node in graph}
     makers = {name: node.op for node in graph for name in node.outputs}
     yield f"operators: {' '.join(operators.values())}"
@@ -45,8 +45,8 @@ def planned_text(kernel: Composite) -> str:
 
 def chain_text(kernel: Composite) -> str:
     """The calls of the library in a group, and the plans of what lies between."""
-    graph = assemble._ready(kernel.graph)
-    own = assemble.own_kernels(kernel)
+    graph = library_sequence._ready(kernel.graph)
+    own = library_sequence.own_kernels(kernel)
     lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
     for part in parts(graph):
         if isinstance(part, LibraryStep):

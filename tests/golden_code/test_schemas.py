@@ -23,12 +23,12 @@ from tests.ms_fusion.report.ledgers import transformer_ledger
 
 RECORDS = (
     ("ms_fusion.report.document", "LedgerDocument"),
-    ("ms_fusion.capture.child", "CaptureRequest"),
-    ("ms_fusion.capture.child", "CaptureFailure"),
-    ("ms_fusion.capture.run", "CaptureOrder"),
-    ("ms_fusion.capture.run", "Measurements"),
-    ("ms_fusion.kernel_server.answers", "Answer"),
-    ("ms_fusion.presets.handshake", "Proof"),
+    ("ms_fusion.capture.capture_child", "CaptureRequest"),
+    ("ms_fusion.capture.capture_child", "CaptureFailure"),
+    ("ms_fusion.capture.capture_run", "CaptureOrder"),
+    ("ms_fusion.capture.capture_run", "Measurements"),
+    ("ms_fusion.kernel_server.compile_cache", "Answer"),
+    ("ms_fusion.presets.generator_proof", "Proof"),
     ("ms_fusion.presets.net_choices", "NetChoice"),
     ("tbe_impl.tuning_store", "Tuning"),
     ("tbe_impl.runtime.cache_entry", "Meta"),

@@ -13,7 +13,7 @@ import pytest
 
 from ms_fusion import doctor
 from ms_fusion.doctor import Check, diagnose
-from ms_fusion.presets import handshake
+from ms_fusion.presets import generator_proof
 from tests.cases import FULL, cases
 
 GOOD = {
@@ -186,8 +186,8 @@ def test_the_generator_is_tried(
 ) -> None:
     installed(monkeypatch)
     monkeypatch.setattr(doctor, "can_fuse_here", lambda: True)
-    monkeypatch.setattr(handshake, "known", lambda version: before)
-    monkeypatch.setattr(handshake, "why_not", lambda version: why)
+    monkeypatch.setattr(generator_proof, "known", lambda version: before)
+    monkeypatch.setattr(generator_proof, "why_not", lambda version: why)
     found = doctor.check_generator()
     assert (found.status, says in found.what) == (status, True), found
 

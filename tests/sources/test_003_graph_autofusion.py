@@ -22,7 +22,7 @@ from ms_fusion.cost import estimate_benefit as estimate_fusion_benefit
 from ms_fusion.devices import device
 from ms_fusion.onnx_fusion import auto_fuse as fusing
 from ms_fusion.onnx_fusion.arguments import LEVELS
-from ms_fusion.onnx_fusion.deciding import candidates_in, chosen_rules, worth_of
+from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, worth_of
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.rule_dicts import read_rules
 from tbe_impl.errors import InputError

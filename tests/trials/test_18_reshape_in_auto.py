@@ -10,7 +10,7 @@ import pytest
 from ms_fusion import operators
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.presets.served import EXPANDED
+from ms_fusion.presets.own_generator_flags import EXPANDED
 from ms_fusion.presets.table import resolve
 from ms_fusion.why_not import explain_edges
 from tests.cases import cases

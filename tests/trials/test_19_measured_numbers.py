@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ms_fusion.accuracy.ulp import ulp_difference
+from ms_fusion.capture.median_spread import median_and_spread
 from ms_fusion.capture.profiler import CALLS_PROFILED, read_profile, times_of
-from ms_fusion.capture.spread import median_and_spread
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Summary, Work

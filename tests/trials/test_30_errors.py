@@ -18,7 +18,7 @@ import custom_ops
 import ms_fusion as mf
 from custom_ops.core.registry import formula, register_operator
 from ms_fusion import doctor
-from ms_fusion.capture.front import explain_target
+from ms_fusion.capture.explain_net import explain_target
 from ms_fusion.cli import run
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.presets.table import check_preset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ms_fusion.onnx_fusion.ort.equivalent import CONTRIB, Equivalent, Site
+from ms_fusion.onnx_fusion.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rewrite import Rule
 from ms_fusion.rules.activation import silu
 from ms_fusion.rules.gelu import GELU

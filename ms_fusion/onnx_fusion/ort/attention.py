@@ -13,7 +13,7 @@ import numpy as np
 
 from ms_fusion.formats.onnx_graph import UNKNOWN_RANK
 from ms_fusion.graph import Graph, Node
-from ms_fusion.onnx_fusion.ort.equivalent import CONTRIB, Equivalent, Site
+from ms_fusion.onnx_fusion.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 NAME, VERSION = "Attention", 23

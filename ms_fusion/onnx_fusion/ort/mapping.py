@@ -13,16 +13,16 @@ from ms_fusion.devices import Device
 from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import RejectedCandidate
-from ms_fusion.onnx_fusion.alike import signature
 from ms_fusion.onnx_fusion.arguments import check_names
-from ms_fusion.onnx_fusion.deciding import Progress, candidates_in, refused_in, rejected
+from ms_fusion.onnx_fusion.decisions import Progress, candidates_in, refused_in, rejected
+from ms_fusion.onnx_fusion.equal_groups import signature
 from ms_fusion.onnx_fusion.groups import fused_node, is_closed, order_of
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.ort import attention
-from ms_fusion.onnx_fusion.ort.equivalent import Equivalent, Site
-from ms_fusion.onnx_fusion.ort.placed import replace
+from ms_fusion.onnx_fusion.ort.equivalents import Equivalent, Site
+from ms_fusion.onnx_fusion.ort.operator_trials import Tried, sizes_of, tried
+from ms_fusion.onnx_fusion.ort.placement import replace
 from ms_fusion.onnx_fusion.ort.table import EQUIVALENTS, WITHOUT
-from ms_fusion.onnx_fusion.ort.trying import Tried, sizes_of, tried
 from ms_fusion.progress import Step
 from ms_fusion.rewrite import Candidate, Match, Rule, matches
 from ms_fusion.rules import DEFAULT_RULES

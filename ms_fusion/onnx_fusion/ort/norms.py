@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ms_fusion.graph import Node
-from ms_fusion.onnx_fusion.ort.equivalent import CONTRIB, Equivalent, Site
+from ms_fusion.onnx_fusion.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rules.add_norm import ADD_LAYER_NORM
 from ms_fusion.rules.layer_norm import LAYER_NORM
 from ms_fusion.rules.rms_norm import RMS_NORM

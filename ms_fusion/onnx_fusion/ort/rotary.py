@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ms_fusion.graph import Graph, Node
-from ms_fusion.onnx_fusion.ort.equivalent import CONTRIB, Equivalent, Site
+from ms_fusion.onnx_fusion.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rules.rotary import ROTARY
 
 ALONG = frozenset({"Cos", "Sin", "Cast", "ExpandDims", "Squeeze"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ms_fusion.formats.onnx_graph import ONNX_VERSION
-from ms_fusion.onnx_fusion.ort.equivalent import Equivalent, Site
+from ms_fusion.onnx_fusion.ort.equivalents import Equivalent, Site
 from ms_fusion.rewrite import Op, Rule
 
 

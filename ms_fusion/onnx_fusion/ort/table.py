@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ms_fusion.onnx_fusion.ort import activations, attention, norms, rotary, softmax
-from ms_fusion.onnx_fusion.ort.equivalent import Equivalent
+from ms_fusion.onnx_fusion.ort.equivalents import Equivalent
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     *attention.EQUIVALENTS,

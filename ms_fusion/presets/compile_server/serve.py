@@ -140,7 +140,7 @@ class _Ours:
     directory: Path
 
     def answered(self, text: str) -> bool:
-        from ms_fusion.kernel_server.answers import published
+        from ms_fusion.kernel_server.compile_cache import published
 
         try:
             return published(text, self.directory)

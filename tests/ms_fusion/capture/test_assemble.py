@@ -6,7 +6,7 @@ import pytest
 
 from ms_fusion import cost
 from ms_fusion.capture.assemble import assemble
-from ms_fusion.capture.join import Joined
+from ms_fusion.capture.operator_join import Joined
 from ms_fusion.graph import Graph, Node, Value
 from tests.cases import cases
 

@@ -13,7 +13,7 @@ import pytest
 
 import ms_fusion as mf
 from ms_fusion.capture import profiler
-from ms_fusion.capture.child import last_words
+from ms_fusion.capture.capture_child import last_words
 from tbe_impl.errors import CaptureError
 from tests import nets
 
@@ -39,7 +39,7 @@ def test_the_signal_the_last_words_and_the_place() -> None:
     with pytest.raises(CaptureError, match=r"died \(signal 6\): corrupted size vs\. prev_size") as caught:  # fmt: skip
         mf.explain(Mortal(), nets.floats(8, 8), measure=False, accuracy=False)
     assert caught.value.place is not None
-    assert re.fullmatch(r"ms_fusion/capture/parcel\.py:\d+, unpack", caught.value.place)
+    assert re.fullmatch(r"ms_fusion/capture/net_serialization\.py:\d+, unpack", caught.value.place)
 
 
 def test_words_without_a_signal() -> None:

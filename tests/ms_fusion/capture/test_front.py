@@ -14,8 +14,8 @@ import pytest
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 from mindspore import nn, ops  # noqa: E402
 
-from ms_fusion.capture import front  # noqa: E402
-from ms_fusion.capture.front import assert_fused, explain, explain_target, read  # noqa: E402
+from ms_fusion.capture import explain_net  # noqa: E402
+from ms_fusion.capture.explain_net import assert_fused, explain, explain_target, read  # noqa: E402
 from ms_fusion.capture.groups import check_group  # noqa: E402
 from ms_fusion.why_not.suggest import with_flags  # noqa: E402
 from tbe_impl.errors import CaptureError, FusionNotFound, InputError, UnsafeError  # noqa: E402
@@ -45,7 +45,7 @@ def here(monkeypatch, seen, full):
             seen[question] = explain(net, *inputs, isolate=full, **asked)
         return seen[question]
 
-    monkeypatch.setattr(front, "explain", looked)
+    monkeypatch.setattr(explain_net, "explain", looked)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_random_states_of_python_and_numpy_are_left_alone():
 
 @cases("profile", [pytest.param(True, marks=FULL), False])
 def test_operators_are_profiled_where_that_is_wanted(tmp_path, profile):
-    from ms_fusion.capture.run import CaptureOrder, run_capture
+    from ms_fusion.capture.capture_run import CaptureOrder, run_capture
 
     order = CaptureOrder(
         title="MyNet", only_flags=QUICK["only_flags"], profile=profile, accuracy=False
@@ -281,7 +281,7 @@ def test_operators_are_profiled_where_that_is_wanted(tmp_path, profile):
 def test_dumps_are_read_without_mindspore(tmp_path):
     file = tmp_path / "user.py"
     file.write_text(TARGET)
-    from ms_fusion.capture.run import CaptureOrder, run_capture
+    from ms_fusion.capture.capture_run import CaptureOrder, run_capture
 
     captured = tmp_path / "capture"
     captured.mkdir()
@@ -295,7 +295,7 @@ def test_dumps_are_read_without_mindspore(tmp_path):
     brought_home = tmp_path / "home"
     shutil.copytree(captured / "fused", brought_home)
     code = (
-        "import sys; sys.modules['mindspore'] = None; import ms_fusion.capture.front as c; "
+        "import sys; sys.modules['mindspore'] = None; import ms_fusion.capture.explain_net as c; "
         f"l = c.read({str(brought_home)!r}); print([' '.join(k.operators) for k in l.kernels])"
     )
     seen = subprocess.run(

@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("mindspore", reason="needs MindSpore")
-from ms_fusion.capture.front import explain
+from ms_fusion.capture.explain_net import explain
 from tests import nets
 from tests.cases import FULL, cases
 

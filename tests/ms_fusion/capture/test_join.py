@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from ms_fusion.capture.join import Joined, combine, join, match_clusters, match_kernels
-from ms_fusion.capture.matching import flatten
+from ms_fusion.capture.operator_join import Joined, combine, join, match_clusters, match_kernels
+from ms_fusion.capture.operator_matching import flatten
 from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Value
 from tests.cases import cases

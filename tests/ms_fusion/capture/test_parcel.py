@@ -13,8 +13,8 @@ import pytest
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 
 import custom_ops  # noqa: E402
-from ms_fusion.capture.front import explain  # noqa: E402
-from ms_fusion.capture.parcel import NotCarriedError, pack, unpack  # noqa: E402
+from ms_fusion.capture.explain_net import explain  # noqa: E402
+from ms_fusion.capture.net_serialization import NotCarriedError, pack, unpack  # noqa: E402
 from tests import nets  # noqa: E402
 from tests.cases import FULL, cases  # noqa: E402
 from tests.fork_server import run_program  # noqa: E402

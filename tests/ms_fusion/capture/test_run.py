@@ -2,8 +2,8 @@
 
 import pytest
 
+from ms_fusion.capture.capture_run import _explained
 from ms_fusion.capture.profiler import read_profile, times_of
-from ms_fusion.capture.run import _explained
 from tests.cases import cases
 
 
@@ -50,8 +50,8 @@ def test_a_cell_that_trains_is_copied_with_its_scopes():
     pytest.importorskip("mindspore", reason="needs MindSpore")
     from mindspore import nn
 
-    from ms_fusion.capture.parcel import pack, unpack
-    from ms_fusion.capture.twin import fresh_function
+    from ms_fusion.capture.net_copy import fresh_function
+    from ms_fusion.capture.net_serialization import pack, unpack
 
     body = nn.Dense(4, 4)
     optimizer = nn.Momentum(body.trainable_params(), 0.1, 0.9)

@@ -12,7 +12,7 @@ from ms_fusion.capture.tuned_net import Comparison, TunedKernel, TunedNet, Varia
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.net_choices import NetChoice
-from ms_fusion.presets.record import FusionWarning
+from ms_fusion.presets.preset_record import FusionWarning
 from ms_fusion.presets.table import resolve
 
 PRODUCTS = ("BatchMatMul", "MatMul")

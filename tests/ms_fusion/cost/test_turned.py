@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ms_fusion.cost.turned import better_stored, reads_of, repeated_steps
+from ms_fusion.cost.transposed_reads import better_stored, reads_of, repeated_steps
 from ms_fusion.cost.vector_steps import STEPS
 from ms_fusion.graph import Graph, Node, Value
 from tests.cases import cases

@@ -139,7 +139,7 @@ def main(first: int, last: int) -> None:
     """Runs the Cells of these seeds in this process, and prints what is wrong."""
     import mindspore
 
-    from ms_fusion.presets.served import served
+    from ms_fusion.presets.own_generator_flags import served
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
     flags, found = served(2).render(), []

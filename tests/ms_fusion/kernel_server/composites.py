@@ -14,8 +14,8 @@ from ms_fusion.accuracy.formulas import is_float, numpy_dtype
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
+from ms_fusion.kernel_server.composite_lowering import IN_PLACE, translate
 from ms_fusion.kernel_server.driver import library
-from ms_fusion.kernel_server.translate import IN_PLACE, translate
 from tbe_impl import compat
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.interpreter import evaluate

@@ -51,7 +51,7 @@ def seen(table: Iterable[Network]) -> Seen:
     """Runs them in this process."""
     import mindspore
 
-    from ms_fusion.presets.served import served
+    from ms_fusion.presets.own_generator_flags import served
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
     found, flags = Seen(), served(2).render()

@@ -18,8 +18,8 @@ import pytest
 
 from custom_ops.onednn import library_path as place
 from custom_ops.onednn import why_missing
-from ms_fusion.kernel_server import answers, choose, circumstances, driver, records
-from ms_fusion.kernel_server.answers import published, recall
+from ms_fusion.kernel_server import cache_key_inputs, compile_cache, driver, plan_choice, records
+from ms_fusion.kernel_server.compile_cache import published, recall
 from ms_fusion.ledger import BuildStep
 from tbe_impl import tuning_store
 from tbe_impl.errors import CompileError, MissingError
@@ -146,7 +146,7 @@ def _other_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
 
 
 def _other_numpy(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    monkeypatch.setattr(circumstances.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(cache_key_inputs.importlib.util, "find_spec", lambda name: None)
 
 
 def _other_onednn(monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
@@ -162,7 +162,7 @@ def _without_onednn(monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
 
 
 CHANGES: dict[str, Changed] = {
-    "our files": lambda patch, _: patch.setattr(circumstances, "_AT_START", "others"),
+    "our files": lambda patch, _: patch.setattr(cache_key_inputs, "_AT_START", "others"),
     "what was tuned": _tuned,
     "threads": lambda patch, _: patch.setenv("MS_FUSION_THREADS", "7"),
     "compiler": _other_compiler,
@@ -172,7 +172,7 @@ CHANGES: dict[str, Changed] = {
     "older setting of oneDNN": lambda patch, _: patch.setenv("DNNL_MAX_CPU_ISA", "AVX2"),
     "oneDNN": _other_onednn,
     "no oneDNN": _without_onednn,
-    "Python": lambda patch, _: patch.setattr(circumstances.sys, "version", "4.0"),
+    "Python": lambda patch, _: patch.setattr(cache_key_inputs.sys, "version", "4.0"),
     "NumPy": _other_numpy,
 }  # fmt: skip
 
@@ -191,42 +191,42 @@ def test_what_was_built_otherwise_is_no_answer(change: Changed, tmp_path: Path, 
 
 def _forget() -> None:
     """What a process finds out once."""
-    circumstances._library.cache_clear()
-    circumstances._numpy.cache_clear()
+    cache_key_inputs._library.cache_clear()
+    cache_key_inputs._numpy.cache_clear()
 
 
-@cases("suffix", circumstances.SUFFIXES)
+@cases("suffix", cache_key_inputs.SUFFIXES)
 def test_a_file_of_ours_that_changes_is_seen(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     package = tmp_path / suffix.removeprefix(".")
     inner = package / "inner"
     inner.mkdir(parents=True)
     (inner / f"file{suffix}").write_text("1")
-    monkeypatch.setattr(circumstances, "PACKAGES", (package,))
-    before = circumstances.sources()
-    assert circumstances.sources() == before
+    monkeypatch.setattr(cache_key_inputs, "PACKAGES", (package,))
+    before = cache_key_inputs.sources()
+    assert cache_key_inputs.sources() == before
     (inner / f"file{suffix}").write_text("22")
-    assert circumstances.sources() != before
+    assert cache_key_inputs.sources() != before
 
 
 def test_the_files_of_all_packages_count() -> None:
-    assert {place.name for place in circumstances.PACKAGES} == {"tbe_impl", "custom_ops", "ms_fusion"}  # fmt: skip
-    assert all((place / "__init__.py").is_file() for place in circumstances.PACKAGES)
+    assert {place.name for place in cache_key_inputs.PACKAGES} == {"tbe_impl", "custom_ops", "ms_fusion"}  # fmt: skip
+    assert all((place / "__init__.py").is_file() for place in cache_key_inputs.PACKAGES)
 
 
 def test_a_process_with_old_files_keeps_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    monkeypatch.setattr(circumstances, "sources", lambda: "newer")
+    monkeypatch.setattr(cache_key_inputs, "sources", lambda: "newer")
     built(softmax(), tmp_path)
     assert recall(softmax()) is None
 
 
 def test_what_was_tuned_meanwhile_keeps_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    was = choose.chosen
+    was = plan_choice.chosen
 
     def chosen(*arguments: Any) -> Any:
         _tuned(monkeypatch, tmp_path)
         return was(*arguments)
 
-    monkeypatch.setattr(choose, "chosen", chosen)
+    monkeypatch.setattr(plan_choice, "chosen", chosen)
     built(softmax(), tmp_path)
     assert recall(softmax()) is None
 
@@ -235,7 +235,7 @@ def test_what_the_compiler_did_not_take_is_tried_again(tmp_path: Path, cache: Pa
     def failed(*_: object) -> None:
         raise CompileError("the C compiler took longer than 60 s")
 
-    monkeypatch.setattr(choose, "chosen", failed)
+    monkeypatch.setattr(plan_choice, "chosen", failed)
     directory = built(softmax(), tmp_path)
     assert (directory / "Fused_answered.so").is_file()
     assert recall(softmax()) is None
@@ -268,17 +268,17 @@ def test_a_tensor_that_is_another_has_another_answer(where: tuple[str, Any], fil
 
 @cases("text", ["", "{}", "[]", "7", '{"op": 7, "op_desc": []}', '{"op": "Fused_x"}', '{"op": "a b", "op_desc": []}', '{"op": "Fused_x", "op_desc": [[]]}', "[" * 100000, "\ud800"])  # fmt: skip
 def test_what_is_no_description_has_no_answer(text: str, tmp_path: Path, cache: Path) -> None:
-    assert answers.key_of(text) is None
+    assert compile_cache.key_of(text) is None
     assert not published(text, tmp_path)
 
 
 def note_of(text: str, cache: Path) -> Path:
-    key = answers.key_of(text)
+    key = compile_cache.key_of(text)
     assert key is not None
     return cache / "kernels" / key[:2] / f"{key}.note"
 
 
-def entry_of(library: answers.Library, cache: Path) -> Path:
+def entry_of(library: compile_cache.Library, cache: Path) -> Path:
     return cache / "kernels" / library.key[:2] / library.key
 
 
@@ -295,7 +295,7 @@ def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, filled:
 
 @cases("content", [b"{}", b"[]", b"\xff", b'{"library":{"key":"../x","sha256":"0"},"steps":[]}'])  # fmt: skip
 def test_a_sealed_note_of_something_else_is_no_answer(content: bytes, tmp_path: Path, filled: Path) -> None:  # fmt: skip
-    key = answers.key_of(softmax())
+    key = compile_cache.key_of(softmax())
     assert key is not None
     compiler.user_cache().remember(key, content)
     assert again(softmax(), tmp_path) is None

@@ -9,7 +9,7 @@ import pytest
 
 from ms_fusion.formats import composite
 from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import driver, host, hosted, records
+from ms_fusion.kernel_server import driver, host, host_preparation, records
 from ms_fusion.kernel_server.driver import library
 from ms_fusion.ledger import BuildStep
 from tbe_impl.errors import InputError
@@ -35,7 +35,7 @@ def test_what_cannot_be_built_is_computed_by_its_formulas(
         raise InputError("Sub is not built")
 
     monkeypatch.setattr(driver, "translate", refused)
-    monkeypatch.setattr(hosted, "assemble", refused)
+    monkeypatch.setattr(host_preparation, "assemble", refused)
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
     monkeypatch.setattr(composite, "parse_kernel", lambda *_, **__: kernel)
     (tmp_path / f"{kernel.name}.info").write_text("{}")

@@ -15,11 +15,11 @@ import pytest
 from custom_ops.onednn import Prepared, why_missing
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import hosted, rows
-from ms_fusion.kernel_server.answers import Row
-from ms_fusion.kernel_server.assemble import assemble, compile_own
+from ms_fusion.kernel_server import host_preparation, sequence_loader
+from ms_fusion.kernel_server.compile_cache import Row
+from ms_fusion.kernel_server.composite_lowering import IN_PLACE
 from ms_fusion.kernel_server.driver import library
-from ms_fusion.kernel_server.translate import IN_PLACE
+from ms_fusion.kernel_server.library_sequence import assemble, compile_own
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
@@ -53,12 +53,12 @@ def check_row(kernel: Composite, given: Mapping[str, np.ndarray], wanted: Sequen
     """What is kept for the user's process computes the same as the chain, bit by bit, in every buffer that has a meaning."""
     row = compile_own(kernel).row
     assert row is not None
-    made = rows.prepared(msgspec.json.decode(msgspec.json.encode(row), type=Row))
+    made = sequence_loader.prepared(msgspec.json.decode(msgspec.json.encode(row), type=Row))
     assert made is not None
     buffers = [array.copy() for array in given.values()]
     buffers += [np.zeros_like(array) for array in wanted[len(buffers) :]]
     addresses = (ctypes.c_void_p * len(buffers))(*(one.ctypes.data for one in buffers))
-    assert hosted.RUN(made.function)(made.state, addresses) == 0
+    assert host_preparation.RUN(made.function)(made.state, addresses) == 0
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     for name, buffer, array in zip(names, buffers, wanted, strict=True):
         node = kernel.graph.producers.get(name)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import choose, plan
-from ms_fusion.kernel_server.translate import Group, translate
+from ms_fusion.kernel_server import nest_partition, plan_choice
+from ms_fusion.kernel_server.composite_lowering import Group, translate
 from tbe_impl import compat, tuning_store
 from tbe_impl.codegen import program
 from tbe_impl.codegen.options import DEFAULT
@@ -61,25 +61,25 @@ def translated(kernel: Composite) -> Group:
         return translate(kernel)
 
 
-def nests(kernel: Composite, names: Sequence[str]) -> plan.Plan:
-    return plan.with_stored(names, translated(kernel), kernel.graph)
+def nests(kernel: Composite, names: Sequence[str]) -> nest_partition.Plan:
+    return nest_partition.with_stored(names, translated(kernel), kernel.graph)
 
 
 def test_what_is_one_nest_stays_one() -> None:
     kernel = row_shares()
-    found = plan.planned(translated(kernel), kernel.graph)
+    found = nest_partition.planned(translated(kernel), kernel.graph)
     assert found.stored == () and len(found.nests) == 1
     assert found.nests[0] == tuple(node.name for node in kernel.graph)
     assert found.repeated == frozenset()
     # two arrays through memory, and one start
-    moved = 2 * 4 * ROWS * COLUMNS / plan.PROCESSOR.bandwidth_bytes_per_s * 1e6
-    assert found.cost_us == pytest.approx(moved + plan.PROCESSOR.launch_us)
+    moved = 2 * 4 * ROWS * COLUMNS / nest_partition.PROCESSOR.bandwidth_bytes_per_s * 1e6
+    assert found.cost_us == pytest.approx(moved + nest_partition.PROCESSOR.launch_us)
 
 
 def test_dear_work_of_two_nests_is_stored_once() -> None:
     kernel = sums_both_ways(3)
     whole = nests(kernel, ())
-    found = plan.planned(translated(kernel), kernel.graph)
+    found = nest_partition.planned(translated(kernel), kernel.graph)
     last = kernel.graph.nodes[5].outputs[0]
     assert whole.repeated == {node.name for node in kernel.graph.nodes[:6]}
     assert found.stored == (last,) and found.repeated == frozenset() and len(found.nests) == 3
@@ -104,37 +104,40 @@ def test_sums_that_several_nests_need_are_stored_all_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kernel = clipped_sums(8)
-    whole, tries, written = nests(kernel, ()), [], plan.with_stored
+    whole, tries, written = nests(kernel, ()), [], nest_partition.with_stored
     sums = {node.name for node in kernel.graph if node.op == "ReduceSum" and node.attr("keep_dims") is False}  # fmt: skip
     assert sums <= whole.repeated
 
-    def counted(*given: Any) -> plan.Plan:
+    def counted(*given: Any) -> nest_partition.Plan:
         tries.append(given[0])
         return written(*given)
 
-    monkeypatch.setattr(plan, "with_stored", counted)
-    found = plan.planned(translated(kernel), kernel.graph)
+    monkeypatch.setattr(nest_partition, "with_stored", counted)
+    found = nest_partition.planned(translated(kernel), kernel.graph)
     assert len(tries) == 2 and not found.repeated & sums and found.cost_us < whole.cost_us
 
 
 def test_cheap_work_and_large_memory_are_not() -> None:
     for kernel in (sums_both_ways(0), sums_both_ways(1, (8192, 4096))):
-        assert plan.planned(translated(kernel), kernel.graph).stored == ()
+        assert nest_partition.planned(translated(kernel), kernel.graph).stored == ()
 
 
 def test_sums_that_wait_for_one_another_repeat_nothing(full: bool) -> None:
     shape = (19, 35) if full else (9, 11)
-    few, many = (shares_in_turns(turns, shape) for turns in (plan.WAITING, plan.WAITING + 4))
-    found = plan.planned(translated(many), many.graph)
+    few, many = (
+        shares_in_turns(turns, shape)
+        for turns in (nest_partition.WAITING, nest_partition.WAITING + 4)
+    )
+    found = nest_partition.planned(translated(many), many.graph)
     assert not found.repeated and len(found.nests) < len(many.graph.nodes)
-    assert plan.planned(translated(few), few.graph).stored != found.stored
+    assert nest_partition.planned(translated(few), few.graph).stored != found.stored
     if full:
         check(many, {many.graph.inputs[0]: np.random.default_rng(0).standard_normal(shape)})
 
 
 def test_each_operator_apart() -> None:
     kernel = sums_both_ways(2)
-    found = nests(kernel, plan.each_apart(translated(kernel), kernel.graph))
+    found = nests(kernel, nest_partition.each_apart(translated(kernel), kernel.graph))
     assert sorted(name for nest in found.nests for name in nest) == sorted(node.name for node in kernel.graph)  # fmt: skip
     assert len(found.stored) == 4 and found.repeated == frozenset()
 
@@ -153,21 +156,21 @@ def sums_of_each(steps: int) -> Composite:
 def test_a_nest_for_each_operator_is_planned_where_cheapest(full: bool) -> None:
     kernel = sums_of_each(6)
     group = translated(kernel)
-    found = plan.planned(group, kernel.graph)
-    assert found.stored == plan.each_apart(group, kernel.graph) and not found.repeated
+    found = nest_partition.planned(group, kernel.graph)
+    assert found.stored == nest_partition.each_apart(group, kernel.graph) and not found.repeated
     assert found.cost_us < nests(kernel, ()).cost_us
     if full:
         check(kernel, {"input_0": -np.random.default_rng(0).random((ROWS, COLUMNS))})
     few = sums_of_each(2)
-    assert plan.planned(translated(few), few.graph).stored != plan.each_apart(translated(few), few.graph)  # fmt: skip
+    assert nest_partition.planned(translated(few), few.graph).stored != nest_partition.each_apart(translated(few), few.graph)  # fmt: skip
 
 
 @cases("way", ["whole", "planned", "apart"])
 def test_every_way_computes_the_same(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def names(group: Group, graph: plan.Graph) -> Sequence[str]:
-        return {"whole": (), "planned": plan.planned(group, graph).stored, "apart": plan.each_apart(group, graph)}[way]  # fmt: skip
+    def names(group: Group, graph: nest_partition.Graph) -> Sequence[str]:
+        return {"whole": (), "planned": nest_partition.planned(group, graph).stored, "apart": nest_partition.each_apart(group, graph)}[way]  # fmt: skip
 
-    monkeypatch.setattr(choose, "chosen", lambda own, group, graph: choose.stored(own, group, names(group, graph)))  # fmt: skip
+    monkeypatch.setattr(plan_choice, "chosen", lambda own, group, graph: plan_choice.stored(own, group, names(group, graph)))  # fmt: skip
     x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS), np.float32)
     check(sums_both_ways(2), {"input_0": x})
 
@@ -176,11 +179,11 @@ def test_what_cannot_be_planned_is_cut_into_its_operators(monkeypatch: pytest.Mo
     def refused(*_: object) -> None:
         raise CompileError("there is no loop nest for it")
 
-    monkeypatch.setattr(choose, "planned", refused)
+    monkeypatch.setattr(plan_choice, "planned", refused)
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     kernel = sums_both_ways(2)
     group = translated(kernel)
-    own = choose.chosen(choose.plain(group, kernel.graph.inputs), group, kernel.graph)
+    own = plan_choice.chosen(plan_choice.plain(group, kernel.graph.inputs), group, kernel.graph)
     assert len(own.options.stored) == 4
 
 
@@ -188,12 +191,12 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     kernel = sums_both_ways(3)
     group = translated(kernel)
-    own = choose.plain(group, kernel.graph.inputs)
+    own = plan_choice.plain(group, kernel.graph.inputs)
     record = tuning_store.Tuning(schema=1, key=tuning_store.key_of(own), name="sums", choice=tuning_store.Choice(accumulators=2), default_us=2.0, tuned_us=1.0, ratio=0.5, bound=0.6, steps=9, seconds=1.0)  # fmt: skip
     tuning_store.store().save(record)
     # another translation of the same description: another process would make that
     again = translated(kernel)
-    found = choose.chosen(choose.plain(again, kernel.graph.inputs), again, kernel.graph)
+    found = plan_choice.chosen(plan_choice.plain(again, kernel.graph.inputs), again, kernel.graph)
     assert found.options.accumulators == 2 and found.options.stored == ()
     np.testing.assert_equal(found.tuning, record)
 
@@ -205,10 +208,10 @@ def test_who_is_told_a_plan_writes_it_at_once(monkeypatch: pytest.MonkeyPatch) -
     kernel = text.kernel(text.step("RealDiv", [x, total], (ROWS, COLUMNS), "float32"))
     group, tries, nests_of = translated(kernel), [], program.nests_of
     monkeypatch.setattr(program, "nests_of", lambda *given: tries.append(1) or nests_of(*given))
-    found = plan.planned(group, kernel.graph)
+    found = nest_partition.planned(group, kernel.graph)
     assert found.stored == () and len(tries) > 1
     tries.clear()
-    told = replace(DEFAULT, stored=plan.between(found, group))
+    told = replace(DEFAULT, stored=nest_partition.between(found, group))
     written = program.write_program(group.results, group.inputs, options=told).source
     assert len(tries) == 1
     assert written == program.write_program(group.results, group.inputs).source

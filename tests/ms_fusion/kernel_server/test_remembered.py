@@ -9,7 +9,7 @@ import pytest
 
 from ms_fusion import cost, devices
 from ms_fusion.cost import work
-from ms_fusion.kernel_server import choose, plan, remembered
+from ms_fusion.kernel_server import nest_partition, plan_cache, plan_choice
 from tbe_impl.kernel import Kernel
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import cases
@@ -18,7 +18,7 @@ from tests.ms_fusion.kernel_server.test_plan import sums_both_ways, translated
 
 def kernel_of(steps: int) -> Kernel:
     described = sums_both_ways(steps)
-    return choose.plain(translated(described), described.graph.inputs)
+    return plan_choice.plain(translated(described), described.graph.inputs)
 
 
 @pytest.fixture(autouse=True)
@@ -29,30 +29,30 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_plan_is_made_once_for_a_graph() -> None:
     made: list[int] = []
 
-    def make() -> remembered.Places:
+    def make() -> plan_cache.Places:
         made.append(1)
         return (1, 3)
 
     # another translation of the same description: another process would make that
-    assert [remembered.places(kernel_of(2), make) for _ in range(2)] == [(1, 3), (1, 3)]
+    assert [plan_cache.places(kernel_of(2), make) for _ in range(2)] == [(1, 3), (1, 3)]
     assert len(made) == 1
-    remembered.places(kernel_of(3), make)
+    plan_cache.places(kernel_of(3), make)
     assert len(made) == 2
 
 
 @cases("note", [b"", b"[1, 3", b"[-1]", b'["1"]', b"\xff", b"[" * 5000])
 def test_a_plan_that_cannot_be_read_is_made_anew(note: bytes, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setattr(KernelCache, "recall", lambda cache, key: note)
-    assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
+    assert plan_cache.places(kernel_of(2), lambda: (2,)) == (2,)
 
 
 def test_other_files_make_other_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    remembered.places(kernel_of(2), lambda: (1,))
-    monkeypatch.setattr(remembered, "_deciding", lambda: "others")
-    assert remembered.places(kernel_of(2), lambda: (2,)) == (2,)
+    plan_cache.places(kernel_of(2), lambda: (1,))
+    monkeypatch.setattr(plan_cache, "_deciding", lambda: "others")
+    assert plan_cache.places(kernel_of(2), lambda: (2,)) == (2,)
 
 
-@cases("module", [plan, choose, cost, work, devices], ids=lambda one: one.__name__)  # fmt: skip
+@cases("module", [nest_partition, plan_choice, cost, work, devices], ids=lambda one: one.__name__)  # fmt: skip
 def test_the_files_that_decide_are_there(module: ModuleType) -> None:
-    assert module.__file__ in map(str, remembered.DECIDING)
-    assert all(file.is_file() for file in remembered.DECIDING)
+    assert module.__file__ in map(str, plan_cache.DECIDING)
+    assert all(file.is_file() for file in plan_cache.DECIDING)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from custom_ops.onednn import why_missing
-from ms_fusion.kernel_server import answers, driver
+from ms_fusion.kernel_server import compile_cache, driver
 from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.test_answers import entry_of, layer
 
@@ -34,7 +34,7 @@ y = np.full((4, 16), np.nan, np.float32)
 buffers = (ctypes.c_void_p * 3)(*(one.ctypes.data for one in (x, weight, y)))
 built.Fused_answered_layer(None, ctypes.byref(threads), buffers)
 exact = np.sin(np.exp(x.astype(np.float64)) @ weight.astype(np.float64))
-generator = [name for name in ("tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.formats", "ms_fusion.kernel_server.hosted") if name in sys.modules]
+generator = [name for name in ("tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.formats", "ms_fusion.kernel_server.host_preparation") if name in sys.modules]
 print(json.dumps([float(np.abs(y - exact).max()), generator]))
 """
 
@@ -86,7 +86,7 @@ def test_the_generator_is_not_loaded(place: Path) -> None:
 
 
 def _gone(place: Path) -> None:
-    answer = answers.recall(layer())
+    answer = compile_cache.recall(layer())
     assert answer is not None
     shutil.rmtree(entry_of(answer.called()[0], place.parent / "cache"))
 
@@ -117,4 +117,4 @@ def test_what_failed_to_be_built_is_computed_by_its_formulas(place: Path) -> Non
     driver.stand_in(layer(), place, "the compiler died")
     error, loaded = called(place)
     assert error < 1e-4
-    assert "ms_fusion.kernel_server.hosted" in loaded
+    assert "ms_fusion.kernel_server.host_preparation" in loaded

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.ledger import Ledger
-from ms_fusion.onnx_cell import reading
+from ms_fusion.onnx_cell import model_graph
 from ms_fusion.onnx_fusion import auto_fuse as fusing
 from ms_fusion.onnx_fusion.native import Native
 from tests.ms_fusion.onnx_fusion.models import convolutional_net, transformer_layer
@@ -27,7 +27,7 @@ def native() -> Iterator[Native]:
 def shared_native(native: Native) -> Iterator[None]:
     """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        for room in (fusing, reading):
+        for room in (fusing, model_graph):
             patch.setattr(room, "Native", Shared(native))
         yield
 

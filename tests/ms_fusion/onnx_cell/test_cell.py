@@ -13,10 +13,10 @@ import onnx
 import pytest
 
 import ms_fusion as mf
+from ms_fusion.onnx_cell.net_source import BLOCKS
 from ms_fusion.onnx_cell.operators import OPERATORS
 from ms_fusion.onnx_cell.sizes import OF_SIZES
-from ms_fusion.onnx_cell.writing import BLOCKS
-from ms_fusion.onnx_fusion.meanings import MEANINGS
+from ms_fusion.onnx_fusion.lowering_rules import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference
 from tbe_impl.errors import InputError

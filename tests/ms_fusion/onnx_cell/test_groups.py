@@ -10,7 +10,7 @@ from custom_ops.core.kernel_interface import Described
 from custom_ops.onednn import Prepared
 from ms_fusion.graph import Node
 from ms_fusion.onnx_cell.groups import spec_of
-from ms_fusion.onnx_cell.reading import read
+from ms_fusion.onnx_cell.model_graph import read
 from ms_fusion.onnx_fusion.kernels import build, read_inputs
 from ms_fusion.onnx_fusion.verification import difference, sample
 from tests.cases import FULL, cases

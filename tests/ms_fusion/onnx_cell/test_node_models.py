@@ -25,9 +25,9 @@ from onnx.backend.test.case import base, node
 from onnx.backend.test.loader import load_model_tests
 
 import ms_fusion as mf
-from ms_fusion.onnx_cell import reading
+from ms_fusion.onnx_cell import model_graph
 from ms_fusion.onnx_cell.operators import OPERATORS
-from ms_fusion.onnx_fusion.meanings import MEANINGS
+from ms_fusion.onnx_fusion.lowering_rules import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
@@ -214,7 +214,7 @@ def main() -> int:
     told: Counter[str] = Counter()
     ms.set_context(mode=ms.GRAPH_MODE if "graph" in sys.argv[1:] else ms.PYNATIVE_MODE)
     with Native() as native, tempfile.TemporaryDirectory() as directory:
-        reading.Native = Shared(native)  # type: ignore[assignment, misc]
+        model_graph.Native = Shared(native)  # type: ignore[assignment, misc]
         for case in all_cases():
             try:
                 told[outcome(case, Path(directory))] += 1

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ms_fusion.onnx_cell import reading
-from ms_fusion.onnx_fusion import as_kernels
+from ms_fusion.onnx_cell import model_graph
 from ms_fusion.onnx_fusion import auto_fuse as fusing
+from ms_fusion.onnx_fusion import kernel_functions
 from ms_fusion.onnx_fusion.native import Native
 from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
@@ -22,7 +22,7 @@ def native() -> Iterator[Native]:
 @pytest.fixture(autouse=True)
 def shared_native(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
-    for room in (fusing, reading):
+    for room in (fusing, model_graph):
         monkeypatch.setattr(room, "Native", Shared(native))
 
 
@@ -35,4 +35,4 @@ def timed() -> None:
 def untimed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In `make test`, `verify` does not time kernels: each operator apart would be compiled for that."""
     if "timed" not in request.fixturenames and not request.config.getoption("--full"):
-        monkeypatch.setattr(as_kernels, "_timed", lambda *_: {})
+        monkeypatch.setattr(kernel_functions, "_timed", lambda *_: {})

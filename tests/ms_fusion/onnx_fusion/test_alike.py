@@ -15,9 +15,9 @@ from onnx import TensorProto
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Node
-from ms_fusion.onnx_fusion import deciding
-from ms_fusion.onnx_fusion.alike import for_another, signature
+from ms_fusion.onnx_fusion import decisions
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx_fusion.equal_groups import for_another, signature
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import build
 from ms_fusion.onnx_fusion.native import Native
@@ -93,13 +93,13 @@ def test_layers_that_are_alike_are_built_and_proved_once(
     widths: Callable[[int], int], kernels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proved: list[str] = []
-    check = deciding.check_group
+    check = decisions.check_group
 
     def counted(kernel: Any, *rest: Any) -> Any:
         proved.append(kernel.name)
         return check(kernel, *rest)
 
-    monkeypatch.setattr(deciding, "check_group", counted)
+    monkeypatch.setattr(decisions, "check_group", counted)
     place = tmp_path / f"{kernels} kernels"
     place.mkdir()
     source, output = layers(place / "net.onnx", 3, widths), place / "fused.onnx"

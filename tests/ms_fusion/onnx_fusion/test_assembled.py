@@ -9,8 +9,8 @@ import pytest
 
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import assumed, project
-from ms_fusion.onnx_fusion.assembled import assembled, launches, served
 from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernel_sequence import assembled, launches, served
 from ms_fusion.onnx_fusion.kernels import build
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.verification import difference, sample

@@ -16,7 +16,8 @@ import pytest
 import ms_fusion
 from ms_fusion.cli import run
 from ms_fusion.onnx_fusion import auto_fuse as module
-from ms_fusion.onnx_fusion import deciding, written
+from ms_fusion.onnx_fusion import decisions
+from ms_fusion.onnx_fusion import output_files as written
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.rewrite import Op, Rule
@@ -202,10 +203,10 @@ def test_what_differs_without_clean_up_too_is_refused(layer: Path, monkeypatch: 
 def test_a_kernel_that_is_wrong_is_not_used(
     rules: str, layer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ms_fusion.onnx_fusion import meanings
+    from ms_fusion.onnx_fusion import lowering_rules
 
-    wrong = {**meanings.MEANINGS, "Softmax": lambda call: np.exp(call.inputs[0])}
-    monkeypatch.setattr(meanings, "MEANINGS", wrong)
+    wrong = {**lowering_rules.MEANINGS, "Softmax": lambda call: np.exp(call.inputs[0])}
+    monkeypatch.setattr(lowering_rules, "MEANINGS", wrong)
     ledger = auto_fuse(layer, dry_run=True, fusion_rules=rules)
     assert not any("Softmax" in kernel.operators for kernel in ledger.kernels)
     assert any("differs from ONNX Runtime" in one.reason for one in ledger.rejected)
@@ -218,9 +219,9 @@ OWN = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
 @cases("rules", [[OWN], pytest.param("all", marks=FULL)], ids=["one", "all"])
 def test_a_group_that_cannot_be_checked_is_not_used(rules: Any, layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     def refused(*given: object) -> None:
-        raise deciding.WorkerError("no runtime")
+        raise decisions.WorkerError("no runtime")
 
-    monkeypatch.setattr(deciding, "check_group", refused)
+    monkeypatch.setattr(decisions, "check_group", refused)
     ledger = auto_fuse(layer, dry_run=True, fusion_rules=rules)
     assert ledger.kernels == ()
     assert any(one.reason.startswith("not checked") for one in ledger.rejected)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.onnx_layer import layer, lines, three
 from ms_fusion import cost
-from ms_fusion.onnx_fusion.deciding import judged
+from ms_fusion.onnx_fusion.decisions import judged
 from ms_fusion.onnx_fusion.groups import fused_node
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "onnx_layer.md"

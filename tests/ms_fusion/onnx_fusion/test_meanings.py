@@ -16,7 +16,7 @@ from ms_fusion.formats.onnx_graph import Projection, project
 from ms_fusion.onnx_fusion.functions import Fused
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import GroupKernel, _planned, build, build_all
-from ms_fusion.onnx_fusion.meanings import MEANINGS
+from ms_fusion.onnx_fusion.lowering_rules import MEANINGS
 from ms_fusion.onnx_fusion.native import Native
 from ms_fusion.onnx_fusion.tbe_source import descriptions, tbe_source
 from ms_fusion.onnx_fusion.verification import agree, check_group

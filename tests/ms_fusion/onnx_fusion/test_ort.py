@@ -10,13 +10,13 @@ import onnx
 import pytest
 
 from ms_fusion.cli import run
-from ms_fusion.onnx_fusion.as_runtime_operators import as_runtime_operators
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.ort import mapping, trying
-from ms_fusion.onnx_fusion.ort.equivalent import Equivalent
+from ms_fusion.onnx_fusion.ort import mapping, operator_trials
+from ms_fusion.onnx_fusion.ort.equivalents import Equivalent
+from ms_fusion.onnx_fusion.ort.operator_trials import Tried
 from ms_fusion.onnx_fusion.ort.table import EQUIVALENTS, WITHOUT, lines
-from ms_fusion.onnx_fusion.ort.trying import Tried
+from ms_fusion.onnx_fusion.runtime_operators import as_runtime_operators
 from ms_fusion.onnx_fusion.verification import difference
 from ms_fusion.rewrite import Op, Rule
 from ms_fusion.rules import DEFAULT_RULES
@@ -28,13 +28,13 @@ from tests.ms_fusion.onnx_fusion.models import Builder, transformer_layer
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
 
 
-MEASURED = trying._measured
+MEASURED = operator_trials._measured
 
 
 @pytest.fixture(autouse=True)
 def _clock_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is equally quick, so that what is mapped does not hang on the machine."""
-    monkeypatch.setattr(trying, "_measured", lambda paths, *_: dict.fromkeys(paths, 1.0))
+    monkeypatch.setattr(operator_trials, "_measured", lambda paths, *_: dict.fromkeys(paths, 1.0))
 
 
 def operators(path: Path) -> list[str]:
@@ -141,7 +141,7 @@ def test_attention_is_one_operator_of_a_newer_version(family: str, native: Nativ
 
 
 def test_a_model_is_not_raised_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    monkeypatch.setattr(trying, "_measured", lambda paths, *_: {name: 1.0 + (name == "Attention") for name in paths})  # fmt: skip
+    monkeypatch.setattr(operator_trials, "_measured", lambda paths, *_: {name: 1.0 + (name == "Attention") for name in paths})  # fmt: skip
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.attention("x"))
     ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort")
@@ -251,7 +251,7 @@ def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> N
 
 
 def test_what_is_slower_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "_measured", lambda paths, *_: {name: 2.0 if name else 1.0 for name in paths})  # fmt: skip
+    monkeypatch.setattr(operator_trials, "_measured", lambda paths, *_: {name: 2.0 if name else 1.0 for name in paths})  # fmt: skip
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.silu("x"))
     ledger = auto_fuse(source, target="ort", dry_run=True)
@@ -260,14 +260,14 @@ def test_what_is_slower_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_quickest_of_several_is_taken() -> None:
-    assert trying._chosen({"": 3.0, "a": 2.1, "b": 2.0}) == Tried("a", 2.1, 3.0)
-    assert trying._chosen({"": 3.0, "a": 2.9, "b": 2.0}) == Tried("b", 2.0, 3.0)
-    assert trying._chosen({"": 1.0, "a": 1.05}).written == "a"
-    assert trying._chosen({"": 1.0, "a": 1.2}).written is None
+    assert operator_trials._chosen({"": 3.0, "a": 2.1, "b": 2.0}) == Tried("a", 2.1, 3.0)
+    assert operator_trials._chosen({"": 3.0, "a": 2.9, "b": 2.0}) == Tried("b", 2.0, 3.0)
+    assert operator_trials._chosen({"": 1.0, "a": 1.05}).written == "a"
+    assert operator_trials._chosen({"": 1.0, "a": 1.2}).written is None
 
 
 def test_times_are_in_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "_measured", MEASURED)
+    monkeypatch.setattr(operator_trials, "_measured", MEASURED)
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.silu("x"))
     ledger = auto_fuse(source, target="ort", dry_run=True, assume={"n": 64, "t": 64})

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ms_fusion.onnx_fusion import functions, meanings
+from ms_fusion.onnx_fusion import functions, lowering_rules
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from tests.ms_fusion.onnx_fusion.models import Builder
 
@@ -32,8 +32,8 @@ def gaps(place: Path) -> dict[str, float]:
 
 
 def test_a_kernel_that_is_wrong(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = {**meanings.MEANINGS, "Softmax": lambda call: np.exp(call.inputs[0])}
-    monkeypatch.setattr(meanings, "MEANINGS", wrong)
+    wrong = {**lowering_rules.MEANINGS, "Softmax": lambda call: np.exp(call.inputs[0])}
+    monkeypatch.setattr(lowering_rules, "MEANINGS", wrong)
     ledger = auto_fuse(net, net.with_name("fused.onnx"), verify=True)
     assert any("seen alone: kernels/reproducers/" in note for note in ledger.notes)
     found = gaps(net.parent)

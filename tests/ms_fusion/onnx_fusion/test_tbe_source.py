@@ -16,7 +16,7 @@ from onnx import TensorProto
 from ms_fusion.formats.onnx_file import open_model
 from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Node
-from ms_fusion.onnx_fusion import deciding
+from ms_fusion.onnx_fusion import decisions
 from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import GroupKernel, build
@@ -61,7 +61,7 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
     backend = "cpu" if full else "numpy"
     # those kernels agree with ONNX Runtime, else they would not be there
     made: dict[str, GroupKernel] = {}
-    whole = deciding.build_all
+    whole = decisions.build_all
 
     def kept(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
         for one in whole(nodes):
@@ -69,7 +69,7 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
             made[one.name] = one
             yield one
 
-    monkeypatch.setattr(deciding, "build_all", kept)
+    monkeypatch.setattr(decisions, "build_all", kept)
     layer = transformer_layer(tmp_path / "layer.onnx", dtype=getattr(TensorProto, dtype))
     auto_fuse(layer, tmp_path / "fused.onnx")
     told = manifest(tmp_path)

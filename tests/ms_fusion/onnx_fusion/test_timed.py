@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ms_fusion.onnx_fusion import as_kernels
+from ms_fusion.onnx_fusion import kernel_functions
 
 
 def test_what_disturbs_one_sweep_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_what_disturbs_one_sweep_is_not_reported(monkeypatch: pytest.MonkeyPatch
         seen.append(rows)
         return 30.0 + more[0], 20.0 + more[1]
 
-    monkeypatch.setattr(as_kernels, "measured", measured)
+    monkeypatch.setattr(kernel_functions, "measured", measured)
     both: Any = {"first": "a", "second": "b"}
-    assert as_kernels._least(both) == {"first": (30.0, 20.0), "second": (30.0, 20.0)}
-    assert seen == ["a", "b"] * as_kernels.SWEEPS
+    assert kernel_functions._least(both) == {"first": (30.0, 20.0), "second": (30.0, 20.0)}
+    assert seen == ["a", "b"] * kernel_functions.SWEEPS

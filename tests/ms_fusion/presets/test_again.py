@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ms_fusion.generator_limits import Refusal
-from ms_fusion.presets import again
+from ms_fusion.presets import compile_retry
 from ms_fusion.presets.compile_server import refusals
-from ms_fusion.presets.served import served
+from ms_fusion.presets.own_generator_flags import served
 from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run, some
 
@@ -103,13 +103,13 @@ def _tried(messages: list[str], place: Path, flags: str = FLAGS) -> list[str]:
     """The flags of each attempt of a net that fails with one message after the other."""
     tried: list[str] = []
 
-    def once(attempt: again.Attempt) -> None:
-        with again.looked_over(attempt, flags, place):
+    def once(attempt: compile_retry.Attempt) -> None:
+        with compile_retry.looked_over(attempt, flags, place):
             tried.append(attempt.over(flags))
             if len(tried) <= len(messages):
                 raise RuntimeError(messages[len(tried) - 1])
 
-    again.until_compiled(once, Net())
+    compile_retry.until_compiled(once, Net())
     return tried
 
 
@@ -131,13 +131,13 @@ def test_what_a_full_disk_cut_off_of_the_record_is_left_out(tmp_path: Path) -> N
 
 
 def test_what_another_rank_was_refused_concerns_nobody_else(tmp_path: Path) -> None:
-    def compiled(attempt: again.Attempt) -> str:
-        with again.looked_over(attempt, FLAGS, tmp_path):
+    def compiled(attempt: compile_retry.Attempt) -> str:
+        with compile_retry.looked_over(attempt, FLAGS, tmp_path):
             refusals.record(tmp_path, [Refusal("Mul", "why")], process=os.getppid())
             raise RuntimeError("shapes differ, seen in infer.cc")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        again.until_compiled(compiled, Net())
+        compile_retry.until_compiled(compiled, Net())
     assert not refusals.since(tmp_path, 0)
 
 

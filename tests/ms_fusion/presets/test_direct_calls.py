@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_fusion.presets import direct_calls, kernel_calls
+from ms_fusion.presets import direct_kernel_calls, single_kernel_calls
 from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, rows, run, some
 
@@ -165,9 +165,9 @@ def test_another_call_is_not_replaced() -> None:
     from mindspore import nn
 
     own = nn.Cell.__call__
-    assert kernel_calls.is_known(getattr(own, "__wrapped__", own))
-    assert not kernel_calls.is_known(nn.SequentialCell.construct)
-    assert not kernel_calls.is_known(print)
+    assert single_kernel_calls.is_known(getattr(own, "__wrapped__", own))
+    assert not single_kernel_calls.is_known(nn.SequentialCell.construct)
+    assert not single_kernel_calls.is_known(print)
 
 
 def test_a_profiler_sees_the_kernel(found: Any) -> None:
@@ -182,9 +182,9 @@ def test_one_at_a_time_watches_one_launch(found: Any) -> None:
 
 def test_an_array_is_one_call_s_from_the_moment_it_is_made() -> None:
     """Also while it is in no tensor yet."""
-    result = direct_calls.Result((3,), np.dtype(np.float32), [])
-    held = [direct_calls._array(result) for _ in range(direct_calls.KEPT_OUTPUTS + 2)]
+    result = direct_kernel_calls.Result((3,), np.dtype(np.float32), [])
+    held = [direct_kernel_calls._array(result) for _ in range(direct_kernel_calls.KEPT_OUTPUTS + 2)]
     assert len({address for _, address in held}) == len(held)
     first = held[0][1]
     del held
-    assert direct_calls._array(result)[1] == first
+    assert direct_kernel_calls._array(result)[1] == first

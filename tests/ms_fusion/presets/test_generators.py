@@ -12,7 +12,7 @@ import pytest
 from ms_fusion.generator_limits import GENERATOR
 from ms_fusion.kernel_server import records
 from ms_fusion.kernel_server.publishing import OWN
-from ms_fusion.presets import generators, handshake, kept_kernels, mindspore_state
+from ms_fusion.presets import generator_proof, generators, mindspore_state, user_kernel_directory
 from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
@@ -94,7 +94,7 @@ def test_of_the_users_directory_is_taken_what_can_be_called(tmp_path: Path) -> N
         assert found_by("enabled") == {"generator": ["ms_fusion", []], "value": [3.75, []]}
     (now,) = (kept / mindspore_state.KERNELS).glob("*.json")
     assert now.name == left.name and records.read_one(now.parent, now.stem).steps[0].by == "c"
-    (kept / kept_kernels.BUILT_FOR).write_text("another machine")
+    (kept / user_kernel_directory.BUILT_FOR).write_text("another machine")
     found_by("cleared")
     assert not list((kept / mindspore_state.KERNELS).glob("*.json"))
 
@@ -103,7 +103,7 @@ def test_kernels_that_cannot_be_called_as_ours_are_removed(tmp_path: Path) -> No
     """Those without a note of ours, and all of another machine; `make test-all` sees it in MindSpore."""
     kernels = tmp_path / mindspore_state.KERNELS
     kernels.mkdir()
-    kept_kernels.remove_strange(kernels)
+    user_kernel_directory.remove_strange(kernels)
     for name, endings in {
         "Fused_ours": (".json", ".so", OWN),
         "Fused_plain": (".json", ".so"),
@@ -111,12 +111,12 @@ def test_kernels_that_cannot_be_called_as_ours_are_removed(tmp_path: Path) -> No
     }.items():
         for ending in endings:
             (kernels / f"{name}{ending}").touch()
-    kept_kernels.remove_strange(kernels)
+    user_kernel_directory.remove_strange(kernels)
     assert {file.stem for file in kernels.iterdir()} == {"Fused_ours", "Other"}
-    (tmp_path / kept_kernels.BUILT_FOR).write_text("another machine")
-    kept_kernels.remove_strange(kernels)
+    (tmp_path / user_kernel_directory.BUILT_FOR).write_text("another machine")
+    user_kernel_directory.remove_strange(kernels)
     assert [file.name for file in kernels.iterdir()] == ["Other.json"]
-    assert (tmp_path / kept_kernels.BUILT_FOR).read_text() != "another machine"
+    assert (tmp_path / user_kernel_directory.BUILT_FOR).read_text() != "another machine"
 
 
 def test_ranks_that_share_a_directory_find_a_whole_note(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_ranks_that_share_a_directory_find_a_whole_note(tmp_path: Path) -> None:
     kernels.mkdir()
     seen = []
     for _ in range(2):
-        kept_kernels.remove_strange(kernels)
+        user_kernel_directory.remove_strange(kernels)
         (note,) = (file for file in tmp_path.iterdir() if file != kernels)
         seen.append((note.stat().st_ino, note.stat().st_mtime_ns))
     assert seen[0] == seen[1], "it is not written again"
@@ -139,24 +139,24 @@ def test_the_trial_is_said_on_a_terminal_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(handshake, "_proved", lambda: handshake.Proof("it is another"))
+    monkeypatch.setattr(generator_proof, "_proved", lambda: generator_proof.Proof("it is another"))
     monkeypatch.setattr("sys.stderr", _Terminal())
-    assert handshake.known("2.10.0") is None
-    assert handshake.why_not("2.10.0") == handshake.why_not("2.10.0") == "it is another"
-    assert sys.stderr.getvalue() == f"{handshake.TELLING} done\n"  # type: ignore[attr-defined]
-    assert handshake.known("2.10.0") == "it is another"
+    assert generator_proof.known("2.10.0") is None
+    assert generator_proof.why_not("2.10.0") == generator_proof.why_not("2.10.0") == "it is another"
+    assert sys.stderr.getvalue() == f"{generator_proof.TELLING} done\n"  # type: ignore[attr-defined]
+    assert generator_proof.known("2.10.0") == "it is another"
 
 
 @cases("device, preset", [("GPU", "auto"), ("Ascend", "auto"), ("CPU", "precise")])  # fmt: skip
 def test_elsewhere_nothing_is_tried(
     device: str, preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handshake, "_proved", lambda: pytest.fail("it was tried"))
+    monkeypatch.setattr(generator_proof, "_proved", lambda: pytest.fail("it was tried"))
     assert generators.choose(preset, device) == ("mindspore", ())
 
 
 def test_flags_that_name_ours_ask_for_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshake, "why_not", lambda version: "of the test")
+    monkeypatch.setattr(generator_proof, "why_not", lambda version: "of the test")
     monkeypatch.setattr(mindspore_state, "had_kernels", lambda: False)
     monkeypatch.setattr(mindspore_state, "version", lambda: "2.10.0")
     chosen, (said,) = generators.choose("auto", "CPU", flags=f"--kernel_generator={GENERATOR}")

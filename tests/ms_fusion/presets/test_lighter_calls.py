@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ms_fusion.presets import lighter_calls
+from ms_fusion.presets import fast_call_path
 from tests.cases import cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 
@@ -58,7 +58,7 @@ def both(nn: Any, action: Callable[[], Any]) -> Any:
     for name, method in originals(nn.Cell).items():
         setattr(nn.Cell, name, method)  # an earlier row has installed the lighter ones
     before = action()
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     assert action() == before
     return before
 
@@ -122,7 +122,7 @@ def test_a_construct_with_other_code_is_looked_at_again(nn: Any) -> None:
 
     def construct(self: Any, x: Any, y: Any = None) -> None: ...
 
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     net = type("Net", (nn.Cell,), {"construct": construct})()
     net._check_construct_args(1)
     construct.__defaults__ = ()
@@ -142,7 +142,7 @@ def test_a_construct_that_wraps_another_is_looked_at_again(nn: Any) -> None:
     @functools.wraps(two)
     def construct(self: Any, *args: Any) -> None: ...
 
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     net = type("Net", (nn.Cell,), {"construct": construct})()
     net._check_construct_args(1, 2)
     construct.__wrapped__ = bare
@@ -151,7 +151,7 @@ def test_a_construct_that_wraps_another_is_looked_at_again(nn: Any) -> None:
 
 
 def test_nothing_is_kept_alive(nn: Any) -> None:
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     net: Any = type("Net", (nn.Cell,), {"construct": lambda self, x, kept=[]: None})()
     type(net).construct.__defaults__[0].append(type(net))
     net._check_construct_args(1)
@@ -331,7 +331,7 @@ def test_cells_inside_are_told_by_no_setattr(nn: Any) -> None:
         if event == "call" and frame.f_code.co_name in ("__setattr__", "set_attribute"):
             calls.append(f"{frame.f_code.co_name} {frame.f_locals['name']}")
 
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     net = nn.SequentialCell(*[nn.SequentialCell(nn.ReLU()) for _ in range(20)])
     before = sys.getprofile()
     sys.setprofile(seen)
@@ -348,9 +348,9 @@ def test_cells_inside_are_told_by_no_setattr(nn: Any) -> None:
 
 def test_installing_twice_changes_nothing(nn: Any) -> None:
     before = {name: vars(nn.Cell)[name] for name in NAMES}
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     once = {name: vars(nn.Cell)[name] for name in NAMES}
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     assert {name: vars(nn.Cell)[name] for name in NAMES} == once
     assert all(once[name] is not before[name] for name in NAMES)
 
@@ -361,7 +361,7 @@ def test_what_somebody_else_replaced_is_left_alone(
 ) -> None:
     log: list[tuple[str, Any]] = []
     if not first:
-        lighter_calls.install(NO_SCOPES)
+        fast_call_path.install(NO_SCOPES)
     before = {name: vars(nn.Cell)[name] for name in NAMES}
 
     def theirs(self: Any, name: str, value: Any) -> None:
@@ -374,7 +374,7 @@ def test_what_somebody_else_replaced_is_left_alone(
 
     monkeypatch.setattr(nn.Cell, "__setattr__", theirs)
     monkeypatch.setattr(nn.Cell, "_check_construct_args", theirs_too)
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     assert nn.Cell.__setattr__ is theirs and nn.Cell._check_construct_args is theirs_too
     net = nn.SequentialCell(nn.SequentialCell(nn.ReLU()))
     log.clear()
@@ -393,7 +393,7 @@ def test_what_a_version_does_not_have_is_not_missed(
     ):
         monkeypatch.delattr(nn.Cell, name)
     before = dict(vars(nn.Cell))
-    lighter_calls.install(NO_SCOPES)
+    fast_call_path.install(NO_SCOPES)
     assert dict(vars(nn.Cell)) == before
 
 

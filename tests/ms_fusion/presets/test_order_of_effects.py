@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ms_fusion.presets.order_of_effects import LOSING_ORDER, ORDER_ONCE_MORE
+from ms_fusion.presets.order_preserving_passes import LOSING_ORDER, ORDER_ONCE_MORE
 from ms_fusion.presets.table import PRESETS, resolve
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run
 

@@ -10,10 +10,10 @@ import pytest
 
 from ms_fusion import operators
 from ms_fusion.generator_limits import GENERATOR, KEPT_OUT
-from ms_fusion.kernel_server.meanings import MEANINGS
+from ms_fusion.kernel_server.lowering_rules import MEANINGS
 from ms_fusion.kernel_server.onednn_steps import LIBRARY
-from ms_fusion.presets import handshake
-from ms_fusion.presets.served import CLUSTERED, EXPANDED, OF_LIBRARY, without_kept_out
+from ms_fusion.presets import generator_proof
+from ms_fusion.presets.own_generator_flags import CLUSTERED, EXPANDED, OF_LIBRARY, without_kept_out
 from ms_fusion.presets.table import resolve
 from tests.cases import FULL, cases
 from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run, some
@@ -211,7 +211,7 @@ def test_without_the_library_its_operators_stay_mindspores() -> None:
 
 def test_without_a_compiler_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_FUSION_CC", "/no/such/compiler")
-    assert "/no/such/compiler is not there" in handshake.why_not("2.10.0")
+    assert "/no/such/compiler is not there" in generator_proof.why_not("2.10.0")
 
 
 @pytest.mark.mindspore

@@ -13,7 +13,7 @@ from ms_fusion import operators
 from ms_fusion.flag_lint import lint
 from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.presets.generators import GENERATORS
-from ms_fusion.presets.order_of_effects import order_kept
+from ms_fusion.presets.order_preserving_passes import order_kept
 from ms_fusion.presets.table import (
     AUTO_CLUSTERED,
     AUTO_EXPANDED,

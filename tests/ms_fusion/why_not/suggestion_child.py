@@ -43,7 +43,7 @@ def _answer(job: dict, number: int, work: Path) -> dict:
     import numpy as np
     from mindspore import Tensor
 
-    from ms_fusion.capture.join import join
+    from ms_fusion.capture.operator_join import join
     from ms_fusion.formats.dumps import read_dumps
     from ms_fusion.presets.mindspore_state import prepare
     from ms_fusion.why_not import explain_edges

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ms_fusion.capture.join import join
+from ms_fusion.capture.operator_join import join
 from ms_fusion.formats.actors import ControlFlow
 from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Suggestion
 from ms_fusion.why_not import REASONS, explain_edges
-from ms_fusion.why_not.reach import Reach
+from ms_fusion.why_not.merge_reachability import Reach
 from tests.cases import cases
 
 ON = "--opt_level=2"

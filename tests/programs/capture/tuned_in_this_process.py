@@ -6,11 +6,11 @@ import mindspore as ms
 from mindspore import ops
 
 import ms_fusion as mf
-from ms_fusion.capture import front, tune
+from ms_fusion.capture import explain_net, tune
 from ms_fusion.presets import net_choices
 from tests.programs.presets.child import RESULT, answer, bodies, ones
 
-tune.captured = functools.partial(front.captured, isolate=False)
+tune.captured = functools.partial(explain_net.captured, isolate=False)
 ms.set_context(mode=ms.GRAPH_MODE)
 
 

@@ -6,8 +6,8 @@ import mindspore as ms
 
 import ms_fusion as mf
 from ms_fusion.formats.composite import parse_kernel
-from ms_fusion.kernel_server import choose
-from ms_fusion.kernel_server.assemble import own_kernels
+from ms_fusion.kernel_server import plan_choice
+from ms_fusion.kernel_server.library_sequence import own_kernels
 from ms_fusion.presets import net_choices
 from tests.ms_fusion.capture.tuned_nets import Net
 from tests.programs.presets.child import RESULT, answer, bodies, ones
@@ -43,7 +43,7 @@ RESULT["specialized"] = list(mf.explain(run, x, measure=False, accuracy=False).n
 Net()(ones(48, 32))
 RESULT["not tuned"] = [step["name"] for body in bodies() for step in body["op_desc"]]
 RESULT["measured"] = [
-    choose.chosen(*one).tuning is not None
+    plan_choice.chosen(*one).tuning is not None
     for body in bodies()
     for one in own_kernels(parse_kernel(json.dumps(body), file="body"))
 ]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ms_fusion.capture.parcel import unpack
+from ms_fusion.capture.net_serialization import unpack
 
 step, _ = unpack(Path("net.parcel").read_bytes())
 names = step.__globals__

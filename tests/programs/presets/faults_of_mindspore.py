@@ -5,7 +5,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 from ms_fusion import presets
-from ms_fusion.presets.served import served
+from ms_fusion.presets.own_generator_flags import served
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)

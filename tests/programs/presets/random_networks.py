@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mindspore as ms
 
-from ms_fusion.presets.served import served
+from ms_fusion.presets.own_generator_flags import served
 from tests.ms_fusion.kernel_server.cell_runs import run as run_cell
 from tests.ms_fusion.kernel_server.network_runs import run as run_one
 from tests.ms_fusion.kernel_server.random_cells import draw_cell

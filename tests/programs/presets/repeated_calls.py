@@ -14,7 +14,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import One
 
-from ms_fusion.presets import lighter_calls
+from ms_fusion.presets import fast_call_path
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -358,7 +358,7 @@ def seen(self, *args, **kwargs):
 
 nn.Cell.compile = seen
 RESULT["mindspore"] = walked()
-lighter_calls.install(NO_SCOPES)
+fast_call_path.install(NO_SCOPES)
 RESULT["ours"] = walked()
 
 net, x = Scaled(), number(2)

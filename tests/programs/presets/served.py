@@ -13,7 +13,7 @@ import custom_ops
 import ms_fusion as mf
 from custom_ops.core import dispatch
 from ms_fusion.kernel_server import records
-from ms_fusion.presets import served
+from ms_fusion.presets import own_generator_flags
 from tests.programs.presets.child import RESULT, answer, bodies, kernels, ones
 
 FULL = "full" in sys.argv[2:]
@@ -321,7 +321,7 @@ with warnings.catch_warnings(record=True) as said, mf.fusion(**running):
     warnings.simplefilter("always")
     Running()(Tensor(x))
 RESULT["kept out"] = [str(one.message) for one in said]
-served.without_kept_out = lambda flags, library: flags
+own_generator_flags.without_kept_out = lambda flags, library: flags
 with mf.fusion(**running) as now, warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     RESULT["running"] = Running()(Tensor(x[:1])).asnumpy().tolist()

@@ -60,7 +60,7 @@ RESULT["to enable"] = [
         "ms_fusion.graph",
         "ms_fusion.flag_lint",
         "ms_fusion.target",
-        "ms_fusion.presets.compiling",
+        "ms_fusion.presets.compile_context",
         "ms_fusion.presets.net_checks",
     )
     if name in sys.modules
@@ -76,7 +76,7 @@ RESULT["steps"] = sorted(
 RESULT["server"] = ["numpy" in maps for maps in servers()]
 RESULT["own"] = [
     name
-    for name in ("tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.kernel_server.hosted")
+    for name in ("tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.kernel_server.host_preparation")
     if name in sys.modules
 ]
 

@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import ops
 
 import ms_fusion as mf
-from ms_fusion.kernel_server import launches
+from ms_fusion.kernel_server import launch_log
 from tests.programs.presets.child import RESULT, answer
 
 with warnings.catch_warnings(record=True) as said:
@@ -20,7 +20,7 @@ with warnings.catch_warnings(record=True) as said:
 
     x = ms.Tensor(np.linspace(-1, 1, 4096, dtype=np.float32).reshape(64, 64))
     function(x)
-    with launches.watched() as seen:
+    with launch_log.watched() as seen:
         function(x).asnumpy()
     RESULT["checked"] = [one.code for one in mf.check(function, x)]
 RESULT["said"], RESULT["launches"] = [str(one.message) for one in said], len(seen)

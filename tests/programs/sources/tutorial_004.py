@@ -8,7 +8,7 @@ from mindspore import Tensor, context, nn
 
 import ms_fusion as mf
 from ms_fusion import presets
-from ms_fusion.kernel_server import launches
+from ms_fusion.kernel_server import launch_log
 from tests.programs.presets.child import RESULT, answer
 
 # 2.2
@@ -44,7 +44,7 @@ class ConvBNReLU(nn.Cell):
 x = Tensor(np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32))
 net = ConvBNReLU().set_train(False)
 net(x)
-with launches.watched() as seen:
+with launch_log.watched() as seen:
     net(x)
 RESULT["conv, bn, relu"] = len(seen)
 

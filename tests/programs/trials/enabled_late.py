@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion.kernel_server import launches
+from ms_fusion.kernel_server import launch_log
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -27,7 +27,7 @@ def function(x):
 
 def fused(net):
     """Whether a call launches one kernel of ours; that its numbers are right."""
-    with launches.watched() as seen:
+    with launch_log.watched() as seen:
         made = net(x).asnumpy()
     assert np.allclose(made, WANTED, rtol=1e-5)
     return len(seen) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mindspore import nn
 
-if "capture.child" in " ".join(sys.orig_argv):
+if "capture.capture_child" in " ".join(sys.orig_argv):
     manager = multiprocessing.Manager()
     draft = Path(os.environ["SEEN_PROCESSES"])
     draft.with_suffix(".new").write_text(f"{os.getpid()} {manager._process.ident}")

@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion.kernel_server import launches
+from ms_fusion.kernel_server import launch_log
 from ms_fusion.presets import net_choices
 from tests.programs.presets.child import RESULT, answer
 
@@ -21,7 +21,7 @@ class Net(nn.Cell):
 
 
 def fused(net):
-    with launches.watched() as seen:
+    with launch_log.watched() as seen:
         net(x)
     return len(seen) == 1
 

@@ -1,0 +1,170 @@
+"""Capture in a child process, both sides: `run_child` asks, ``python -m ms_fusion.capture.capture_child REQUEST.json`` answers.
+
+They share one private directory: the request goes in, dumps and measurements come out, or ``failure.json``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ms_fusion.accuracy import tensor_dump
+from ms_fusion.capture.capture_run import CaptureOrder, run_capture, title_of
+from ms_fusion.capture.net_serialization import unpack
+from tbe_impl.errors import CaptureError, FusionError
+from tbe_impl.runtime.process_group import child_group
+
+TIME_LIMIT_S = 1800.0
+RECEIVED = "received"
+"""Where in the shared directory the tensors lie that each kernel received."""
+
+
+class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the parent asks of its child.
+
+    Attributes:
+        order: what is wanted.
+        directory: the shared private directory.
+        target, inputs: ``FILE.py:NAME`` and its input texts; empty when the net lies packed in ``net.parcel``.
+        search_path: where the parent's modules are found.
+    """
+
+    order: CaptureOrder
+    directory: str
+    target: str = ""
+    inputs: tuple[str, ...] = ()
+    search_path: tuple[str, ...] = ()
+
+
+class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A typed error on its way from the child to the parent."""
+
+    code: str
+    what: str
+    place: str | None = None
+    expected: str | None = None
+    got: str | None = None
+    remedy: str | None = None
+
+
+def run_child(request: CaptureRequest) -> None:
+    """Runs the capture in a child process with kernel files of its own.
+
+    Raises:
+        FusionError: the child's own error; `CaptureError` when it died or took longer than `TIME_LIMIT_S`.
+    """
+    directory, title = Path(request.directory), request.order.title
+    question, failure, kernels = (
+        directory / "request.json",
+        directory / "failure.json",
+        directory / "kernels",
+    )
+    question.write_bytes(msgspec.json.encode(request))
+    kernels.mkdir()
+    package_root = str(Path(__file__).resolve().parents[2])
+    python_path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")]))
+    variables = {**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path}
+    if request.order.accuracy and tensor_dump.can_dump_to(directory):
+        variables[tensor_dump.VARIABLE] = str(
+            tensor_dump.write_dump_configuration(directory / RECEIVED)
+        )
+    command = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        "ms_fusion.capture.capture_child",
+        str(question),
+    ]
+    options = {"env": variables, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    said_to = directory / "child.log"
+    try:
+        with said_to.open("wb") as log, child_group(command, stderr=log, **options) as process:
+            code = process.wait(TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise CaptureError(
+            f"{title} was not compiled and run within {TIME_LIMIT_S:g} s",
+            remedy="Try smaller inputs.",
+        ) from None
+    if failure.exists():
+        raise _as_error(msgspec.json.decode(failure.read_bytes(), type=CaptureFailure))
+    if code:
+        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+        said, place = last_words(said_to.read_text("utf-8", errors="replace"))
+        raise CaptureError(
+            f"the process that compiled {title} died ({ended}): {said or 'it left no message'}",
+            place=place,
+            remedy="Run `ms-fusion doctor`; the preset `off` shows whether the net runs unfused.",
+        )
+
+
+def last_words(stderr: str) -> tuple[str, str | None]:
+    """The last line of a process before it died, and which line of this room it was in, as Python's faulthandler tells."""
+    said, _, trace = stderr.partition("Fatal Python error:")
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    room = re.escape(f"{Path(__file__).resolve().parent}{os.sep}")
+    here = re.search(rf'File "{room}(\w+\.py)", line (\d+) in (\w+)', trace)
+    return lines[-1] if lines else "", here and f"ms_fusion/capture/{here[1]}:{here[2]}, {here[3]}"
+
+
+def _as_error(told: CaptureFailure) -> FusionError:
+    family = {kind.code: kind for kind in _simple_errors()}
+    return family.get(told.code, CaptureError)(
+        told.what, place=told.place, expected=told.expected, got=told.got, remedy=told.remedy
+    )
+
+
+def _simple_errors() -> Iterator[type[FusionError]]:
+    """The types of error that are made of the five common parts."""
+    waiting: list[type[FusionError]] = [FusionError]
+    while waiting:
+        kind = waiting.pop()
+        waiting.extend(kind.__subclasses__())
+        if kind.__init__ is FusionError.__init__:
+            yield kind
+
+
+def _load(request: CaptureRequest) -> tuple[Any, Sequence[Any]]:
+    if not request.target:
+        sys.path.extend(entry for entry in request.search_path if entry not in sys.path)
+        return unpack((Path(request.directory) / "net.parcel").read_bytes())
+    from ms_fusion.target import load_target
+
+    return load_target(request.target, inputs=request.inputs)
+
+
+def main(request_file: str) -> int:
+    """The child: 0 when the directory holds a capture, 2 when it holds ``failure.json``."""
+    request = msgspec.json.decode(Path(request_file).read_bytes(), type=CaptureRequest)
+    directory = Path(request.directory)
+    scratch = directory / "scratch"
+    scratch.mkdir()
+    try:
+        net, inputs = _load(request)
+        os.chdir(scratch)  # MindSpore drops logs and failed graphs where it stands
+        # a name in a file may be that of a function which makes the net
+        title = title_of(net) if request.target else request.order.title
+        run_capture(net, inputs, directory, msgspec.structs.replace(request.order, title=title))
+    except FusionError as error:
+        told = CaptureFailure(
+            code=error.code,
+            what=error.what,
+            place=error.place,
+            expected=error.expected,
+            got=error.got,
+            remedy=error.remedy,
+        )
+        (directory / "failure.json").write_bytes(msgspec.json.encode(told))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

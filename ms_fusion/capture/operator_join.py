@@ -1,0 +1,403 @@
+"""Which original operators went into which fused kernel: the states of one compilation, joined.
+
+MindSpore renames and rewrites on the way, and what it generates keeps no pointer home. So the join goes step by step
+through the states that it dumps, each step by what that step cannot change:
+
+``before → expanded``: operators keep their names, or are replaced one for one, in order, by a sub-graph.
+``expanded → clustered``: operators are only moved into clusters; a value is recognised by its structure (what computes it).
+``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of; inside, operators are renumbered, so
+they are matched by structure, and where they were simplified by kind and what they read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ms_fusion.capture.operator_matching import Basic, flatten, match_basics
+from ms_fusion.formats.actors import ControlFlow
+from ms_fusion.formats.dumps import Dumps
+from ms_fusion.graph import Graph, Node, Value
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The two ends of one compilation and what connects them.
+
+    Attributes:
+        before: the original operators.
+        after: what was built: fused kernels (nodes with a body) among MindSpore's own.
+        origins: full name of a kernel → for each operator of its body the full name of the original one, or "".
+        members: full name of a kernel → full names of all original operators in it, in order; also those that a
+            simplification removed.
+        placement: full name of an original operator → full names of the kernels it went into.
+        cluster: full name of an original operator → the cluster it was put in before splitting.
+        programs: sub-graph → number of the compilation that it belongs to.
+        control: what control flow does with the sub-graphs.
+    """
+
+    before: Graph
+    after: Graph
+    origins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    placement: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cluster: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, int] = field(default_factory=dict)
+    control: ControlFlow = field(default_factory=ControlFlow)
+
+
+def join(dumps: Dumps) -> Joined:
+    """Connects the original operators in `dumps` with the kernels that were built from them.
+
+    Without the states between (a low dump level) the original operators are read off the kernels themselves; without the
+    graph that ran (dumps of some devices), the state after splitting takes its place.
+    """
+    before, expanded, clustered = (
+        {module.entry: module.graph for module in modules}
+        for modules in (dumps.before, dumps.expanded, dumps.clustered)
+    )
+    parts: list[Joined] = []
+    for module in dumps.built or dumps.split:
+        entry, built = module.entry, module.graph
+        if entry in before and entry in clustered:
+            parts.append(
+                _join_one(
+                    before[entry], expanded.get(entry, before[entry]), clustered[entry], built
+                )
+            )
+        else:
+            parts.append(unfused_from_built(built))
+    programs = {
+        node.subgraph: program
+        for part, program in zip(parts, dumps.programs, strict=False)
+        for node in part.before
+    }
+    return replace(combine(parts), programs=programs, control=dumps.control)
+
+
+def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:
+    expansion = match_expanded(before, expanded)
+    clusters = match_clusters(expanded, clustered, expansion)
+    kernels_of = match_kernels(clustered, built)
+    origins = match_bodies(clustered, built, kernels_of, clusters)
+    members: dict[str, tuple[str, ...]] = {}
+    for cluster, kernels in kernels_of.items():
+        members.update(
+            _complete(kernels, origins, [origin for _, origin in clusters[cluster]], before)
+        )
+    cluster_of = {
+        origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin
+    }
+    return Joined(before, built, origins, members, _placement(members), cluster_of)
+
+
+def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
+    """Name of a node in `expanded` → name of the original in `before`.
+
+    A node that was not expanded keeps its name; the n-th ``GraphKernel_X`` stands for the n-th ``X`` that is gone.
+    """
+    kept = {node.name for node in expanded if not node.is_fused_kernel}
+    gone: dict[str, list[str]] = defaultdict(list)
+    for node in before:
+        if node.name not in kept:
+            gone[node.op].append(node.name)
+    matched: dict[str, str] = {}
+    for node in expanded:
+        if node.is_fused_kernel:
+            waiting = gone.get(node.op)
+            matched[node.name] = waiting.pop(0) if waiting else ""
+        else:
+            matched[node.name] = node.name if node.name in before else ""
+    return matched
+
+
+def match_clusters(
+    expanded: Graph, clustered: Graph, expansion: Mapping[str, str]
+) -> dict[str, list[tuple[Basic, str]]]:
+    """Name of a cluster → its basic operators in order, each with the name of its original."""
+    origins: dict[int, list[str]] = defaultdict(list)
+    for basic in flatten(expanded):
+        origins[basic.key].append(expansion.get(basic.container or basic.node.name, ""))
+    members: dict[str, list[tuple[Basic, str]]] = {
+        node.name: [] for node in clustered if node.is_fused_kernel
+    }
+    for basic in flatten(clustered):
+        waiting = origins.get(basic.key, [])
+        origin = waiting.pop(0) if len(waiting) > 1 else waiting[0] if waiting else ""
+        if basic.container:
+            members[basic.container].append((basic, origin or expansion.get(basic.node.name, "")))
+    return members
+
+
+def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
+    """Name of a cluster → the kernels that were built from it, pieces in order."""
+    clusters: dict[str, list[Node]] = defaultdict(list)
+    for node in clustered:
+        if node.is_fused_kernel:
+            clusters[node.op].append(node)
+    families: dict[str, dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    for node in built:
+        if node.is_fused_kernel:
+            family, piece = family_of(node)
+            families[family][piece].append(node)
+    found: dict[str, list[Node]] = {node.name: [] for nodes in clusters.values() for node in nodes}
+    for family, pieces in families.items():
+        instances = clusters.get(family, [])
+        for kernels in (pieces[piece] for piece in sorted(pieces)):
+            for kernel, cluster in zip(
+                kernels, _in_best_order(kernels, instances, clustered, built), strict=False
+            ):
+                found[cluster.name].append(kernel)
+    return found
+
+
+def match_bodies(
+    clustered: Graph,
+    built: Graph,
+    kernels_of: Mapping[str, Sequence[Node]],
+    clusters: Mapping[str, Sequence[tuple[Basic, str]]],
+) -> dict[str, tuple[str, ...]]:
+    """Full name of a kernel → for each operator of its body the full name of the original one, or "".
+
+    Args:
+        kernels_of: name of a cluster → its kernels (`match_kernels`); `clusters`: → its operators (`match_clusters`).
+    """
+    home = {kernel.name: cluster for cluster, kernels in kernels_of.items() for kernel in kernels}
+    original = {
+        (basic.container, basic.node.name): name
+        for members in clusters.values()
+        for basic, name in members
+    }
+    before, after = flatten(clustered), flatten(built)
+    matched = match_basics(before, after, home)
+    found: dict[str, list[str]] = {kernel: [] for kernel in home}
+    for basic, match in zip(after, matched, strict=True):
+        if basic.container in found:
+            was = before[match] if match is not None else None
+            found[basic.container].append(
+                original.get((was.container, was.node.name), "") if was else ""
+            )
+    return {kernel: tuple(names) for kernel, names in found.items()}
+
+
+def family_of(kernel: Node) -> tuple[str, int]:
+    """Name of the cluster that `kernel` was made from, and which piece of it this is (0 for a whole cluster)."""
+    piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
+    return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
+
+
+def _in_best_order(
+    kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
+) -> Iterable[Node]:
+    """Clusters in the order of `kernels`: by the parameters both read where that tells them apart, else as they stand."""
+    free = list(clusters)
+    for kernel in kernels:
+        if not free:
+            return
+        read = _parameters(kernel, built)
+        best = max(free, key=lambda cluster: len(read & _parameters(cluster, clustered)))
+        free.remove(best)
+        yield best
+
+
+def _parameters(node: Node, graph: Graph) -> frozenset[str]:
+    return frozenset(name for name in node.inputs if graph.values[name].kind == "parameter")
+
+
+def _complete(
+    kernels: Sequence[Node],
+    origins: Mapping[str, tuple[str, ...]],
+    cluster: Sequence[str],
+    before: Graph,
+) -> dict[str, tuple[str, ...]]:
+    """All original operators of each kernel in the cluster's order.
+
+    One that a simplification removed is where the operator that it reads is, or else one that reads it.
+    """
+    order = [name for name in dict.fromkeys(cluster) if name]
+    homes: dict[str, list[str]] = {
+        name: [kernel.name for kernel in kernels if name in origins[kernel.name]] for name in order
+    }
+    for name in order:
+        made_by = (before.producers.get(one) for one in before.node(name).inputs)
+        homes[name] = homes[name] or _last_home(made_by, homes)
+    for name in reversed(order):
+        read_by = (
+            one for made in before.node(name).outputs for one in before.consumers.get(made, ())
+        )
+        homes[name] = homes[name] or _last_home(read_by, homes)
+    return {
+        kernel.name: tuple(name for name in order if kernel.name in homes[name])
+        for kernel in kernels
+    }
+
+
+def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
+    """The last kernel of the first of `nodes` that has one."""
+    return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
+
+
+def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    placed: dict[str, list[str]] = defaultdict(list)
+    for kernel, names in members.items():
+        for name in names:
+            placed[name].append(kernel)
+    return {name: tuple(kernels) for name, kernels in placed.items()}
+
+
+def unfused_from_built(built: Graph) -> Joined:
+    """The original operators as far as the kernels themselves tell: bodies opened, expanded operators put together again.
+
+    Neighbours in a body that were expanded from the same operator count as one.
+    """
+    nodes: list[Node] = []
+    values = dict(built.values)
+    origins: dict[str, tuple[str, ...]] = {}
+    for node in built:
+        if node.body is None:
+            nodes.append(node)
+            continue
+        opened, names = _open(node, values)
+        nodes.extend(opened)
+        origins[node.name] = names
+    before = Graph(built.name, tuple(nodes), values, built.inputs, built.outputs)
+    members = {kernel: tuple(dict.fromkeys(names)) for kernel, names in origins.items()}
+    placement = _placement(members)
+    cluster = {name: kernels[0] for name, kernels in placement.items()}
+    return Joined(before, built, origins, members, placement, cluster)
+
+
+def _open(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
+    """The kernel's operators as nodes of the outer graph, and the original's name for each operator of the body."""
+    body = kernel.body
+    assert body is not None
+    outer = dict(zip(body.inputs, kernel.inputs, strict=False))
+    outer.update(zip(body.outputs, kernel.outputs, strict=False))
+    for name, value in body.values.items():
+        if name not in outer:
+            outer[name] = f"{kernel.name}/{name}"
+            values[outer[name]] = replace(value, name=outer[name])
+    nodes: list[Node] = []
+    names: list[str] = []
+    for member in body:
+        inputs, outputs = (
+            tuple(outer[name] for name in member.inputs),
+            tuple(outer[name] for name in member.outputs),
+        )
+        last = nodes[-1] if nodes else None
+        if last is not None and member.expand_from and last.op == member.expand_from:
+            known = {*last.inputs, *last.outputs}
+            nodes[-1] = replace(
+                last,
+                inputs=last.inputs + tuple(name for name in inputs if name not in known),
+                outputs=last.outputs + outputs,
+                sources=last.sources or member.sources,
+            )
+        else:
+            nodes.append(
+                replace(
+                    member,
+                    name=f"{kernel.name}/{member.name}",
+                    op=member.expand_from or member.op,
+                    inputs=inputs,
+                    outputs=outputs,
+                    expand_from=None,
+                    subgraph=kernel.subgraph,
+                )
+            )
+        names.append(nodes[-1].name)
+    return nodes, tuple(names)
+
+
+def combine(parts: Sequence[Joined]) -> Joined:
+    """Several kernel graphs of one program (control flow cuts it) as one; each node still says which it lives in."""
+    if len(parts) == 1:
+        return parts[0]
+    apart = _with_distinct_names(parts)
+    return Joined(
+        merge([part.before for part in apart]),
+        merge([part.after for part in apart]),
+        origins={name: origin for part in apart for name, origin in part.origins.items()},
+        members={name: names for part in apart for name, names in part.members.items()},
+        placement={name: kernels for part in apart for name, kernels in part.placement.items()},
+        cluster={
+            name: f"{part.before.name}/{c}" for part in apart for name, c in part.cluster.items()
+        },
+    )
+
+
+def _with_distinct_names(parts: Sequence[Joined]) -> list[Joined]:
+    """MindSpore counts names anew for each net; a name that an earlier part has gets its kernel graph in front."""
+    originals: set[str] = {""}
+    built: set[str] = {""}
+    done: list[Joined] = []
+    for part in parts:
+        new = {
+            node.name: _distinct(node.name, part.before.name, originals) for node in part.before
+        } | {"": ""}
+        new_built = {node.name: _distinct(node.name, part.after.name, built) for node in part.after}
+        done.append(
+            Joined(
+                _renamed(part.before, new),
+                _renamed(part.after, new_built),
+                {
+                    new_built[k]: tuple(new[name] for name in names)
+                    for k, names in part.origins.items()
+                },
+                {
+                    new_built[k]: tuple(new[name] for name in names)
+                    for k, names in part.members.items()
+                },
+                {
+                    new[name]: tuple(new_built[k] for k in kernels)
+                    for name, kernels in part.placement.items()
+                },
+                {new[name]: cluster for name, cluster in part.cluster.items()},
+            )
+        )
+    return done
+
+
+def _distinct(name: str, graph: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{graph}/{name}"
+    taken.add(name)
+    return name
+
+
+def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    return replace(graph, nodes=tuple(replace(node, name=names[node.name]) for node in graph))
+
+
+def merge(graphs: Sequence[Graph]) -> Graph:
+    """One graph of several; values of the same name stay apart unless they are the same parameter."""
+    nodes: list[Node] = []
+    values: dict[str, Value] = {}
+    inputs: list[str] = []
+    outputs: list[str] = []
+    for graph in graphs:
+        names: dict[str, str] = {}
+        for name, value in graph.values.items():
+            shared = name not in values or (value.kind == "parameter" and values[name] == value)
+            names[name] = name if shared else f"{graph.name}/{name}"
+            values[names[name]] = replace(value, name=names[name])
+        nodes.extend(
+            replace(
+                node,
+                inputs=tuple(names[name] for name in node.inputs),
+                outputs=tuple(names[name] for name in node.outputs),
+                subgraph=node.subgraph or graph.name,
+            )
+            for node in graph
+        )
+        inputs.extend(names[name] for name in graph.inputs)
+        outputs.extend(names[name] for name in graph.outputs)
+    return Graph(
+        graphs[0].name if graphs else "",
+        tuple(nodes),
+        values,
+        tuple(dict.fromkeys(inputs)),
+        tuple(dict.fromkeys(outputs)),
+    )

@@ -1,0 +1,149 @@
+"""A composite kernel as a graph of the language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import Call, numpy_dtype
+from ms_fusion.formats.composite import Composite
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.lowering_rules import MEANINGS
+from tbe_impl import dsl
+from tbe_impl.dsl.dtypes import DTYPES, dtype_of
+from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.errors import FusionError, InputError
+from tbe_impl.tracing.arrays import Traced, tensor_of
+
+IN_PLACE = frozenset({"Assign", "AssignAdd"})
+"""Operators whose result is the new content of their first input; the tensor that they hand out means nothing."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a fused kernel computes.
+
+    Attributes:
+        name: of the kernel.
+        inputs: placeholders in the order of the kernel's inputs.
+        results: what is computed, each once.
+        places: of each result the places that it is written to: numbers of the kernel's buffers, inputs first.
+        values: names of the description's values, and what computes them.
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    places: tuple[tuple[int, ...], ...]
+    values: Mapping[str, Tensor]
+
+
+def translate(kernel: Composite) -> Group:
+    """The graph of a composite kernel.
+
+    Raises:
+        InputError: an operator, a dtype or a shape that cannot be built; names the operator.
+    """
+    graph = kernel.graph
+    tensors: dict[str, Tensor] = {}
+    for name in graph.inputs:
+        value = graph.values[name]
+        if value.dtype not in DTYPES:
+            reader = graph.consumers[name][0].op if graph.consumers.get(name) else ""
+            raise InputError(f"{reader} of {value.dtype} is not built", place=reader)
+        tensors[name] = dsl.placeholder(_shape(value), value.dtype, name)
+    written: dict[str, Tensor] = {}
+    for node in graph.nodes:
+        made = _made(node, graph, tensors)
+        tensors[node.outputs[0]] = made
+        if node.op in IN_PLACE:
+            written[node.inputs[0]] = made
+    return _group(kernel.name, graph, tensors, written)
+
+
+def _made(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
+    meaning = MEANINGS.get(node.op)
+    if meaning is None or len(node.outputs) != 1:
+        raise InputError("this operator is not built", place=node.op, got=f"{node.op}, {len(node.outputs)} outputs")  # fmt: skip
+    output = graph.outputs_of(node)[0]
+    inputs = tuple(_given(graph.values[name], tensors) for name in node.inputs)
+    call: Any = Call(node, inputs, output, numpy_dtype(output.dtype))
+    try:
+        made = tensor_of(meaning(call))
+        if any(
+            op.kind == "library" for op in stages_of([made], {id(one) for one in tensors.values()})
+        ):
+            raise InputError("it is no loop nest")
+        if made.dtype != output.dtype and not _is_quotient_of_integers(node, graph):
+            made = dsl.cast_to(made, output.dtype)
+        wanted = made.shape if node.op in IN_PLACE else _shape(output)
+        return made if tuple(map(known_size, made.shape)) == tuple(map(known_size, wanted)) else dsl.ext.reshape(made, wanted)  # fmt: skip
+    except Exception as error:
+        # a formula that is run on symbols may raise anything, and the group cannot be handed back
+        why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
+        described = ", ".join(f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node))  # fmt: skip
+        raise InputError(f"{node.op} of {described} is not built: {why}", place=node.op) from error
+
+
+def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
+    """A Div of integers is float32, which MindSpore says with a Cast behind it, and not with the result's dtype."""
+    readers = graph.consumers.get(node.outputs[0], ())
+    return node.op == "Div" and node.outputs[0] not in graph.outputs and all(one.op == "Cast" for one in readers)  # fmt: skip
+
+
+def _given(value: Value, tensors: Mapping[str, Tensor]) -> Any:
+    """An input as formulas take it; numbers and lists of them are arrays of NumPy."""
+    if value.kind != "constant":
+        return Traced(tensors[value.name])
+    found = np.asarray(value.data, numpy_dtype(value.dtype))
+    # one number stands for one element of any rank; of rank 1 it is a number
+    return (
+        found.reshape(_shape(value) if len(value.shape) > 1 else ()) if found.size == 1 else found
+    )
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    if value.is_dynamic:
+        raise InputError("sizes that are not known are not built", place=value.name, got=str(value.shape))  # fmt: skip
+    return tuple(int(size) for size in value.shape)
+
+
+def known_size(size: Any) -> int:
+    """A size of a tensor; all of them are known here."""
+    return int(getattr(size, "value", size))
+
+
+def size_bytes(tensor: Tensor) -> int:
+    """What it takes in memory."""
+    return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
+
+
+def _group(name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapping[str, Tensor]) -> Group:  # fmt: skip
+    inputs = tuple(tensors[item] for item in graph.inputs)
+    results: list[Tensor] = []
+    places: list[list[int]] = []
+
+    def put(tensor: Tensor, place: int) -> None:
+        found = next((n for n, item in enumerate(results) if item is tensor), None)
+        if found is None:
+            own = any(tensor is item for item in inputs)
+            results.append(dsl.compute(tensor.shape, lambda *i: tensor(*i), f"copy_{place}") if own else tensor)  # fmt: skip
+            places.append([place])
+        else:
+            places[found].append(place)
+
+    for number, item in enumerate(graph.inputs):
+        if item in written:
+            put(written[item], number)
+    in_place = {node.outputs[0] for node in graph.nodes if node.op in IN_PLACE}
+    for number, item in enumerate(graph.outputs, len(inputs)):
+        if item not in in_place:
+            put(tensors[item], number)
+    return Group(
+        name, inputs, tuple(results), tuple(map(tuple, places)), MappingProxyType(dict(tensors))
+    )

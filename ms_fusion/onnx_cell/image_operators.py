@@ -1,0 +1,173 @@
+"""Convolutions and poolings of ONNX as calls of MindSpore's primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from mindspore import Tensor, ops
+
+from custom_ops.core.cell import FusedCell
+from custom_ops.operators.conv2d import CONV2D
+from ms_fusion.onnx_cell import functions, resizing, windows
+from ms_fusion.onnx_cell.operator_use import Use
+
+
+def windows_of(use: Use, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Strides, dilations, and pads as before and behind of each axis, of windows with these spans."""
+    rank = len(spans)
+    strides = list(use.whole("strides") or (1,) * rank)
+    dilations = list(use.whole("dilations") or (1,) * rank)
+    told = use.whole("pads") or (0,) * (2 * rank)
+    pads = [one for pair in zip(told[:rank], told[rank:], strict=True) for one in pair]
+    mode = use.attr("auto_pad", "NOTSET")
+    if mode == "VALID":
+        pads = [0] * (2 * rank)
+    elif mode not in ("NOTSET", ""):
+        pads = []
+        # with steps of one place, the padding is the same for every size
+        sides = use.known_sides() if set(strides) != {1} else (1,) * rank
+        for size, step, span, apart in zip(sides, strides, spans, dilations, strict=True):
+            lacking = max((-(-size // step) - 1) * step + (span - 1) * apart + 1 - size, 0)
+            less, more = lacking // 2, lacking - lacking // 2
+            pads += [less, more] if mode == "SAME_UPPER" else [more, less]
+    return strides, dilations, pads
+
+
+def convolution(use: Use) -> str:
+    """`functions.convolution` with a kernel of ours or a primitive."""
+    channels, _, *spans = use.known_shape(1)
+    strides, dilations, pads = windows_of(use, spans)
+    groups = int(use.attr("group", 1))
+    if len(spans) == 1:
+        spans, strides, dilations, pads = [1, *spans], [1, *strides], [1, *dilations], [0, 0, *pads]
+    if len(spans) == 2 and use.is_fused and use.value().dtype == "float32" and min(pads) >= 0:
+        sizes = {"stride": tuple(strides), "padding": tuple(pads), "dilation": tuple(dilations), "groups": groups, "lowering": "auto"}  # fmt: skip
+        call = FusedCell(CONV2D, sizes)
+    elif len(spans) == 2:
+        call = ops.Conv2D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+    else:
+        call = ops.Conv3D(channels // groups, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations))  # fmt: skip
+    if len(spans) == 3 and groups > 1:
+        bias = f", {use.text(2)}" if use.has(2) else ""
+        return f"functions.convolution_in_groups({use.part('conv', call)}, {use.given(0, 1)}, {groups}{bias})"
+    return f"functions.convolution({use.part('conv', call)}, {use.given(0, 1, 2)})"
+
+
+def transposed_convolution(use: Use) -> str:
+    """`functions.transposed_convolution` with a primitive, else `windows.spread`."""
+    shape = use.known_shape(1)
+    spans, groups = shape[2:], int(use.attr("group", 1))
+    extra = use.whole("output_padding") or (0,) * len(spans)
+    strides, dilations, pads = _transposed_windows(use, spans, extra)
+    if len(spans) > 2 or min(pads) < 0:
+        sizes = [step * (size - 1) + more + (span - 1) * apart + 1 - before - behind for size, step, more, span, apart, before, behind in zip(use.known_sides(), strides, extra, spans, dilations, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+        places, _, _ = windows.table(sizes, spans, strides, dilations, pads, up=False)
+        return f"windows.spread({use.given(0, 1)}, {use.part('places', Tensor(places))}, {tuple(sizes)}, {groups}{', ' * use.has(2)}{use.text(2)})"
+    more = [(span - 1) * apart + 1 + added - before - behind for span, apart, added, before, behind in zip(spans, dilations, extra, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+    if len(spans) == 1:
+        spans, strides, dilations, pads, more = (1, *spans), [1, *strides], [1, *dilations], [0, 0, *pads], [1, *more]  # fmt: skip
+    call = ops.Conv2DTranspose(shape[0], tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+    bias = f", {use.text(2)}" if use.has(2) else ""
+    return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}, {tuple(strides)}, {tuple(more)}, {shape[1] * groups}{bias})"
+
+
+def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) -> tuple[list[int], list[int], list[int]]:  # fmt: skip
+    """Likewise of a transposed convolution, whose paddings follow from the size of its result where that is told."""
+    mode, told = use.attr("auto_pad", "NOTSET"), use.whole("output_shape")
+    if told is None and mode in ("NOTSET", "", "VALID"):
+        return windows_of(use, spans)
+    rank = len(spans)
+    strides, dilations = (list(use.whole(name) or (1,) * rank) for name in ("strides", "dilations"))
+    sizes = use.known_sides()
+    wanted = told[-rank:] if told else [size * step for size, step in zip(sizes, strides, strict=True)]  # fmt: skip
+    pads = []
+    for size, new, step, apart, span, more in zip(sizes, wanted, strides, dilations, spans, extra, strict=True):  # fmt: skip
+        total = step * (size - 1) + more + (span - 1) * apart + 1 - new
+        less, rest = total // 2, total - total // 2
+        pads += [less, rest] if mode == "SAME_UPPER" else [rest, less]
+    return strides, dilations, pads
+
+
+def _pooled(use: Use) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+    """Spans, strides and pads of windows that MindSpore's primitives know."""
+    spans = use.whole("kernel_shape") or ()
+    strides, dilations, pads = windows_of(use, spans)
+    if len(spans) != 2 or use.attr("ceil_mode", 0) or set(dilations) != {1} or _results(use) > 1:
+        return None
+    return spans, tuple(strides), tuple(pads)
+
+
+def _results(use: Use) -> int:
+    return len([name for name in use.node.outputs if name])
+
+
+def _table(use: Use) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    spans = use.whole("kernel_shape") or ()
+    strides, dilations, pads = windows_of(use, spans)
+    return windows.table(use.known_sides(), spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0)))  # fmt: skip
+
+
+def max_pool(use: Use) -> str:
+    """`functions.max_pool` with a primitive, else its windows."""
+    dtype = use.value().dtype
+    lowest = functions.LOWEST.get(dtype, functions.LOWEST["float32"])
+    known = _pooled(use) if dtype.startswith("float") else None
+    if known is None:
+        places, _, counts = _table(use)
+        return windows.largest(use, places, counts, lowest)
+    spans, strides, pads = known
+    call = ops.MaxPool(kernel_size=spans, strides=strides, pad_mode="valid")
+    return f"functions.max_pool({use.part('pool', call)}, {use.text()}, {pads}, {lowest})"
+
+
+def average_pool(use: Use) -> str:
+    """`functions.average_pool` with a primitive, else its windows."""
+    known = _pooled(use)
+    if known is None:
+        return windows.mean(use, *_table(use))
+    spans, strides, pads = known
+    call = ops.AvgPool(kernel_size=spans, strides=strides, pad_mode="valid")
+    return f"functions.average_pool({use.part('pool', call)}, {use.text()}, {pads}, {bool(use.attr('count_include_pad', 0))})"
+
+
+def power_pool(use: Use) -> str:
+    """``LpPool``."""
+    places, _, counts = _table(use)
+    return windows.power(use, places, counts)
+
+
+def put_together(use: Use) -> str:
+    """``Col2Im``."""
+    sizes, spans = use.whole("image_shape", 1) or (), use.whole("block_shape", 2) or ()
+    places, _, _ = windows.table(sizes, spans, *windows_of(use, spans), up=False)
+    return f"windows.put_together({use.text()}, {use.part('places', Tensor(places))}, {sizes})"
+
+
+def unpooled(use: Use) -> str:
+    """``MaxUnpool``."""
+    spans = use.whole("kernel_shape") or ()
+    strides, _, pads = windows_of(use, spans)
+    steps = [(step, span - before - behind) for step, span, before, behind in zip(strides, spans, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+    wanted = use.whole("output_shape", 2)
+    return f"windows.put_back({use.given(0, 1)}, {steps}, {wanted and wanted[2:]})"
+
+
+def resized(use: Use) -> str:
+    """The nearest place of images that become a whole number of times as large; other ways by `resizing`."""
+    if use.version < resizing.SEPARATE_SIZES or use.attr("axes"):
+        return resizing.resized(use)
+    factors = use.numbers("scales", 2) or _ratios(use)
+    mode, place, nearest = (use.attr(*one) for one in (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))  # fmt: skip
+    known = (place, nearest) in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"))  # fmt: skip
+    if mode != "nearest" or not known or use.rank() != 4 or not factors or tuple(factors[:2]) != (1, 1) or any(one % 1 for one in factors):  # fmt: skip
+        return resizing.resized(use)
+    return f"functions.repeated({use.text()}, {tuple(map(int, factors[2:]))})"
+
+
+def _ratios(use: Use) -> tuple[float, ...] | None:
+    """By what the sizes that an image gets multiply it; None where one is not known."""
+    shape = use.value().shape
+    if use.is_computed(3) or not all(isinstance(old, int) and old > 0 for old in shape):
+        return None
+    return tuple(new / int(old) for new, old in zip(use.whole("sizes", 3) or (), shape, strict=True))  # fmt: skip

@@ -1,0 +1,166 @@
+"""Convolutions and poolings of ONNX in the language: images as batch, channels, and one to three axes of places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.onnx_fusion.operator_call import Call
+from tbe_impl import dsl
+from tbe_impl.errors import InputError
+from tbe_impl.tracing.arrays import Traced, tensor_of
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How windows slide over the places of an image, one number for each axis.
+
+    Attributes:
+        spans, strides, dilations: sizes, steps, and steps between what one window looks at.
+        before, after: what is added around the image.
+    """
+
+    spans: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """How far a window goes on each axis."""
+        return tuple((span - 1) * step + 1 for span, step in zip(self.spans, self.dilations, strict=True))  # fmt: skip
+
+
+def windows(call: Call, spans: Sequence[int]) -> Windows:
+    """The attributes of a convolution or pooling; `spans` are the sizes of its windows.
+
+    Raises:
+        InputError: paddings that follow from a size that is not known.
+    """
+    rank = len(spans)
+    strides = tuple(call.integers("strides") or (1,) * rank)
+    dilations = tuple(call.integers("dilations") or (1,) * rank)
+    pads = tuple(call.integers("pads") or (0,) * (2 * rank))
+    found = Windows(tuple(spans), strides, dilations, pads[:rank], pads[rank:])
+    mode = call.attr("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        return found
+    if mode == "VALID":
+        return Windows(found.spans, strides, dilations, (0,) * rank, (0,) * rank)
+    sizes = call.inputs[0].shape[2:]
+    if not all(isinstance(size, int) for size in sizes):
+        raise InputError("a padding of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+    lacking = [max((math.ceil(size / step) - 1) * step + reach - size, 0) for size, step, reach in zip(sizes, strides, found.reaches, strict=True)]  # fmt: skip
+    less, more = tuple(one // 2 for one in lacking), tuple(one - one // 2 for one in lacking)
+    before, after = (less, more) if mode == "SAME_UPPER" else (more, less)
+    return Windows(found.spans, strides, dilations, before, after)
+
+
+def _pads(where: Windows) -> list[int]:
+    return [one for pair in zip(where.before, where.after, strict=True) for one in pair]
+
+
+def _flat(array: Any) -> Any:
+    """An array with one axis of places as one with two, of which the first has one place."""
+    return array.reshape((*array.shape[:2], 1, *array.shape[2:]))
+
+
+def _in_two_axes(where: Windows) -> Windows:
+    return Windows((1, *where.spans), (1, *where.strides), (1, *where.dilations), (0, *where.before), (0, *where.after))  # fmt: skip
+
+
+def _numbers(weight: Any, call: Call) -> tuple[int, ...]:
+    if not all(isinstance(size, int) for size in weight.shape):
+        raise InputError("a filter of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+    return tuple(weight.shape)
+
+
+def convolution(call: Call) -> Any:
+    """y = conv(x, weight) + bias, in one, two or three axes, with groups."""
+    x, weight, bias = call.inputs[0], call.inputs[1], call.given(2)
+    shape = _numbers(weight, call)
+    where = windows(call, shape[2:])
+    if len(shape) == 3:
+        x, weight, where = _flat(x), _flat(weight), _in_two_axes(where)
+    told = {
+        "strides": list(where.strides), "pads": _pads(where), "dilations": list(where.dilations),
+        "groups": int(call.attr("group", 1)), "res_dtype": str(x.dtype),
+    }  # fmt: skip
+    if len(shape) == 5:
+        found = dsl.conv3d(tensor_of(x), tensor_of(weight), list(shape), told)
+    else:
+        found = dsl.conv(tensor_of(x), tensor_of(weight), told)
+    made = Traced(found)
+    if len(shape) == 3:
+        made = made.reshape((made.shape[0], made.shape[1], made.shape[3]))
+    return made if bias is None else made + bias.reshape((shape[0],) + (1,) * (len(shape) - 2))
+
+
+def transposed_convolution(call: Call) -> Any:
+    """What a convolution passes back to its input, as an operator of its own, in two axes."""
+    x, weight, bias = call.inputs[0], call.inputs[1], call.given(2)
+    shape = _numbers(weight, call)
+    if len(shape) != 4 or call.attr("auto_pad", "NOTSET") not in ("NOTSET", "") or call.integers("output_shape"):  # fmt: skip
+        raise InputError("only explicit paddings in two axes are built", place=call.node.name)
+    if not all(isinstance(size, int) for size in x.shape[2:]):
+        raise InputError("an image of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+    where, groups = windows(call, shape[2:]), int(call.attr("group", 1))
+    more = call.integers("output_padding") or (0, 0)
+    sizes = [
+        (size - 1) * step + reach + extra - before - after
+        for size, step, reach, extra, before, after in zip(
+            call.inputs[0].shape[2:],
+            where.strides,
+            where.reaches,
+            more,
+            where.before,
+            where.after,
+            strict=True,
+        )
+    ]
+    told = {
+        "strides": list(where.strides), "padding": _pads(where), "dilations": list(where.dilations), "groups": groups,
+        "res_dtype": str(x.dtype),
+    }  # fmt: skip
+    channels = shape[1] * groups
+    image = tensor_of(x)
+    found = dsl.conv2d_backprop_input(tensor_of(weight), image, list(shape), [image.shape[0], channels, *sizes], told)  # fmt: skip
+    return Traced(found) if bias is None else Traced(found) + bias.reshape((channels, 1, 1))
+
+
+def _slid(call: Call, kind: str) -> tuple[Any, Windows]:
+    x = call.inputs[0]
+    where = windows(call, call.integers("kernel_shape") or ())
+    if call.attr("ceil_mode", 0) or len([one for one in call.outputs if one.name]) > 1:
+        raise InputError("windows that stand over the edge and positions stay with the model", place=call.node.name)  # fmt: skip
+    axes = list(range(2, x.ndim))
+    pads = list(zip(where.before, where.after, strict=True))
+    found = dsl.reduce_window(tensor_of(x), kind, axes, list(where.spans), list(where.strides), list(where.dilations), padding_mode="CALCULATED", padding_dimensions=pads)  # fmt: skip
+    return Traced(found), where
+
+
+def max_pool(call: Call) -> Any:
+    """The largest number of each window."""
+    return _slid(call, "MAX")[0]
+
+
+def average_pool(call: Call) -> Any:
+    """The mean of each window; what is added around the image counts when the node says so."""
+    found, where = _slid(call, "SUM")
+    if call.attr("count_include_pad", 0) or not any((*where.before, *where.after)):
+        return found * np.float64(1 / math.prod(where.spans)).astype(found.dtype)
+    sizes = call.inputs[0].shape[2:]
+    if not all(isinstance(size, int) for size in sizes):
+        raise InputError("windows over the edge of a size that is not known stay with the model", place=call.node.name)  # fmt: skip
+    counts = np.ones((1,) * (2 + len(sizes)))
+    for axis, size in enumerate(sizes):
+        starts = np.arange(found.shape[2 + axis]) * where.strides[axis] - where.before[axis]
+        places = starts[:, None] + np.arange(where.spans[axis]) * where.dilations[axis]
+        inside = ((places >= 0) & (places < size)).sum(1).astype(np.float64)
+        counts = counts * inside.reshape((-1,) + (1,) * (len(sizes) - 1 - axis))
+    return found * (1 / counts).astype(found.dtype)

@@ -1,0 +1,129 @@
+"""A group for known sizes as a row of kernels on this processor: oneDNN's products and convolutions, ours between them.
+
+Behind a product oneDNN takes along a bias, a residual sum and relu; what follows besides is a kernel of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import Described
+from ms_fusion.cost import VIEWS, is_matrix_product
+from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP, assumed
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.kernel_server.library_partition import alone, parts
+from ms_fusion.kernel_server.onednn_steps import LIBRARY, LibraryStep
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.kernels import build
+from tbe_impl.errors import InputError
+
+FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+ZERO = "0, of relu"
+
+
+def assembled(node: Node, sizes: Mapping[str, int], *, apart: bool = False) -> Chain:
+    """The kernels of a fused operator in a row.
+
+    Args:
+        node: with a body.
+        sizes: of what is not known before it runs; those not named are 1.
+        apart: each operator by itself, as it would run without the fusion; what only changes a shape moves nothing.
+
+    Raises:
+        InputError: an operator, a dtype or a size cannot be built; names it.
+    """
+    assert node.body is not None
+    body = served(assumed(node.body, sizes))
+    steps, same = [], dict[str, str]()
+    for graph in _each(body, same) if apart else (body,):
+        for step in _steps(graph):
+            steps.append(replace(step, reads=tuple(same.get(name, name) for name in step.reads)))
+    given = {name: _described(body.values[name]) for name in body.inputs}
+    wanted = {name: _described(body.values[name]) for name in body.outputs}
+    return Chain(node.name, given, wanted, tuple(steps))
+
+
+def launches(body: Graph) -> tuple[Graph, ...]:
+    """What each kernel in the row computes, as a graph of its own."""
+    found = served(body)
+    made = []
+    for part in parts(found):
+        names = part.covered if isinstance(part, LibraryStep) else [node.name for node in part.nodes]  # fmt: skip
+        node = fused_node(found, sorted(names, key=[one.name for one in found].index), "Part")
+        assert node.body is not None
+        made.append(node.body)
+    return tuple(made)
+
+
+def _each(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
+    """Every operator by itself; `same` is told which values are others in another shape."""
+    for node in body.nodes:
+        if node.op in VIEWS and node.outputs[0] not in body.outputs:
+            same[node.outputs[0]] = same.get(node.inputs[0], node.inputs[0])
+            continue
+        one = fused_node(body, (node.name,), node.op)
+        assert one.body is not None
+        yield one.body
+
+
+def _steps(graph: Graph) -> Iterator[Step]:
+    for part in parts(graph):
+        if isinstance(part, LibraryStep):
+            yield Step(part.call.prepare(), part.reads, (part.writes,))
+            continue
+        own = alone(part, graph)
+        kernel = build(Node(part.nodes[-1].name, graph.name, own.inputs, own.outputs, body=own))
+        yield Step(kernel.kernel, own.inputs, own.outputs)
+
+
+def served(body: Graph) -> Graph:
+    """The graph with products, convolutions and relu in the words of those who call the library; others as they are."""
+    values = dict(body.values)
+    nodes: list[Node] = []
+    for node in body.nodes:
+        if node.op == "ReLU":
+            values[ZERO] = Value(ZERO, (), "float32", "constant", 0.0)
+            told = {**dict(node.attrs), ONNX_OP: "Max"}
+            nodes.append(replace(node, op="Maximum", inputs=(node.inputs[0], ZERO), attrs=tuple(sorted(told.items()))))  # fmt: skip
+        elif is_matrix_product(node.op):
+            nodes += _product(node, values)
+        else:
+            nodes.append(node)
+    return Graph(body.name, tuple(nodes), values, body.inputs, body.outputs)
+
+
+def _product(node: Node, values: dict[str, Value]) -> list[Node]:
+    """A product as the library has it, or under a name that the library does not know."""
+    left, right = (values[name] for name in node.inputs[:2])
+    rest = [name for name in node.inputs[2:] if name != ABSENT]
+    held = any(name != ABSENT and values[name].kind == "constant" for name in node.inputs)
+    known = node.op in LIBRARY and left.dtype in FLOATS and left.dtype == right.dtype and not held
+    told = dict(node.attrs)
+    if node.op == "Conv2D":
+        pads = told.get("pads", (0, 0, 0, 0))
+        padded = told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID") and isinstance(pads, tuple) and len(pads) == 4  # fmt: skip
+        if not (known and len(left.shape) == 4 and padded):
+            return [replace(node, op="Conv")]
+        above, before, below, after = pads
+        told |= {"stride": told.get("strides", (1, 1)), "dilation": told.get("dilations", (1, 1)), "pad_list": (above, below, before, after)}  # fmt: skip
+        return [replace(node, inputs=(*node.inputs[:2], *rest), attrs=tuple(sorted(told.items())))]
+    scaled = told.get("alpha", 1.0) != 1.0 or told.get("beta", 1.0) != 1.0
+    if not known or scaled or min(len(left.shape), len(right.shape)) < 2:
+        return [replace(node, op="Product")]
+    result = values[node.outputs[0]]
+    if rest and values[rest[0]].shape == result.shape:
+        inner = replace(result, name=f"{result.name}, before it is added to", kind="result")
+        values[inner.name] = inner
+        total = Node(f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs, ((ONNX_OP, "Add"),))  # fmt: skip
+        return [replace(node, inputs=node.inputs[:2], outputs=(inner.name,)), total]
+    if rest and values[rest[0]].shape != result.shape[-1:]:
+        return [replace(node, op="Product")]
+    return [replace(node, inputs=(*node.inputs[:2], *rest))]
+
+
+def _described(value: Value) -> Described:
+    if any(not isinstance(size, int) or size < 0 for size in value.shape):
+        raise InputError("a size that is not known", place=value.name)
+    return Described(tuple(int(size) for size in value.shape), value.dtype)

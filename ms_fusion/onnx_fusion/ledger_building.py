@@ -1,0 +1,194 @@
+"""The ledger of a fused ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ms_fusion import cost
+from ms_fusion.cost import Benefit
+from ms_fusion.devices import Device
+from ms_fusion.formats.onnx_graph import UNKNOWN_RANK, Projection
+from ms_fusion.graph import Graph
+from ms_fusion.ledger import FusedKernel, Ledger, RejectedCandidate, Work
+from ms_fusion.onnx_fusion.cleanup import Cleaned
+from ms_fusion.onnx_fusion.decisions import Outcome, operator_of
+from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx_fusion.selection import Selection
+from ms_fusion.onnx_fusion.verification import Difference
+from ms_fusion.rewrite import Candidate
+
+MADE_UP = "unk__"
+"""How the names of sizes begin that shape inference gives, and nobody knows."""
+RUNS_AS_BEFORE = "ONNX Runtime runs the fused model as before, operator by operator. What is saved is saved where its kernels run: in `ms_fusion.from_onnx`."  # fmt: skip
+"""Of a model whose groups are functions of its own."""
+NAMED = 3
+"""So many of a kind are named."""
+
+
+def found_text(operators: int, candidates: int) -> str:
+    """What was found, for a log."""
+    return f"Found {operators} operators, {candidates} fusion candidates."
+
+
+def ledger_of(
+    source: Path,
+    graph: Graph,
+    device: Device,
+    cleaned: Cleaned,
+    selection: Selection,
+    worth: Mapping[Candidate, Benefit],
+    outcome: Outcome,
+    sizes: Mapping[str, int],
+    projection: Projection,
+    times: Mapping[str, tuple[float, float]],
+) -> Ledger:
+    """What was fused, and with numbers and reasons what was not; `times`: kernel → µs of its operators apart, and fused."""
+    kernels, beforehand = list[FusedKernel](), cost.known_beforehand(graph)
+    for one in selection.chosen:
+        name = outcome.kernels[one].name
+        apart_us, us = times.get(name, (None, None))
+        kernels.append(kernel_of(one, graph, device, worth[one], name, "ms_fusion", beforehand, time_us=us, unfused_time_us=apart_us))  # fmt: skip
+    how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
+    saved = {one: worth[one] for one in selection.chosen}
+    told = {"candidates": len(worth), "selection": how}
+    ledger = ledger_of_kernels(source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told)  # fmt: skip
+    elsewhere = (RUNS_AS_BEFORE,) if kernels else ()
+    return replace(
+        ledger,
+        notes=(*ledger.notes, *outcome.notes),
+        warnings=(*elsewhere, *ledger.warnings),
+    )
+
+
+def ledger_of_kernels(
+    source: Path,
+    graph: Graph,
+    device: Device,
+    cleaned: Cleaned,
+    worth: Mapping[Candidate, Benefit],
+    kernels: Sequence[FusedKernel],
+    rejected: Sequence[RejectedCandidate],
+    sizes: Mapping[str, int],
+    projection: Projection,
+    told: Mapping[str, object],
+) -> Ledger:
+    """The ledger of what was chosen, whoever runs it; `worth` says what each of that saves, `told` what else is to be known."""
+    inside = {name: one for one in worth for name in one.nodes}
+    nodes = []
+    for node in graph.nodes:
+        held = inside.get(node.name)
+        if held is None:
+            nodes.append(node)
+        elif node.name == held.nodes[-1]:
+            nodes.append(fused_node(graph, held.nodes, held.rule, f"{held.rule}:{node.name}"))
+    made = {value for node in nodes for value in node.outputs}
+    hidden = {value for name in inside for value in graph.node(name).outputs} - made
+    values = {name: value for name, value in graph.values.items() if name not in hidden}
+    after = Graph(graph.name, tuple(nodes), values, graph.inputs, graph.outputs)
+    met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
+    follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
+    told_of = [symbol for symbol in projection.symbols if symbol not in follows or not symbol.startswith(MADE_UP)]  # fmt: skip
+    assumptions = [f"{symbol} is {sizes[symbol]} then" if symbol in follows else f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in told_of]  # fmt: skip
+    unknown = [name for name in sizes if name not in projection.symbols]
+    if unknown:
+        own = ", ".join(symbol for symbol in projection.symbols if symbol in met)
+        assumptions.append(f"no size of the model is called {', '.join(unknown)}; those of its inputs are {own or 'all known'}")  # fmt: skip
+    beforehand = cost.known_beforehand(graph)
+    if beforehand:
+        assumptions.append(f"{len(beforehand)} operators compute with weights alone, so they run once and count nothing: {_some([node.name for node in graph.nodes if node.name in beforehand])}")  # fmt: skip
+    steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
+    return Ledger(
+        source.name,
+        tuple(one for one in kernels if len(one.nodes) > 1),
+        (),
+        cost.summarise(graph, beforehand),
+        cost.summarise(after, beforehand),
+        environment={
+            "device": device.name,
+            "device source": device.source,
+            "operators": len(graph.nodes),
+            "saved bytes": sum(one.saved_bytes for one in worth.values()),
+            "saved launches": sum(one.saved_launches for one in worth.values()),
+            "saved us": sum(one.us for one in worth.values()),
+            **told,
+        },
+        notes=(*steps, *assumptions, *cleaned.notes),
+        single_operator_kernels=tuple(one for one in kernels if len(one.nodes) == 1),
+        rejected=tuple(rejected),
+    )
+
+
+def unknown_sizes(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """A warning where sizes of inputs are not known and nobody says what they are taken for.
+
+    It asks for that.
+    """
+    unknown: dict[str, list[str]] = {}
+    for name in graph.inputs:
+        shape = graph.values[name].shape
+        symbols = [size for size in shape if isinstance(size, str) and size not in sizes]
+        symbols += ["one without a name"] * any(size == -1 for size in shape)
+        if symbols and shape != UNKNOWN_RANK:
+            unknown[name] = list(dict.fromkeys(symbols))
+    if not unknown:
+        return ()
+    inputs = "; ".join(f"{name}: {', '.join(some)}" for name, some in unknown.items())
+    named = dict.fromkeys(size for some in unknown.values() for size in some if " " not in size)
+    ask = f" Give them: --assume {','.join(f'{size}=…' for size in named)}." if named else ""
+    return (f"Sizes of inputs that are not known count as 1, and the estimate with them ({inputs}).{ask}",)  # fmt: skip
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:NAMED], *(["…"] if len(names) > NAMED else [])])
+
+
+def kernel_of(
+    one: Candidate, graph: Graph, device: Device, found: Benefit, name: str, generator: str, beforehand: Container[str], *, time_us: float | None = None, unfused_time_us: float | None = None
+) -> FusedKernel:  # fmt: skip
+    """A group of the graph as what the ledger knows of a kernel.
+
+    What runs `beforehand` costs nothing apart.
+    """
+    node = fused_node(graph, one.nodes, one.rule)
+    assert node.body is not None
+    apart = [Work() if inner.name in beforehand else cost.work_of(inner, node.body) for inner in node.body.nodes]  # fmt: skip
+    parts = tuple(cost.stages(work, device, matrix=cost.is_matrix_product(inner.op)) for work, inner in zip(apart, node.body.nodes, strict=True))  # fmt: skip
+    work = cost.work_of(node, graph)
+    has_product = any(cost.is_matrix_product(inner.op) for inner in node.body.nodes)
+    stages = cost.stages(work, device, matrix=has_product)
+    operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
+    return FusedKernel(
+        name=name,
+        full_name=one.nodes[-1],
+        operators=operators,
+        nodes=one.nodes,
+        body=operators,
+        body_graph=node.body,
+        inputs=graph.inputs_of(node),
+        outputs=graph.outputs_of(node),
+        work=work,
+        work_unfused=sum(apart, Work()),
+        stages=stages,
+        stages_unfused=parts,
+        bound=cost.bound(stages),
+        predicted_saving_us=found.us,
+        generator=generator,
+        time_us=time_us,
+        unfused_time_us=unfused_time_us,
+    )
+
+
+def with_errors(ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()) -> Ledger:  # fmt: skip
+    """The ledger with what comparing the models showed, and where what is wrong can be seen alone."""
+    told = tuple(
+        f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
+        + ("" if one.agrees else ": WRONG")
+        for one in found
+    )
+    told += tuple(f"a fusion that is wrong can be seen alone: {place}/reproduce.py" for place in reproducers)  # fmt: skip
+    largest = max((one.largest for one in found), default=0.0)
+    return replace(ledger, notes=(*ledger.notes, *told), output_max_abs=largest if np.isfinite(largest) else None)  # fmt: skip

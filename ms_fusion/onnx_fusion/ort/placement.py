@@ -1,0 +1,84 @@
+"""What was written for a site as operators of onnx-ir: in a model of its own, and in the place of what it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx_ir as ir
+
+from ms_fusion.graph import Node
+from ms_fusion.onnx_fusion.ort.equivalents import CONTRIB, Site
+
+
+def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
+    """The operators; `known` says which value stands for a name, and learns those that are made."""
+    made: list[ir.Node] = []
+    for key, array in site.constants.items():
+        constant = ir.node("Constant", [], {"value": ir.tensor(array)}, name=f"{name}/constant_{len(made)}")  # fmt: skip
+        constant.outputs[0].name = _free(f"{name}/constant_{len(made)}", known)
+        known[key] = constant.outputs[0]
+        made.append(constant)
+    for call in site.calls:
+        given = [known[value] if value else None for value in call.inputs]
+        node = ir.node(call.op, given, dict(call.attributes), domain=call.domain, num_outputs=len(call.outputs), name=f"{name}/{call.op}_{len(made)}")  # fmt: skip
+        for place, (result, value) in enumerate(zip(call.outputs, node.outputs, strict=True)):
+            value.name = _free(f"{name}/{call.op}_{len(made)}_{place}", known) if result else ""
+            known[result] = value
+        made.append(node)
+    return made
+
+
+def _free(name: str, known: Mapping[str, ir.Value | None]) -> str:
+    return name if name not in known else _free(f"{name}'", known)
+
+
+def alone(site: Site, group: Node, model: ir.Model, values: Mapping[str, ir.Value]) -> ir.Model:
+    """What was written as a model whose inputs are ``x0``, ``x1`` …, those of the group."""
+    body = group.body
+    assert body is not None
+    known: dict[str, ir.Value | None] = {}
+    inputs = []
+    for number, name in enumerate(body.inputs):
+        known[name] = ir.Value(name=f"x{number}", shape=values[name].shape, type=values[name].type)
+        inputs.append(known[name])
+    constants: list[ir.Node] = []
+    for name, value in body.values.items():
+        if value.kind == "constant" and name in values and values[name].const_value is not None:
+            one = ir.node("Constant", [], {"value": values[name].const_value})
+            one.outputs[0].name = f"c{len(constants)}"
+            known[name] = one.outputs[0]
+            constants.append(one)
+    nodes = nodes_of(site, known, "k")
+    outputs = [known[name] for name in body.outputs]
+    for name, made in zip(body.outputs, outputs, strict=True):
+        assert made is not None
+        made.shape, made.type = values[name].shape, values[name].type
+    imports = {**model.opset_imports, CONTRIB: 1}
+    graph = ir.Graph(inputs, outputs, nodes=[*constants, *nodes], opset_imports=imports, name="written")  # type: ignore[arg-type]  # fmt: skip
+    return ir.Model(graph, ir_version=model.ir_version)
+
+
+def replace(model: ir.Model, sites: Sequence[tuple[Site, Node]], nodes: Mapping[str, ir.Node], values: Mapping[str, ir.Value]) -> None:  # fmt: skip
+    """Puts what was written into the places of groups, in place; inputs and outputs keep their names.
+
+    Args:
+        model: the model.
+        sites: with their groups, no two of which share an operator.
+        nodes, values: of the projection → of the model.
+    """
+    now: dict[str, ir.Value | None] = dict(values)
+    for site, group in sites:
+        body = group.body
+        assert body is not None
+        old = [nodes[node.name] for node in body.nodes]
+        before = [now[name] for name in body.outputs]
+        made = nodes_of(site, now, group.name)
+        after = [now[name] for name in body.outputs]
+        for one, two in zip(before, after, strict=True):
+            assert one is not None
+            assert two is not None
+            two.shape, two.type = one.shape, one.type
+        ir.convenience.replace_nodes_and_values(model.graph, old[-1], old, made, before, after)  # type: ignore[arg-type]  # fmt: skip
+    if sites:
+        model.opset_imports.setdefault(CONTRIB, 1)
+        model.graph.sort()

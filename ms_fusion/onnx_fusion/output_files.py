@@ -1,0 +1,115 @@
+"""What `auto_fuse` leaves behind: the model and, beside it, ``kernels/``; whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from ms_fusion import __version__
+from ms_fusion.onnx_fusion.kernel_files import write_headers, write_kernel
+from ms_fusion.onnx_fusion.kernels import GroupKernel
+from ms_fusion.onnx_fusion.reproducers import Reproducer
+from ms_fusion.onnx_fusion.shared_kernel_directory import MANIFEST, REPRODUCERS, keep_others
+from tbe_impl.errors import InputError
+
+KERNELS, INCLUDE = "kernels", "include"
+INLINE_BYTES_MAX = 1 << 30
+"""Weights beyond this lie in a file of their own, since one message holds 2 GiB at most."""
+
+
+def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
+    """Raises `InputError` where something would be written over a file with weights of the input."""
+    for place in places:
+        if place is not None and _is_needed(place, model):
+            raise InputError("the input's weights lie there", place=str(place), expected="another file than those of the model")  # fmt: skip
+
+
+def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, device: str, shown: Sequence[Reproducer] = (), *, debug: bool = False) -> None:  # fmt: skip
+    """Writes the model and its kernels beside it; with None for the kernels the model only.
+
+    Raises:
+        InputError: the place cannot be written; nothing is left there then.
+    """
+    weights = target.with_name(f"{target.name}.data")
+    if _is_needed(weights, model) and _is_large(model):
+        raise InputError("weights would be written over those of the input", place=str(weights), remedy="Give the output another name")  # fmt: skip
+    try:
+        staged = Path(tempfile.mkdtemp(prefix=".fused-", dir=target.parent))
+    except OSError as error:
+        raise InputError("the output cannot be written", place=str(target.parent), got=error.strerror) from error  # fmt: skip
+    try:
+        _save(model, staged / target.name)
+        if kernels is not None:
+            place = staged / KERNELS
+            told = _write_kernels(place, kernels, device, debug=debug)
+            for broken in shown:
+                _write_reproducer(place / REPRODUCERS / broken.name, broken)
+            names = [broken.name for broken in shown]
+            manifest = {"version": __version__, "model": target.name, "kernels": told, "reproducers": names}  # fmt: skip
+            others = keep_others(target.parent / KERNELS, place, target.name)
+            if any(place.glob("*.c")):
+                write_headers(place / INCLUDE)
+            (place / MANIFEST).write_text(json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8")  # fmt: skip
+            _put(place, target.parent / KERNELS)
+        for one in (staged / f"{target.name}.data", staged / target.name):
+            if one.exists():
+                os.replace(one, target.parent / one.name)  # noqa: PTH105
+    except OSError as error:
+        raise InputError("the output cannot be written", place=str(target), got=error.strerror) from error  # fmt: skip
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _weights(model: ir.Model) -> Iterator[ir.TensorProtocol]:
+    for value in model.graph.initializers.values():
+        if value.const_value is not None:
+            yield value.const_value
+
+
+def _is_needed(place: Path, model: ir.Model) -> bool:
+    """Whether weights of the model still lie in this file."""
+    return any(isinstance(one, ir.ExternalTensor) and os.path.realpath(one.path) == os.path.realpath(place) for one in _weights(model))  # fmt: skip
+
+
+def _is_large(model: ir.Model) -> bool:
+    return sum(one.nbytes for one in _weights(model)) > INLINE_BYTES_MAX
+
+
+def _save(model: ir.Model, place: Path) -> None:
+    if _is_large(model):
+        ir.save(model, place, external_data=f"{place.name}.data")
+    else:
+        ir.save(ir.external_data.load_to_model(model), place)
+
+
+def _write_kernels(place: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> list[dict[str, Any]]:  # fmt: skip
+    place.mkdir()
+    alike: dict[str, list[GroupKernel]] = {}
+    for kernel in kernels:
+        alike.setdefault(kernel.name, []).append(kernel)
+    return [write_kernel(place, same, device, debug=debug) for same in alike.values()]
+
+
+def _write_reproducer(place: Path, broken: Reproducer) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in broken.files.items():
+        (place / name).write_bytes(content)
+
+
+def _put(staged: Path, place: Path) -> None:
+    """Renames a directory into its place; what stood there goes."""
+    if place.is_dir() and not place.is_symlink():
+        if not (place / MANIFEST).is_file():
+            raise InputError("a directory that is not ours stands where the kernels go", place=str(place), remedy="Move it away")  # fmt: skip
+        gone = staged.parent / "old"
+        os.replace(place, gone)  # noqa: PTH105
+    elif place.exists() or place.is_symlink():
+        raise InputError("something that is no directory stands where the kernels go", place=str(place))  # fmt: skip
+    os.replace(staged, place)  # noqa: PTH105
