@@ -1,6 +1,8 @@
 """Fused operators as MindSpore users call them: Cells and primitives, forward and backward.
 
 Importing it loads no framework; each public name is fetched from its module when it is first used.
+
+In: tensors or NumPy arrays. Out: results, and gradients where they are asked for. It knows nothing of graphs, ledgers or fusion rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Operators as kernels, written once and run on any CPU or, by CANN, on Ascend; knows no framework.
 
 Importing it loads nothing else: each public name is fetched from its module when it is first used.
+
+In: operator files, DSL graphs, arrays. Out: kernels, reports, results. It imports neither of the other packages.
 """
 
 from __future__ import annotations

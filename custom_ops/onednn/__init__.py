@@ -3,6 +3,8 @@
 ``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and ``prepare_max_pool_gradient`` give a `Prepared` operator for fixed shapes, dtypes
 and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.state`` run it from C. Each name is fetched from
 its module when it is first used.
+
+In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call alike. It loads no MindSpore.
 """
 
 from __future__ import annotations

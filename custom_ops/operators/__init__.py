@@ -1,4 +1,7 @@
-"""One operator a file: what it computes, its gradient, its Cell."""
+"""One operator a file: what it computes, its gradient, its Cell.
+
+In: specifications of `core`. Out: `OpSpec` records and their Cells. No operator imports MindSpore by itself or touches a kernel.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Puts our operators into an existing network: the same Parameters, each place checked on a sample, and the way back."""
+"""Puts our operators into an existing network: the same Parameters, each place checked on a sample, and the way back.
+
+In: a net and a sample of its inputs. Out: the same net with our operators, and a record that undoes it. It changes no Parameter
+and no class of the user's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Looking at a net: compile and run it without and with fusion in a private place, join what MindSpore says, fill the ledger."""
+"""Looking at a net: compile and run it without and with fusion in a private place, join what MindSpore says, fill the ledger.
+
+In: a live net and its inputs. Out: a `Ledger`. The net, the user's flags and the working directory are afterwards as before.
+"""
 
 from typing import Any
 

@@ -1,6 +1,9 @@
 """Presets that take effect and prove it: the table, the scopes in which one is in force, and MindSpore's own switches.
 
 Each name is fetched from its module when it is first used: the compile server, a process of its own, needs few of them.
+
+In: a preset's name, flags. Out: MindSpore's state changed, a record of it, and the way back. Everything that touches MindSpore's
+global state is in this room.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""One fusion a file; `DEFAULT_RULES` is what is tried, in this order."""
+"""One fusion a file; `DEFAULT_RULES` is what is tried, in this order.
+
+In: a `Graph`. Out: matches, each with its reason where a check says no. Rules know no framework.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The names that MindSpore knows, by version and device: operators, and the passes of its back ends.
 
 One JSON file a version, written by `ms_fusion.vocabulary.build` from MindSpore's own libraries and Python files.
+
+In: a version, a device. Out: sets of names. It imports no MindSpore.
 """
 
 from __future__ import annotations

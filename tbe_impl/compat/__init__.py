@@ -1,5 +1,7 @@
 """The module names that operators in the wild import, provided for the time of a ``with`` block.
 
+In: what operators call under the toolkit's names. Out: graphs, schedules and records in a session. Nothing is compiled here.
+
 >>> with installed(soc="Ascend910A") as record:
 ...     from te import tvm
 ...     x = tvm.placeholder((4,), dtype="float16", name="x")

@@ -1,5 +1,7 @@
 """The TBE DSL: ``dsl.vadd(x, y)`` and every other word of CANN, ``dsl.ext`` for words that CANN lacks.
 
+In: tensors and attributes. Out: frozen stages, each with its meaning in NumPy. It knows no chip, no C and no file.
+
 >>> import tbe_impl.dsl as dsl
 >>> x = dsl.placeholder((4, 8), "float16", "x")
 >>> dsl.vmuls(dsl.vexp(x), 2.0).dtype
