@@ -1,4 +1,4 @@
-"""What a schedule keeps in each memory of the chip, how much of it at once, and what it moves to and from main memory."""
+"""The on-chip memory plan of a schedule: what each memory holds, and what is moved."""
 
 from __future__ import annotations
 

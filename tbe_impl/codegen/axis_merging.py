@@ -1,4 +1,4 @@
-"""What the virtual part of a graph reads, without making code: which axes may be merged into one loop."""
+"""Access analysis: which axes of inlined stages may be merged into one loop."""
 
 from __future__ import annotations
 

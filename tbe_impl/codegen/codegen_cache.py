@@ -1,4 +1,4 @@
-"""What a graph became when it was written as C, kept beside the compiled kernels: a warm start writes no C.
+"""The codegen cache: which C a graph became, kept beside its library; a warm start emits no C.
 
 The key of a plan covers the whole graph, the options and this package's own generator. A plan names the text only; which
 library was compiled from it, by which compiler, for which machine, is found as if the text had been written again. And the

@@ -1,4 +1,4 @@
-"""Operations on two operands that have a quicker form: quotients, and extremes of a vector and a number."""
+"""Faster forms of binary operations: quotients, and extremes of a vector and a scalar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be computed in shorter form: calls whose error of 2^-18 is lost when results are rounded to half types.
+"""Calls with an error of 2^-18, used where results are rounded to half precision.
 
 A product or quotient has the relative errors of its operands, a sum of numbers that are not negative no larger ones, and
 so have roots, extremes and sums of rows. Differences, comparisons, logarithms and further exponentials may make a small

@@ -1,4 +1,4 @@
-"""Functions of one float16 number as tables, for processors that compute with 32 of them at once.
+"""Builds lookup tables for unary float16 functions, for processors with 32 lanes of float16.
 
 Around 0 there are 32 cells, as wide as is good for the function. In that around n · step it is y = hi · x + r (or hi + r where it is not
 0 at 0), r a polynomial in x − n · step, small beside y, so that what float16 rounds on the way to r counts little and y is rounded once.

@@ -1,4 +1,4 @@
-"""What is known of loop variables where code is written, and where a loop is cut because a condition changes there.
+"""Ranges of loop variables, and index-set splitting where a condition changes.
 
 A loop whose body asks ``i < n`` is cut at n: in each of its pieces the condition is known, so that a select costs nothing
 and what it reads lies side by side.

@@ -1,4 +1,4 @@
-"""Elements of stored tensors as C: side by side, one for all lanes, from a tile, or lane by lane."""
+"""Emits loads of stored tensors: contiguous vectors, broadcasts, tiles, gathers."""
 
 from __future__ import annotations
 

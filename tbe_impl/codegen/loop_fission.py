@@ -1,4 +1,4 @@
-"""Vector loops that go over strips of a few vectors twice: once as far as the middle of a long function, once from there.
+"""Loop fission into strips of a few vectors, at the middle of a long function.
 
 A processor begins what comes later while it waits for a result, as far as it sees: a hundred instructions that wait, some 250 to 500
 in all, a few vectors of a sigmoid, and in the time that a sigmoid takes it could begin more. Two loops of half the length show it twice as many.

@@ -1,4 +1,4 @@
-"""Loops over blocks, over what is left of them, and over several axes at once, as they stand in C."""
+"""Emits loop headers: blocked loops, their remainders, and collapsed loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop levels while code is written: each statement goes to the outermost level that knows all its variables."""
+"""Loop levels during lowering: each statement is hoisted to the outermost level that is legal."""
 
 from __future__ import annotations
 

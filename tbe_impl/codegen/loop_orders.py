@@ -1,4 +1,4 @@
-"""From loops that somebody asks for to the loops of a nest: followed where results stay and vectors stay long.
+"""Applies requested loop orders to a nest, where results stay correct and vectors stay long.
 
 A block is a loop over first elements, and the loop over its elements runs to the block's end: addresses know nothing of it.
 """

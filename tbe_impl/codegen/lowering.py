@@ -1,4 +1,4 @@
-"""From stages to C: a value is computed where it is asked for, on the outermost loop level that knows its indices.
+"""Lowers stages to C statements: each value is hoisted to the outermost legal loop.
 
 What nobody stores is never a buffer: a broadcast costs nothing, a row's sum is a vector that the row's loop uses, an
 expression that two outputs share is computed once.

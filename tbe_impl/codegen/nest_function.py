@@ -1,4 +1,4 @@
-"""The C function around the loops of a nest, and the statements that share it among threads."""
+"""The C function of a loop nest, and the statements that run it in parallel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop nests of a program as text: what is stored, in which loops, which of them threads share."""
+"""Prints the loop nests of a program: stored tensors, loops, parallel loops."""
 
 from __future__ import annotations
 

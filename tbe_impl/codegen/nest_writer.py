@@ -1,4 +1,4 @@
-"""One nest as C: its function, and the statements that share it out to threads and put their parts together."""
+"""Emits one loop nest as C: its function, its parallel loop, and the merge of partial results."""
 
 from __future__ import annotations
 

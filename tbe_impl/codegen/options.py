@@ -1,4 +1,4 @@
-"""How code is made for this processor."""
+"""Options of code generation for this processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensors are stored, and which of them are computed in one loop nest."""
+"""Partitions a graph: which tensors are stored, and which stages share a loop nest."""
 
 from __future__ import annotations
 

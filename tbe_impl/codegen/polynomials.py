@@ -1,4 +1,4 @@
-"""Indices and addresses: polynomials with integer coefficients over loop variables and sizes."""
+"""Indices and addresses as polynomials with integer coefficients over loop variables and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph as one C function: what it stores, its nests one after the other, shared among threads where that pays."""
+"""A graph as one C function: stored tensors, loop nests in sequence, parallel where it pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of a reduction inside the loops of its result: along memory, or as somebody asks for them."""
+"""Orders the loops of a reduction inside those of its result: along memory, or as requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions as C: along a row with several accumulators, lane by lane, or summed up in a row over outer loops."""
+"""Emits reductions: along a row with several accumulators, lane by lane, or over outer loops."""
 
 from __future__ import annotations
 

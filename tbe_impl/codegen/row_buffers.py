@@ -1,4 +1,4 @@
-"""Rows that the first loop over them computes and later ones load."""
+"""Row buffers: values that the first loop over a row computes and later loops load."""
 
 from __future__ import annotations
 

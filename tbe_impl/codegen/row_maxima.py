@@ -1,4 +1,4 @@
-"""The largest numbers of rows that need not show a NaN among those, since everything that is made of them does.
+"""Row maxima without NaN checks, where every value computed from them is NaN anyway.
 
 So it is in softmax and its logarithm: a NaN is one in Σ exp(x − max) whatever the maximum, and all results are divided by that sum,
 or lessened by its logarithm.

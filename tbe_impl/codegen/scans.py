@@ -1,4 +1,4 @@
-"""Running sums and products along an axis, as C: every element is added in its turn, as NumPy does."""
+"""Emits cumulative sums and products along an axis; elements are added in order, as in NumPy."""
 
 from __future__ import annotations
 

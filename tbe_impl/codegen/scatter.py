@@ -1,4 +1,4 @@
-"""Words that change rows by number, as C: segments, scatters, rows in place."""
+"""Emits scatters, segment reductions and in-place row updates as C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a schedule on this processor: which of its requests shaped the loops, which did not, and why."""
+"""Reports which requests of a schedule were applied on this processor, and why others were not."""
 
 from __future__ import annotations
 

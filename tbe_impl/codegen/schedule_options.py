@@ -1,4 +1,4 @@
-"""From a schedule to options: what it asks of this processor's loops, in numbers of stages and places of axes."""
+"""Translates a schedule to codegen options: its requests as numbers of stages and axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over a result and over what it sums up in one order, exactly as somebody asks for them."""
+"""Loops of a result and of its reduction in the order that a schedule fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A nest whose loops are exactly those that somebody asks for, as C: its function, and what threads share."""
+"""Emits a loop nest whose loops a schedule fixes: its function and its parallel parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of one stage, exactly as somebody asks for them, as C.
+"""Emits the loops of one stage exactly as its schedule fixes them.
 
 Where a loop over results stands inside one over what is summed up, the sums of these results lie in memory meanwhile:
 

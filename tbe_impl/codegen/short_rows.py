@@ -1,4 +1,4 @@
-"""Whether the rows of a nest are short: those of its innermost loop, and those that it sums up on the way."""
+"""Whether the rows of a nest are short: those of its innermost loop and of its reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentials of what a number is below the largest of its row, as in softmax: of rounded differences that are not above 0."""
+"""Recognises exp(x - rowmax) and emits the short polynomial that is exact enough there."""
 
 from __future__ import annotations
 

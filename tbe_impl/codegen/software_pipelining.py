@@ -1,4 +1,4 @@
-"""Rows whose loops are taken together, each at another row: one sums up a row while another finishes the row before.
+"""Software pipelining across rows: one loop reduces a row while another finishes the row before.
 
 A row of a softmax takes three loops, one after the other: memory is waited for in the first, arithmetic in the second, and what is
 written past the caches in the third. Where the first is at row t, the second at row t − 1 and the third at row t − 2, one

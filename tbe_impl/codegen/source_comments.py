@@ -1,4 +1,4 @@
-"""Which stage a line of C computes, said in a comment behind it: for people who ask where code comes from."""
+"""Comments in the generated C that name the stage of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of C as the writers of loops leave them, one to a line: what each defines, and what it is made of."""
+"""Parses emitted C statements, one to a line: what each defines and uses."""
 
 from __future__ import annotations
 

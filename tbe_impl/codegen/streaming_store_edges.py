@@ -1,4 +1,4 @@
-"""The line of the cache in which one row ends and the next begins, where rows are written past the caches.
+"""Cache lines shared by two rows, where rows are written by non-temporal (streaming) stores.
 
 Written in two pieces it would have to be read first, and all that is written past the caches waits for that: a fifth of the time
 of rows of 4 KiB. So the end of a row stays in a register until the beginning of the next is there, and both are written at once.

@@ -1,4 +1,4 @@
-"""Loops that make one float16 array of another by a function of its elements, where a processor computes with halves.
+"""Emits loops that look up a float16 function in a table, where the processor computes in float16.
 
 Memory is soon faster than an exponential and a quotient of two vectors of float32 for each of float16. What a result is of the one
 number that it is made of (`tbe_impl.codegen.unary_half_functions`) is a table of float16 then, see `tbe_impl.codegen.half_precision_tables`.

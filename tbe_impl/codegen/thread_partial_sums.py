@@ -1,4 +1,4 @@
-"""Rows in which each thread sums up a reduction over outer loops, and the function that puts them together."""
+"""Per-thread partial sums of reductions over outer loops, and the function that merges them."""
 
 from __future__ import annotations
 

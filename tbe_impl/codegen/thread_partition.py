@@ -1,4 +1,4 @@
-"""How the steps of a nest are shared out to threads, as C."""
+"""Emits the partition of a nest's iterations among threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What part of a stage the loops inside of another one read."""
+"""Which region of a stage the loops inside of another stage read."""
 
 from __future__ import annotations
 

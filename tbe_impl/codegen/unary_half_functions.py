@@ -1,4 +1,4 @@
-"""What an element of a result is of the one float16 number that it is made of, if it is worth a table of all such numbers."""
+"""Finds results that are a unary function of one float16 value, and are worth a lookup table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are held in C: one vector of LANES elements for every value, whatever its dtype.
+"""C types of values: one vector of LANES elements for every value, whatever its dtype.
 
 Names of functions are those of the headers beside this file.
 """

@@ -1,4 +1,4 @@
-"""What operators of convolutions ask the toolkit for beside the words: how their arguments are read, and checks of them."""
+"""Helpers that convolution operators import: argument parsing and checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that ``tbe.dsl`` got later than the others: sorting, segments by name, functions that newer chips have as instructions."""
+"""Newer operations of ``tbe.dsl``: sorting, segments by name, functions that newer chips have."""
 
 from __future__ import annotations
 

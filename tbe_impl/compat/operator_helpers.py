@@ -1,4 +1,4 @@
-"""``impl.util``: the helpers that operators borrow from the toolkit's own operator tree, for trees that lack them."""
+"""``impl.util``: helpers of the toolkit's operator tree, for trees that lack them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the toolkit that nobody wrote here: they can be imported, and say what they are when they are used."""
+"""Placeholders for toolkit names that are not implemented: importable, and an error when used."""
 
 from __future__ import annotations
 

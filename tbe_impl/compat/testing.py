@@ -1,4 +1,4 @@
-"""``tbe.common.testing``: an operator tried out while it is written, with arrays, and with looks at the tensors in between.
+"""``tbe.common.testing``: runs an operator on arrays while it is written.
 
 The toolkit runs such an operator on the processor at hand, too. Here each tensor is computed by its definition.
 """

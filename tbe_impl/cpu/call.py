@@ -1,4 +1,4 @@
-"""A program in memory: its library loaded, arrays handed over, results in new arrays."""
+"""Calls a loaded program with NumPy arrays; results are new arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph made ready to run on this processor: programs in C, and between them what a library computes as a whole."""
+"""Prepares a graph for this processor: C programs, and library calls between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The living definition: every stage computed by NumPy, one word after the other.
+"""Evaluates a graph in NumPy, one DSL operation after the other: the living definition.
 
 Three ways of rounding: ``accurate`` keeps float16 and bfloat16 results in float32 until an output or an explicit cast;
 ``device`` rounds each stage and each scalar to its dtype, as the device does; ``float64`` computes every float in

@@ -1,4 +1,4 @@
-"""Stages without a formula: their expressions over whole grids of indices, by NumPy."""
+"""Evaluates stages without a formula: their expressions over grids of indices."""
 
 from __future__ import annotations
 

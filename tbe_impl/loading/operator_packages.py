@@ -1,4 +1,4 @@
-"""Packages of operators whose ``__init__`` imports every operator there is: here each is imported when it is asked for.
+"""Imports modules of operator packages lazily, whose ``__init__`` imports every operator.
 
 Imported whole, such a package costs seconds, and one file that fails or that imports another in a circle breaks them all.
 """

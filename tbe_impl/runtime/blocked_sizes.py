@@ -1,4 +1,4 @@
-"""Sizes that an operator counts in blocks: of a tensor with ``m·16`` rows, ``m`` is known at call time only.
+"""Solves for sizes that operators count in blocks: m, of a tensor with 16·m rows.
 
 The device reads past the end of such an array and computes with zeros; here the array is filled up, and what that adds to
 the results is cut off.

@@ -1,4 +1,4 @@
-"""Memory for arrays, and how many threads a program may use; what loads a program needs no generator for either."""
+"""Allocates arrays; reads how many threads a program may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: found again in a millisecond, never half written, never another's.
+"""The on-disk kernel cache: entries are published whole or not at all.
 
 A directory per key, ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``, is staged beside its place, synced and
 renamed into it; whoever loses a race throws its own away. A place that cannot be used (read-only, full, a file, a

@@ -1,4 +1,4 @@
-"""Short notes beside the entries of the kernel cache: believed only when whole, ours, and written for the key that is asked.
+"""Short notes beside the entries of the kernel cache; read only if whole and of the right key.
 
 A note is one file, ``<key[:2]>/<key>.note``: the SHA-256 over key and content, a line break, the content. Whoever moves,
 cuts or changes one makes it one that is not there.

@@ -1,4 +1,4 @@
-"""The C compiler: found, called with a time limit, its result kept in the cache of kernels."""
+"""Finds and calls the C compiler, with a time limit; libraries go to the kernel cache."""
 
 from __future__ import annotations
 

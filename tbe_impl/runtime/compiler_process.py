@@ -1,4 +1,4 @@
-"""A C compiler at work: a process with a limit of time and of memory, of which nothing is left but what it made."""
+"""Runs a C compiler in a process with limits of time and memory, and cleans up after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled library, looked over before the system's loader sees it."""
+"""Checks a compiled library before the dynamic loader maps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled library, loaded beside the threads that it shares its work among."""
+"""Loads a compiled library, after the thread pool that it uses."""
 
 from __future__ import annotations
 

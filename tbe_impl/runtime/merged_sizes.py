@@ -1,4 +1,4 @@
-"""Sizes of merged axes: of a placeholder whose size is a product of variables, each the size of one axis of the array.
+"""Solves for the sizes of merged axes: variables whose product is the size of one axis.
 
 See `tbe_impl.compat.merged_axes` for the operators that merge axes.
 """

@@ -1,4 +1,4 @@
-"""The headers of generated texts as GCC has read them, kept in the cache of kernels: who starts there compiles a small kernel in two thirds of the time.
+"""Precompiled headers of generated C, stored in the kernel cache.
 
 A compiler that cannot use them reads the headers, as it would without.
 """

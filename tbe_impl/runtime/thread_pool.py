@@ -1,4 +1,4 @@
-"""The threads that kernels share their work among, for this process: `workers.c`, loaded before the first kernel."""
+"""The thread pool of this process's kernels: `thread_pool.c`, loaded before the first kernel."""
 
 from __future__ import annotations
 

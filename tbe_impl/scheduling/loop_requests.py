@@ -1,4 +1,4 @@
-"""What a schedule asks of the loops of a processor: their order and blocks, who shares them, what lies in memory.
+"""What a schedule requests of loops: order, blocks, parallel loops, storage.
 
 A schedule that names an instruction, or that was built for a chip and uses its memory, is written for the device: its loops cut
 tiles for that memory, and mean nothing here. Any other asks for loops as they are written.

@@ -1,4 +1,4 @@
-"""How much of each stage one step of the loop around it needs: the sizes of tiles, from a schedule alone."""
+"""Tile sizes from a schedule: how much of each stage one step of the enclosing loop needs."""
 
 from __future__ import annotations
 

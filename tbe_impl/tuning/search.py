@@ -1,4 +1,4 @@
-"""The search: everything alone, what gained put together, one step more from the best; then the best against the default."""
+"""The search: single changes, then combinations of those that helped, then neighbours of the best."""
 
 from __future__ import annotations
 
