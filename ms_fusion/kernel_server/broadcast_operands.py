@@ -1,4 +1,4 @@
-"""Products read a matrix that all batches share where it lies, not a copy of it for each batch."""
+"""Matrix products read an operand that all batches share once, without broadcasting it."""
 
 from __future__ import annotations
 

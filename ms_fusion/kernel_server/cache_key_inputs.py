@@ -1,4 +1,4 @@
-"""Everything beside its description that decides what a kernel becomes: our files, what was tuned, compiler, oneDNN, settings.
+"""Inputs of the compile cache's key: our sources, tuning records, compiler, oneDNN, settings.
 
 It is found out without the generator, so that a kernel that is there already costs no import of it. What a compiled library
 depends on besides, processor features among them, is part of every key of the cache.

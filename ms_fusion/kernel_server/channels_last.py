@@ -1,4 +1,4 @@
-"""Images between calls of the library lie with their channels last: no layout is changed on the way.
+"""Propagates channels-last layouts between library calls, so that none is converted.
 
 The library is as quick so as in layouts of its own, and our kernels compute on such images as on any array. A value with a
 second form is named ``NAME@last``. At the edges of the group everything lies as MindSpore has it.

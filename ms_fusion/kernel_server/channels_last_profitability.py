@@ -1,4 +1,4 @@
-"""Which results of convolutions are worth having with their channels last: what is saved, against the images turned for it.
+"""Channels-last profitability: layout conversions saved against those that are added.
 
 A convolution that finds or leaves an image in the form that it likes saves changing it. Work on such an image is as quick as on any
 other, but what meets it there, and came into the group from outside, or leaves it, has to be turned.

@@ -1,4 +1,4 @@
-"""Descriptions that were built before: which library each became, found again without the generator.
+"""The compile cache: descriptions that were built before, with their libraries; needs no generator.
 
 An answer is a note of the cache, kept under the description and under everything else that decides what is built
 (`circumstances`). It names libraries of the cache by key and content, and each of them is checked whole before it is used; what is

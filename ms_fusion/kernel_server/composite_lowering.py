@@ -1,4 +1,4 @@
-"""A composite kernel as a graph of the language."""
+"""Lowers a composite kernel to a DSL graph."""
 
 from __future__ import annotations
 

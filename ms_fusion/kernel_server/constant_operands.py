@@ -1,4 +1,4 @@
-"""Numbers that the library reads lie in memory like any other operand."""
+"""Stores constants that the library reads as operands in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One kernel: its description in, its library and what MindSpore wants to know of it out."""
+"""Builds one kernel: its description in; its library and MindSpore's record of it out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function that MindSpore calls in a kernel's library, around the one that the cpu back end writes.
+"""The entry function of a kernel's library that MindSpore calls, around the generated function.
 
 MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)`` with the inputs, then the outputs; what it
 hands over besides is not used: the kernel shares its loops among threads of ours.

@@ -1,4 +1,4 @@
-"""Operators that MindSpore narrows to float32, for want of a kernel, are computed in float64."""
+"""Computes in float64 what MindSpore narrows to float32 for want of a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The side of the kernel server that lives in the user's process: it prepares the kernels in which a library takes part.
+"""The part of the kernel server in the user's process: it prepares kernels with library calls.
 
 Such a kernel's library is a stub, which at its first call asks here for a function and its state. The library, oneDNN, is the
 one that MindSpore has loaded anyway. What prepares a kernel is imported when the first one asks.

@@ -1,4 +1,4 @@
-"""Preparing, in the user's process, a kernel in which a library takes part: its chain, or its formulas."""
+"""Prepares one kernel with library calls in the user's process: its sequence, or its formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels of ours MindSpore launches during a call, and with what: the Python of what `host.c` writes down."""
+"""Which of our kernels MindSpore launches during a call, and with what; reads the log of `host.c`."""
 
 from __future__ import annotations
 

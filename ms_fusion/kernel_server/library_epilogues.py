@@ -1,4 +1,4 @@
-"""What follows a product or a convolution and can be computed with it: a scale and a bias of channels, a residual, relu."""
+"""Epilogues of products and convolutions: scale, bias, residual, relu within the library call."""
 
 from __future__ import annotations
 

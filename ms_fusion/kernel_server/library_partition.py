@@ -1,4 +1,4 @@
-"""A group in parts: calls of a library, and what lies between them."""
+"""Partitions a group into library calls and the operators in between."""
 
 from __future__ import annotations
 

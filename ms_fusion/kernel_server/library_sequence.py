@@ -1,4 +1,4 @@
-"""A group in which a library takes part, as a chain: our kernels, and the library's between them."""
+"""A group with library calls as a kernel sequence: our kernels and oneDNN's in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each basic operator of MindSpore said in the language.
+"""Lowering rules: each basic operator of MindSpore as DSL operations.
 
 Most are the formulas of `ms_fusion.accuracy.formulas`, run once on traced tensors: what a kernel computes and what it is
 held against have one source. Where the language has a word that is better than the formula, it is taken.

@@ -1,4 +1,4 @@
-"""How a group is cut into loop nests, by the model of costs: one nest, several with something stored between, or one for each operator.
+"""Partitions a group into loop nests by the cost model: one, several, or one per operator.
 
 The back end puts into one nest what runs over the same loops, and computes anew in each nest what several of them need. Storing
 such a value costs its bytes and saves its operations; whether that is worth it is asked here.

@@ -1,4 +1,4 @@
-"""A call of oneDNN as plain values: which of the functions of `custom_ops.onednn` prepares it, and from what."""
+"""A oneDNN call as plain values: the function of `custom_ops.onednn` and its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that a library computes as a whole, with what can follow them inside of it."""
+"""Operators that oneDNN computes, with the epilogues that it can fuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans that were made before, kept beside the compiled kernels: what the compile server thought out, the user's process need not.
+"""The plan cache: partitions computed by the compile server, reused by the user's process.
 
 A plan is kept under the graph that it is for and the files that decide it. What is not there, or cannot be trusted, is made anew.
 """

@@ -1,4 +1,4 @@
-"""How a kernel of ours is made: as tuning measured, else by the plan that costs least, else with a nest for each operator."""
+"""Chooses how a kernel is made: tuned options, else the cheapest plan, else one nest per operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling in the language, and its gradients: each element asks the windows that it lies in."""
+"""Lowers pooling and its gradients: each element reads the windows that contain it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting a library where MindSpore looks for it."""
+"""Publishes a library where MindSpore looks for it."""
 
 from __future__ import annotations
 

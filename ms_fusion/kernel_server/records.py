@@ -1,4 +1,4 @@
-"""What the generator did for each kernel, written beside it by the process that builds, read by the one that explains."""
+"""What the generator did for each kernel, written beside it and read by `explain`."""
 
 from __future__ import annotations
 

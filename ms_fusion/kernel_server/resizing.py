@@ -1,4 +1,4 @@
-"""Operators that change the sizes of images in the language: which element takes what is said by whole numbers alone."""
+"""Lowers operators that resize images, with integer index arithmetic only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel in which a library takes part, ready to be called, made from its answer: without the generator."""
+"""Loads a kernel sequence from its compile cache entry; needs no generator."""
 
 from __future__ import annotations
 

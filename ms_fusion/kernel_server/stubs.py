@@ -1,4 +1,4 @@
-"""The C of libraries that are prepared in the process that calls them, and of the names by which MindSpore calls a kernel.
+"""C stubs of libraries that are prepared at load time, and of MindSpore's kernel names.
 
 A group has one name, whoever is asked for it, and MindSpore keeps what it has loaded under that name for as long as the process lives.
 So each library can be called both as a kernel of ours and as one of MindSpore's own generator.

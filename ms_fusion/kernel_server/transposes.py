@@ -1,4 +1,4 @@
-"""Transposes around products are done by the library as it reads and writes: attention's heads never lie anew.
+"""Folds transposes around matrix products into the library calls.
 
 What goes is a transpose whose array nobody outside of the group wants. A product says in its attributes how its operands lie:
 ``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as `custom_ops.onednn.prepare_matmul` takes them.

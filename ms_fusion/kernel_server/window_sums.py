@@ -1,4 +1,4 @@
-"""What sums over parts of images share: wide sums, conditions on their elements, means."""
+"""Sums over windows of images: wide accumulators, conditions on elements, means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that are only known when a model runs, in numbers: those that are told, and what follows from them."""
+"""Dynamic sizes as numbers: those that `--assume` gives, and what follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clean-up before fusion: what does nothing, is not needed or is known beforehand goes, each kind counted."""
+"""Dead code elimination, constant folding and no-op removal before fusion, each kind counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of operators that no pattern names: found by one walk over the graph, in time linear in its edges.
+"""Clusters of operators that no pattern names, found in time linear in the edges.
 
 A group may become one kernel only when nothing outside stands between two of its operators. For that the walk keeps, for
 each value, the set of groups from which a path leads to it through something outside them; sets are bits of a number.

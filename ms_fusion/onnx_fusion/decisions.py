@@ -1,4 +1,4 @@
-"""Which fusions are made: candidates, what they are worth, kernels that really are there and right."""
+"""Decides which fusions are made: candidates, benefits, and kernels that were verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups are alike: one kernel, built and proved once, serves all of them, each with numbers of its own."""
+"""Groups with equal graphs: one kernel, built and verified once, serves all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups cut where an operator makes a tensor of a size that a kernel of the group could not know.
+"""Splits groups at tensors whose size a kernel of the group cannot know.
 
 A kernel knows the sizes of its inputs. What `Expand` is told, or `Reshape` for several sizes at once, may be the size of a
 tensor that the group does not read. Such an operator stays with the model, and what stood before and behind it are groups.

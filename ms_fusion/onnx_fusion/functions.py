@@ -1,4 +1,4 @@
-"""Chosen groups as functions of the model's own: any runtime that knows ONNX can run them."""
+"""Chosen groups as model-local functions, which any ONNX runtime can run."""
 
 from __future__ import annotations
 

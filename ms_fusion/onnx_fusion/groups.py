@@ -1,4 +1,4 @@
-"""A set of operators as one: what goes in, what comes out, and whether it can run at one time."""
+"""A set of operators as one: its inputs, its outputs, and whether it is convex."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions and poolings of ONNX in the language: images as batch, channels, and one to three axes of places."""
+"""Lowers ONNX convolutions and poolings, over one to three spatial axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of a model written into its graph, where that ends and is not more than anybody could use."""
+"""Inlines the functions of a model, within a bound."""
 
 from __future__ import annotations
 

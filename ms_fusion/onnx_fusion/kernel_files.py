@@ -1,4 +1,4 @@
-"""What lies in ``kernels/``: of each group the C, the operator file in the TBE DSL, and what the manifest says of them."""
+"""The files of ``kernels/``: C, operator file in the TBE DSL, and the manifest's entry of each group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups as functions of the model's own, each with a kernel of ours."""
+"""Groups as model-local functions, each with a kernel of ours."""
 
 from __future__ import annotations
 

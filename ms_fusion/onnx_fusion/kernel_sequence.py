@@ -1,4 +1,4 @@
-"""A group for known sizes as a row of kernels on this processor: oneDNN's products and convolutions, ours between them.
+"""A group for known sizes as a kernel sequence: oneDNN calls, our kernels in between.
 
 Behind a product oneDNN takes along a bias, a residual sum and relu; what follows besides is a kernel of ours.
 """

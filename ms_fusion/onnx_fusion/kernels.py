@@ -1,4 +1,4 @@
-"""A group of ONNX operators as a kernel: said in the language, compiled by `tbe_impl`."""
+"""A group of ONNX operators as a kernel: lowered to the DSL, compiled by `tbe_impl`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger of a fused ONNX model."""
+"""Builds the ledger of a fused ONNX model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each ONNX operator is in the language, for those that become part of our kernels.
+"""Lowering rules: each ONNX operator that our kernels compute, as DSL operations.
 
 Formulas see tensors of the language that behave like NumPy's arrays (`tbe_impl.tracing.arrays`), constants as arrays, and
 follow https://onnx.ai/onnx/operators at the version of the node. Float16 and bfloat16 are computed in float32 and rounded

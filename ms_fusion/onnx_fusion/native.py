@@ -1,4 +1,4 @@
-"""Native code that reads models, at arm's length: a hostile one may crash or hang a child process, never this one."""
+"""Runs native code that reads models in a child process, which a hostile model may crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the child process of `ms_fusion.onnx_fusion.native`: shape inference and ONNX Runtime, both native code.
+"""The child process of `ms_fusion.onnx_fusion.native`: shape inference and ONNX Runtime.
 
 ``python -m ms_fusion.onnx_fusion.native_worker shapes|runtime FD``: each line of standard input is a request in JSON, each
 answer one line written to the file descriptor. Models and tensors travel in files of a directory that only both know.

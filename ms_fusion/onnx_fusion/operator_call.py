@@ -1,4 +1,4 @@
-"""One operator of ONNX being said in the language: what a formula is given."""
+"""One ONNX operator during lowering: what its rule receives."""
 
 from __future__ import annotations
 

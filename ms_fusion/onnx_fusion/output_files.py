@@ -1,4 +1,4 @@
-"""What `auto_fuse` leaves behind: the model and, beside it, ``kernels/``; whole, or not at all."""
+"""Writes the fused model and ``kernels/`` beside it, atomically."""
 
 from __future__ import annotations
 

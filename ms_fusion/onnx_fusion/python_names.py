@@ -1,4 +1,4 @@
-"""Names of a model, which may be anything, as names and comments of Python."""
+"""Names of a model as identifiers and comments of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of axes that ONNX's inference leaves open although they are told: by how many sizes a reshape has, or by an input."""
+"""Ranks that ONNX's shape inference leaves open although they follow from the model."""
 
 from __future__ import annotations
 

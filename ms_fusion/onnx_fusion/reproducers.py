@@ -1,4 +1,4 @@
-"""A fusion that came out wrong, alone: its group as a model, its numbers, and a script that shows the difference."""
+"""A reproducer of a wrong fusion: its group as a model, its inputs, and a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups as ONNX Runtime's own operators, where it has one that is right and not slower."""
+"""Groups as ONNX Runtime's own operators, where one is right and not slower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which candidates become kernels: no operator in two of them, no circle among them, the most µs saved in all.
+"""Selects candidates: no overlap, no cycle, the most µs saved in all.
 
 Candidates that share no operator, directly or through others, are chosen apart. A small knot is solved exactly, a larger one
 by a bounded search from the greedy choice; the bound is the sum over operators of the best share that any candidate gives

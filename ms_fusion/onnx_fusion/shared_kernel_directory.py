@@ -1,4 +1,4 @@
-"""Kernels of other models that lie in the same ``kernels/``: they stay when one more model is written beside them."""
+"""Keeps kernels of other models that share the directory ``kernels/``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a fusion, and what one gives, whatever the groups become."""
+"""The request and the result of a fusion."""
 
 from __future__ import annotations
 

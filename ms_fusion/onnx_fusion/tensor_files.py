@@ -1,4 +1,4 @@
-"""Tensors between two processes: a directory with a file for each, which is mapped instead of read."""
+"""Tensors between two processes: a directory of files that are mapped, not read."""
 
 from __future__ import annotations
 

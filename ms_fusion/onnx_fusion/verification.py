@@ -1,4 +1,4 @@
-"""Original and fused, side by side in ONNX Runtime, and each kernel beside the operators that it stands for."""
+"""Compares original and fused model in ONNX Runtime, and each kernel with its operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch normalisation spelled out in basic operators while MindSpore compiles a net whose groups are built by us.
+"""Expands batch normalisation while MindSpore compiles a net for our generator.
 
 MindSpore cannot cluster its operator of that name soundly (`served.KEPT_OUT`), and has nothing to expand it with. So for the time of
 the compilation `construct` of `mindspore.nn.BatchNorm1d`, `BatchNorm2d` and `BatchNorm3d` is another one, and MindSpore's parser takes

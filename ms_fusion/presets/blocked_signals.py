@@ -1,4 +1,4 @@
-"""Blocks signals of timers while MindSpore reads from its kernel generator: EINTR fails there."""
+"""Blocks timer signals while MindSpore reads from its kernel generator: EINTR fails there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of compiled nets by several threads, one after the other: MindSpore is not thread-safe."""
+"""Serialises calls of compiled nets from several threads: MindSpore is not thread-safe."""
 
 from __future__ import annotations
 

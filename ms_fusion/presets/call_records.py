@@ -1,4 +1,4 @@
-"""How each Cell was last called, so that a call like that one need not be looked at by MindSpore."""
+"""Records of each Cell's last call, for the fast call path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of attributes in which Cells carry what is ours."""
+"""Names of the attributes in which Cells carry our state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around each compilation while flags of ours hold: those of the net itself, kernels that can be built, what is said."""
+"""The context of each compilation under our flags: a net's own flags, buildable kernels, messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compilation under a preset of ours shows is said: shapes that are not fused, kernels that were not built."""
+"""Messages after a compilation: shapes that are not fused, kernels that were not built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A net that MindSpore's fusion fails on is compiled again without what stood in the way, and runs.
+"""Retries a failed compilation with the failing operators excluded from clustering.
 
 MindSpore writes down each group before our generator is asked to build it, and raises where it cannot: a number in bfloat16, an operator
 with several results. Some groups that our generator refuses it cannot take back. The same net compiles when that operator is in no group.

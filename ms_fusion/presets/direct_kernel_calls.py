@@ -1,4 +1,4 @@
-"""A graph that is one kernel of ours is computed by calling that kernel, without MindSpore's executor.
+"""Fast call path: calls the kernel of a graph that is one kernel, without MindSpore's executor.
 
 MindSpore takes as long for a call of a net as a small net takes to be computed, and where a net has moved more bytes than the
 caches hold, several times that. What there is to know of a call is what the kernel was called with: when each of its inputs is an

@@ -1,4 +1,4 @@
-"""Preset and flags under which MindSpore dumped its graphs, left beside the dumps for `read`."""
+"""Writes preset and flags beside MindSpore's graph dumps, for `read`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of a compiled net costs less of Python: six methods of MindSpore's Cells that calls go through are replaced.
+"""The fast call path: replaces six methods of MindSpore's Cells that calls go through.
 
 Each replacement does what MindSpore's own does, and leaves to that whatever is not the everyday case. So they come with the first
 preset and stay, as what stands around compilations does. What this version of MindSpore does not have, and what somebody else has

@@ -1,4 +1,4 @@
-"""Proof before use: does this MindSpore, on this machine, call our kernels as we expect?
+"""Proves, before use, that this MindSpore calls our kernels as expected.
 
 Once for each version and machine a child process sends a known group through MindSpore and looks at what comes out. The
 calling convention differs between versions of MindSpore, so nothing is taken for granted.

@@ -1,4 +1,4 @@
-"""Who builds the kernels: on CPU our generator, where it is proved to work; else MindSpore's own, which is said."""
+"""Chooses the kernel generator: ours where it is proved on this machine, else MindSpore's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that hold are part of the key by which MindSpore finds the compiled graph of a call.
+"""Adds the flags in force to MindSpore's key of compiled graphs.
 
 MindSpore's own key is of types and shapes, so that a net that was compiled before its flags changed
 would stay as it is. With the flags in the key it is compiled once more at its next call. Both graphs

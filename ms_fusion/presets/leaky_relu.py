@@ -1,4 +1,4 @@
-"""The gradient of `mindspore.nn.LeakyReLU` from its result, while MindSpore compiles a net whose groups are built by us.
+"""Computes the gradient of `mindspore.nn.LeakyReLU` from its result, for our generator.
 
 MindSpore computes max(alpha · x, x) and its gradient from both of what it compares, so that a training step keeps three arrays for
 each layer: these two and the result. The result has the sign of x and is kept by whatever comes next, so it is enough.

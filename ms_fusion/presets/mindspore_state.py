@@ -1,4 +1,4 @@
-"""MindSpore's context, its environment variables and its compile server, touched here and in `ms_fusion.presets.scopes` only."""
+"""MindSpore's context, environment variables and compile server; also used by `scopes`."""
 
 from __future__ import annotations
 

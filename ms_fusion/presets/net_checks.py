@@ -1,4 +1,4 @@
-"""What a net's call and its operators say about fusing it: findings, before anything fused is compiled."""
+"""Checks a net's call and operators before fused compilation; returns findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tuning found for a whole net: operators that are better kept out of its clusters, or that it is quickest unfused."""
+"""Tuning records of whole nets: operators kept out of clusters, or no fusion."""
 
 from __future__ import annotations
 

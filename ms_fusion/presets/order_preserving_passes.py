@@ -1,4 +1,4 @@
-"""Passes of MindSpore under which a read of a parameter can come after the write that follows it, and which are left out.
+"""Disables MindSpore's passes that lose the order of parameter reads and in-place writes.
 
 The order of reads and in-place writes is kept by `UpdateState`, whose inputs are the operators that read. In a group the reading
 operator becomes a result of the group, and `extend_output_for_update_state` puts those results in its place that are computed

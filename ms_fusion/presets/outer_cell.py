@@ -1,4 +1,4 @@
-"""The Cell around a net that is compiled for what it is called with; imported when MindSpore is there."""
+"""The Cell around a net that is compiled for its arguments; imported with MindSpore."""
 
 from __future__ import annotations
 

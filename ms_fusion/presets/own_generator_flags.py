@@ -1,4 +1,4 @@
-"""The flags under which MindSpore's fusion on CPU is built by `ms_fusion.kernel_server`: whole clusters, nearly every operator."""
+"""Flags for our own generator on CPU: whole clusters, nearly every operator."""
 
 from __future__ import annotations
 

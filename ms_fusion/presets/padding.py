@@ -1,4 +1,4 @@
-"""Padding with a constant whose gradient is right, in nets that are compiled for our generator.
+"""Constant padding with a right gradient, in nets that are compiled for our generator.
 
 The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings, and MindSpore
 2.10's kernel for CPU cuts off more in each call: of the gradient of ``ops.pad(x, (1, 2))`` the

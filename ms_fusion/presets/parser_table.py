@@ -1,4 +1,4 @@
-"""Functions of ours that MindSpore's parser takes where it meets some of its own.
+"""Registers our replacements of MindSpore functions in its parser's table.
 
 MindSpore keeps a table of objects that it takes for others, in a module that loads MindSpore.
 """

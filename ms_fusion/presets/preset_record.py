@@ -1,4 +1,4 @@
-"""The record of what is in force, and the sentences that go with it."""
+"""The record of the preset in force, and its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private directories of this process: mode 0700, locked while in use, removed at exit; left-overs of dead ones too.
+"""Private directories of this process: mode 0700, locked, removed at exit; stale ones too.
 
 A fresh one for each process, since MindSpore runs every kernel file that it finds in its kernel directory: nobody else
 can have put one there.

@@ -1,4 +1,4 @@
-"""PyNative mode fuses nothing but what is compiled: a step, a Cell, and the gradients of these."""
+"""PyNative mode: compiles steps, Cells and their gradients, since nothing else is fused there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of a Cell that is like its last one goes straight to the graph that ran then.
+"""Fast call path: a call like a Cell's last one goes straight to the compiled graph.
 
 With each call MindSpore makes a key of the arguments, the graph's name of that, and looks whether there is such a graph: more
 than half of what a small net's call takes. Here types and shapes are compared with those of the last call. Whatever else than

@@ -1,4 +1,4 @@
-"""A call of a Cell of which the graph is a kernel calls that, before MindSpore does anything for the call.
+"""Fast call path: a Cell whose graph is one kernel calls it before MindSpore's Python code runs.
 
 What MindSpore's Python looks at in a call takes as long as a small kernel does; after a kernel that moved more bytes than the
 caches hold, ten times that, since each line of it has to come from memory again. So little is looked at here, and that where it is

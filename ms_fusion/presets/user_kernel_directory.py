@@ -1,4 +1,4 @@
-"""What earlier processes left in the user's own kernel directory, from which MindSpore takes what it finds."""
+"""Kernels that earlier processes left in the user's kernel directory, which MindSpore would reuse."""
 
 from __future__ import annotations
 
